@@ -1,0 +1,1 @@
+"""Emitters: finished artifacts in, a project for one ecosystem out."""

@@ -1,0 +1,1 @@
+"""Locked, isolated tool environments, made with uv on first use and kept by digest."""

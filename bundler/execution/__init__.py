@@ -1,0 +1,1 @@
+"""Walks a plan: artifact store, action records, workers, journal, progress events."""

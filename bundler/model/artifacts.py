@@ -1,0 +1,49 @@
+"""Artifacts: immutable sets of files with a digest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.model.digests import digest_file, digest_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRecord:
+    """One file of an artifact or a bundle. `path` is relative, with forward slashes; `size` is in bytes."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """Files that belong together, known by the digest over their paths, sizes and contents."""
+
+    digest: str
+    files: tuple[FileRecord, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes in all files together."""
+        return sum(record.size for record in self.files)
+
+
+def record_folder(folder: Path) -> Artifact:
+    """Hash every regular file below `folder`, in the order of their paths."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return make_artifact(
+        tuple(
+            FileRecord(
+                path=path.relative_to(folder).as_posix(), size=path.stat().st_size, sha256=digest_file(path)
+            )
+            for path in paths
+        )
+    )
+
+
+def make_artifact(files: tuple[FileRecord, ...]) -> Artifact:
+    """An artifact of `files`; its digest does not depend on their order."""
+    ordered = tuple(sorted(files, key=lambda record: record.path))
+    return Artifact(digest=digest_json(ordered), files=ordered)

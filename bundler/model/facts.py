@@ -1,0 +1,46 @@
+"""Facts about a model, found by the `inspect` stage without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bundler.model.signature import Signature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """What planning and people need to know of a model.
+
+    `operators` counts nodes by qualified name (`Conv`, `com.microsoft.Gelu`), subgraphs and functions included.
+    `file_bytes` is the ONNX file alone, `external_bytes` its external data, `weight_bytes` all initializers.
+    `peak_memory_bytes` is an estimate: weights plus the largest sum of live activations at batch size one; None
+    where shapes are unknown.
+    """
+
+    name: str
+    ir_version: int
+    opsets: Mapping[str, int]
+    producer: str
+    signature: Signature
+    operators: Mapping[str, int]
+    node_count: int
+    parameter_count: int
+    file_bytes: int
+    weight_bytes: int
+    external_bytes: int
+    external_files: tuple[str, ...]
+    custom_domains: tuple[str, ...]
+    random_operators: tuple[str, ...]
+    control_flow: bool
+    quantized: bool
+    peak_memory_bytes: int | None
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of the model file and its external data together."""
+        return self.file_bytes + self.external_bytes
+
+    def has_operator(self, *names: str) -> bool:
+        """Whether any of the operators occurs."""
+        return any(name in self.operators for name in names)

@@ -1,0 +1,82 @@
+"""A plan: the ordered steps for one model and one target. Data only; `bundler plan` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MODEL = "model"
+SAMPLES = "samples"
+"""Sources that no step makes: the user's files, hashed in place."""
+
+HOST = "host"
+"""The environment that bundler itself is installed in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One call of a stage.
+
+    `inputs` maps the stage's roles to a source (`model`, `samples`) or to the id of an earlier step. `variant` is
+    the variant it serves, or None when all share it. `reason` says why it is in the plan.
+    """
+
+    id: str
+    stage: str
+    inputs: Mapping[str, str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    environment: str = HOST
+    variant: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantPlan:
+    """One variant of the bundle: which step's model it ships and how a session is opened on it.
+
+    `providers` are (name as the runtime knows it, options) in order; `session` and `session_config` are as in
+    `runtime.json`; `comparisons` are the ids of the `compare` steps in the order of the stages that they check.
+    """
+
+    name: str
+    model: str
+    providers: tuple[tuple[str, Mapping[str, str]], ...]
+    session: Mapping[str, Any]
+    session_config: Mapping[str, str]
+    comparisons: tuple[str, ...]
+    disabled_optimizers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Something that a rule decided, and why; shown by `bundler plan` and in the report."""
+
+    subject: str
+    choice: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildPlan:
+    """All that a build will do, made without touching a file.
+
+    `steps` are in an order in which every input comes before its use; `golden` is the id of the step that records
+    the golden set.
+    """
+
+    model_name: str
+    target: str
+    steps: tuple[Step, ...]
+    golden: str
+    variants: tuple[VariantPlan, ...]
+    decisions: tuple[Decision, ...]
+    emitter: str
+    format: str
+
+    def step(self, step_id: str) -> Step:
+        """The step with this id. Raises `KeyError`."""
+        for step in self.steps:
+            if step.id == step_id:
+                return step
+        raise KeyError(step_id)

@@ -1,0 +1,71 @@
+"""What the executor hands on when a step is done, and what a comparison found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bundler.model.artifacts import Artifact
+from bundler.model.stage import Note
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOutcome:
+    """A step's result: `folder` holds the artifact's real files (None when it made none), `entry` is the file in it
+    that later steps open. For a stage that passed its model through, both are those of its input.
+    `ingredients` are what its key was made of. `seconds` and `cached` vary from run to run and never enter a bundle.
+    """
+
+    step: str
+    stage: str
+    key: str
+    artifact: Artifact | None
+    folder: Path | None
+    entry: str | None
+    facts: Mapping[str, Any]
+    notes: tuple[Note, ...]
+    ingredients: Mapping[str, Any]
+    seconds: float
+    cached: bool
+
+    @property
+    def path(self) -> Path:
+        """The entry file. Raises `ValueError` when the step made none."""
+        if self.folder is None or self.entry is None:
+            raise ValueError(f"step {self.step} made no artifact")
+        return self.folder / self.entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputComparison:
+    """One output against its reference, over all golden samples. Errors are in the output's own unit.
+
+    `sqnr_db` is None when the outputs are equal to the bit (infinite) or the reference is all zero; `cosine` is None
+    when a norm is zero; `top1_agreement` is None where the output is no vector of scores. `mismatch` says why two
+    outputs could not be compared at all (shape, type, NaN pattern, a differing string).
+    """
+
+    name: str
+    equal: bool
+    max_absolute: float
+    mean_absolute: float
+    max_relative: float
+    cosine: float | None
+    sqnr_db: float | None
+    top1_agreement: float | None
+    mismatch: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """All outputs of one stage (or of a bundle) against the golden set."""
+
+    outputs: tuple[OutputComparison, ...]
+    samples: int
+
+    @property
+    def equal(self) -> bool:
+        """Whether every output is equal to the bit."""
+        return all(output.equal for output in self.outputs)

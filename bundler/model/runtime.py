@@ -1,0 +1,84 @@
+"""`runtime.json`: what the loader of every ecosystem obeys. The schema is this file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bundler.model.artifacts import FileRecord
+from bundler.model.signature import Signature
+
+RUNTIME_SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderEntry:
+    """One execution provider of a chain, by the runtime's own name, with its options as strings."""
+
+    name: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compatibility:
+    """Facts that must hold where a variant runs. `systems` and `machines` are as Python's `platform` names them
+    (`Linux`; `x86_64`); `runtime` is the exact version of the runtime that the model was baked with.
+    """
+
+    systems: tuple[str, ...]
+    machines: tuple[str, ...]
+    runtime: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """How close to the golden set outputs must come: |actual - reference| <= absolute + relative * |reference| for each
+    element, and, where given, at least `sqnr_db` decibels, `cosine` similarity and `top1_agreement` for each output.
+    """
+
+    absolute: float
+    relative: float
+    sqnr_db: float | None = None
+    cosine: float | None = None
+    top1_agreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeVariant:
+    """One way to run the model. `model` and the paths in `files` are relative to the payload folder.
+
+    `session` holds attributes of the runtime's session options, `session_config` its configuration entries;
+    `disabled_optimizers` are graph optimisers that were applied when the model was baked and need not run again.
+    """
+
+    name: str
+    model: str
+    files: tuple[FileRecord, ...]
+    providers: tuple[ProviderEntry, ...]
+    session: Mapping[str, Any]
+    session_config: Mapping[str, str]
+    disabled_optimizers: tuple[str, ...]
+    requires: Compatibility
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeConfig:
+    """The whole of `runtime.json`. Variants stand in order of preference.
+
+    `fallback`: `report` takes the next variant and says why, `strict` raises. `golden_digest` is the digest of the
+    golden set's artifact; `unstable_outputs` are outputs that a random operator makes different on each run: for
+    them only names, types and shapes are promised.
+    """
+
+    schema: int
+    model: str
+    model_digest: str
+    target: str
+    signature: Signature
+    variants: tuple[RuntimeVariant, ...]
+    fallback: Literal["report", "strict"]
+    tolerance: Tolerance
+    golden_digest: str
+    unstable_outputs: tuple[str, ...] = ()
+    telemetry: bool = False

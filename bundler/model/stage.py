@@ -1,0 +1,73 @@
+"""The contract between a plan, the executor and a stage.
+
+A stage is one pure step. `bundler/stages/<name>/spec.py` describes it with a `StageSpec` and imports no ML tool;
+`run.py` beside it has `run(request: StageRequest, report: Report) -> StageResult` and is imported in a worker only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+NoteLevel = Literal["info", "warning"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSpec:
+    """What the rest of bundler knows of a stage.
+
+    `packages` are the distributions whose versions decide the result (they enter the cache key). `inputs` are the
+    roles it takes; an entry ending in `?` may be absent. `produces` is the kind of its artifact (`model`, `golden`,
+    `config`), or None when it only finds facts. `changes_model` marks the stages after which outputs are compared.
+    `optional` marks a stage whose failure is a note: its input goes on unchanged. `time_limit` is in seconds.
+    """
+
+    name: str
+    title: str
+    inputs: tuple[str, ...]
+    produces: str | None
+    packages: tuple[str, ...] = ()
+    changes_model: bool = False
+    optional: bool = False
+    time_limit: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRequest:
+    """One call of a stage: input files by role, checked options, and the empty folder to write into."""
+
+    inputs: Mapping[str, Path]
+    options: Mapping[str, Any]
+    output: Path
+
+    def input(self, role: str) -> Path:
+        """The path for `role`: a file for `model` and `samples` roles given by the user, else an artifact's folder or entry."""
+        return self.inputs[role]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something that the user should know: a decision, a next best way, a warning."""
+
+    text: str
+    level: NoteLevel = "info"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageResult:
+    """What a stage found and wrote.
+
+    `facts` is plain JSON data without times or paths; `entry` is the file of the artifact that later stages open
+    (`model.onnx`, `index.json`), relative to the output folder, or None when nothing was written: then, for a stage
+    that changes the model, its input goes on unchanged.
+    """
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    entry: str | None = None
+    notes: tuple[Note, ...] = ()
+
+
+Report = Callable[[float, str], None]
+"""Called with progress from 0 to 1 and a short text."""

@@ -1,0 +1,1 @@
+"""Target profiles: TOML in, one checked and resolved `TargetProfile` out."""

@@ -1,0 +1,143 @@
+"""The one model of a target profile.
+
+The docstring under each field becomes its description in the JSON Schema, in the docs tables and in error texts.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=64)]
+OptionValue = str | int | float | bool
+
+
+class Section(BaseModel):
+    """A part of a profile: frozen, and unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Platform(Section):
+    """Where the bundle runs."""
+
+    system: Literal["linux", "macos", "windows", "android", "ios", "web"]
+    """Operating system."""
+    architecture: Literal["x64", "arm64", "armv7", "wasm32"]
+    """Instruction set."""
+    minimum: str | None = None
+    """Least version of the system: glibc for Linux (`2.28`), the macOS release, the Android API level."""
+    cpu: str | None = None
+    """The CPU core, by the name that QEMU gives it, used when the bundle is proven under emulation (`cortex-a76`)."""
+
+
+class Runtime(Section):
+    """The inference runtime that the bundle ships."""
+
+    package: str = "onnxruntime"
+    """Its distribution in the ecosystem's package index."""
+    version: str
+    """Its exact version; models are baked with this version."""
+
+
+class PythonSettings(Section):
+    """For bundles that are Python packages."""
+
+    versions: tuple[Annotated[str, Field(pattern=r"^3\.\d+$")], ...] = ("3.11", "3.12", "3.13")
+    """Python versions whose wheels are vendored."""
+    wheel_platforms: tuple[str, ...] = ()
+    """Platform tags that the device's pip accepts, the most specific first (`manylinux_2_28_x86_64`)."""
+
+
+class Provider(Section):
+    """One execution provider of a chain."""
+
+    name: str
+    """bundler's short name of the provider: a file in `bundler/providers/`."""
+    options: dict[str, OptionValue] = {}
+    """Provider options, checked against the provider's table."""
+
+
+class Variant(Section):
+    """One model file plus one provider chain and session options."""
+
+    name: Identifier
+    """Short name, used in paths and messages (`cpu`, `htp`)."""
+    providers: tuple[Provider, ...] = Field(min_length=1)
+    """The provider chain, the preferred one first."""
+    session: dict[str, OptionValue] = {}
+    """Attributes of the runtime's session options (`intra_op_num_threads`)."""
+    session_config: dict[str, OptionValue] = {}
+    """Configuration entries of a session (`session.intra_op.allow_spinning`)."""
+
+
+class Optimization(Section):
+    """How the graph is optimised before shipping."""
+
+    simplify: bool = True
+    """Run the simplifier before the runtime's own optimiser."""
+    level: Literal["auto", "none", "basic", "extended"] = "auto"
+    """What is baked: `auto` is the highest level whose result is right on every CPU of the target."""
+    format: Literal["auto", "onnx", "ort"] = "auto"
+    """Model format: `auto` decides by rule from the model's operators and size."""
+
+
+class Accuracy(Section):
+    """The gate: how close every output must come to the untouched model's."""
+
+    absolute: float = Field(default=1e-4, ge=0)
+    """Greatest absolute error, added to `relative` times the reference."""
+    relative: float = Field(default=1e-3, ge=0)
+    """Greatest relative error."""
+    sqnr_db: float | None = 40.0
+    """Least signal-to-quantisation-noise ratio in dB."""
+    cosine: float | None = None
+    """Least cosine similarity."""
+    top1_agreement: float | None = Field(default=None, ge=0, le=1)
+    """Least share of samples whose highest score stays at the same place."""
+
+
+class Budget(Section):
+    """Sizes that the bundle must not exceed."""
+
+    model_mb: float | None = Field(default=None, gt=0)
+    """Largest model (all files of one variant), in MB of 1,000,000 bytes."""
+    bundle_mb: float | None = Field(default=None, gt=0)
+    """Largest bundle, in MB of 1,000,000 bytes."""
+
+
+class Bundle(Section):
+    """What is written."""
+
+    ecosystem: str = "python"
+    """The emitter: `python`."""
+    format: str = "dir"
+    """One of the emitter's formats: `dir`, `wheel`, `pex`."""
+    fallback: Literal["report", "strict"] = "report"
+    """When a variant cannot run: take the next and report why, or raise."""
+
+
+class TargetProfile(Section):
+    """Where a bundle runs, fully resolved."""
+
+    id: Identifier
+    """The target's name on the command line."""
+    title: str
+    """One line for people."""
+    group: str
+    """Heading under which lists show it."""
+    description: str = ""
+    """What to know before choosing it."""
+    platform: Platform
+    runtime: Runtime
+    python: PythonSettings = PythonSettings()
+    variants: tuple[Variant, ...] = Field(min_length=1)
+    optimization: Optimization = Optimization()
+    dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}
+    """Dynamic dimensions that are fixed, by name."""
+    accuracy: Accuracy = Accuracy()
+    budget: Budget = Budget()
+    bundle: Bundle = Bundle()
+    sources: dict[str, str] = {}
+    """Where values that are not obvious come from, by dotted key."""

@@ -1,0 +1,36 @@
+"""What a provider file must tell. Rows of data and one Protocol; no base class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionRule:
+    """One valid option: allowed `values` (None: any text), what it means, and the default that the runtime takes."""
+
+    key: str
+    values: tuple[str, ...] | None
+    default: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderKnowledge:
+    """All knowledge of one execution provider.
+
+    `name` is the short name in profiles; `runtime_name` the runtime's own; `package` the distribution that carries it;
+    `options` its valid options; `replaced` maps keys of old playbooks to what to use today; `layouts` are the graph
+    optimisers that choose a memory layout for the device's own CPU and therefore run on the device, by architecture;
+    `device_resident` says that its tensors live in device memory, so that I/O binding pays.
+    """
+
+    name: str
+    runtime_name: str
+    title: str
+    package: str
+    options: tuple[OptionRule, ...] = ()
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    bakes: Mapping[str, str] = field(default_factory=dict)
+    device_resident: bool = False

@@ -1,0 +1,1 @@
+"""Manifest, software bill of materials and report."""

@@ -1,0 +1,1 @@
+"""Stages: one folder each, `spec.py` for everybody and `run.py` for a worker only."""

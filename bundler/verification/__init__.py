@@ -1,0 +1,1 @@
+"""Golden sets, gates and levels of proof."""
