@@ -35,9 +35,7 @@ def record_folder(folder: Path) -> Artifact:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return make_artifact(
         tuple(
-            FileRecord(
-                path=path.relative_to(folder).as_posix(), size=path.stat().st_size, sha256=digest_file(path)
-            )
+            FileRecord(path=path.relative_to(folder).as_posix(), size=path.stat().st_size, sha256=digest_file(path))
             for path in paths
         )
     )
