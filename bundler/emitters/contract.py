@@ -53,8 +53,8 @@ class Component:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitted:
-    """What was written: `payload` is the folder (relative, forward slashes, `.` for the root) that holds `runtime.json`, `golden/` and the models,
-    or None when a packed format hides it; `components` what was vendored; `package` the name that users import.
+    """What was written: `payload` is the folder (relative, forward slashes, `.` for the root) that holds `runtime.json`,
+    `golden/` and the models, or None when a packed format hides it; `components` what was vendored; `package` the name that users import.
     """
 
     payload: str | None

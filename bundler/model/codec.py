@@ -29,7 +29,7 @@ def encode(value: Any) -> Any:
 
 def decode(kind: type[T], data: Any) -> T:
     """A `kind` from what `encode` made of one. Raises `TypeError` or `KeyError` where `data` does not fit."""
-    return typing.cast(T, _decode(kind, data))
+    return typing.cast("T", _decode(kind, data))
 
 
 @functools.cache
@@ -39,7 +39,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _decode(kind: Any, data: Any) -> Any:
     if dataclasses.is_dataclass(kind):
-        return _decode_dataclass(typing.cast(type, kind), data)
+        return _decode_dataclass(typing.cast("type", kind), data)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         return _decode_union(arguments, data)

@@ -15,8 +15,8 @@ Kind = Literal["tensor", "sparse_tensor", "sequence", "map", "optional"]
 class ValueType:
     """The type of one value, as ONNX has them.
 
-    tensor, sparse_tensor: `element_type` is NumPy's name (`float32`, `int64`, `str`, `bfloat16`, …), `shape` is None when
-    the rank is unknown. sequence and optional: `element` is what they hold. map: `key_type` and `element`.
+    tensor, sparse_tensor: `element_type` is NumPy's name (`float32`, `int64`, `str`, `bfloat16`, …), `shape` is None
+    when the rank is unknown. sequence and optional: `element` is what they hold. map: `key_type` and `element`.
     """
 
     kind: Kind = "tensor"

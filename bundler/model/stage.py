@@ -43,7 +43,7 @@ class StageRequest:
     output: Path
 
     def input(self, role: str) -> Path:
-        """The path for `role`: a file for `model` and `samples` roles given by the user, else an artifact's folder or entry."""
+        """The entry file for `role`; for `samples` the path as the user gave it. Raises `KeyError`."""
         return self.inputs[role]
 
 
