@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
-from bundler.model.results import Comparison, StepOutcome
+from bundler.model.proof import Component, Emitted, Proof, VariantProof
+from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.profiles.schema import TargetProfile
 
-Proof = Literal["executed", "emulated", "stand-in", "resolved"]
-"""How far a proof went; see the README for what each level promises."""
+__all__ = ["Component", "EmitRequest", "Emitted", "Emitter", "Proof", "VariantProof"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,46 +34,6 @@ class EmitRequest:
     cache_root: Path
     listener: Listener
     build: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
-    """A third-party file set inside the bundle, for the bill of materials. `licence` is an SPDX expression or a name,
-    `licence_text` what NOTICES repeats; `sha256` is that of the vendored file.
-    """
-
-    name: str
-    version: str
-    licence: str
-    licence_text: str
-    purl: str
-    sha256: str | None
-    file: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Emitted:
-    """What was written: `payload` is the folder (relative, forward slashes, `.` for the root) that holds `runtime.json`,
-    `golden/` and the models, or None when a packed format hides it; `components` what was vendored; `package` the name that users import.
-    """
-
-    payload: str | None
-    package: str
-    components: tuple[Component, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariantProof:
-    """One variant's run of the golden set. `figures` holds seconds and other values that vary (they go to the report,
-    never into the bundle). `passed` is None when it did not run; `reason` then says why.
-    """
-
-    variant: str
-    level: Proof
-    passed: bool | None
-    comparison: Comparison | None
-    reason: str
-    figures: Mapping[str, float]
 
 
 class Emitter(Protocol):
