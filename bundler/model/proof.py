@@ -29,8 +29,9 @@ class Component:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitted:
-    """What was written: `payload` is the folder (relative, forward slashes, `.` for the root) that holds `runtime.json`,
-    `golden/` and the models, or None when a packed format hides it; `components` what was vendored; `package` the name that users import.
+    """What was written. `payload` is the folder (relative, forward slashes, `.` for the root) holding `runtime.json`,
+    `golden/` and the models, or None when a packed format hides it; `package` is the name that users import;
+    `components` are what was vendored.
     """
 
     payload: str | None
