@@ -1,0 +1,222 @@
+"""`bundle.json`: what a bundle is made of, from what, and how far it was proven. The schema is this file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bundler.model.artifacts import FileRecord
+from bundler.model.errors import VerificationError
+from bundler.model.plan import Decision
+from bundler.model.proof import Proof
+from bundler.model.runtime import ProviderEntry, Tolerance
+from bundler.model.stage import Note
+
+MANIFEST_NAME = "bundle.json"
+MANIFEST_SCHEMA = 1
+MANIFEST_BYTES = 64_000_000
+"""No manifest of ours comes near this; a larger file is refused before it fills the memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeRecord:
+    """The inference runtime that the bundle ships."""
+
+    package: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRecord:
+    """The model as the user handed it in; `size` in bytes, external data included."""
+
+    name: str
+    digest: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetRecord:
+    """The target, and the digest of its resolved profile."""
+
+    id: str
+    title: str
+    profile_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantRecord:
+    """One variant as `runtime.json` opens it; `size` is that of its model files in bytes."""
+
+    name: str
+    model: str
+    size: int
+    providers: tuple[ProviderEntry, ...]
+    session: Mapping[str, Any]
+    session_config: Mapping[str, str]
+    disabled_optimizers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRecord:
+    """One step that was taken. `environment` is its name, `versions` the tools in it, `artifact` and `size` what it
+    made (None where it made nothing). Seconds and paths are left out: they vary from run to run.
+    """
+
+    step: str
+    stage: str
+    variant: str | None
+    options: Mapping[str, Any]
+    environment: str
+    versions: Mapping[str, str]
+    key: str
+    artifact: str | None
+    size: int | None
+    facts: Mapping[str, Any]
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputCheck:
+    """One output against the golden set, in the output's own unit. A figure that is missing or not finite is None, and
+    `remark` says why in words.
+    """
+
+    name: str
+    equal: bool
+    max_absolute: float | None
+    mean_absolute: float | None
+    max_relative: float | None
+    cosine: float | None
+    sqnr_db: float | None
+    top1_agreement: float | None
+    remark: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRecord:
+    """The comparison that followed a stage which changes the model (`after` is that step's id)."""
+
+    step: str
+    after: str
+    variant: str | None
+    samples: int
+    equal: bool
+    outputs: tuple[OutputCheck, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRecord:
+    """What had to be met. `passed` is None when nothing was compared; `budget_mb` holds limits in 1,000,000 bytes."""
+
+    tolerance: Tolerance
+    passed: bool | None
+    budget_mb: Mapping[str, float] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantProofRecord:
+    """How far one variant was proven, and why not further."""
+
+    variant: str
+    level: Proof
+    passed: bool | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofRecord:
+    """How far the bundle was proven: `level` is the least of its variants' levels, so it claims nothing that one of
+    them lacks.
+    """
+
+    level: Proof
+    reason: str
+    variants: tuple[VariantProofRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The whole of `bundle.json`. `files` lists every file of the bundle but the manifest itself, by path; `payload` is
+    the folder of `runtime.json` (None where a packed format hides it); `stages` are in the order of the plan.
+    """
+
+    schema: int
+    bundler: str
+    runtime: RuntimeRecord
+    model: ModelRecord
+    target: TargetRecord
+    ecosystem: str
+    format: str
+    package: str
+    payload: str | None
+    synthetic_inputs: bool
+    unstable_outputs: tuple[str, ...]
+    variants: tuple[VariantRecord, ...]
+    files: tuple[FileRecord, ...]
+    stages: tuple[StageRecord, ...]
+    decisions: tuple[Decision, ...]
+    checks: tuple[CheckRecord, ...]
+    gate: GateRecord
+    proof: ProofRecord
+
+    @property
+    def size(self) -> int:
+        """Bytes of all listed files."""
+        return sum(record.size for record in self.files)
+
+
+def load_manifest_data(bundle: Path) -> dict[str, Any]:
+    """The JSON object in a bundle's manifest, its schema number checked and nothing else.
+
+    Raises `VerificationError` when there is none, when it is no JSON object, or when a newer bundler wrote it.
+    """
+    path = bundle / MANIFEST_NAME
+    try:
+        data = json.loads(_read_text(path), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise _malformed(path, str(error) or "nested too deeply") from error
+    if not isinstance(data, dict):
+        raise _malformed(path, "it holds no JSON object")
+    schema = data.get("schema")
+    if type(schema) is not int or schema < 1:
+        raise _malformed(path, f"its schema number is {schema!r}"[:200])
+    if schema > MANIFEST_SCHEMA:
+        raise VerificationError(
+            f"{path} has schema {schema}; this bundler reads up to {MANIFEST_SCHEMA}",
+            hint="install a newer bundler, or build the bundle again with this one",
+        )
+    return data
+
+
+def _read_text(path: Path) -> str:
+    if path.is_symlink():
+        raise VerificationError(
+            f"{path} is a symbolic link", hint="a bundle holds its own manifest: copy the bundle again"
+        )
+    try:
+        if path.stat().st_size > MANIFEST_BYTES:
+            raise _malformed(path, f"it is larger than {MANIFEST_BYTES:,} bytes")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise VerificationError(
+            f"{path.parent} is no bundle: its manifest cannot be read",
+            details=(f"{path.name}: {error.strerror or error}",),
+            hint="give the folder that `bundler build` wrote; it holds bundle.json",
+        ) from error
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _malformed(path: Path, why: str) -> VerificationError:
+    return VerificationError(
+        f"{path} is not a manifest of a bundle",
+        details=(why,),
+        hint="the bundle is damaged: copy it again, or build it again",
+    )

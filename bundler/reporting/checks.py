@@ -1,0 +1,69 @@
+"""From what the `compare` stages found to the checks that a manifest tells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bundler.model.codec import decode
+from bundler.model.manifest import CheckRecord, OutputCheck
+from bundler.model.plan import BuildPlan
+from bundler.model.results import Comparison, OutputComparison, StepOutcome
+from bundler.reporting.figures import name_figure
+
+_FIGURES = ("max_absolute", "mean_absolute", "max_relative", "cosine", "sqnr_db", "top1_agreement")
+
+
+def make_checks(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> tuple[CheckRecord, ...]:
+    """One check for each comparison that the plan made, in its order. A comparison that several variants share
+    stands once, with no variant.
+    """
+    found = {outcome.step: outcome for outcome in outcomes if outcome.stage == "compare"}
+    return tuple(
+        _make_check(step.inputs.get("model", step.id), step.variant, found[step.id])
+        for step in plan.steps
+        if step.id in found
+    )
+
+
+def read_comparison(facts: Mapping[str, Any]) -> Comparison:
+    """The comparison in a `compare` step's facts. Raises `TypeError` or `KeyError` where there is none."""
+    return decode(Comparison, facts.get("comparison", facts))
+
+
+def check_output(output: OutputComparison) -> OutputCheck:
+    """One output's figures, those that are not finite put into words."""
+    figures = {name: _read_figure(getattr(output, name)) for name in _FIGURES}
+    values = {name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()}
+    return OutputCheck(name=output.name, equal=output.equal, remark=_remark(output, figures), **values)
+
+
+def _make_check(after: str, variant: str | None, outcome: StepOutcome) -> CheckRecord:
+    comparison = read_comparison(outcome.facts)
+    return CheckRecord(
+        step=outcome.step,
+        after=after,
+        variant=variant,
+        samples=comparison.samples,
+        equal=comparison.equal,
+        outputs=tuple(check_output(output) for output in comparison.outputs),
+    )
+
+
+def _read_figure(value: float | str | None) -> float | None:
+    """Workers send numbers that are not finite as words, which `float` reads."""
+    return None if value is None else float(value)
+
+
+def _remark(output: OutputComparison, figures: Mapping[str, float | None]) -> str | None:
+    if output.mismatch is not None:
+        return output.mismatch
+    if output.equal:
+        return "equal to the bit"
+    odd = [
+        f"{name} is {name_figure(value)}"
+        for name, value in figures.items()
+        if value is not None and not math.isfinite(value)
+    ]
+    return "; ".join(odd) or None

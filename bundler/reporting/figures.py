@@ -1,0 +1,70 @@
+"""Numbers as data that JSON can hold and as text that a person reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+_MINUS = "\N{MINUS SIGN}"
+_DASH = "\N{EN DASH}"
+
+
+def word_figures(value: Any) -> Any:
+    """`value` as JSON data in which numbers that are not finite stand as the words NaN, Infinity and -Infinity."""
+    if isinstance(value, Mapping):
+        return {str(key): word_figures(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [word_figures(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return name_figure(value)
+    return value
+
+
+def name_figure(value: float) -> str:
+    """The word for a number that is not finite, as golden sets spell it."""
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def show_bytes(size: int) -> str:
+    """`1.24 MB`: decimal units, as budgets count them."""
+    if size < 1000:  # noqa: PLR2004 - below one kB, bytes are exact
+        return f"{size} B"
+    value, unit = float(size), "B"
+    for name in ("kB", "MB", "GB", "TB"):
+        if value < 999.5:  # noqa: PLR2004 - would be shown as 1000
+            break
+        value, unit = value / 1000, name
+    return f"{_three_digits(value)} {unit}"
+
+
+def show_milliseconds(value: float) -> str:
+    """`0.42 ms`, `156 ms`, `2.31 s`: three digits."""
+    if value >= 999.5:  # noqa: PLR2004 - would be shown as 1000 ms
+        return f"{_three_digits(value / 1000)} s"
+    return f"{_three_digits(value)} ms"
+
+
+def show_error(value: float | None) -> str:
+    """An error in the output's own unit: `3.1e-07`, `0`, or a dash where there is none."""
+    if value is None:
+        return _DASH
+    return "0" if value == 0 else f"{value:.2g}"
+
+
+def show_percent(after: float, before: float) -> str:
+    """The change from `before` to `after`: a minus or plus sign and a share in %, or `no change`."""
+    if before <= 0:
+        return ""
+    share = round((after / before - 1) * 100)
+    if share == 0:
+        return "no change"
+    return f"{'+' if share > 0 else _MINUS}{abs(share)} %"
+
+
+def _three_digits(value: float) -> str:
+    if value >= 99.95:  # noqa: PLR2004 - three digits before the point
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"  # noqa: PLR2004 - as above

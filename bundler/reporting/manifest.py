@@ -1,0 +1,164 @@
+"""Makes, writes and reads `bundle.json`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bundler import __version__
+from bundler.model.artifacts import FileRecord, record_folder
+from bundler.model.codec import encode
+from bundler.model.digests import digest_json
+from bundler.model.errors import VerificationError
+from bundler.model.facts import ModelFacts
+from bundler.model.manifest import (
+    MANIFEST_NAME,
+    MANIFEST_SCHEMA,
+    GateRecord,
+    Manifest,
+    ModelRecord,
+    ProofRecord,
+    RuntimeRecord,
+    StageRecord,
+    TargetRecord,
+    VariantRecord,
+    load_manifest_data,
+)
+from bundler.model.plan import HOST, BuildPlan, Step
+from bundler.model.proof import Emitted
+from bundler.model.results import StepOutcome
+from bundler.model.runtime import RuntimeConfig, RuntimeVariant
+from bundler.profiles.schema import TargetProfile
+from bundler.reporting.checks import make_checks
+from bundler.reporting.figures import word_figures
+
+_TOLD_ELSEWHERE = {"signature", "outputs", "samples", "comparison"}
+"""Facts that stand in `runtime.json` or among the checks already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestRequest:
+    """All that a manifest tells beside the files. `outcomes` are in the order of the plan, the inspection first."""
+
+    plan: BuildPlan
+    profile: TargetProfile
+    facts: ModelFacts
+    config: RuntimeConfig
+    emitted: Emitted
+    outcomes: Sequence[StepOutcome]
+    gate: GateRecord
+    proof: ProofRecord
+    synthetic_inputs: bool
+
+
+def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
+    """The manifest of the finished folder `bundle`, whose files are hashed now (its `bundle.json` is left out)."""
+    plan, profile, config = request.plan, request.profile, request.config
+    return Manifest(
+        schema=MANIFEST_SCHEMA,
+        bundler=__version__,
+        runtime=RuntimeRecord(package=profile.runtime.package, version=profile.runtime.version),
+        model=ModelRecord(name=config.model, digest=config.model_digest, size=request.facts.total_bytes),
+        target=TargetRecord(
+            id=profile.id, title=profile.title, profile_digest=digest_json(profile.model_dump(mode="json"))
+        ),
+        ecosystem=plan.emitter,
+        format=plan.format,
+        package=request.emitted.package,
+        payload=request.emitted.payload,
+        synthetic_inputs=request.synthetic_inputs,
+        unstable_outputs=config.unstable_outputs,
+        variants=tuple(_variant(variant) for variant in config.variants),
+        files=list_files(bundle),
+        stages=tuple(_stage(outcome, plan) for outcome in request.outcomes),
+        decisions=plan.decisions,
+        checks=make_checks(plan, request.outcomes),
+        gate=request.gate,
+        proof=request.proof,
+    )
+
+
+def list_files(bundle: Path) -> tuple[FileRecord, ...]:
+    """Every file of a bundle but its manifest, by path."""
+    return tuple(record for record in record_folder(bundle).files if record.path != MANIFEST_NAME)
+
+
+def render_manifest(manifest: Manifest) -> str:
+    """The text of `bundle.json`: equal manifests give equal text."""
+    return json.dumps(encode(manifest), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_manifest(bundle: Path, manifest: Manifest) -> Path:
+    """Write `bundle.json` in one piece."""
+    path = bundle / MANIFEST_NAME
+    partial = path.with_suffix(".json.tmp")
+    # Half of a surrogate pair cannot be UTF-8; `\\ud800` is how JSON spells it, and Python's handler does the same.
+    partial.write_bytes(render_manifest(manifest).encode("utf-8", "backslashreplace"))
+    os.replace(partial, path)  # noqa: PTH105 - Path.replace is the same call
+    return path
+
+
+def read_manifest(bundle: Path) -> Manifest:
+    """The manifest of a bundle, every field checked.
+
+    Raises `VerificationError` when it is missing, malformed, or written by a newer bundler.
+    """
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy, and only readers need it
+
+    data = load_manifest_data(bundle)
+    try:
+        return TypeAdapter(Manifest).validate_json(json.dumps(data), strict=True)
+    except ValidationError as error:
+        raise VerificationError(
+            f"{bundle / MANIFEST_NAME} is not a manifest of a bundle",
+            details=tuple(f"{_place(issue['loc'])}: {issue['msg']}" for issue in error.errors()[:20]),
+            hint="the bundle is damaged: copy it again, or build it again",
+        ) from error
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location)
+
+
+def _variant(variant: RuntimeVariant) -> VariantRecord:
+    return VariantRecord(
+        name=variant.name,
+        model=variant.model,
+        size=sum(record.size for record in variant.files),
+        providers=variant.providers,
+        session=variant.session,
+        session_config=variant.session_config,
+        disabled_optimizers=variant.disabled_optimizers,
+    )
+
+
+def _stage(outcome: StepOutcome, plan: BuildPlan) -> StageRecord:
+    step = _find_step(plan, outcome.step)
+    facts = {name: fact for name, fact in outcome.facts.items() if name not in _TOLD_ELSEWHERE}
+    return StageRecord(
+        step=outcome.step,
+        stage=outcome.stage,
+        variant=step.variant if step else None,
+        options=word_figures(dict(step.options)) if step else {},
+        environment=step.environment if step else HOST,
+        versions=_versions(outcome.ingredients),
+        key=outcome.key,
+        artifact=outcome.artifact.digest if outcome.artifact else None,
+        size=outcome.artifact.size if outcome.artifact else None,
+        facts={} if outcome.stage == "compare" else word_figures(facts),
+        notes=outcome.notes,
+    )
+
+
+def _find_step(plan: BuildPlan, step_id: str) -> Step | None:
+    """The step with this id; None for the inspection, which comes before any plan."""
+    return next((step for step in plan.steps if step.id == step_id), None)
+
+
+def _versions(ingredients: Mapping[str, Any]) -> dict[str, str]:
+    versions = ingredients.get("versions")
+    return {str(name): str(version) for name, version in versions.items()} if isinstance(versions, Mapping) else {}

@@ -1,0 +1,58 @@
+"""NOTICES: the licences of everything that was vendored into a bundle, as one text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bundler.model.proof import Component
+
+NOTICES_NAME = "NOTICES"
+_RULE = "=" * 78
+
+
+def render_notices(name: str, components: Sequence[Component]) -> str:
+    """The text of NOTICES for the bundle `name`: what is inside and under which licence, then each licence text once.
+
+    The model itself is the user's own and stands under whatever licence it has; the text says so.
+    """
+    ordered = sorted({(c.name, c.version, c.licence, c.licence_text): c for c in components}.items())
+    entries = [component for _, component in ordered]
+    parts = [_introduction(name, entries), *(_licence_section(text, owners) for text, owners in _texts(entries))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _introduction(name: str, entries: Sequence[Component]) -> str:
+    lines = [
+        f"Third-party software in {_one_line(name)}",
+        "",
+        "The model keeps the licence under which you have it; this file does not speak of it.",
+    ]
+    if not entries:
+        return "\n".join([*lines, "Nothing else was vendored into this bundle."])
+    lines += ["Beside it, this bundle contains:", ""]
+    return "\n".join([*lines, *(f"  {_title(entry)}: {_one_line(entry.licence) or 'not stated'}" for entry in entries)])
+
+
+def _texts(entries: Sequence[Component]) -> list[tuple[str, list[Component]]]:
+    """Each licence text with the components that it covers, in the order of the first of them."""
+    covered: dict[str, list[Component]] = {}
+    for entry in entries:
+        covered.setdefault(_tidy(entry.licence_text), []).append(entry)
+    return list(covered.items())
+
+
+def _licence_section(text: str, owners: Sequence[Component]) -> str:
+    heading = "\n".join([_RULE, *(_title(owner) for owner in owners), _RULE])
+    return f"{heading}\n\n{text or 'Its package carries no licence text; see the name of its licence above.'}"
+
+
+def _tidy(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
+
+
+def _title(component: Component) -> str:
+    return _one_line(f"{component.name} {component.version}")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

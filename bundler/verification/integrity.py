@@ -1,0 +1,181 @@
+"""Whether a bundle's files are those that its manifest lists. Every difference is found and named at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from bundler.model.artifacts import FileRecord
+from bundler.model.digests import digest_file
+from bundler.model.errors import VerificationError
+from bundler.model.manifest import MANIFEST_NAME, load_manifest_data
+
+_SHOWN = 20
+"""Faults that an error names one by one; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegrityResult:
+    """What differs between a bundle and its manifest; each entry is a path, with the reason where there are several.
+
+    `links` are symbolic links and other things that are no regular files: they are never followed. `escapes` are
+    paths of the manifest that could leave the bundle: they are never opened. `checked` counts the files that were
+    hashed, `size` their bytes.
+    """
+
+    checked: int
+    size: int
+    altered: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    escapes: tuple[str, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether every listed file is there unaltered, and nothing else is."""
+        return not self.faults
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Every fault as one line."""
+        named = (
+            ("refused", self.escapes),
+            ("not a regular file", self.links),
+            ("altered", self.altered),
+            ("missing", self.missing),
+            ("not in the manifest", self.extra),
+        )
+        return tuple(f"{word}: {path}" for word, paths in named for path in paths)
+
+
+def check_integrity(bundle: Path) -> IntegrityResult:
+    """Compare the folder `bundle` with its manifest, hashing in parallel.
+
+    Raises `VerificationError` when there is no readable manifest; differences are returned, not raised.
+    """
+    listed, escapes = _read_listing(bundle)
+    found, links = _walk(bundle)
+    present = [record for path, record in listed.items() if path in found]
+    with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
+        faults = list(pool.map(lambda record: _find_fault(bundle, record), present))
+    return IntegrityResult(
+        checked=len(present),
+        size=sum(record.size for record in present),
+        altered=tuple(fault for fault in faults if fault is not None),
+        missing=tuple(path for path in sorted(listed) if path not in found and path not in links),
+        extra=tuple(sorted(found - set(listed))),
+        links=tuple(sorted(links)),
+        escapes=tuple(escapes),
+    )
+
+
+def require_integrity(bundle: Path) -> IntegrityResult:
+    """As `check_integrity`. Raises `VerificationError` naming every fault when there is one."""
+    result = check_integrity(bundle)
+    if result.sound:
+        return result
+    faults = result.faults
+    more = (f"… and {len(faults) - _SHOWN} more",) if len(faults) > _SHOWN else ()
+    raise VerificationError(
+        f"{bundle} is not the bundle that was built: {len(faults)} {'file differs' if len(faults) == 1 else 'differ'}",
+        details=(*faults[:_SHOWN], *more),
+        hint=_hint(result),
+    )
+
+
+def _hint(result: IntegrityResult) -> str:
+    """A stray `.pyc` file is a fault like any other, for Python would run it; but its usual cause is harmless."""
+    if len(result.extra) == len(result.faults) and all("__pycache__/" in path for path in result.extra):
+        return "Python wrote these when the bundle was run in place: delete the __pycache__ folders"
+    return "do not use it: copy the bundle again from where it was built, or build it again"
+
+
+def _read_listing(bundle: Path) -> tuple[dict[str, FileRecord], list[str]]:
+    """The files that the manifest lists, by path, and its paths that are refused."""
+    entries = load_manifest_data(bundle).get("files")
+    if not isinstance(entries, list):
+        raise _malformed(bundle, "it has no list of files")
+    listed: dict[str, FileRecord] = {}
+    escapes: list[str] = []
+    for entry in entries:
+        record = _read_record(bundle, entry)
+        refusal = _refuse_path(record.path) or ("listed twice" if record.path in listed else None)
+        if refusal:
+            escapes.append(f"{record.path!r} ({refusal})")
+        else:
+            listed[record.path] = record
+    return listed, escapes
+
+
+def _read_record(bundle: Path, entry: Any) -> FileRecord:
+    if not isinstance(entry, Mapping):
+        raise _malformed(bundle, f"an entry of its list of files is {str(entry)[:80]!r}")
+    path, size, sha256 = entry.get("path"), entry.get("size"), entry.get("sha256")
+    if not isinstance(path, str) or type(size) is not int or not isinstance(sha256, str):
+        raise _malformed(bundle, f"an entry of its list of files lacks path, size or sha256: {str(path)[:80]!r}")
+    return FileRecord(path=path, size=size, sha256=sha256)
+
+
+def _refuse_path(path: str) -> str | None:
+    """Why a path of the manifest must not be opened, or None. A path is refused on every system that would let it
+    leave the bundle, so that a bundle is sound everywhere or nowhere.
+    """
+    if not path or "\0" in path:
+        return "no file name"
+    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive or PureWindowsPath(path).root:
+        return "absolute"
+    if "\\" in path:
+        return "a backslash"
+    if any(part in ("", ".", "..") for part in path.split("/")):
+        return "leaves its folder"
+    return "the manifest itself" if path == MANIFEST_NAME else None
+
+
+def _walk(bundle: Path) -> tuple[set[str], set[str]]:
+    """Regular files below `bundle` and things that are none (never followed), as paths with forward slashes."""
+    files: set[str] = set()
+    links: set[str] = set()
+    for entry in _entries(bundle):
+        path = Path(entry.path).relative_to(bundle).as_posix()
+        if path == MANIFEST_NAME:
+            continue
+        (files if entry.is_file(follow_symlinks=False) else links).add(path)
+    return files, links
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _entries(Path(entry.path))
+                else:
+                    yield entry
+    except OSError as error:
+        raise VerificationError(
+            f"{folder} cannot be read", details=(str(error.strerror or error),), hint="check its permissions"
+        ) from error
+
+
+def _find_fault(bundle: Path, record: FileRecord) -> str | None:
+    path = bundle / record.path
+    try:
+        size = path.lstat().st_size
+        if size != record.size:
+            return f"{record.path} ({size} bytes instead of {record.size})"
+        return None if digest_file(path) == record.sha256 else f"{record.path} (other content)"
+    except OSError as error:
+        return f"{record.path} (cannot be read: {error.strerror or error})"
+
+
+def _malformed(bundle: Path, why: str) -> VerificationError:
+    return VerificationError(
+        f"{bundle / MANIFEST_NAME} is not a manifest of a bundle",
+        details=(why,),
+        hint="the bundle is damaged: copy it again, or build it again",
+    )

@@ -1,0 +1,61 @@
+"""A bundle never claims more than was done for every one of its variants."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bundler.model.proof import VariantProof
+from bundler.verification.proof import LEVELS, combine_proofs, describe_proof, reaches
+
+
+def prove(variant="cpu", level="executed", *, passed=True, reason=""):
+    return VariantProof(variant=variant, level=level, passed=passed, comparison=None, reason=reason, figures={})
+
+
+def test_one_variant_that_ran_is_the_bundles_level():
+    record = combine_proofs([prove()])
+    assert (record.level, record.reason) == (
+        "executed",
+        "the golden set was reproduced in the bundle's own runtime",
+    )
+
+
+def test_nothing_run_claims_nothing():
+    assert combine_proofs([]).level == "resolved"
+
+
+def test_a_preferred_variant_that_did_not_run_lowers_the_bundle():
+    record = combine_proofs([prove("htp", passed=None, reason="this machine has no NPU"), prove("cpu")])
+    assert describe_proof(record) == (
+        "resolved: variant htp was not run: this machine has no NPU",
+        "  htp: resolved - this machine has no NPU",
+        "  cpu: executed - the golden set was reproduced in the bundle's own runtime",
+    )
+
+
+def test_a_fallback_under_emulation_lowers_the_bundle():
+    assert combine_proofs([prove("cpu"), prove("gpu", "emulated")]).level == "emulated"
+
+
+def test_a_failed_run_is_no_proof_and_says_so():
+    record = combine_proofs([prove(passed=False)])
+    assert record.level == "resolved"
+    assert record.reason == "variant cpu failed its golden set: it ran and did not reproduce the golden set"
+
+
+@pytest.mark.parametrize(("low", "high"), tuple(itertools.pairwise(LEVELS)))
+def test_levels_are_ordered(low, high):
+    assert reaches(high, low)
+    assert not reaches(low, high)
+
+
+@given(
+    st.lists(st.builds(prove, level=st.sampled_from(LEVELS), passed=st.sampled_from([True, False, None])), max_size=5)
+)
+def test_the_claim_holds_for_every_variant(proofs):
+    record = combine_proofs(proofs)
+    for proof in proofs:
+        assert reaches(proof.level, record.level)
+        assert proof.passed or record.level == "resolved"
