@@ -1,0 +1,127 @@
+"""Open a session of ONNX Runtime, and say what is wrong when that fails."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+from bundler.model.errors import BundlerError, ModelError
+
+LEVELS: Final = {
+    "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "layout": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_LAYOUT,
+    "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
+MODES: Final = {
+    "sequential": onnxruntime.ExecutionMode.ORT_SEQUENTIAL,
+    "parallel": onnxruntime.ExecutionMode.ORT_PARALLEL,
+}
+_ENUMERATIONS: Final[Mapping[str, Mapping[str, Any]]] = {"graph_optimization_level": LEVELS, "execution_mode": MODES}
+
+_SEVERITY_FATAL: Final = 4
+_PATH: Final = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s:'\"<>|]+){2,}")
+_NOISE: Final = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")
+_SOURCE: Final = re.compile(r"^\S*\.(?:cc|h|cpp):\d+ .*?\) (?:const )?")
+_LONGEST: Final = 600
+
+RUNTIME_ERRORS: Final[tuple[type[Exception], ...]] = (
+    *(item for item in vars(state).values() if isinstance(item, type) and issubclass(item, Exception)),
+    RuntimeError,
+    ValueError,
+    TypeError,
+    UserWarning,
+)
+"""What the binding raises: its own classes, which share no base but `Exception`, and those of Python that pybind11
+makes of C++ exceptions. A provider that is not there is only warned of; here that is an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    """How to open a session: `providers` by the runtime's names with their options in order (none: its CPU), `session`
+    attributes of its options, `session_config` its configuration entries.
+    """
+
+    providers: tuple[tuple[str, Mapping[str, str]], ...] = ()
+    session: Mapping[str, Any] = field(default_factory=dict)
+    session_config: Mapping[str, str] = field(default_factory=dict)
+    disabled_optimizers: tuple[str, ...] = ()
+
+
+REFERENCE: Final = SessionSettings(
+    session={
+        "graph_optimization_level": "none",
+        "execution_mode": "sequential",
+        "intra_op_num_threads": 1,
+        "inter_op_num_threads": 1,
+        "enable_cpu_mem_arena": False,
+        "use_deterministic_compute": True,
+    },
+    session_config={"session.disable_prepacking": "1"},
+)
+"""The model exactly as it is written: nothing optimised, one thread (so that sums are always taken in one order), and
+no second copy of the weights in a layout of the kernels' own.
+"""
+
+
+def session_options(settings: SessionSettings) -> onnxruntime.SessionOptions:
+    """The runtime's options for `settings`; it logs nothing by itself."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _SEVERITY_FATAL
+    for name, value in settings.session.items():
+        setattr(options, name, _ENUMERATIONS.get(name, {}).get(value, value))
+    for name, value in settings.session_config.items():
+        options.add_session_config_entry(name, str(value))
+    return options
+
+
+def open_session(
+    path: Path, settings: SessionSettings, *, error: type[BundlerError] = ModelError, hint: str | None = None
+) -> onnxruntime.InferenceSession:
+    """A session on the model at `path`. Raises `error` with the runtime's own words."""
+    return _start(path, session_options(settings), settings, error, hint)
+
+
+def save_through_session(
+    path: Path, options: onnxruntime.SessionOptions, settings: SessionSettings, *, error: type[BundlerError]
+) -> None:
+    """Open the model only for what the session writes (`optimized_model_filepath`)."""
+    _start(path, options, settings, error, None)
+
+
+def _start(
+    path: Path,
+    options: onnxruntime.SessionOptions,
+    settings: SessionSettings,
+    error: type[BundlerError],
+    hint: str | None,
+) -> onnxruntime.InferenceSession:
+    providers = [(name, dict(values)) for name, values in settings.providers] or None
+    disabled = list(settings.disabled_optimizers) or None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            return onnxruntime.InferenceSession(
+                str(path), sess_options=options, providers=providers, disabled_optimizers=disabled, enable_fallback=0
+            )
+    except RUNTIME_ERRORS as cause:
+        raise error(
+            "ONNX Runtime cannot open the model",
+            details=(clean_message(cause),),
+            hint=hint or "`bundler inspect MODEL` shows what stands in the way",
+        ) from cause
+
+
+def clean_message(error: BaseException) -> str:
+    """The runtime's message without codes, source positions and paths (which differ by machine), and not too long."""
+    lines = [_NOISE.sub("", line.strip()) for line in str(error).splitlines()]
+    text = " ".join(_PATH.sub("…", _SOURCE.sub("", line)) for line in lines if line)
+    return text if len(text) <= _LONGEST else text[:_LONGEST].rstrip() + " …"

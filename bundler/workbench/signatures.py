@@ -1,0 +1,63 @@
+"""A model's inputs and outputs as our own types."""
+
+from __future__ import annotations
+
+from onnx import ModelProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto
+
+from bundler.model.signature import Dimension, Port, Signature, ValueType
+from bundler.workbench.elements import element_of_onnx
+
+LISTED_INITIALIZERS_END = 4
+"""From this IR version on an initializer that is also an input is a default value; before, every one had to be."""
+
+
+def model_signature(model: ModelProto) -> Signature:
+    """What a caller gives and gets. Raises `ModelError` for an element type that nobody knows.
+
+    Before IR version 4 all weights stood among the inputs: those are left out. Since then an initializer among the
+    inputs is a default that the caller may override: those are optional.
+    """
+    defaults = {tensor.name for tensor in model.graph.initializer}
+    old = model.ir_version < LISTED_INITIALIZERS_END
+    inputs = tuple(
+        _port(info, optional=info.name in defaults) for info in model.graph.input if not (old and info.name in defaults)
+    )
+    return Signature(inputs=inputs, outputs=tuple(_port(info) for info in model.graph.output))
+
+
+def _port(info: ValueInfoProto, *, optional: bool = False) -> Port:
+    return Port(name=info.name, type=value_type(info.type), optional=optional)
+
+
+def value_type(proto: TypeProto) -> ValueType:
+    """One ONNX type. An output without a type (which the format allows) is a tensor of nothing known."""
+    which = proto.WhichOneof("value")
+    if which == "sequence_type":
+        return ValueType(kind="sequence", element=value_type(proto.sequence_type.elem_type))
+    if which == "optional_type":
+        return ValueType(kind="optional", element=value_type(proto.optional_type.elem_type))
+    if which == "map_type":
+        key = element_of_onnx(proto.map_type.key_type).name
+        return ValueType(kind="map", key_type=key, element=value_type(proto.map_type.value_type))
+    if which == "sparse_tensor_type":
+        return _tensor_type(proto.sparse_tensor_type, sparse=True)
+    return _tensor_type(proto.tensor_type, sparse=False)
+
+
+def _tensor_type(proto: TypeProto.Tensor | TypeProto.SparseTensor, *, sparse: bool) -> ValueType:
+    known = proto.elem_type != TensorProto.UNDEFINED
+    return ValueType(
+        kind="sparse_tensor" if sparse else "tensor",
+        element_type=element_of_onnx(proto.elem_type).name if known else None,
+        shape=_shape(proto.shape) if proto.HasField("shape") else None,
+    )
+
+
+def _shape(shape: TensorShapeProto) -> tuple[Dimension, ...]:
+    return tuple(_dimension(dim) for dim in shape.dim)
+
+
+def _dimension(dim: TensorShapeProto.Dimension) -> Dimension:
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
+        return int(dim.dim_value)
+    return dim.dim_param or None

@@ -1,0 +1,118 @@
+"""Cut the weights out of a model file without loading them.
+
+A model file is one protobuf message, and its weights stand in it as byte fields with a length before them. So a walk
+over the mapped file that steps over large tensor payloads touches only the pages that hold structure: a model of
+gigabytes is read in milliseconds and in the memory of its graph alone.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+KEPT_PAYLOAD: Final = 4096
+"""Bytes of tensor data that stay: shapes, axes and other small constants, which shape inference reads."""
+
+
+class WireError(ValueError):
+    """The bytes are no protobuf message. `truncated` says that they end too early."""
+
+    def __init__(self, message: str, *, truncated: bool) -> None:
+        super().__init__(message)
+        self.truncated = truncated
+
+
+@dataclass(slots=True)
+class _Message:
+    """Which fields of a message hold messages to walk into, and which hold tensor data."""
+
+    inner: dict[int, _Message] = field(default_factory=dict)
+    payload: frozenset[int] = frozenset()
+
+
+def _schema() -> _Message:
+    """The part of onnx.proto that leads to tensors, by field numbers."""
+    tensor = _Message(payload=frozenset({4, 5, 6, 7, 9, 10, 11}))
+    sparse = _Message({1: tensor, 2: tensor})
+    graph, attribute = _Message(), _Message()
+    node = _Message({5: attribute})
+    attribute.inner.update({5: tensor, 6: graph, 10: tensor, 11: graph, 22: sparse, 23: sparse})
+    graph.inner.update({1: node, 5: tensor, 15: sparse})
+    return _Message({7: graph, 25: _Message({7: node})})
+
+
+_MODEL: Final = _schema()
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+"""Wire types of the protobuf encoding."""
+_MORE: Final = 0x80
+"""The bit that says that a number goes on in the next byte."""
+_FIXED: Final[Mapping[int, int]] = {_FIXED64: 8, _FIXED32: 4}
+"""Sizes in bytes."""
+
+
+def read_without_weights(path: Path) -> bytes:
+    """The bytes of the model file at `path` with tensor payloads over 4 KiB left out. Raises `WireError`, `OSError`."""
+    with path.open("rb") as stream:
+        if path.stat().st_size == 0:
+            raise WireError("the file is empty", truncated=True)
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _slim(data, 0, len(data), _MODEL)
+
+
+def _slim(data: mmap.mmap, start: int, end: int, message: _Message) -> bytes:
+    pieces: list[bytes] = []
+    position = start
+    while position < end:
+        field_start = position
+        tag, position = _varint(data, position, end)
+        number, wire = tag >> 3, tag & 7
+        if wire != _BYTES:
+            position = _skip(data, position, end, wire)
+            pieces.append(data[field_start:position])
+            continue
+        length, position = _varint(data, position, end)
+        body, position = position, position + length
+        if position > end:
+            raise WireError(f"a field at byte {body} needs {length} bytes, and {end - body} are left", truncated=True)
+        if number in message.inner:
+            inner = _slim(data, body, position, message.inner[number])
+            pieces += (_encode(tag), _encode(len(inner)), inner)
+        elif number not in message.payload or length <= KEPT_PAYLOAD:
+            pieces.append(data[field_start:position])
+    return b"".join(pieces)
+
+
+def _skip(data: mmap.mmap, position: int, end: int, wire: int) -> int:
+    if wire == _VARINT:
+        return _varint(data, position, end)[1]
+    if wire not in _FIXED:
+        raise WireError(f"byte {position} follows no protobuf field", truncated=False)
+    position += _FIXED[wire]
+    if position > end:
+        raise WireError(f"the last field ends {position - end} bytes behind the end", truncated=True)
+    return position
+
+
+def _varint(data: mmap.mmap, position: int, end: int) -> tuple[int, int]:
+    result = 0
+    for shift in range(0, 70, 7):
+        if position >= end:
+            raise WireError(f"a number is cut off at byte {position}", truncated=True)
+        byte = data[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        if byte < _MORE:
+            return result, position
+    raise WireError(f"byte {position} ends no protobuf number", truncated=False)
+
+
+def _encode(number: int) -> bytes:
+    out = bytearray()
+    while number >= _MORE:
+        out.append(number & 0x7F | _MORE)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
