@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+OptionKind = Literal["text", "flag", "integer", "number"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionRule:
-    """One valid option: allowed `values` (None: any text), what it means, and the default that the runtime takes."""
+    """One valid option: allowed `values` (None: any text), what it means, and the default that the runtime takes.
+
+    `kind` is what the value must be; `least` and `most` bound integers and numbers, both included. `decided` is empty for
+    options that a profile may set; for one that bundler sets itself it says what to use instead.
+    """
 
     key: str
-    values: tuple[str, ...] | None
+    values: tuple[str, ...] | None = None
     default: str
     meaning: str
+    kind: OptionKind = "text"
+    least: float | None = None
+    most: float | None = None
+    decided: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
