@@ -46,6 +46,7 @@ class VariantPlan:
     session_config: Mapping[str, str]
     comparisons: tuple[str, ...]
     disabled_optimizers: tuple[str, ...] = ()
+    device_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,8 @@ class RuntimeVariant:
 
     `session` holds attributes of the runtime's session options, `session_config` its configuration entries;
     `disabled_optimizers` are graph optimisers that were applied when the model was baked and need not run again.
+    `device_cache` lets the loader keep the model, as the runtime laid it out for the device's own CPU, in the user's
+    cache folder after the first start, and open that from then on.
     """
 
     name: str
@@ -60,6 +62,7 @@ class RuntimeVariant:
     session_config: Mapping[str, str]
     disabled_optimizers: tuple[str, ...]
     requires: Compatibility
+    device_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

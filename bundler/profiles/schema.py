@@ -75,8 +75,9 @@ class Variant(Section):
 class Optimization(Section):
     """How the graph is optimised before shipping."""
 
-    simplify: bool = True
-    """Run the simplifier before the runtime's own optimiser."""
+    simplify: bool = False
+    """Run a simplifier (onnxscript's) before the runtime's own optimiser. Where ONNX Runtime runs the model it gains
+    nothing (benchmarks/RESULTS.md); compilers of other runtimes may want it."""
     level: Literal["auto", "none", "basic", "extended"] = "auto"
     """What is baked: `auto` is the highest level whose result is right on every CPU of the target."""
     format: Literal["auto", "onnx", "ort"] = "auto"

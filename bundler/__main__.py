@@ -1,0 +1,5 @@
+"""`python -m bundler`."""
+
+from bundler.cli import main
+
+main()

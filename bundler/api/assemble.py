@@ -1,0 +1,103 @@
+"""From a plan and its outcomes to `runtime.json`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from bundler.model.artifacts import FileRecord
+from bundler.model.facts import ModelFacts
+from bundler.model.plan import BuildPlan, VariantPlan
+from bundler.model.results import StepOutcome
+from bundler.model.runtime import (
+    RUNTIME_SCHEMA,
+    Compatibility,
+    ProviderEntry,
+    RuntimeConfig,
+    RuntimeVariant,
+    Tolerance,
+)
+from bundler.model.signature import Port, Signature
+from bundler.profiles.platforms import python_machines, python_systems
+from bundler.profiles.schema import TargetProfile
+
+
+def make_runtime_config(
+    plan: BuildPlan,
+    profile: TargetProfile,
+    facts: ModelFacts,
+    outcomes: Mapping[str, StepOutcome],
+    model_digest: str,
+) -> RuntimeConfig:
+    """The runtime configuration of the bundle; its variants' files lie under `models/<variant>/`."""
+    golden = outcomes[plan.golden]
+    return RuntimeConfig(
+        schema=RUNTIME_SCHEMA,
+        model=facts.name,
+        model_digest=model_digest,
+        target=profile.id,
+        signature=fix_signature(facts.signature, fixed_dimensions(plan)),
+        variants=tuple(_variant(entry, profile, outcomes[entry.model]) for entry in plan.variants),
+        fallback=profile.bundle.fallback,
+        tolerance=make_tolerance(profile),
+        golden_digest=golden.artifact.digest if golden.artifact else "",
+        unstable_outputs=tuple(golden.facts.get("unstable_outputs", ())),
+    )
+
+
+def make_tolerance(profile: TargetProfile) -> Tolerance:
+    """The profile's gate as runtimes take it."""
+    gate = profile.accuracy
+    return Tolerance(
+        absolute=gate.absolute,
+        relative=gate.relative,
+        sqnr_db=gate.sqnr_db,
+        cosine=gate.cosine,
+        top1_agreement=gate.top1_agreement,
+    )
+
+
+def fixed_dimensions(plan: BuildPlan) -> Mapping[str, int]:
+    """The dimensions that the plan fixes."""
+    for step in plan.steps:
+        if step.stage == "fix_dimensions":
+            dimensions: Mapping[str, int] = step.options["dimensions"]
+            return dimensions
+    return {}
+
+
+def fix_signature(signature: Signature, dimensions: Mapping[str, int]) -> Signature:
+    """`signature` with the named dimensions at their sizes."""
+
+    def fix(port: Port) -> Port:
+        if port.type.shape is None:
+            return port
+        shape = tuple(dimensions.get(d, d) if isinstance(d, str) else d for d in port.type.shape)
+        return dataclasses.replace(port, type=dataclasses.replace(port.type, shape=shape))
+
+    return Signature(
+        inputs=tuple(fix(port) for port in signature.inputs), outputs=tuple(fix(port) for port in signature.outputs)
+    )
+
+
+def _variant(plan: VariantPlan, profile: TargetProfile, outcome: StepOutcome) -> RuntimeVariant:
+    root = PurePosixPath("models") / plan.name
+    return RuntimeVariant(
+        name=plan.name,
+        model=str(root / outcome.path.name),
+        files=tuple(
+            FileRecord(path=str(root / record.path), size=record.size, sha256=record.sha256)
+            for record in (outcome.artifact.files if outcome.artifact else ())
+        ),
+        providers=tuple(ProviderEntry(name=name, options=options) for name, options in plan.providers),
+        session=plan.session,
+        session_config=plan.session_config,
+        disabled_optimizers=plan.disabled_optimizers,
+        device_cache=plan.device_cache,
+        requires=Compatibility(
+            systems=python_systems(profile.platform),
+            machines=python_machines(profile.platform),
+            runtime=profile.runtime.version,
+        ),
+    )

@@ -1,0 +1,123 @@
+"""`build`: from a model and a target to a verified bundle in its place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bundler.api.assemble import make_runtime_config, make_tolerance
+from bundler.api.memo import recall_bundle, remember_bundle
+from bundler.api.place import check_replaceable, put_in_place, staging_folder
+from bundler.api.prepare import Prepared, prepare
+from bundler.api.requests import BuildRequest, BuildResult
+from bundler.api.stamp import bundle_key
+from bundler.api.workshop import Workshop
+from bundler.emitters.registry import find_emitter
+from bundler.model.codec import decode
+from bundler.model.errors import GateError, UsageError
+from bundler.model.events import Listener
+from bundler.model.plan import MODEL
+from bundler.model.results import Comparison, StepOutcome
+from bundler.model.runtime import RuntimeConfig
+from bundler.verification.gates import check_gate, describe_failures
+
+
+def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> BuildResult:
+    """Build one bundle. Raises a `BundlerError`; the bundle that stood there before is then untouched."""
+    began = time.perf_counter()
+    prepared = prepare(request, workshop, listener)
+    _check_format(prepared)
+    final = request.output / f"{prepared.plan.model_name}-{prepared.profile.id}"
+    check_replaceable(final)
+    outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, listener, prepared.title)
+    check_gates(prepared, outcomes)
+    digest = prepared.sources[MODEL].digest
+    config = make_runtime_config(prepared.plan, prepared.profile, prepared.facts, outcomes, digest)
+    key = bundle_key(prepared, config)
+    summary = recall_bundle(workshop.cache.root, final, key)
+    fresh = summary is None
+    if summary is None:
+        summary = _write(prepared, config, outcomes, final=final, workshop=workshop, listener=listener)
+        remember_bundle(workshop.cache.root, final, key, summary)
+    seconds = time.perf_counter() - began
+    return _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
+
+
+def _write(
+    prepared: Prepared,
+    config: RuntimeConfig,
+    outcomes: Mapping[str, StepOutcome],
+    *,
+    final: Path,
+    workshop: Workshop,
+    listener: Listener,
+) -> dict[str, Any]:
+    """Emit, prove and put into place. Its imports (templates, bill of materials) cost nothing to a rebuild."""
+    from bundler.api.finish import finish_bundle, write_report  # noqa: PLC0415 - see above
+
+    with staging_folder(final) as staged:
+        finished = finish_bundle(prepared, config, outcomes, staged, workshop, listener)
+        put_in_place(staged, final)
+    write_report(prepared, outcomes, finished, report_folder(final))
+    return finished.summary
+
+
+def report_folder(bundle: Path) -> Path:
+    """Where the report of `bundle` stands: beside it, because it holds what varies from run to run."""
+    return bundle.with_name(f"{bundle.name}.report")
+
+
+def _check_format(prepared: Prepared) -> None:
+    emitter = find_emitter(prepared.plan.emitter)
+    if prepared.plan.format not in emitter.formats:
+        known = tuple(f"{name}: {text}" for name, text in emitter.formats.items())
+        raise UsageError(
+            f"{prepared.profile.id} bundles have no format {prepared.plan.format!r}",
+            details=known,
+            hint=f"use --format {next(iter(emitter.formats))}",
+        )
+
+
+def check_gates(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> None:
+    """Raise `GateError` naming the first stage, in the order of the plan, whose outputs broke the gate."""
+    tolerance = make_tolerance(prepared.profile)
+    unstable = tuple(outcomes[prepared.plan.golden].facts.get("unstable_outputs", ()))
+    for step in prepared.plan.steps:
+        if step.stage != "compare":
+            continue
+        comparison = decode(Comparison, outcomes[step.id].facts)
+        failures = check_gate(comparison, tolerance, unstable)
+        if failures:
+            stage = step.id.removesuffix("/compare")
+            raise GateError(
+                f"{prepared.title}: stage {stage} breaks the accuracy gate",
+                details=tuple(describe_failures(failures)),
+                hint=_gate_hint(stage),
+            )
+
+
+def _gate_hint(stage: str) -> str:
+    if stage == "simplify":
+        return "leave the simplifier out with --set optimization.simplify=false"
+    return "lower the level with --set optimization.level=basic, or widen the gate with --set accuracy.relative=…"
+
+
+def _result(
+    prepared: Prepared, final: Path, summary: Mapping[str, Any], *, up_to_date: bool, seconds: float
+) -> BuildResult:
+    return BuildResult(
+        name=prepared.plan.model_name,
+        target=prepared.profile.id,
+        bundle=final,
+        report=report_folder(final) / "report.html",
+        format=prepared.plan.format,
+        proof=summary["proof"],
+        up_to_date=up_to_date,
+        bundle_bytes=summary["bundle_bytes"],
+        model_bytes=summary["model_bytes"],
+        source_bytes=prepared.facts.total_bytes,
+        notes=tuple(summary["notes"]),
+        seconds=seconds,
+    )

@@ -1,0 +1,54 @@
+"""`inspect`: what a model is, which targets fit it, and what stands in the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.api.prepare import bundle_name, inspect_source
+from bundler.api.requests import BuildRequest
+from bundler.api.workshop import Workshop
+from bundler.model.events import Listener
+from bundler.model.facts import ModelFacts
+from bundler.planning import PlanRequest, make_plan
+from bundler.planning_rules import find_obstacles
+from bundler.profiles.resolve import resolve_target, target_ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFit:
+    """Whether a target can take the model. `obstacles` say what stands in the way, `remarks` what a build will do."""
+
+    target: str
+    title: str
+    fits: bool
+    obstacles: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """A model's facts, its digest, and how it fits each target. `notes` are the inspection's own."""
+
+    facts: ModelFacts
+    digest: str
+    notes: tuple[str, ...]
+    targets: tuple[TargetFit, ...]
+
+
+def inspect_model(path: Path, workshop: Workshop, listener: Listener) -> Inspection:
+    """Inspect a model without running it. Raises `ModelError`."""
+    name = bundle_name(BuildRequest(model=path, target=""))
+    facts, outcome, source = inspect_source(path, name, workshop, listener, name)
+    fits = tuple(_fit(facts, target) for target in target_ids())
+    return Inspection(facts=facts, digest=source.digest, notes=tuple(note.text for note in outcome.notes), targets=fits)
+
+
+def _fit(facts: ModelFacts, target: str) -> TargetFit:
+    profile = resolve_target(target)
+    obstacles = find_obstacles(facts, profile)
+    remarks = tuple(
+        f"{decision.subject}: {decision.choice} ({decision.reason})"
+        for decision in make_plan(facts, profile, PlanRequest()).decisions
+    )
+    return TargetFit(target=profile.id, title=profile.title, fits=not obstacles, obstacles=obstacles, remarks=remarks)

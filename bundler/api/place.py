@@ -1,0 +1,77 @@
+"""Putting a finished folder into place, so that nobody ever sees half of one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bundler.model.errors import StageError, UsageError
+
+MARK = "bundle.json"
+"""A folder that holds this file is a bundle of ours, and may be replaced by its successor."""
+
+
+@contextmanager
+def staging_folder(final: Path) -> Iterator[Path]:
+    """An empty folder beside `final`, removed in the end whatever happens. Raises `StageError` when it cannot be made.
+
+    Its name carries our process number: what a killed build left is swept by the next one.
+    """
+    _sweep(final)
+    folder = final.parent / f".{final.name}.{os.getpid()}.tmp"
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise StageError(f"cannot write in {final.parent}: {error.strerror}", hint="choose another --output") from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_replaceable(final: Path) -> None:
+    """Raise `UsageError` when `final` holds something that is not a bundle: we never delete what we did not write."""
+    if not final.exists() or (final / MARK).is_file() or (final.is_dir() and not any(final.iterdir())):
+        return
+    raise UsageError(f"{final} exists and is not a bundle", hint="move it away, or choose another --output", details=())
+
+
+def put_in_place(staged: Path, final: Path) -> None:
+    """Rename `staged` to `final`, over the bundle that may be there.
+
+    A folder cannot be replaced in one call, so the old one is renamed aside first; killed in between, the old
+    bundle is found by the next build and put back.
+    """
+    aside = _aside(final)
+    if final.exists():
+        final.rename(aside)
+    staged.rename(final)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _aside(final: Path) -> Path:
+    return final.parent / f".{final.name}.old"
+
+
+def _sweep(final: Path) -> None:
+    aside = _aside(final)
+    if aside.exists() and not final.exists():
+        aside.rename(final)
+    shutil.rmtree(aside, ignore_errors=True)
+    for folder in final.parent.glob(f".{final.name}.*.tmp"):
+        owner = folder.name.split(".")[-2]
+        if not _is_alive(owner):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:
+        return True
+    return True

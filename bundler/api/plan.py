@@ -1,0 +1,28 @@
+"""`plan`: what a build would do, and which of it is in the cache."""
+
+from __future__ import annotations
+
+from bundler.api.prepare import prepare
+from bundler.api.requests import BuildRequest, PlanResult, StepPreview
+from bundler.api.workshop import Workshop
+from bundler.model.events import Listener
+from bundler.stages.registry import find_stage
+
+
+def plan(request: BuildRequest, workshop: Workshop, listener: Listener) -> PlanResult:
+    """Plan one build without running any step but the inspection of the model."""
+    prepared = prepare(request, workshop, listener)
+    steps = prepared.plan.steps
+    states = workshop.executor.explain(steps, prepared.sources, prepared.title)
+    previews = tuple(
+        StepPreview(
+            id=step.id,
+            title=find_stage(step.stage).title,
+            state=status.state,
+            reason=status.reason or step.reason,
+            environment=step.environment,
+            options=step.options,
+        )
+        for step, status in zip(steps, states, strict=True)
+    )
+    return PlanResult(plan=prepared.plan, steps=previews)

@@ -1,0 +1,113 @@
+"""From a request to a plan: the profile resolved, the model inspected, its files hashed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.api.requests import BuildRequest
+from bundler.api.workshop import Workshop
+from bundler.execution.executor import Source
+from bundler.execution.sources import digest_source
+from bundler.model.codec import decode
+from bundler.model.errors import ModelError, UsageError
+from bundler.model.events import Listener
+from bundler.model.facts import ModelFacts
+from bundler.model.plan import MODEL, SAMPLES, BuildPlan
+from bundler.model.results import StepOutcome
+from bundler.planning import INSPECT_ID, PlanRequest, inspect_step, make_plan
+from bundler.profiles.resolve import resolve_target
+from bundler.profiles.schema import TargetProfile
+
+MAXIMUM_NAME = 64
+"""Characters of a bundle's name: with the target and file names it stays below what file systems take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A request with all that planning found. `title` names the build in messages."""
+
+    request: BuildRequest
+    title: str
+    profile: TargetProfile
+    facts: ModelFacts
+    inspection: StepOutcome
+    sources: Mapping[str, Source]
+    plan: BuildPlan
+
+
+def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Prepared:
+    """Resolve, inspect and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
+    profile = resolve_target(request.target, request.overrides)
+    name = bundle_name(request)
+    title = f"{name} → {profile.id}"
+    facts, inspection, model = inspect_source(request.model, name, workshop, listener, title)
+    sources = {MODEL: model, **_sample_source(request, workshop)}
+    plan = make_plan(facts, profile, _plan_request(request))
+    return Prepared(
+        request=request,
+        title=title,
+        profile=profile,
+        facts=facts,
+        inspection=inspection,
+        sources=sources,
+        plan=plan,
+    )
+
+
+def inspect_source(
+    path: Path, name: str, workshop: Workshop, listener: Listener, title: str
+) -> tuple[ModelFacts, StepOutcome, Source]:
+    """The model's facts, the step that found them, and the model with its external data as a source."""
+    check_model_path(path)
+    alone = digest_source(path, (), workshop.cache)
+    outcome = workshop.executor.execute((inspect_step(name),), {MODEL: alone}, listener, title)[INSPECT_ID]
+    facts = decode(ModelFacts, outcome.facts)
+    external = [path.parent / name for name in facts.external_files]
+    external = [path.parent / name for name in facts.external_files]
+    model = digest_source(path, external, workshop.cache) if external else alone
+    return facts, outcome, model
+
+
+def check_model_path(path: Path) -> None:
+    """Raise `ModelError` when there is no file at `path`."""
+    if path.is_dir():
+        raise ModelError(
+            f"{path} is a folder, not an ONNX file", hint="name the .onnx file in it, for example model.onnx"
+        )
+    if not path.is_file():
+        raise ModelError(f"there is no file {path}", hint="give the path of an ONNX model")
+
+
+def bundle_name(request: BuildRequest) -> str:
+    """The bundle's name: as given, else the model file's stem, reduced to letters, digits, `.`, `_` and `-`."""
+    if request.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", request.name):
+        raise UsageError(
+            f"{request.name!r} cannot be the name of a bundle",
+            hint="use up to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit",
+        )
+    stem = request.name or request.model.stem
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:MAXIMUM_NAME] or "model"
+
+
+def _sample_source(request: BuildRequest, workshop: Workshop) -> dict[str, Source]:
+    if request.samples is None:
+        return {}
+    if not request.samples.exists():
+        raise UsageError(
+            f"there are no samples at {request.samples}",
+            hint="give a folder of .npz files, a folder with test_data_set_* folders, or one .npz file",
+        )
+    return {SAMPLES: digest_source(request.samples, (), workshop.cache)}
+
+
+def _plan_request(request: BuildRequest) -> PlanRequest:
+    return PlanRequest(
+        dimensions=request.dimensions,
+        format=request.format,
+        has_samples=request.samples is not None,
+        synthetic_count=request.synthetic_count,
+        seed=request.seed,
+    )

@@ -1,0 +1,83 @@
+"""What a caller asks for, and what it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bundler.model.plan import BuildPlan
+from bundler.model.proof import Proof, VariantProof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest:
+    """One model for one target.
+
+    `output` is the folder in which the bundle's folder `<name>-<target>` is made. `overrides` are `dotted.key=value`
+    over the profile. `format` None takes the profile's. `prove` runs the golden set in the bundle's own runtime and
+    measures it; without it the manifest claims no more than `resolved`.
+    """
+
+    model: Path
+    target: str
+    output: Path = Path("dist")
+    name: str | None = None
+    version: str = "1.0.0"
+    samples: Path | None = None
+    dimensions: Mapping[str, int] = field(default_factory=dict)
+    overrides: tuple[str, ...] = ()
+    format: str | None = None
+    prove: bool = True
+    seed: int = 0
+    synthetic_count: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult:
+    """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes."""
+
+    name: str
+    target: str
+    bundle: Path
+    report: Path
+    format: str
+    proof: Proof
+    up_to_date: bool
+    bundle_bytes: int
+    model_bytes: int
+    source_bytes: int
+    notes: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepPreview:
+    """One line of `bundler plan`: a step and whether it would run."""
+
+    id: str
+    title: str
+    state: str
+    reason: str
+    environment: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanResult:
+    """What a build would do, and which of it is in the cache."""
+
+    plan: BuildPlan
+    steps: tuple[StepPreview, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyResult:
+    """What `verify` found. `proof` is the level that was reached now, `claimed` the manifest's."""
+
+    bundle: Path
+    files: int
+    proof: Proof
+    claimed: Proof
+    variants: tuple[VariantProof, ...]

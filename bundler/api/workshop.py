@@ -1,0 +1,29 @@
+"""Where builds are made: one cache, one set of environments, one executor, shared by all builds of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from bundler.environments.registry import Environments
+from bundler.execution.cache import Cache, open_cache
+from bundler.execution.executor import Executor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """The shared means of a call."""
+
+    cache: Cache
+    environments: Environments
+    executor: Executor
+
+
+@contextmanager
+def open_workshop(cache_url: str | None = None, jobs: int = 2) -> Iterator[Workshop]:
+    """Open the cache and start the executor; its workers end with the block. Raises `StageError` for a bad cache."""
+    cache = open_cache(cache_url)
+    environments = Environments(cache.root)
+    with Executor(cache=cache, environments=environments, jobs=jobs) as executor:
+        yield Workshop(cache=cache, environments=environments, executor=executor)

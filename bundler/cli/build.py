@@ -1,0 +1,145 @@
+"""`bundler build`, `bundler plan` and `bundler inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bundler.cli.options import Cache, Dimensions, Jobs, Json, Overrides, Progress, Samples
+
+BUILD_EPILOG = """Examples:
+
+  bundler build model.onnx --target linux-x64
+
+  bundler build model.onnx -t linux-x64 -t raspberry-pi-5 --samples samples/ -o out
+
+  bundler build model.onnx -t linux-x64 --dim batch=1 --set accuracy.absolute=1e-5 --format wheel
+
+  bundler build            (all that bundler.toml names)"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    app.command(name="build", epilog=BUILD_EPILOG)(build)
+    app.command(name="plan", epilog="Example:\n\n  bundler plan model.onnx --target linux-x64")(plan)
+    app.command(name="inspect", epilog="Example:\n\n  bundler inspect model.onnx --json")(inspect)
+
+
+Targets = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", help="Target id (`bundler targets list`) or a profile's path; may be repeated."),
+]
+
+
+def build(
+    models: Annotated[
+        list[Path] | None, typer.Argument(help="ONNX files; without any, what the project file names.", metavar="MODEL")
+    ] = None,
+    *,
+    target: Targets = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the bundles [dist].")] = None,
+    samples: Samples = None,
+    dim: Dimensions = None,
+    overrides: Overrides = None,
+    bundle_format: Annotated[
+        str | None, typer.Option("--format", "-f", help="One of the target's formats: dir, wheel, pex.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the bundle [the file's].")] = None,
+    version: Annotated[str, typer.Option("--version", help="Version of the emitted package.")] = "1.0.0",
+    no_prove: Annotated[
+        bool, typer.Option("--no-prove", help="Do not run the bundle; its manifest then claims no proof.")
+    ] = False,
+    locked: Annotated[bool, typer.Option("--locked", help="Refuse to change bundler.lock.")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of synthetic inputs.")] = 0,
+    cache: Cache = None,
+    jobs: Jobs = 2,
+    json: Json = False,
+    progress: Progress = "auto",
+) -> None:
+    """Build a verified bundle of each model for each target."""
+    from bundler.cli.building import BuildArguments, run_builds  # noqa: PLC0415 - keeps --help quick
+
+    arguments = BuildArguments(
+        models=tuple(models or ()),
+        targets=tuple(target or ()),
+        output=output,
+        samples=samples,
+        dimensions=tuple(dim or ()),
+        overrides=tuple(overrides or ()),
+        format=bundle_format,
+        name=name,
+        version=version,
+        prove=not no_prove,
+        locked=locked,
+        seed=seed,
+    )
+    run_builds(arguments, cache=cache, jobs=jobs, as_json=json, progress=progress)
+
+
+def plan(
+    model: Annotated[Path, typer.Argument(help="An ONNX file.")],
+    *,
+    target: Annotated[str, typer.Option("--target", "-t", help="Target id or a profile's path.")],
+    samples: Samples = None,
+    dim: Dimensions = None,
+    overrides: Overrides = None,
+    cache: Cache = None,
+    json: Json = False,
+) -> None:
+    """Show what a build would run, what is cached, and why a step is stale."""
+    from bundler.api.plan import plan as make_plan  # noqa: PLC0415 - keeps --help quick
+    from bundler.api.requests import BuildRequest  # noqa: PLC0415
+    from bundler.api.workshop import open_workshop  # noqa: PLC0415
+    from bundler.cli.options import parse_dimensions  # noqa: PLC0415
+    from bundler.cli.printing import print_json  # noqa: PLC0415
+    from bundler.model.events import ignore  # noqa: PLC0415
+
+    request = BuildRequest(
+        model=model,
+        target=target,
+        samples=samples,
+        dimensions=parse_dimensions(dim),
+        overrides=tuple(overrides or ()),
+    )
+    with open_workshop(cache, 1) as workshop:
+        result = make_plan(request, workshop, ignore)
+    if json:
+        print_json(result)
+        return
+    typer.echo(f"{result.plan.model_name} → {result.plan.target} ({result.plan.emitter}, {result.plan.format})")
+    _print_steps(result.steps)
+    typer.echo("decisions")
+    for decision in result.plan.decisions:
+        typer.echo(f"  {decision.subject}: {decision.choice}: {decision.reason}")
+
+
+def _print_steps(steps: Any) -> None:
+    from bundler.cli.printing import printable  # noqa: PLC0415
+
+    width = max(len(step.id) for step in steps)
+    for number, step in enumerate(steps, start=1):
+        typer.echo(f"  {number:2} {step.id:<{width}}  {step.state:<7} {printable(step.reason)}")
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="An ONNX file.")],
+    *,
+    cache: Cache = None,
+    json: Json = False,
+) -> None:
+    """Show signature, operators, opsets, size, dynamic dimensions, and which targets fit."""
+    from bundler.api.inspect import inspect_model  # noqa: PLC0415 - keeps --help quick
+    from bundler.api.workshop import open_workshop  # noqa: PLC0415
+    from bundler.cli.inspection import inspection_lines  # noqa: PLC0415
+    from bundler.cli.printing import print_json  # noqa: PLC0415
+    from bundler.model.events import ignore  # noqa: PLC0415
+
+    with open_workshop(cache, 1) as workshop:
+        result = inspect_model(model, workshop, ignore)
+    if json:
+        print_json(result)
+        return
+    for line in inspection_lines(result):
+        typer.echo(line)

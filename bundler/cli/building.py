@@ -1,0 +1,133 @@
+"""`bundler build`: from arguments or the project file to requests, and from results to lines."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import typer
+
+from bundler.api.build import build
+from bundler.api.requests import BuildRequest, BuildResult
+from bundler.api.workshop import Workshop, open_workshop
+from bundler.cli.console import ProgressStyle, open_console
+from bundler.cli.failures import render_error
+from bundler.cli.options import parse_dimensions, progress_style
+from bundler.cli.printing import megabytes, print_json
+from bundler.model.errors import BundlerError, UsageError
+from bundler.model.events import Listener
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildArguments:
+    """The command line of `bundler build`, as typed."""
+
+    models: tuple[Path, ...]
+    targets: tuple[str, ...]
+    output: Path | None
+    samples: Path | None
+    dimensions: tuple[str, ...]
+    overrides: tuple[str, ...]
+    format: str | None
+    name: str | None
+    version: str
+    prove: bool
+    locked: bool
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A build that failed while others of the same call may have succeeded."""
+
+    request: BuildRequest
+    error: BundlerError
+
+
+def run_builds(arguments: BuildArguments, *, cache: str | None, jobs: int, as_json: bool, progress: str) -> None:
+    """Build all, print the summary, and exit with the code of the first failure."""
+    requests = make_requests(arguments)
+    style = cast("ProgressStyle", progress_style(progress, json=as_json))
+    with open_workshop(cache, jobs) as workshop, open_console(style) as listener:
+        finished = _build_all(requests, workshop, listener, jobs)
+    failures = [item for item in finished if isinstance(item, Failure)]
+    if len(requests) == 1 and failures:
+        raise failures[0].error
+    results = [item for item in finished if isinstance(item, BuildResult)]
+    if as_json:
+        _print_document(results, failures)
+    else:
+        _print_summary(results, failures)
+    if failures:
+        raise typer.Exit(failures[0].error.exit_code)
+
+
+def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
+    """One request for each model and target. Raises `UsageError` when either is missing or names clash."""
+    if not arguments.models:
+        raise UsageError("no model given", hint="bundler build MODEL --target TARGET")
+    if not arguments.targets:
+        raise UsageError("no target given", hint="`bundler targets list` shows the targets; give one with --target")
+    if arguments.name and len(arguments.models) > 1:
+        raise UsageError("--name fits one model only", hint="leave it out, or build the models one by one")
+    dimensions = parse_dimensions(list(arguments.dimensions))
+    return tuple(
+        BuildRequest(
+            model=model,
+            target=target,
+            output=arguments.output or Path("dist"),
+            name=arguments.name,
+            version=arguments.version,
+            samples=arguments.samples,
+            dimensions=dimensions,
+            overrides=arguments.overrides,
+            format=arguments.format,
+            prove=arguments.prove,
+            seed=arguments.seed,
+        )
+        for model in arguments.models
+        for target in arguments.targets
+    )
+
+
+def _build_all(
+    requests: tuple[BuildRequest, ...], workshop: Workshop, listener: Listener, jobs: int
+) -> list[BuildResult | Failure]:
+    """Every request in the order given; one that fails does not stop the others."""
+
+    def attempt(request: BuildRequest) -> BuildResult | Failure:
+        try:
+            return build(request, workshop, listener)
+        except BundlerError as error:
+            return Failure(request=request, error=error)
+
+    if len(requests) == 1:
+        return [attempt(requests[0])]
+    with ThreadPoolExecutor(max_workers=min(jobs, len(requests))) as pool:
+        return list(pool.map(attempt, requests))
+
+
+def _print_document(results: list[BuildResult], failures: list[Failure]) -> None:
+    print_json(
+        {
+            "bundles": results,
+            "failures": [
+                {"model": str(item.request.model), "target": item.request.target, "error": item.error.to_json()}
+                for item in failures
+            ],
+        }
+    )
+
+
+def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
+    for result in results:
+        typer.echo(f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}")
+        typer.echo(
+            f"  proof {result.proof}; model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
+            f"bundle {megabytes(result.bundle_bytes)} ({result.format})"
+        )
+        typer.echo(f"  report {result.report}")
+    for failure in failures:
+        typer.echo(f"{failure.request.model} → {failure.request.target}: {render_error(failure.error)}", err=True)

@@ -1,0 +1,59 @@
+"""How an error reaches a person or, with `--json`, a program."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from bundler.model.errors import BundlerError, DefectError, Json
+
+INTERRUPTED = 130
+"""128 + SIGINT, as shells report it."""
+
+
+def render_error(error: BundlerError) -> str:
+    """The error as text: what and where, why, what next."""
+    lines = [f"error: {error.message}", *(f"  {line}" for line in error.details)]
+    if error.hint:
+        lines.append(f"hint: {error.hint}")
+    return "\n".join(lines)
+
+
+def report_error(error: BundlerError) -> int:
+    """Print `error` where it belongs and give its exit code."""
+    if "--json" in sys.argv:
+        document: dict[str, Json] = {"error": error.to_json()}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    sys.stderr.write(_coloured(render_error(error)) + "\n")
+    return error.exit_code
+
+
+def report_interrupt() -> int:
+    """Say that the user stopped us."""
+    sys.stderr.write("interrupted; no bundle was changed, and finished steps are kept in the cache\n")
+    return INTERRUPTED
+
+
+def report_defect(error: Exception) -> int:
+    """Keep the traceback in a file and say that this is our fault."""
+    with tempfile.NamedTemporaryFile("w", prefix="bundler-defect-", suffix=".txt", delete=False) as stream:
+        traceback.print_exception(error, file=stream)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}:{last.lineno} in {last.name}"
+    return report_error(
+        DefectError(
+            f"a defect in bundler: {type(error).__name__}: {error}",
+            details=(f"at {where}", f"the whole traceback is in {stream.name}"),
+            hint="please report it with that file; `bundler doctor --json` adds what we need to know of this machine",
+        )
+    )
+
+
+def _coloured(text: str) -> str:
+    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return text.replace("error:", "\x1b[1;31merror:\x1b[0m", 1).replace("\nhint:", "\n\x1b[1;36mhint:\x1b[0m", 1)

@@ -1,0 +1,58 @@
+"""`bundler inspect` for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bundler.api.inspect import Inspection
+from bundler.cli.printing import megabytes, printable
+from bundler.model.facts import ModelFacts
+from bundler.model.signature import Port, describe_type
+
+SHOWN_OPERATORS = 12
+
+
+def inspection_lines(inspection: Inspection) -> Iterator[str]:
+    """The lines of the page, top to bottom."""
+    facts = inspection.facts
+    yield f"{facts.name}  sha256:{inspection.digest[:16]}"
+    yield from _general(facts)
+    yield from _ports("inputs", facts.signature.inputs)
+    yield from _ports("outputs", facts.signature.outputs)
+    symbols = ", ".join(printable(name, 40) for name in facts.signature.symbols)
+    yield f"dynamic     {symbols or 'none'}" + ("   (fix one with --dim name=n)" if symbols else "")
+    yield from (f"note        {note}" for note in inspection.notes)
+    yield "targets"
+    for fit in inspection.targets:
+        yield f"  {'fits' if fit.fits else 'NO  '}  {fit.target:<16} {fit.title}"
+        yield from (f"        {obstacle}" for obstacle in fit.obstacles)
+
+
+def _general(facts: ModelFacts) -> Iterator[str]:
+    opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in facts.opsets.items())
+    producer = printable(facts.producer, 60) or "unknown"
+    yield f"format      ONNX IR {facts.ir_version}, opset {opsets}, made by {producer}"
+    external = f", {megabytes(facts.external_bytes)} of it external" if facts.external_bytes else ""
+    yield f"size        {megabytes(facts.total_bytes)}{external}; {facts.parameter_count:,} parameters"
+    memory = "unknown" if facts.peak_memory_bytes is None else f"about {megabytes(facts.peak_memory_bytes)}"
+    yield f"memory      {memory}"
+    ordered = sorted(facts.operators.items(), key=lambda item: (-item[1], item[0]))
+    shown = ", ".join(f"{printable(name, 60)} x{count}" for name, count in ordered[:SHOWN_OPERATORS])
+    more = f" and {len(ordered) - SHOWN_OPERATORS} more" if len(ordered) > SHOWN_OPERATORS else ""
+    yield f"operators   {facts.node_count} nodes: {shown}{more}"
+    marks = (
+        ("control flow", facts.control_flow),
+        ("quantised", facts.quantized),
+        (f"random ({', '.join(facts.random_operators)})", bool(facts.random_operators)),
+        (f"custom domains ({', '.join(map(printable, facts.custom_domains))})", bool(facts.custom_domains)),
+    )
+    present = ", ".join(text for text, holds in marks if holds)
+    if present:
+        yield f"has         {present}"
+
+
+def _ports(title: str, ports: tuple[Port, ...]) -> Iterator[str]:
+    for index, port in enumerate(ports):
+        head = title if index == 0 else ""
+        mark = " (optional)" if port.optional else ""
+        yield f"{head:<11} {printable(port.name, 80)}: {describe_type(port.type)}{mark}"

@@ -1,0 +1,62 @@
+"""Options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bundler.model.errors import UsageError
+
+Cache = Annotated[
+    str | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR|URL",
+        envvar="BUNDLER_CACHE",
+        help="Where finished steps are kept: a folder, or a URL (s3://…) of a cache that a team shares.",
+        show_default="the user's cache folder",
+    ),
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Steps and builds that run at once.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")]
+Progress = Annotated[
+    str, typer.Option("--progress", metavar="STYLE", help="auto, rich, plain, json (one event a line) or none.")
+]
+Samples = Annotated[
+    Path | None,
+    typer.Option(
+        "--samples",
+        help="Inputs for the golden set: a folder of .npz files, of test_data_set_* folders, or one .npz with a "
+        "leading sample axis. Without it, seeded synthetic inputs are used, and the report says so.",
+    ),
+]
+Dimensions = Annotated[
+    list[str] | None,
+    typer.Option("--dim", metavar="NAME=N", help="Fix a dynamic dimension; may be given several times."),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the profile (accuracy.absolute=1e-3)."),
+]
+
+
+def parse_dimensions(pairs: list[str] | None) -> dict[str, int]:
+    """`name=n` pairs as a mapping. Raises `UsageError` for the first that is none."""
+    dimensions: dict[str, int] = {}
+    for pair in pairs or ():
+        name, _, size = pair.rpartition("=")
+        if not name or not size.isdecimal() or int(size) == 0:
+            raise UsageError(f"--dim {pair}: not of the form name=n", hint="for example --dim batch=1")
+        dimensions[name] = int(size)
+    return dimensions
+
+
+def progress_style(name: str, *, json: bool) -> str:
+    """The checked style of progress. Raises `UsageError`."""
+    styles = ("auto", "rich", "plain", "json", "none")
+    if name not in styles:
+        raise UsageError(f"--progress {name}: unknown style", hint=f"one of {', '.join(styles)}")
+    # With --json a program reads us: the live display would only clutter its log.
+    return "plain" if json and name == "auto" else name

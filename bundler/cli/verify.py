@@ -1,0 +1,56 @@
+"""`bundler verify`, `bundler diff` and `bundler bench`: what can be asked of a finished bundle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bundler.cli.options import Cache, Json, Progress
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    app.command(name="verify", epilog="Example:\n\n  bundler verify dist/model-linux-x64 --json")(verify)
+    app.command(name="diff", epilog="Example:\n\n  bundler diff old/model-linux-x64 dist/model-linux-x64")(diff)
+    app.command(name="bench", epilog="Example:\n\n  bundler bench dist/model-linux-x64 --baseline model.onnx")(bench)
+
+
+def verify(
+    bundle: Annotated[Path, typer.Argument(help="A bundle's folder.")],
+    *,
+    cache: Cache = None,
+    json: Json = False,
+    progress: Progress = "auto",
+) -> None:
+    """Check a bundle's digests, then run its golden set in its own runtime."""
+    from bundler.cli.checking import run_verify  # noqa: PLC0415 - keeps --help quick
+
+    run_verify(bundle, cache=cache, as_json=json, progress=progress)
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(help="A bundle's folder.", metavar="A")],
+    second: Annotated[Path, typer.Argument(help="Another bundle's folder.", metavar="B")],
+    *,
+    json: Json = False,
+) -> None:
+    """Show what differs between two bundles: versions, files, operators, options, accuracy, proof."""
+    from bundler.cli.checking import run_diff  # noqa: PLC0415 - keeps --help quick
+
+    run_diff(first, second, as_json=json)
+
+
+def bench(
+    bundles: Annotated[list[Path], typer.Argument(help="Folders of bundles.", metavar="BUNDLE")],
+    *,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="An ONNX file to measure beside them.")] = None,
+    cache: Cache = None,
+    json: Json = False,
+    progress: Progress = "auto",
+) -> None:
+    """Measure opening and latency of bundles in their own runtime, side by side."""
+    from bundler.cli.checking import run_bench  # noqa: PLC0415 - keeps --help quick
+
+    run_bench(tuple(bundles), baseline=baseline, cache=cache, as_json=json, progress=progress)

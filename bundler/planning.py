@@ -1,0 +1,204 @@
+"""Pure planning: (model facts, profile, request) -> BuildPlan. Touches no file and measures nothing, so that every
+building machine plans the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bundler.model.errors import UsageError
+from bundler.model.facts import ModelFacts
+from bundler.model.plan import HOST, MODEL, SAMPLES, BuildPlan, Decision, Step, VariantPlan
+from bundler.planning_rules import BakeRule, choose_baking
+from bundler.profiles.schema import TargetProfile, Variant
+from bundler.providers.registry import find_provider
+
+INSPECT_ID = "inspect"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """What the user asked for beside the model and the target.
+
+    `dimensions` fixes dynamic dimensions by name, over those of the profile; `format` is one of the emitter's, or None
+    for the profile's; `synthetic_count` and `seed` are for the golden set when there are no samples.
+    """
+
+    dimensions: Mapping[str, int] = field(default_factory=dict)
+    format: str | None = None
+    has_samples: bool = False
+    synthetic_count: int = 3
+    seed: int = 0
+
+
+def inspect_step(name: str) -> Step:
+    """The step that comes before any plan: facts from the model's structure."""
+    return Step(id=INSPECT_ID, stage="inspect", inputs={"model": MODEL}, options={"name": name}, reason="always")
+
+
+def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -> BuildPlan:
+    """Order the steps for one model and one target. Raises `UsageError` for dimensions that the model has not."""
+    dimensions = _resolve_dimensions(facts, profile, request)
+    golden = _golden_step(dimensions, request)
+    shared, current = _shared_steps(profile, dimensions)
+    rule = choose_baking(facts, profile)
+    steps = [golden, *shared]
+    variants = []
+    for variant in profile.variants:
+        own, plan = _variant_steps(variant, profile, rule, current, tuple(step.id for step in shared))
+        steps += own
+        variants.append(plan)
+    return BuildPlan(
+        model_name=facts.name,
+        target=profile.id,
+        steps=tuple(steps),
+        golden=golden.id,
+        variants=tuple(variants),
+        decisions=(*_dimension_decisions(facts, dimensions), *rule.decisions),
+        emitter=profile.bundle.ecosystem,
+        format=request.format or profile.bundle.format,
+    )
+
+
+def _resolve_dimensions(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -> dict[str, int]:
+    symbols = facts.signature.symbols
+    unknown = sorted(set(request.dimensions) - set(symbols))
+    if unknown:
+        named = ", ".join(repr(name) for name in unknown)
+        known = ", ".join(repr(name) for name in symbols) or "none"
+        raise UsageError(
+            f"{facts.name} has no dynamic dimension named {named}",
+            details=(f"its dynamic dimensions are: {known}",),
+            hint="`bundler inspect MODEL` shows every input with its dimensions",
+        )
+    wanted = {**profile.dimensions, **request.dimensions}
+    return {name: wanted[name] for name in symbols if name in wanted}
+
+
+def _golden_step(dimensions: Mapping[str, int], request: PlanRequest) -> Step:
+    inputs = {"model": MODEL}
+    options: dict[str, Any] = {"dimensions": dict(dimensions)}
+    if request.has_samples:
+        inputs["samples"] = SAMPLES
+    else:
+        options |= {"seed": request.seed, "count": request.synthetic_count}
+    reason = "reference outputs of the untouched model"
+    return Step(id="record_golden", stage="record_golden", inputs=inputs, options=options, reason=reason)
+
+
+def _shared_steps(profile: TargetProfile, dimensions: Mapping[str, int]) -> tuple[list[Step], str]:
+    """The steps that all variants share, each followed by its comparison, and the source of the model after them."""
+    steps: list[Step] = []
+    current = MODEL
+    if dimensions:
+        reason = "dimensions were given: " + ", ".join(f"{name}={size}" for name, size in dimensions.items())
+        steps += _checked(_step("fix_dimensions", current, {"dimensions": dict(dimensions)}, reason=reason))
+        current = "fix_dimensions"
+    if profile.optimization.simplify:
+        steps += _checked(_step("simplify", current, {}, reason="the profile asks for it"))
+        current = "simplify"
+    return steps, current
+
+
+def _step(
+    stage: str,
+    source: str,
+    options: Mapping[str, Any],
+    *,
+    reason: str,
+    environment: str = HOST,
+    variant: str | None = None,
+) -> Step:
+    return Step(
+        id=f"{variant}/{stage}" if variant else stage,
+        stage=stage,
+        inputs={"model": source},
+        options=options,
+        environment=environment,
+        variant=variant,
+        reason=reason,
+    )
+
+
+def _checked(step: Step, session: Mapping[str, Any] | None = None) -> tuple[Step, Step]:
+    """`step`, followed by the comparison of its model with the golden set."""
+    comparison = Step(
+        id=f"{step.id}/compare",
+        stage="compare",
+        inputs={"model": step.id, "golden": "record_golden"},
+        options=dict(session or {}),
+        environment=step.environment,
+        variant=step.variant,
+        reason=f"{step.stage} changes the model",
+    )
+    return step, comparison
+
+
+def _variant_steps(
+    variant: Variant, profile: TargetProfile, rule: BakeRule, source: str, shared: tuple[str, ...]
+) -> tuple[list[Step], VariantPlan]:
+    runtime = f"{profile.runtime.package}=={profile.runtime.version}"
+    plan = _variant_plan(variant, rule)
+    steps: list[Step] = []
+    for stage in rule.stages:
+        step = _step(stage.name, source, stage.options, reason=stage.reason, environment=runtime, variant=variant.name)
+        steps += _checked(step, _session_options(plan) if stage is rule.stages[-1] else None)
+        source = step.id
+    steps.append(_step("derive_operators", source, {}, reason="for reports", environment=runtime, variant=variant.name))
+    comparisons = tuple(step_id for step_id in (*shared, *(s.id for s in steps)) if step_id.endswith("/compare"))
+    return steps, VariantPlan(
+        name=variant.name,
+        model=source,
+        providers=plan.providers,
+        session=plan.session,
+        session_config=plan.session_config,
+        comparisons=comparisons,
+        disabled_optimizers=plan.disabled_optimizers,
+        device_cache=plan.device_cache,
+    )
+
+
+def _variant_plan(variant: Variant, rule: BakeRule) -> VariantPlan:
+    chain = tuple(
+        (find_provider(entry.name).runtime_name, {key: _as_text(value) for key, value in entry.options.items()})
+        for entry in variant.providers
+    )
+    config = {key: _as_text(value) for key, value in variant.session_config.items()}
+    return VariantPlan(
+        name=variant.name,
+        model="",
+        providers=chain,
+        session={**rule.session, **variant.session},
+        session_config={**rule.session_config, **config},
+        comparisons=(),
+        disabled_optimizers=rule.disabled_optimizers,
+        device_cache=rule.device_cache,
+    )
+
+
+def _session_options(plan: VariantPlan) -> dict[str, Any]:
+    """The session as the bundle will open it, for the comparison of the model that ships."""
+    return {
+        "providers": [[name, dict(options)] for name, options in plan.providers],
+        "session": dict(plan.session),
+        "session_config": dict(plan.session_config),
+        "disabled_optimizers": list(plan.disabled_optimizers),
+    }
+
+
+def _as_text(value: str | float | bool) -> str:  # noqa: FBT001 - an option's value may be a boolean
+    """Options cross into the runtime as text; booleans as `1` and `0`, which all of its parsers take."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _dimension_decisions(facts: ModelFacts, dimensions: Mapping[str, int]) -> tuple[Decision, ...]:
+    return tuple(
+        Decision(
+            subject=f"dimension {name}",
+            choice=str(dimensions.get(name, "dynamic")),
+            reason="given" if name in dimensions else "not given, so the bundle takes any size",
+        )
+        for name in facts.signature.symbols
+    )

@@ -1,0 +1,194 @@
+"""Rules that decide what is baked and how a session opens it.
+
+Each is a pure function of the model's facts and the profile, so every building machine decides alike. The figures
+behind them are in benchmarks/RESULTS.md; ratios there are to a plain session on the raw model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bundler.model.facts import ModelFacts
+from bundler.model.plan import Decision
+from bundler.profiles.schema import TargetProfile
+from bundler.providers.graph_optimizers import LAYOUT_OPTIMIZERS, OPTIMIZERS
+
+CONVOLUTIONS = ("Conv", "QLinearConv", "ConvInteger", "com.microsoft.FusedConv")
+"""Operators whose kernels want a memory layout (NCHWc, NHWC) that depends on the device's own CPU."""
+
+EXTERNAL_WEIGHTS = 1_000_000
+"""Weights of this many bytes or more go into a file of their own, which the runtime maps instead of parsing."""
+
+PARALLEL_PREPACKING = 8_000_000
+"""From this many bytes of weights on, packing them for matrix products on all threads opens an encoder faster."""
+
+TINY_NODES = 64
+TINY_WEIGHTS = 65_536
+"""Below both, starting a thread pool costs more than it can win."""
+
+PROTOBUF_LIMIT = 2**31 - 1
+"""Bytes that one protobuf message (an ONNX file without external data) or one ORT-format file can hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BakeStage:
+    """One stage of the baking, with its options and the reason to take it."""
+
+    name: str
+    options: Mapping[str, Any]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BakeRule:
+    """What is baked (`stages`), and how a session opens the result on the device."""
+
+    stages: tuple[BakeStage, ...]
+    session: Mapping[str, Any] = field(default_factory=dict)
+    session_config: Mapping[str, str] = field(default_factory=dict)
+    disabled_optimizers: tuple[str, ...] = ()
+    device_cache: bool = False
+    decisions: tuple[Decision, ...] = ()
+
+
+def choose_baking(facts: ModelFacts, profile: TargetProfile) -> BakeRule:
+    """The rule for one model and one target."""
+    level = _choose_level(profile)
+    model_format = _choose_format(facts, profile)
+    layout = facts.has_operator(*CONVOLUTIONS)
+    opening = _choose_opening(layout=layout, baked=level.choice != "none")
+    memory = _choose_memory(facts, profile)
+    threads = _choose_threads(facts)
+    packing = _choose_packing(facts, layout=layout)
+    return BakeRule(
+        stages=_stages(facts, profile, level, model_format),
+        session={**opening.session, **memory.session, **threads.session},
+        session_config=packing.config,
+        disabled_optimizers=opening.disabled,
+        device_cache=layout and model_format.choice == "onnx",
+        decisions=tuple(
+            choice.decision
+            for choice in (_choose_simplifier(profile), level, model_format, opening, memory, threads, packing)
+            if choice.decision
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    choice: str = ""
+    session: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
+    disabled: tuple[str, ...] = ()
+    decision: Decision | None = None
+
+
+def _choose_simplifier(profile: TargetProfile) -> _Choice:
+    if profile.optimization.simplify:
+        return _Choice(decision=Decision(subject="simplifier", choice="onnxscript", reason="the profile asks for it"))
+    reason = "the runtime's own optimiser finds the same, measured"
+    return _Choice(decision=Decision(subject="simplifier", choice="none", reason=reason))
+
+
+def _choose_level(profile: TargetProfile) -> _Choice:
+    asked = profile.optimization.level
+    if asked != "auto":
+        return _Choice(choice=asked, decision=Decision(subject="level", choice=asked, reason="the profile names it"))
+    reason = "the highest level whose result is the same and right on every CPU of the target"
+    return _Choice(choice="extended", decision=Decision(subject="level", choice="extended", reason=reason))
+
+
+def _choose_format(facts: ModelFacts, profile: TargetProfile) -> _Choice:
+    asked = profile.optimization.format
+    if asked != "auto":
+        choice, reason = asked, "the profile names it"
+    elif _has_trees(facts) and facts.total_bytes < PROTOBUF_LIMIT:
+        choice, reason = "ort", "tree ensembles open fastest from it, and have no layout to lose"
+    elif facts.has_operator(*CONVOLUTIONS):
+        choice, reason = "onnx", "an ORT-format file would lose the memory layout that convolutions need"
+    else:
+        choice, reason = "onnx", "its weights are mapped from a file of their own, or are too small to matter"
+    if choice == "ort" and facts.total_bytes >= PROTOBUF_LIMIT:
+        choice, reason = "onnx", "an ORT-format file cannot hold more than 2 GB"
+    return _Choice(choice=choice, decision=Decision(subject="format", choice=choice, reason=reason))
+
+
+def _has_trees(facts: ModelFacts) -> bool:
+    return any(name.startswith("ai.onnx.ml.TreeEnsemble") for name in facts.operators)
+
+
+def _choose_opening(*, layout: bool, baked: bool) -> _Choice:
+    """Which optimisers run on the device: those that choose a layout for its own CPU, and no others."""
+    if not baked:
+        reason = "nothing was baked, so the runtime optimises at every start"
+        decision = Decision(subject="optimisation on the device", choice="all", reason=reason)
+        return _Choice(session={"graph_optimization_level": "all"}, decision=decision)
+    if not layout:
+        reason = "all of it is baked"
+        decision = Decision(subject="optimisation on the device", choice="none", reason=reason)
+        return _Choice(session={"graph_optimization_level": "disable_all"}, decision=decision)
+    reason = "convolutions take the layout of the device's own CPU; it is kept there after the first start"
+    decision = Decision(subject="optimisation on the device", choice="layout only", reason=reason)
+    disabled = tuple(name for name in OPTIMIZERS if name not in LAYOUT_OPTIMIZERS)
+    return _Choice(session={"graph_optimization_level": "all"}, disabled=disabled, decision=decision)
+
+
+def _choose_memory(facts: ModelFacts, profile: TargetProfile) -> _Choice:
+    """Without known shapes the planner of memory reuse searches long at every start and finds little."""
+    unknown = any(
+        not isinstance(size, int) and size not in profile.dimensions
+        for port in facts.signature.inputs
+        for size in (port.type.shape or ())
+    )
+    if not unknown:
+        return _Choice()
+    reason = "input sizes are unknown, so searching for buffers to share only delays the start"
+    decision = Decision(subject="planned memory reuse", choice="off", reason=reason)
+    return _Choice(session={"enable_mem_reuse": False}, decision=decision)
+
+
+def _choose_threads(facts: ModelFacts) -> _Choice:
+    tiny = facts.node_count <= TINY_NODES and facts.weight_bytes <= TINY_WEIGHTS
+    # Tree ensembles sum in another order with another number of threads, which changes the last bits.
+    if not tiny or _has_trees(facts):
+        return _Choice()
+    decision = Decision(subject="threads", choice="1", reason="the model is too small for a thread pool to pay")
+    return _Choice(session={"intra_op_num_threads": 1}, decision=decision)
+
+
+def _choose_packing(facts: ModelFacts, *, layout: bool) -> _Choice:
+    if layout or facts.weight_bytes < PARALLEL_PREPACKING:
+        return _Choice()
+    reason = "packing large weights is most of the start"
+    decision = Decision(subject="weight packing", choice="parallel", reason=reason)
+    return _Choice(config={"session.prepack.enable_parallel": "1"}, decision=decision)
+
+
+def _stages(facts: ModelFacts, profile: TargetProfile, level: _Choice, model_format: _Choice) -> tuple[BakeStage, ...]:
+    external = model_format.choice == "onnx" and facts.weight_bytes >= EXTERNAL_WEIGHTS
+    optimize = BakeStage(
+        name="optimize",
+        options={
+            "level": level.choice,
+            "external_threshold": 1024 if external else None,
+            # Signed 8-bit operators are native on Arm; on x86 the unsigned ones are faster. The target decides, not
+            # the building machine.
+            "int8_allowed": profile.platform.architecture.startswith("arm"),
+        },
+        reason="offline optimisation at the level that every CPU of the target takes",
+    )
+    if model_format.choice == "onnx":
+        return (optimize,)
+    decision = model_format.decision
+    return (optimize, BakeStage(name="convert_ort", options={}, reason=decision.reason if decision else ""))
+
+
+def find_obstacles(facts: ModelFacts, profile: TargetProfile) -> tuple[str, ...]:
+    """What keeps a model from a target; empty when nothing does."""
+    limit = profile.budget.model_mb
+    found = []
+    if limit is not None and facts.total_bytes > limit * 1e6:
+        found.append(f"the model has {facts.total_bytes / 1e6:.0f} MB; the target's budget is {limit:g} MB")
+    return tuple(found)

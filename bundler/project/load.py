@@ -1,0 +1,94 @@
+"""Finding, reading and checking the project file."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from bundler.model.errors import UsageError
+from bundler.project.schema import Project
+
+FILE_NAME = "bundler.toml"
+PYPROJECT = "pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedProject:
+    """A checked project file and the folder that its paths are relative to."""
+
+    path: Path
+    project: Project
+
+    @property
+    def root(self) -> Path:
+        """The folder of the file."""
+        return self.path.parent
+
+    @property
+    def lock_path(self) -> Path:
+        """Where its lock stands."""
+        return self.root / "bundler.lock"
+
+
+def find_project(start: Path) -> LoadedProject:
+    """The project file in `start` or the nearest folder above it. Raises `UsageError`."""
+    for folder in (start, *start.parents):
+        for name in (FILE_NAME, PYPROJECT):
+            path = folder / name
+            data = _read(path) if path.is_file() else None
+            if data is not None:
+                return LoadedProject(path=path, project=_check(path, data))
+    raise UsageError(
+        f"no model given, and no {FILE_NAME} in {start} or above it",
+        hint="bundler build MODEL --target TARGET, or `bundler init` to write a project file",
+    )
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """The project's table in `path`; None when a pyproject.toml has none."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not valid TOML", details=(str(error),)) from error
+    if path.name == FILE_NAME:
+        return data
+    table = data.get("tool", {}).get("bundler")
+    return table if isinstance(table, dict) else None
+
+
+def _check(path: Path, data: dict[str, Any]) -> Project:
+    try:
+        return Project.model_validate(data)
+    except ValidationError as error:
+        lines = tuple(
+            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors(include_url=False)
+        )
+        raise UsageError(
+            f"{path} is not a valid project file",
+            details=lines,
+            hint=f"its keys are: {', '.join(Project.model_fields)}",
+        ) from error
+
+
+def overrides_for(project: Project, target: str) -> tuple[str, ...]:
+    """The project's changes to the profile `target`, as `dotted.key=value` in order: gates, budgets, then globs."""
+    tables: list[Mapping[str, Any]] = [{"accuracy": project.accuracy}, {"budget": project.budget}]
+    tables += [table for pattern, table in project.overrides.items() if fnmatch.fnmatchcase(target, pattern)]
+    return tuple(line for table in tables for line in _flatten(table, ()))
+
+
+def _flatten(table: Mapping[str, Any], prefix: tuple[str, ...]) -> Iterator[str]:
+    for key, value in table.items():
+        path = (*prefix, key)
+        if isinstance(value, Mapping):
+            yield from _flatten(value, path)
+        else:
+            # JSON's scalars and arrays are TOML's too, which is what an override's value is read as.
+            yield f"{'.'.join(path)}={json.dumps(value)}"

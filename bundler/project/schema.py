@@ -1,0 +1,49 @@
+"""The one model of the project file. Docstrings under fields are what people read of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """A part of the project file: frozen, and unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class ProjectModel(Section):
+    """One model to build."""
+
+    path: str = Field(min_length=1)
+    """The ONNX file, relative to the project file."""
+    name: str | None = None
+    """Name of its bundles; the file's name without it."""
+    version: str = "1.0.0"
+    """Version of the emitted packages."""
+    samples: str | None = None
+    """Inputs for the golden set, relative to the project file; see `bundler build --help`."""
+    dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}
+    """Dynamic dimensions to fix, by name."""
+    targets: tuple[str, ...] = ()
+    """Targets of this model alone; without it, those of the project."""
+    format: str | None = None
+    """Format of its bundles; without it, the target's."""
+
+
+class Project(Section):
+    """The whole project file."""
+
+    output: str = "dist"
+    """Folder for the bundles, relative to the project file."""
+    targets: tuple[str, ...] = ()
+    """Target ids, or paths of profiles relative to the project file."""
+    models: tuple[ProjectModel, ...] = Field(min_length=1)
+    """The models, each built for every target."""
+    accuracy: dict[str, float] = {}
+    """The gate of all builds, over the profiles' (`absolute`, `relative`, `sqnr_db`, …)."""
+    budget: dict[str, float] = {}
+    """Budgets of all builds, over the profiles' (`model_mb`, `bundle_mb`)."""
+    overrides: dict[str, dict[str, Any]] = {}
+    """Parts of profiles to replace, by glob of target id: `[overrides."raspberry-*".optimization]`."""
