@@ -1,0 +1,147 @@
+"""The content-addressed store of artifacts on the local disk.
+
+`artifacts/ab/<digest>/` holds the real files (onnx refuses external data behind a link) and the `.json` beside it what
+they are and their identities at the time of storing. Folders arrive by rename and are never written to afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from bundler.execution.identity import Identity, identify, identity_of
+from bundler.execution.scratch import Scratch, write_atomically
+from bundler.model.artifacts import Artifact, FileRecord, record_folder
+from bundler.model.codec import encode
+from bundler.model.digests import digest_file, digest_json
+from bundler.model.errors import StageError
+
+
+class ArtifactStore:
+    """Artifacts below one cache root."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root / "artifacts"
+
+    def folder(self, digest: str) -> Path:
+        """Where the files of an artifact stand, or would stand."""
+        return self._root / digest[:2] / digest
+
+    def find(self, digest: str, scratch: Scratch) -> Artifact | None:
+        """The artifact, whole and unaltered, or None.
+
+        Unchanged identities are trusted; any other file is read and hashed again. An altered artifact is removed.
+        """
+        stored = self._read_manifest(digest)
+        if stored is None:
+            return None
+        artifact, identities = stored
+        present = _scan(self.folder(digest))
+        if present == identities:
+            return artifact
+        if self._is_intact(artifact, present):
+            self._write_manifest(artifact, present, scratch)
+            return artifact
+        self.discard(digest, scratch)
+        return None
+
+    def put(self, folder: Path, scratch: Scratch) -> Artifact:
+        """Take over the files in `folder`, a scratch folder, by renaming it. Raises `StageError`, `OSError`."""
+        _refuse_links(folder)
+        artifact = record_folder(folder)
+        if self.find(artifact.digest, scratch) is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            return artifact
+        place = self.folder(artifact.digest)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        self._move_in(folder, place, artifact, scratch)
+        self._write_manifest(artifact, _scan(place), scratch)
+        return artifact
+
+    def discard(self, digest: str, scratch: Scratch) -> None:
+        """Remove an artifact: out of sight by one rename, then from the disk."""
+        self._manifest(digest).unlink(missing_ok=True)
+        grave = scratch.new_path()
+        try:
+            self.folder(digest).rename(grave)
+        except FileNotFoundError:
+            return
+        shutil.rmtree(grave, ignore_errors=True)
+
+    def _move_in(self, folder: Path, place: Path, artifact: Artifact, scratch: Scratch) -> None:
+        """Rename into place. What stands there already is another's equal result, or a leftover without manifest."""
+        try:
+            folder.rename(place)
+        except OSError:
+            if not place.exists():
+                raise
+            if self._is_intact(artifact, _scan(place)):
+                return
+            self.discard(artifact.digest, scratch)
+            folder.rename(place)
+
+    def _is_intact(self, artifact: Artifact, present: dict[str, Identity]) -> bool:
+        if set(present) != {record.path for record in artifact.files}:
+            return False
+        place = self.folder(artifact.digest)
+        return all(present[record.path][0] == record.size for record in artifact.files) and all(
+            digest_file(place / record.path) == record.sha256 for record in artifact.files
+        )
+
+    def _manifest(self, digest: str) -> Path:
+        return self._root / digest[:2] / f"{digest}.json"
+
+    def _write_manifest(self, artifact: Artifact, identities: dict[str, Identity], scratch: Scratch) -> None:
+        data = {"files": encode(artifact.files), "identities": identities}
+        write_atomically(self._manifest(artifact.digest), json.dumps(data).encode(), scratch.new_path())
+
+    def _read_manifest(self, digest: str) -> tuple[Artifact, dict[str, Identity]] | None:
+        try:
+            data = json.loads(self._manifest(digest).read_bytes())
+            files = tuple(FileRecord(**item) for item in data["files"])
+            identities = {path: (a, b, c, d) for path, (a, b, c, d) in data["identities"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        if digest_json(files) != digest:
+            return None
+        return Artifact(digest=digest, files=files), identities
+
+
+def copy_into(record: FileRecord, folder: Path, fetch: Callable[[Path], None]) -> bool:
+    """Let `fetch` write one file of an artifact below `folder`; True when its size and digest are as recorded."""
+    path = folder / record.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fetch(path)
+    return identify(path)[0] == record.size and digest_file(path) == record.sha256
+
+
+def _scan(folder: Path) -> dict[str, Identity]:
+    """Identities of all files below `folder`, by relative path."""
+    found: dict[str, Identity] = {}
+    pending = [(str(folder), "")]
+    while pending:
+        here, prefix = pending.pop()
+        try:
+            entries = list(os.scandir(here))
+        except FileNotFoundError:
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                pending.append((entry.path, f"{prefix}{entry.name}/"))
+            else:
+                found[prefix + entry.name] = identity_of(entry.stat(follow_symlinks=False))
+    return found
+
+
+def _refuse_links(folder: Path) -> None:
+    """A symbolic link would point out of the store; a hard link would let a later write alter what we hold."""
+    for path in folder.rglob("*"):
+        if path.is_symlink() or (path.is_file() and path.stat().st_nlink > 1):
+            name = path.relative_to(folder).as_posix()
+            raise StageError(
+                f"the stage left a link, {name!r}, where a real file is needed",
+                hint="a stage must copy what it hands on; report this to the author of the stage",
+            )

@@ -1,0 +1,44 @@
+"""Errors of a disk, in words. Standard library only: a worker imports this too."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+from bundler.model.errors import StageError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL_TEXTS = ("no space left on device", "disk quota exceeded", "file too large", "not enough space on the disk")
+_NOTHING_LEFT = 1 << 20
+"""Free bytes below which a failure that names no cause is taken for a full disk."""
+
+
+def is_disk_full(error: BaseException, folder: Path) -> bool:
+    """Whether `error`, which arose while `folder` was written to, comes from a full disk.
+
+    Native libraries turn the system's error into an exception of their own, so its text counts too.
+    """
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return True
+    if any(text in str(error).lower() for text in _FULL_TEXTS):
+        return True
+    return isinstance(error, (OSError, RuntimeError)) and _free_bytes(folder) < _NOTHING_LEFT
+
+
+def disk_full_error(doing: str, folder: Path) -> StageError:
+    """The error for a full disk; `doing` says what was being done (`writing the result of optimize`)."""
+    free = _free_bytes(folder)
+    return StageError(
+        f"the disk is full: {doing} in {folder} could not be finished ({free / 1e6:.1f} MB free)",
+        hint="free some space, or run `bundler cache trim`, or put the cache on another disk with BUNDLER_CACHE",
+    )
+
+
+def _free_bytes(folder: Path) -> int:
+    for candidate in (folder, *folder.parents):
+        try:
+            return shutil.disk_usage(candidate).free
+        except OSError:
+            continue
+    return 0

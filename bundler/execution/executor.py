@@ -1,0 +1,256 @@
+"""Walks a plan: what is known is recalled, the rest runs in workers, independent steps side by side."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Literal, Self
+
+from bundler.environments.registry import Environments
+from bundler.execution.cache import Cache
+from bundler.execution.history import recall_history, remember_history
+from bundler.execution.journal import Journal
+from bundler.execution.keys import describe_changes
+from bundler.execution.pool import WorkerPool
+from bundler.execution.sources import Source
+from bundler.execution.steps import LARGE_BYTES, Cancelled, ReadyStep, Run, StepRunner, make_ready, recall
+from bundler.model.errors import BundlerError, DefectError
+from bundler.model.events import Event, Listener, StepFinished, StepStarted
+from bundler.model.plan import HOST, MODEL, Step
+from bundler.model.results import StepOutcome
+from bundler.stages.registry import find_stage
+
+__all__ = ["Executor", "Source", "StepStatus"]
+
+State = Literal["cached", "stale", "new", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStatus:
+    """Whether a step would run, and why. `unknown` is a step that depends on one that must run first."""
+
+    step: str
+    stage: str
+    state: State
+    reason: str
+
+
+class Executor:
+    """Executes plans; several threads may use one at once. A context manager: its end ends the workers.
+
+    `jobs` is how many steps run at once, over all plans; `pool` is any `concurrent.futures.Executor` whose tasks run in
+    this process (by default threads).
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        *,
+        environments: Environments | None = None,
+        jobs: int | None = None,
+        pool: futures.Executor | None = None,
+    ) -> None:
+        self._cache = cache
+        self._jobs = jobs or min(4, os.cpu_count() or 1)
+        self._own_pool = None if pool else futures.ThreadPoolExecutor(self._jobs, thread_name_prefix="bundler-step")
+        self._pool: futures.Executor = pool or self._own_pool  # type: ignore[assignment]
+        self.environments = environments or Environments(cache.root)
+        self._workers = WorkerPool(cache.root / "logs")
+        self._runner = StepRunner(cache, self.environments, self._workers)
+        self._resources = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        self._resources.enter_context(_terminate_as_exit())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._resources:
+            if self._own_pool is not None:
+                self._own_pool.shutdown(wait=True, cancel_futures=True)
+            self._workers.close()
+            self._cache.close()
+
+    def warm(self, environment: str = HOST, imports: Sequence[str] = ()) -> None:
+        """Start a worker now, and let it import, while the caller does other work. An environment that is not made yet
+        is left alone.
+        """
+        found = self.environments.describe(environment, ())
+        if found.python.exists():
+            self._workers.warm(found, imports)
+
+    def execute(
+        self, plan_steps: Sequence[Step], sources: Mapping[str, Source], listener: Listener, build: str
+    ) -> dict[str, StepOutcome]:
+        """Outcomes by step id. Raises the first `BundlerError`; then, and when interrupted, its workers are ended."""
+        journal = Journal(self._cache.root, build, self._cache.scratch.id)
+        run = Run(build=build, listener=_one_at_a_time(listener), journal=journal)
+        large = sum(source.size for source in sources.values()) > LARGE_BYTES
+        walk = _Walk(plan_steps, sources, run, self, 1 if large else self._jobs)
+        try:
+            outcomes = walk.finish()
+        except BaseException as error:
+            journal.write("ended", error=type(error).__name__, message=str(error)[:500])
+            walk.give_up()
+            raise
+        journal.write("ended", error=None)
+        made_of = {step: dict(outcome.ingredients) for step, outcome in outcomes.items()}
+        remember_history(self._cache, _model_path(sources), build, made_of)
+        return outcomes
+
+    def explain(self, steps: Sequence[Step], sources: Mapping[str, Source], build: str = "") -> tuple[StepStatus, ...]:
+        """For each step whether it would run, and why, compared with the last build of this name. Runs nothing."""
+        history = recall_history(self._cache, _model_path(sources), build)
+        outcomes: dict[str, StepOutcome] = {}
+        statuses = []
+        for step in steps:
+            missing = [name for name in step.inputs.values() if name not in sources and name not in outcomes]
+            if missing:
+                statuses.append(_status(step, "unknown", f"depends on {missing[0]}, which must run first"))
+                continue
+            ready = make_ready(step, sources, outcomes, self.environments)
+            outcome = recall(ready, self._cache)
+            if outcome is not None:
+                outcomes[step.id] = outcome
+            statuses.append(_explain_step(ready, outcome, history.get(step.id)))
+        return tuple(statuses)
+
+    def submit(self, ready: ReadyStep, run: Run) -> futures.Future[StepOutcome]:
+        """Complete a step in the pool."""
+        return self._pool.submit(self._runner.complete, ready, run)
+
+    def recall(self, ready: ReadyStep) -> StepOutcome | None:
+        """A step's outcome from the local store."""
+        return recall(ready, self._cache)
+
+
+class _Walk:
+    """One execution of one plan."""
+
+    def __init__(
+        self, steps: Sequence[Step], sources: Mapping[str, Source], run: Run, executor: Executor, width: int
+    ) -> None:
+        self._waiting = list(steps)
+        self._position = {step.id: number for number, step in enumerate(steps, 1)}
+        self._sources, self._run, self._executor, self._width = sources, run, executor, width
+        self._running: dict[futures.Future[StepOutcome], tuple[Step, float]] = {}
+        self._outcomes: dict[str, StepOutcome] = {}
+
+    def finish(self) -> dict[str, StepOutcome]:
+        while self._waiting or self._running:
+            self._advance()
+            if self._running:
+                self._collect()
+            elif self._waiting:
+                raise DefectError(f"step {self._waiting[0].id} waits for a step that the plan does not have before it")
+        return {step: self._outcomes[step] for step in self._position}
+
+    def give_up(self) -> None:
+        """End the workers that serve this plan, and wait until its tasks have noticed."""
+        self._run.cancel()
+        for future in self._running:
+            future.cancel()
+        while futures.wait(self._running, timeout=0.2).not_done:
+            self._run.cancel()  # a task may have leased a worker meanwhile
+
+    def _advance(self) -> None:
+        """Recall, or start, every step whose inputs are there. The order of the plan makes one pass enough."""
+        for step in tuple(self._waiting):
+            if len(self._running) >= self._width:
+                return
+            if all(name in self._sources or name in self._outcomes for name in step.inputs.values()):
+                self._waiting.remove(step)
+                self._begin(step)
+
+    def _begin(self, step: Step) -> None:
+        started = time.perf_counter()
+        ready = make_ready(step, self._sources, self._outcomes, self._executor.environments)
+        outcome = self._executor.recall(ready)
+        if outcome is not None:
+            self._done(step, outcome, time.perf_counter() - started)
+            return
+        title, position, total = ready.spec.title, self._position[step.id], len(self._position)
+        self._run.listener(
+            StepStarted(build=self._run.build, step=step.id, title=title, position=position, total=total)
+        )
+        self._run.journal.write("started", step=step.id, stage=step.stage, key=ready.key)
+        self._running[self._executor.submit(ready, self._run)] = (step, started)
+
+    def _collect(self) -> None:
+        done, _ = futures.wait(self._running, timeout=1.0, return_when=futures.FIRST_COMPLETED)
+        for future in done:
+            step, started = self._running.pop(future)
+            try:
+                outcome = future.result()
+            except (BundlerError, Cancelled) as error:
+                self._run.journal.write("failed", step=step.id, message=str(error)[:500])
+                raise
+            self._done(step, outcome, time.perf_counter() - started)
+
+    def _done(self, step: Step, outcome: StepOutcome, seconds: float) -> None:
+        self._outcomes[step.id] = outcome
+        self._run.journal.write("finished", step=step.id, cached=outcome.cached, seconds=round(seconds, 4))
+        self._run.listener(
+            StepFinished(
+                build=self._run.build,
+                step=step.id,
+                title=find_stage(step.stage).title,
+                cached=outcome.cached,
+                seconds=seconds,
+                notes=outcome.notes,
+            )
+        )
+
+
+def _explain_step(ready: ReadyStep, outcome: StepOutcome | None, last: Mapping[str, Any] | None) -> StepStatus:
+    if outcome is not None:
+        return _status(ready.step, "cached", "nothing that it is made of changed")
+    if last is None:
+        return _status(ready.step, "new", "this step has not run before for this model and target")
+    changes = describe_changes(last, ready.ingredients)
+    return _status(ready.step, "stale", "; ".join(changes) or "its result is no longer in the cache")
+
+
+def _status(step: Step, state: State, reason: str) -> StepStatus:
+    return StepStatus(step=step.id, stage=step.stage, state=state, reason=reason)
+
+
+def _model_path(sources: Mapping[str, Source]) -> Any:
+    return sources[MODEL].path if MODEL in sources else None
+
+
+def _one_at_a_time(listener: Listener) -> Callable[[Event], None]:
+    lock = threading.Lock()
+
+    def listen(event: Event) -> None:
+        with lock:
+            listener(event)
+
+    return listen
+
+
+@contextlib.contextmanager
+def _terminate_as_exit() -> Iterator[None]:
+    """Turn SIGTERM into `SystemExit` while we work, so that workers and temporary folders are cleared away.
+
+    Only where nobody else handles it, and only in the main thread, where Python lets us.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        del frame
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,0 +1,40 @@
+"""What each step of a build was last made of, so that a stale step can say why."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bundler.execution.cache import Cache
+from bundler.execution.scratch import write_atomically
+
+Steps = dict[str, dict[str, Any]]
+
+
+def recall_history(cache: Cache, model: Path | None, build: str) -> Steps:
+    """Ingredients by step id, as the last build of this model under this name used them; empty when there was none."""
+    try:
+        data = json.loads(_place(cache, model, build).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {str(step): item for step, item in data.items() if isinstance(item, dict)} if isinstance(data, dict) else {}
+
+
+def remember_history(cache: Cache, model: Path | None, build: str, steps: Mapping[str, Mapping[str, Any]]) -> None:
+    """Keep the ingredients for the next time. Its failure costs an explanation only, so it is swallowed."""
+    place = _place(cache, model, build)
+    known = recall_history(cache, model, build)
+    merged = {**known, **steps}  # a build may execute its plan in parts
+    if merged != known:
+        data = json.dumps(merged, sort_keys=True).encode()
+        with contextlib.suppress(OSError):
+            write_atomically(place, data, cache.scratch.new_path())
+
+
+def _place(cache: Cache, model: Path | None, build: str) -> Path:
+    name = hashlib.sha256(f"{model}\0{build}".encode("utf-8", "surrogateescape")).hexdigest()
+    return cache.root / "history" / f"{name}.json"

@@ -1,0 +1,45 @@
+"""The journal of a build: JSON lines, one event each, flushed at once, so that it is good up to wherever it was cut."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+KEPT = 50
+"""Journals that are kept; older ones are removed when a new one begins."""
+
+
+class Journal:
+    """Appends to one file. Its failures are swallowed: a journal must never end a build."""
+
+    def __init__(self, root: Path, build: str, name: str) -> None:
+        self.path = root / "journal" / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{name}.jsonl"
+        self._lock = threading.Lock()
+        self._start = time.monotonic()
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_old(self.path.parent)
+        self.write("build", build=build, at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+
+    def write(self, event: str, **values: Any) -> None:
+        """Add one event; `t` is seconds since the journal began."""
+        line = json.dumps({"event": event, "t": round(time.monotonic() - self._start, 4), **values}) + "\n"
+        with self._lock, contextlib.suppress(OSError), self.path.open("a", encoding="utf-8") as stream:
+            stream.write(line)
+
+
+def read_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """The events of a journal; a line that was cut is left out."""
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        with contextlib.suppress(ValueError):
+            yield json.loads(line)
+
+
+def _remove_old(folder: Path) -> None:
+    for path in sorted(folder.glob("*.jsonl"))[: -KEPT + 1]:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""What the key of a step is made of, and why a step is stale, in words."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from bundler.environments.registry import Environment
+from bundler.execution.stage_sources import digest_stage_sources
+from bundler.model.digests import digest_json
+from bundler.model.plan import Step
+from bundler.model.stage import StageSpec
+
+KEY_SCHEMA = 1
+
+
+def ingredients_of(step: Step, spec: StageSpec, environment: Environment, inputs: Mapping[str, str]) -> dict[str, Any]:
+    """All that decides the result of a step. `inputs` maps roles to digests.
+
+    The machine counts for stages that call native tools only: what pure code makes is the same everywhere.
+    """
+    packages = {name: environment.versions.get(name, "missing") for name in spec.packages}
+    return {
+        "schema": KEY_SCHEMA,
+        "stage": step.stage,
+        "sources": digest_stage_sources(step.stage),
+        "python": environment.python_version,
+        "packages": packages,
+        "machine": _machine() if packages else "any",
+        "options": dict(step.options),
+        "inputs": dict(inputs),
+    }
+
+
+def key_of(ingredients: Mapping[str, Any]) -> str:
+    """The key: SHA-256 of the ingredients' canonical JSON."""
+    return digest_json(ingredients)
+
+
+def describe_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ...]:
+    """Why a step with `new` ingredients is not the one that ran with `old`: one short text for each that changed."""
+    texts = [f"input {name} changed" for name, *_ in _differences(old, new, "inputs")]
+    texts += [_describe_option(*item) for item in _differences(old, new, "options")]
+    texts += [
+        f"{name} {was or 'missing'} -> {now or 'missing'}" for name, was, now in _differences(old, new, "packages")
+    ]
+    if old.get("sources") != new.get("sources"):
+        texts.append(f"the code of stage {new.get('stage')} changed")
+    for name, label in (("python", "Python"), ("machine", "machine"), ("stage", "stage"), ("schema", "cache format")):
+        if old.get(name) != new.get(name):
+            texts.append(f"{label} {old.get(name)} -> {new.get(name)}")
+    return tuple(texts)
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], part: str) -> list[tuple[str, Any, Any]]:
+    was, now = old.get(part) or {}, new.get(part) or {}
+    return [(name, was.get(name), now.get(name)) for name in sorted({*was, *now}) if was.get(name) != now.get(name)]
+
+
+def _describe_option(name: str, was: Any, now: Any) -> str:
+    if was is None:
+        return f"option {name} is new: {_short(now)}"
+    if now is None:
+        return f"option {name} is gone (was {_short(was)})"
+    return f"option {name} changed from {_short(was)} to {_short(now)}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"  # noqa: PLR2004 - a line for a person
+
+
+@functools.cache
+def _machine() -> str:
+    return f"{sys.platform}-{platform.machine().lower()}"

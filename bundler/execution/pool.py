@@ -1,0 +1,259 @@
+"""The parent's side of the pipe: worker processes that serve many requests, and end without taking us along."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import io
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from bundler.environments.registry import Environment
+from bundler.execution.stage_sources import package_folder
+from bundler.model.errors import StageError
+
+WORKER = Path(__file__).with_name("worker.py")
+LOG_BYTES = 1 << 20
+"""How much of a worker's last output is kept."""
+TAIL_LINES = 15
+CLOSE_SECONDS = 2.0
+Progress = Callable[[float, str], None]
+
+
+class Worker:
+    """One process in one environment. `call` may be used by one thread at a time, `kill` by any."""
+
+    def __init__(self, environment: Environment, logs: Path) -> None:
+        self.environment = environment
+        self._logs = logs
+        self._count = 0
+        self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._log: collections.deque[bytes] = collections.deque()
+        self._lifeline = -1
+        self._process = self._start()
+        self._threads = (self._follow(self._read_answers), self._follow(self._read_log))
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The process number."""
+        return self._process.pid
+
+    def post(self, request: Mapping[str, Any]) -> int:
+        """Send a request without waiting; returns its number. A dead worker is noticed by `wait`."""
+        self._count += 1
+        packages = {"bundler": str(package_folder("bundler")), **request.get("packages", {})}
+        message = {**request, "id": self._count, "packages": packages}
+        with contextlib.suppress(OSError, ValueError):
+            self._requests.write(json.dumps(message) + "\n")
+            self._requests.flush()
+        return self._count
+
+    def wait(self, number: int, title: str, time_limit: float, progress: Progress) -> dict[str, Any]:
+        """The answer to request `number`. Raises `StageError` when the worker dies, or `time_limit` seconds pass."""
+        deadline = time.monotonic() + time_limit
+        while True:
+            try:
+                line = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                self.kill()
+                raise self._timed_out(title, time_limit) from None
+            if line is None:
+                raise self._crashed(title)
+            message = json.loads(line)
+            if message["id"] != number:
+                continue  # the answer to a request that only warmed the worker up
+            if "progress" not in message:
+                return dict(message)
+            progress(message["progress"], message["text"])
+
+    def kill(self) -> None:
+        """End the process, and those that it started, at once."""
+        with contextlib.suppress(OSError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._reap(None)
+
+    def close(self) -> None:
+        """Let the process end: it does so as soon as its requests are closed."""
+        self._close_pipes()
+        self._reap(CLOSE_SECONDS)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        flags = ["-P"] if self.environment.is_host else ["-I"]
+        command = [str(self.environment.python), *flags, "-X", "utf8", str(WORKER)]
+        environ = {**os.environ, "ORT_DISABLE_TELEMETRY": "1"}
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        if sys.platform == "win32":
+            flag = subprocess.CREATE_NEW_PROCESS_GROUP
+            process = subprocess.Popen(command, env=environ, creationflags=flag, **pipes)
+        else:
+            ours, self._lifeline = os.pipe()
+            command += [str(ours), str(os.getpid())]
+            try:
+                process = subprocess.Popen(command, env=environ, start_new_session=True, pass_fds=(ours,), **pipes)
+            finally:
+                os.close(ours)
+        if process.stdin is not None:
+            self._requests: IO[str] = io.TextIOWrapper(process.stdin, encoding="utf-8")
+        return process
+
+    def _follow(self, target: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=target, daemon=True)
+        thread.start()
+        return thread
+
+    def _read_answers(self) -> None:
+        stream = self._process.stdout
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                for line in stream:
+                    self._answers.put(line.decode("utf-8"))
+            stream.close()
+        self._answers.put(None)
+
+    def _read_log(self) -> None:
+        stream = self._process.stderr
+        if stream is None:
+            return
+        kept = 0
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := os.read(stream.fileno(), 1 << 16):
+                self._log.append(chunk)
+                kept += len(chunk)
+                while kept > LOG_BYTES:
+                    kept -= len(self._log.popleft())
+        stream.close()
+
+    def _close_pipes(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._requests.close()
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    def _reap(self, patience: float | None) -> None:
+        try:
+            self._process.wait(patience if patience is not None else CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            if patience is not None:
+                self.kill()
+        self._close_pipes()
+
+    def _crashed(self, title: str) -> StageError:
+        self._reap(0.5)
+        self._threads[1].join(0.5)
+        return StageError(
+            f"stage {title} {_describe_end(self._process.returncode)}",
+            details=self._evidence(),
+            hint="the model, or a tool's version, meets a defect in native code; `bundler doctor` shows the versions",
+        )
+
+    def _timed_out(self, title: str, limit: float) -> StageError:
+        return StageError(
+            f"stage {title} did not finish within {limit:g} s and was ended",
+            details=self._evidence(),
+            hint="a smaller model or fixed dimensions (`--dim`) may help; the limit stands in the stage's spec",
+        )
+
+    def _evidence(self) -> tuple[str, ...]:
+        data = b"".join(tuple(self._log))
+        lines = data[-(1 << 14) :].decode("utf-8", "replace").splitlines()[-TAIL_LINES:]
+        place = self._logs / f"{time.strftime('%Y%m%dT%H%M%S')}-{self.pid}.log"
+        try:
+            self._logs.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+        except OSError:
+            return tuple(lines)
+        return (*lines, f"the worker's log: {place}")
+
+
+class WorkerPool:
+    """Idle workers by environment. Whoever leases more at once than there are starts new ones."""
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._idle: dict[Path, list[Worker]] = {}
+        self._all: set[Worker] = set()
+        self._lock = threading.Lock()
+
+    def warm(self, environment: Environment, imports: Sequence[str]) -> None:
+        """Start a worker, and let it import modules while the parent does something else."""
+        worker = self._add(environment)
+        worker.post({"warm": list(imports)})
+        self._give_back(worker)
+
+    @contextlib.contextmanager
+    def lease(self, environment: Environment, *, keep: bool = True) -> Iterator[Worker]:
+        """A living worker for one thread; it goes back to the idle ones unless it died, or `keep` is false."""
+        worker = self._take(environment)
+        try:
+            yield worker
+        finally:
+            if keep and worker.alive:
+                self._give_back(worker)
+            else:
+                self._drop(worker)
+
+    def close(self) -> None:
+        """End all workers."""
+        with self._lock:
+            workers, self._all, self._idle = self._all, set(), {}
+        for worker in workers:
+            worker._close_pipes()  # noqa: SLF001 - all are told first, then waited for
+        for worker in workers:
+            worker.close()
+
+    def _take(self, environment: Environment) -> Worker:
+        while True:
+            with self._lock:
+                idle = self._idle.get(environment.python)
+                worker = idle.pop() if idle else None
+            if worker is None:
+                return self._add(environment)
+            if worker.alive:
+                return worker
+            self._drop(worker)
+
+    def _add(self, environment: Environment) -> Worker:
+        worker = Worker(environment, self._logs)
+        with self._lock:
+            self._all.add(worker)
+        return worker
+
+    def _give_back(self, worker: Worker) -> None:
+        with self._lock:
+            self._idle.setdefault(worker.environment.python, []).append(worker)
+
+    def _drop(self, worker: Worker) -> None:
+        with self._lock:
+            self._all.discard(worker)
+        worker.close()
+
+
+def _describe_end(code: int | None) -> str:
+    if code is None:
+        return "closed its pipe without an answer"
+    if code >= 0:
+        return f"ended its process with exit code {code if code < 1 << 16 else hex(code)}"
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(-code).name
+        if name == "SIGKILL":
+            return "was killed by the system (SIGKILL): most often because memory ran out"
+        return f"crashed in native code ({name})"
+    return f"crashed in native code (signal {-code})"

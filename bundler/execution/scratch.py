@@ -1,0 +1,89 @@
+"""Temporary folders inside the cache, on the same file system as the store, so that a rename is enough.
+
+Each process that writes holds a lock on its own scratch folder for as long as it lives. What a killed process left
+behind is therefore recognised by its free lock, whatever became of process numbers, and swept at the next start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import time
+from pathlib import Path
+from typing import Self
+
+from bundler.execution.locks import FileLock, hold
+
+
+class Scratch:
+    """One process's temporary folder under `root/tmp`. A context manager; its end removes the folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.id = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._root = root
+        self._folder = root / "tmp" / self.id
+        self._lock = FileLock(root / "tmp" / f"{self.id}.lock")
+        self._count = 0
+
+    def __enter__(self) -> Self:
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        with hold(upkeep_lock(self._root), shared=True):  # waits while another process trims
+            while not self._lock.try_acquire():
+                time.sleep(0.01)
+            self._folder.mkdir()
+        sweep(self._root)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._lock.release(remove=True)
+
+    def new_path(self) -> Path:
+        """A path in the scratch folder that nothing stands at yet."""
+        self._count += 1
+        return self._folder / f"{self._count}-{secrets.token_hex(3)}"
+
+    def new_folder(self) -> Path:
+        """A new, empty folder."""
+        folder = self.new_path()
+        folder.mkdir()
+        return folder
+
+
+def upkeep_lock(root: Path) -> Path:
+    """The lock that trimming holds, and that every starting process passes."""
+    return root / "tmp" / "upkeep"
+
+
+def sweep(root: Path) -> None:
+    """Remove what dead processes left."""
+    folder = root / "tmp"
+    for path in folder.glob("*.lock"):
+        lock = FileLock(path)
+        with contextlib.suppress(OSError):
+            if lock.try_acquire():
+                shutil.rmtree(folder / path.stem, ignore_errors=True)
+                lock.release(remove=True)
+
+
+def live_since(root: Path) -> float | None:
+    """When the oldest process that is still at work in this cache began (seconds of the epoch), or None."""
+    sweep(root)
+    starts = []
+    for path in (root / "tmp").glob("*.lock"):
+        with contextlib.suppress(OSError):
+            starts.append(path.stat().st_mtime)
+    return min(starts, default=None)
+
+
+def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
+    """Write a whole file or none; `scratch` is an unused path on the same file system."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        scratch.write_bytes(data)
+        scratch.replace(path)
+    except OSError:
+        scratch.unlink(missing_ok=True)
+        raise

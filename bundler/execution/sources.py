@@ -1,0 +1,87 @@
+"""The user's own files: hashed in place once for each file identity, never copied."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bundler.execution.identity import Identity, identify, is_settled
+from bundler.execution.scratch import write_atomically
+from bundler.model.artifacts import Artifact, FileRecord, make_artifact
+from bundler.model.digests import digest_file
+from bundler.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from bundler.execution.cache import Cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A file (or a folder) that no step makes. `digest` is over the names and contents of `files`, whose paths are
+    relative to the folder that holds `path` (or to `path` itself, when it is a folder).
+    """
+
+    path: Path
+    digest: str
+    files: tuple[FileRecord, ...] = ()
+
+    @property
+    def artifact(self) -> Artifact:
+        """The source seen as an artifact, for a stage that passes it through."""
+        return Artifact(digest=self.digest, files=self.files)
+
+    @property
+    def size(self) -> int:
+        """Bytes in all files together."""
+        return sum(record.size for record in self.files)
+
+
+def digest_source(path: Path, extra_files: Iterable[Path], cache: Cache) -> Source:
+    """Hash `path` and the files that belong to it (a model's external data, below its folder).
+
+    Raises `UsageError` when a file cannot be read.
+    """
+    path = path.absolute()
+    base = path if path.is_dir() else path.parent
+    paths = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path, *extra_files]
+    try:
+        records = tuple(_record(item.absolute(), base, cache) for item in dict.fromkeys(paths))
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {error.filename or path}: {error.strerror}", hint="check the path and its permissions"
+        ) from error
+    artifact = make_artifact(records)
+    return Source(path=path, digest=artifact.digest, files=artifact.files)
+
+
+def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
+    before = identify(path)
+    name = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()
+    memory = cache.root / "sources" / f"{hashlib.sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()}.json"
+    digest = _recall(memory, before)
+    if digest is None:
+        digest = digest_file(path)
+        if identify(path) != before:
+            raise UsageError(
+                f"{path} changed while it was read", hint="let whatever writes it finish, then build again"
+            )
+        if is_settled(before):
+            _remember(memory, before, digest, cache)
+    return FileRecord(path=name, size=before[0], sha256=digest)
+
+
+def _recall(memory: Path, identity: Identity) -> str | None:
+    try:
+        data = json.loads(memory.read_bytes())
+        return str(data["sha256"]) if tuple(data["identity"]) == identity else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _remember(memory: Path, identity: Identity, digest: str, cache: Cache) -> None:
+    data = json.dumps({"identity": identity, "sha256": digest}).encode()
+    write_atomically(memory, data, cache.scratch.new_path())

@@ -1,0 +1,90 @@
+"""The digest of all the code that decides what a stage does: its folder, what that imports of ours, and the worker."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bundler.model.errors import DefectError
+from bundler.stages.registry import run_module
+
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([\w.]+))", re.MULTILINE
+)
+_WORKER = ("bundler.execution.worker", "bundler.execution.disk")
+
+
+@functools.cache
+def digest_stage_sources(stage: str) -> str:
+    """SHA-256 over every file in the stage's folder and every module of its own package, or of ours, that those import,
+    followed to the end. Read anew in each process: a few dozen small files.
+    """
+    module = run_module(stage)
+    parts = [(name, path.read_bytes()) for name, path in sorted(_all_files(module).items())]
+    total = hashlib.sha256()
+    for name, data in parts:
+        total.update(f"{name}\0{len(data)}\0".encode())
+        total.update(data)
+    return total.hexdigest()
+
+
+@functools.cache
+def package_folder(package: str) -> Path:
+    """The folder of a top-level package, found without importing it. Raises `DefectError`."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise DefectError(f"the package {package!r} of a stage cannot be found")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def stage_packages(stage: str) -> dict[str, str]:
+    """The top-level packages, with their folders, that a worker must be able to import for this stage."""
+    names = dict.fromkeys(("bundler", run_module(stage).partition(".")[0]))
+    return {name: str(package_folder(name)) for name in names}
+
+
+def _all_files(module: str) -> dict[str, Path]:
+    folder = module.rpartition(".")[0]
+    roots = {"bundler", module.partition(".")[0]}
+    found = {f"{folder}/{path.name}": path for path in _files_in(_folder_of(folder))}
+    pending = [name for path in found.values() for name in _imports(path)] + list(_WORKER)
+    while pending:
+        name = pending.pop()
+        path = _module_file(name) if name.partition(".")[0] in roots else None
+        if path is not None and name not in found and path not in found.values():
+            found[name] = path
+            pending += _imports(path)
+    return found
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+
+def _folder_of(package: str) -> Path:
+    top, _, rest = package.partition(".")
+    return package_folder(top).joinpath(*rest.split(".") if rest else ())
+
+
+def _module_file(name: str) -> Path | None:
+    place = _folder_of(name)
+    for candidate in (place.with_suffix(".py"), place / "__init__.py"):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+@functools.cache
+def _imports(path: Path) -> tuple[str, ...]:
+    """Full names that a file may import; `from a import b` gives both `a` and `a.b`, as `b` may be a module."""
+    if path.suffix != ".py":
+        return ()
+    names: list[str] = []
+    for source, items, plain in _IMPORT.findall(path.read_bytes()):
+        names.append((source or plain).decode())
+        names.extend(f"{source.decode()}.{item.decode()}" for item in re.findall(rb"\w+", items))
+    return tuple(dict.fromkeys(names))

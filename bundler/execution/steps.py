@@ -1,0 +1,299 @@
+"""One step: its inputs and key; recall it, or run, check and remember it."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bundler.environments.registry import Environment, Environments
+from bundler.execution.cache import Cache
+from bundler.execution.disk import disk_full_error, is_disk_full
+from bundler.execution.journal import Journal
+from bundler.execution.keys import ingredients_of, key_of
+from bundler.execution.locks import hold
+from bundler.execution.pool import Worker, WorkerPool
+from bundler.execution.records import ActionRecord, is_safe_path
+from bundler.execution.sources import Source
+from bundler.execution.stage_sources import stage_packages
+from bundler.model.artifacts import Artifact
+from bundler.model.codec import decode
+from bundler.model.errors import BundlerError, DefectError, StageError, error_from_json
+from bundler.model.events import Listener, Message, StepProgress
+from bundler.model.plan import Step
+from bundler.model.results import StepOutcome
+from bundler.model.stage import Note, StageResult, StageSpec
+from bundler.stages.registry import find_stage, run_module
+
+LARGE_BYTES = 1_000_000_000
+"""From this size of the model on, steps run one by one, each in its own process: that keeps the peak of memory low."""
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error: another step failed, or the user interrupted
+    """The build was given up while this step waited or ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepInput:
+    """What a role is given: the entry file (or a user's folder), and the artifact that it belongs to."""
+
+    folder: Path
+    entry: str
+    artifact: Artifact
+
+    @property
+    def path(self) -> Path:
+        """The file to open."""
+        return self.folder / self.entry if self.entry else self.folder
+
+    @property
+    def digest(self) -> str:
+        """What enters the key: the contents, and which file of them is opened."""
+        return f"{self.artifact.digest}:{self.entry}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyStep:
+    """A step whose inputs are all there."""
+
+    step: Step
+    spec: StageSpec
+    inputs: Mapping[str, StepInput]
+    ingredients: Mapping[str, Any]
+    key: str
+
+    @property
+    def passed_on(self) -> StepInput:
+        """The input that goes on unchanged when the stage writes nothing."""
+        return self.inputs["model"] if "model" in self.inputs else next(iter(self.inputs.values()))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether an input is so large that memory decides how it is run."""
+        return any(item.artifact.size > LARGE_BYTES for item in self.inputs.values())
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """One call of `Executor.execute`: who listens, what is at work, and whether it was given up."""
+
+    build: str
+    listener: Listener
+    journal: Journal
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    active: set[Worker] = field(default_factory=set)
+
+    def check(self) -> None:
+        """Raise `Cancelled` when the build was given up."""
+        if self.cancelled.is_set():
+            raise Cancelled
+
+    def warn(self, text: str) -> None:
+        """Tell the user."""
+        self.listener(Message(build=self.build, note=Note(text=text, level="warning")))
+
+    def cancel(self) -> None:
+        """Give the build up, and end the workers that serve it."""
+        self.cancelled.set()
+        for worker in tuple(self.active):
+            worker.kill()
+
+
+def make_ready(
+    step: Step, sources: Mapping[str, Source], outcomes: Mapping[str, StepOutcome], environments: Environments
+) -> ReadyStep:
+    """The step with its inputs and key. Raises `DefectError` when the plan gives a role nothing to open."""
+    spec = find_stage(step.stage)
+    inputs = {role: _find_input(step, name, sources, outcomes) for role, name in step.inputs.items()}
+    missing = [role for role in spec.inputs if not role.endswith("?") and role not in inputs]
+    if missing:
+        raise DefectError(f"step {step.id} gives no {' and no '.join(missing)} to stage {spec.name}")
+    environment = environments.describe(step.environment, spec.packages)
+    digests = {role: item.digest for role, item in inputs.items()}
+    ingredients = ingredients_of(step, spec, environment, digests)
+    return ReadyStep(step=step, spec=spec, inputs=inputs, ingredients=ingredients, key=key_of(ingredients))
+
+
+def _find_input(step: Step, name: str, sources: Mapping[str, Source], outcomes: Mapping[str, StepOutcome]) -> StepInput:
+    if name in sources:
+        source = sources[name]
+        if source.path.is_dir():
+            return StepInput(folder=source.path, entry="", artifact=source.artifact)
+        return StepInput(folder=source.path.parent, entry=source.path.name, artifact=source.artifact)
+    outcome = outcomes[name]
+    if outcome.folder is None or outcome.entry is None or outcome.artifact is None:
+        raise DefectError(f"step {step.id} wants to open what step {name} made, but it made no artifact")
+    return StepInput(folder=outcome.folder, entry=outcome.entry, artifact=outcome.artifact)
+
+
+def recall(ready: ReadyStep, cache: Cache) -> StepOutcome | None:
+    """The result from the local store, or None when any part of it is missing or altered."""
+    started = time.perf_counter()
+    record = cache.records.find(ready.key)
+    if record is None:
+        return None
+    if record.artifact is not None and cache.artifacts.find(record.artifact.digest, cache.scratch) is None:
+        return None
+    return make_outcome(ready, record, cache, time.perf_counter() - started, cached=True)
+
+
+def make_outcome(ready: ReadyStep, record: ActionRecord, cache: Cache, seconds: float, *, cached: bool) -> StepOutcome:
+    """What a record means for this step: a stage that wrote nothing passes its input on, if it changes models."""
+    artifact, entry = record.artifact, record.entry
+    folder = cache.artifacts.folder(artifact.digest) if artifact else None
+    if artifact is None and ready.spec.changes_model:
+        passed = ready.passed_on
+        artifact, folder, entry = passed.artifact, passed.folder, passed.entry
+    return StepOutcome(
+        step=ready.step.id,
+        stage=ready.spec.name,
+        key=ready.key,
+        artifact=artifact,
+        folder=folder,
+        entry=entry,
+        facts=record.facts,
+        notes=record.notes,
+        ingredients=ready.ingredients,
+        seconds=seconds,
+        cached=cached,
+    )
+
+
+class StepRunner:
+    """Completes steps that the local store does not hold."""
+
+    def __init__(self, cache: Cache, environments: Environments, pool: WorkerPool) -> None:
+        self._cache = cache
+        self._environments = environments
+        self._pool = pool
+
+    def complete(self, ready: ReadyStep, run: Run) -> StepOutcome:
+        """The step's outcome. Whoever else computes the same key is waited for. Raises `BundlerError`, `Cancelled`."""
+        lock = self._cache.root / "locks" / f"{ready.key}.lock"
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            with hold(lock, remove=True, while_waiting=run.check):
+                run.check()
+                return recall(ready, self._cache) or self._recall_shared(ready, run) or self._run(ready, run)
+        except OSError as error:
+            raise self._storage_error(ready, error) from error
+        except BundlerError as error:
+            if run.cancelled.is_set():
+                raise Cancelled from error
+            if not ready.spec.optional:
+                raise
+            return self._pass_through(ready, error)
+
+    def _recall_shared(self, ready: ReadyStep, run: Run) -> StepOutcome | None:
+        remote, cache = self._cache.remote, self._cache
+        record = remote.fetch_record(ready.key, run.warn) if remote else None
+        if remote is None or record is None:
+            return None
+        artifact = record.artifact
+        if (
+            artifact is not None
+            and cache.artifacts.find(artifact.digest, cache.scratch) is None
+            and not remote.fetch_artifact(artifact, cache.artifacts, cache.scratch, run.warn)
+        ):
+            return None
+        cache.records.put(ready.key, record, cache.scratch)
+        return recall(ready, cache)
+
+    def _run(self, ready: ReadyStep, run: Run) -> StepOutcome:
+        environment = self._environments.resolve(ready.step.environment, ready.spec.packages, run.listener, run.build)
+        output = self._cache.scratch.new_folder()
+        started = time.perf_counter()
+        try:
+            result = self._call(ready, environment, output, run)
+            _check_result(ready.spec, result, output)
+            return self._remember(ready, result, output, time.perf_counter() - started, run)
+        finally:
+            shutil.rmtree(output, ignore_errors=True)
+
+    def _call(self, ready: ReadyStep, environment: Environment, output: Path, run: Run) -> StageResult:
+        request = {
+            "stage": ready.spec.name,
+            "module": run_module(ready.spec.name),
+            "packages": stage_packages(ready.spec.name),
+            "inputs": {role: str(item.path) for role, item in ready.inputs.items()},
+            "options": dict(ready.step.options),
+            "output": str(output),
+        }
+        with self._pool.lease(environment, keep=not ready.is_large) as worker:
+            run.active.add(worker)
+            try:
+                run.check()
+                number = worker.post(request)
+                answer = worker.wait(number, ready.spec.name, ready.spec.time_limit, _progress(ready, run))
+            finally:
+                run.active.discard(worker)
+        if "error" in answer:
+            raise error_from_json(answer["error"])
+        return decode(StageResult, answer["result"])
+
+    def _remember(self, ready: ReadyStep, result: StageResult, output: Path, seconds: float, run: Run) -> StepOutcome:
+        cache = self._cache
+        record = ActionRecord(
+            stage=ready.spec.name,
+            ingredients=ready.ingredients,
+            artifact=cache.artifacts.put(output, cache.scratch) if result.entry is not None else None,
+            entry=result.entry,
+            facts=result.facts,
+            notes=result.notes,
+            seconds=seconds,
+        )
+        data = cache.records.put(ready.key, record, cache.scratch)
+        if cache.remote is not None:
+            cache.remote.push(ready.key, data, record.artifact, cache.artifacts, run.warn)
+        return make_outcome(ready, record, cache, seconds, cached=False)
+
+    def _pass_through(self, ready: ReadyStep, error: BundlerError) -> StepOutcome:
+        """What an optional stage that failed gives: its input and a warning. A failure is no result: not remembered."""
+        text = f"{ready.spec.name} was left out, and its input goes on unchanged: {error.message}"
+        passed = ready.passed_on
+        record = ActionRecord(
+            stage=ready.spec.name,
+            ingredients=ready.ingredients,
+            artifact=passed.artifact,
+            entry=passed.entry,
+            facts={},
+            notes=(Note(text=text, level="warning"),),
+            seconds=0.0,
+        )
+        outcome = make_outcome(ready, record, self._cache, 0.0, cached=False)
+        return dataclasses.replace(outcome, folder=passed.folder)
+
+    def _storage_error(self, ready: ReadyStep, error: OSError) -> StageError:
+        doing = f"storing the result of stage {ready.spec.name}"
+        if is_disk_full(error, self._cache.root):
+            return disk_full_error(doing, self._cache.root)
+        return StageError(
+            f"{doing} failed: {error}",
+            hint="check the permissions of the cache, or name another with BUNDLER_CACHE",
+        )
+
+
+def _progress(ready: ReadyStep, run: Run) -> Callable[[float, str], None]:
+    def report(fraction: float, text: str) -> None:
+        run.listener(StepProgress(build=run.build, step=ready.step.id, fraction=fraction, text=text))
+
+    return report
+
+
+def _check_result(spec: StageSpec, result: StageResult, output: Path) -> None:
+    """Hold the stage to its spec. Raises `StageError`."""
+    if result.entry is None:
+        if spec.produces is not None and not spec.changes_model:
+            raise StageError(
+                f"stage {spec.name} made no {spec.produces}", hint="report this to the author of the stage"
+            )
+        return
+    if spec.produces is None:
+        raise StageError(f"stage {spec.name} left files, though its spec says that it finds facts only")
+    if not is_safe_path(result.entry) or not (output / result.entry).is_file():
+        raise StageError(f"stage {spec.name} names {result.entry!r} as its result, but wrote no such file")

@@ -1,0 +1,168 @@
+"""The worker's side of the pipe. Runs as a script, by path, in any tool environment.
+
+It makes importable, besides what its environment holds, only the packages that a request names: ours and that of
+the stage. (A PYTHONPATH would let everything in bundler's own environment leak in.) Requests and answers are lines of
+JSON. The protocol keeps the original standard output to itself; file descriptor 1 then leads to the log, so that
+the chatter of native libraries cannot break the protocol.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.abc
+import importlib.util
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import IO, Any
+
+TRACEBACK_LINES = 12
+
+
+class Rooms(importlib.abc.MetaPathFinder):
+    """Finds the top-level packages whose folders it was told, and nothing else."""
+
+    def __init__(self) -> None:
+        self.folders: dict[str, str] = {}
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """The spec of a named top-level package; its submodules are then found through its `__path__`."""
+        del path, target
+        folder = self.folders.get(fullname)
+        if folder is None:
+            return None
+        initial = Path(folder, "__init__.py")
+        if initial.exists():
+            return importlib.util.spec_from_file_location(fullname, initial, submodule_search_locations=[folder])
+        spec = ModuleSpec(fullname, None, is_package=True)
+        spec.submodule_search_locations = [folder]
+        return spec
+
+
+class Answers:
+    """Writes whole lines to the protocol, from any thread."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """One message."""
+        text = json.dumps(message, ensure_ascii=True)
+        with self._lock:
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+
+def main() -> None:
+    """Serve requests until the parent closes the pipe or dies."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and decides
+    if len(sys.argv) > 1:
+        _die_with_parent(int(sys.argv[1]), int(sys.argv[2]))
+    rooms = Rooms()
+    sys.meta_path.insert(0, rooms)
+    requests, answers = _take_pipes()
+    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
+    while True:
+        request = json.loads(waiting.get())
+        rooms.folders.update(request.get("packages", {}))
+        answers.send({"id": request["id"], **_serve(request, answers)})
+
+
+def _take_pipes() -> tuple[IO[str], Answers]:
+    requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests, Answers(answers)
+
+
+def _receive(requests: IO[str], waiting: queue.SimpleQueue[str]) -> None:
+    """Hand on requests. The end of the pipe ends the process at once, in the middle of a stage too: nobody waits."""
+    with contextlib.suppress(OSError):
+        for line in requests:
+            waiting.put(line)
+    os._exit(0)
+
+
+def _die_with_parent(lifeline: int, parent: int) -> None:
+    """Let the kernel end this process when the parent is gone, even while native code holds the interpreter.
+
+    The parent keeps the other end of this pipe and never writes; its end raises SIGIO here, whose default action on
+    Linux is to terminate (elsewhere the reading thread notices). PR_SET_PDEATHSIG would fire already when the *thread*
+    that started us ends.
+    """
+    import fcntl  # noqa: PLC0415 - only where the parent passed a lifeline: POSIX
+
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if os.getppid() != parent:  # it died before we listened
+        os._exit(0)
+
+
+def _serve(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
+    try:
+        if "warm" in request:
+            return _warm(request["warm"])
+        return {"result": _run_stage(request, answers)}
+    except BaseException as error:  # noqa: BLE001 - the worker's edge: whatever a stage raises becomes an answer
+        return {"error": _describe(error, request)}
+
+
+def _warm(modules: list[str]) -> dict[str, Any]:
+    """Import ahead of the first request; what cannot be imported will be reported by the stage that needs it."""
+    for module in modules:
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+    return {"result": None}
+
+
+def _run_stage(request: Mapping[str, Any], answers: Answers) -> Any:
+    from bundler.model.codec import encode  # noqa: PLC0415 - importable only since the finder stands
+    from bundler.model.stage import StageRequest  # noqa: PLC0415
+
+    def report(fraction: float, text: str) -> None:
+        answers.send({"id": request["id"], "progress": float(fraction), "text": str(text)})
+
+    run = importlib.import_module(request["module"]).run
+    inputs = {role: Path(path) for role, path in request["inputs"].items()}
+    result = run(StageRequest(inputs=inputs, options=request["options"], output=Path(request["output"])), report)
+    encoded = encode(result)
+    json.dumps(encoded, allow_nan=False)
+    return encoded
+
+
+def _describe(error: BaseException, request: Mapping[str, Any]) -> dict[str, Any]:
+    from bundler.execution.disk import disk_full_error, is_disk_full  # noqa: PLC0415
+    from bundler.model.errors import BundlerError, StageError  # noqa: PLC0415
+
+    stage, output = request.get("stage", "?"), Path(request.get("output", "."))
+    lines = tuple(traceback.format_exception(error))
+    details = tuple("".join(lines).rstrip().splitlines()[-TRACEBACK_LINES:])
+    if isinstance(error, BundlerError):
+        return dict(error.to_json())
+    if isinstance(error, MemoryError) or "bad allocation" in str(error) or "std::bad_alloc" in str(error):
+        hint = "free memory, run fewer steps at once (`--jobs 1`), or build on a machine with more memory"
+        return dict(StageError(f"stage {stage} ran out of memory", hint=hint, details=details).to_json())
+    if is_disk_full(error, output):
+        full = disk_full_error(f"stage {stage}", output)
+        return dict(StageError(full.message, hint=full.hint, details=details).to_json())
+    message = str(error).strip().splitlines()
+    text = f"{type(error).__name__}: {message[0][:300]}" if message else type(error).__name__
+    return dict(StageError(f"stage {stage} failed with {text}", details=details).to_json())
+
+
+if __name__ == "__main__":
+    main()

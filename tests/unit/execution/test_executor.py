@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from bundler.execution.cache import Cache
+from bundler.execution.executor import Executor
+from bundler.execution.journal import read_journal
+from bundler.execution.sources import Source, digest_source
+from bundler.model.errors import DefectError
+from bundler.model.events import Event, StepFinished, StepProgress, StepStarted, ignore
+from tests.unit.execution.conftest import Execute, step
+
+
+def test_a_chain_of_steps_gives_files_facts_and_notes(execute: Execute) -> None:
+    outcomes = execute(step("grow", add="+1"), step("count", "grow"))
+    grown = outcomes["grow"]
+    assert grown.path.read_bytes() == b"a model+1"
+    assert [(r.path, r.size) for r in grown.artifact.files] == [("model.onnx", 9), ("weights/w.bin", 27)]
+    assert [note.text for note in grown.notes] == ["grew"]
+    assert outcomes["count"].facts["bytes"] == 9
+    assert outcomes["count"].artifact is None
+
+
+def test_what_did_not_change_is_recalled_and_not_run(execute: Execute, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    first = execute(step("grow", log=str(log)), step("count", "grow"))
+    second = execute(step("grow", log=str(log)), step("count", "grow"))
+    assert log.read_text() == "run\n"
+    assert [second[name].cached for name in second] == [True, True]
+    assert [second[name].key for name in second] == [first[name].key for name in first]
+    assert second["grow"].path.read_bytes() == b"a model"
+
+
+def test_a_changed_option_reruns_its_step_and_what_sees_another_input(execute: Execute) -> None:
+    execute(step("grow", add="1"), step("count", "grow"), step("count", id="aside"))
+    again = execute(step("grow", add="2"), step("count", "grow"), step("count", id="aside"))
+    assert {name: outcome.cached for name, outcome in again.items()} == {"grow": False, "count": False, "aside": True}
+
+
+def test_a_step_that_makes_the_same_result_again_does_not_rerun_those_after_it(execute: Execute) -> None:
+    execute(step("grow", add=""), step("count", "grow"))
+    again = execute(step("grow", add="", seconds=0), step("count", "grow"))
+    assert (again["grow"].cached, again["count"].cached) == (False, True)
+
+
+def test_a_changed_model_is_seen(execute: Execute, executor: Executor, model: Path, cache: Cache) -> None:
+    execute(step("count"))
+    model.write_bytes(b"a larger model")
+    changed = {"model": digest_source(model, (), cache)}
+    outcome = executor.execute((step("count"),), changed, ignore, "x")["count"]
+    assert not outcome.cached
+    assert outcome.facts["bytes"] == 14
+
+
+def test_a_stage_that_has_nothing_to_do_passes_the_model_itself_on(execute: Execute, model: Path) -> None:
+    for cached in (False, True):
+        outcomes = execute(step("keep"), step("keep", "keep", id="twice"), step("count", "twice"))
+        assert outcomes["twice"].path == model
+        assert outcomes["count"].facts["bytes"] == 7
+        assert outcomes["keep"].cached is cached
+
+
+def test_independent_steps_run_side_by_side(execute: Execute) -> None:
+    execute(step("grow", add="warm"))
+    started = time.monotonic()
+    execute(step("grow", id="a", add="a", seconds=1.5), step("grow", id="b", add="b", seconds=1.5))
+    assert time.monotonic() - started < 2.9
+
+
+def test_one_worker_serves_many_steps(execute: Execute) -> None:
+    outcomes = execute(step("count"), step("grow", "model", add="x"), step("count", "grow", id="again"))
+    assert len({outcomes[name].facts["pid"] for name in ("count", "again")}) <= 2
+    later = execute(step("count", id="third", nonce=1))
+    assert later["third"].facts["pid"] in {outcomes["count"].facts["pid"], outcomes["again"].facts["pid"]}
+
+
+def test_events_tell_what_happens(execute: Execute, events: list[Event]) -> None:
+    execute(step("grow"))
+    execute(step("grow"))
+    kinds = [type(event) for event in events]
+    assert kinds == [StepStarted, StepProgress, StepFinished, StepFinished]
+    started, progress, finished, recalled = events
+    assert (started.step, started.title, started.position, started.total) == ("grow", "grow it", 1, 1)
+    assert (progress.fraction, progress.text) == (0.5, "half")
+    assert (finished.cached, recalled.cached) == (False, True)
+
+
+def test_chatter_of_a_tool_does_not_reach_the_protocol(execute: Execute) -> None:
+    assert execute(step("flood"))["flood"].facts == {"written": 8 * 1024 * 1024}
+
+
+def test_recall_is_quick(execute: Execute) -> None:
+    chain = [step("grow", id="s0")] + [step("grow", f"s{i}", id=f"s{i + 1}") for i in range(11)]
+    execute(*chain)
+    started = time.perf_counter()
+    outcomes = execute(*chain)
+    assert all(outcome.cached for outcome in outcomes.values())
+    assert time.perf_counter() - started < 1.0  # a guard against a defect in kind; the benchmark has the figure
+
+
+def test_a_plan_that_names_no_earlier_step_is_a_defect(execute: Execute) -> None:
+    with pytest.raises(DefectError, match="waits for a step"):
+        execute(step("count", "nowhere"))
+
+
+def test_explain_says_why(executor: Executor, sources: Mapping[str, Source], execute: Execute) -> None:
+    steps = (step("grow", add="1"), step("count", "grow"))
+    build = "model → here"
+    assert [s.state for s in executor.explain(steps, sources, build)] == ["new", "unknown"]
+    execute(*steps)
+    assert [s.state for s in executor.explain(steps, sources, build)] == ["cached", "cached"]
+    stale = executor.explain((step("grow", add="2", more=True), step("count", "grow")), sources, build)
+    assert [s.state for s in stale] == ["stale", "unknown"]
+    assert stale[0].reason == "option add changed from '1' to '2'; option more is new: True"
+    assert stale[1].reason == "depends on grow, which must run first"
+
+
+def test_the_journal_tells_what_happened(execute: Execute, cache: Cache) -> None:
+    execute(step("grow"))
+    (path,) = (cache.root / "journal").glob("*.jsonl")
+    path.write_bytes(path.read_bytes() + b'{"event": "cut in the mid')
+    assert [line["event"] for line in read_journal(path)] == ["build", "started", "finished", "ended"]
+
+
+def test_a_worker_that_was_warmed_up_serves_the_first_step(executor: Executor, execute: Execute) -> None:
+    executor.warm(imports=("json", "no_such_module"))
+    (warmed,) = executor._workers._all
+    assert execute(step("count"))["count"].facts["pid"] == warmed.pid
