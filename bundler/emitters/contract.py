@@ -9,6 +9,7 @@ from typing import Protocol
 
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
+from bundler.model.measurement import Measurement
 from bundler.model.proof import Component, Emitted, Proof, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
@@ -49,4 +50,10 @@ class Emitter(Protocol):
 
     def prove(self, bundle: Path, cache_root: Path, listener: Listener) -> tuple[VariantProof, ...]:
         """Run the golden set in the bundle's own runtime, in a fresh environment with no index."""
+        ...
+
+    def measure(self, bundle: Path, model: Path, cache_root: Path, listener: Listener) -> tuple[Measurement, ...]:
+        """Opening and latency of each variant that this machine can run, in turn with a plain session on the untouched
+        `model`; empty when it can run none. Bounded to some seconds.
+        """
         ...

@@ -1,0 +1,245 @@
+"""From finished artifacts to a whole, proven bundle in its staging folder, and the report beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bundler.api.assemble import make_tolerance
+from bundler.api.prepare import Prepared
+from bundler.api.workshop import Workshop
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.registry import find_emitter
+from bundler.model.errors import GateError, VerificationError
+from bundler.model.events import Listener, Message
+from bundler.model.manifest import GateRecord, Manifest, ModelRecord, RuntimeRecord
+from bundler.model.measurement import Measurement
+from bundler.model.proof import Emitted, VariantProof
+from bundler.model.results import StepOutcome
+from bundler.model.runtime import RuntimeConfig
+from bundler.model.stage import Note
+from bundler.reporting.data import ReportData
+from bundler.reporting.manifest import ManifestRequest, make_manifest, write_manifest
+from bundler.reporting.notices import NOTICES_NAME, render_notices
+from bundler.reporting.report import write_report as write_report_files
+from bundler.reporting.sbom import SBOM_NAME, render_sbom
+from bundler.verification.proof import combine_proofs
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A whole bundle in its staging folder. `summary` is what a rebuild with nothing changed repeats."""
+
+    manifest: Manifest
+    proofs: tuple[VariantProof, ...]
+    measurements: tuple[Measurement, ...]
+    phases: Mapping[str, float]
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+def finish_bundle(
+    prepared: Prepared,
+    config: RuntimeConfig,
+    outcomes: Mapping[str, StepOutcome],
+    staged: Path,
+    workshop: Workshop,
+    listener: Listener,
+) -> Finished:
+    """Emit, describe and prove. Raises `GateError` over a budget, `VerificationError` when the proof fails."""
+    phases: dict[str, float] = {}
+    with _timed(phases, "emit"):
+        emitted = _emit(prepared, config, outcomes, staged, workshop, listener)
+        _write_notices(prepared, config, emitted, staged)
+    manifest = _write_manifest(prepared, config, emitted, outcomes, staged, ())
+    _check_budget(prepared, config, manifest)
+    proofs: tuple[VariantProof, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    if prepared.request.prove:
+        with _timed(phases, "prove"):
+            proofs = _prove(prepared, staged, workshop, listener)
+        manifest = _write_manifest(prepared, config, emitted, outcomes, staged, proofs)
+        with _timed(phases, "measure"):
+            measurements = _measure(prepared, staged, workshop, listener)
+    return Finished(
+        manifest=manifest,
+        proofs=proofs,
+        measurements=measurements,
+        phases=phases,
+        summary=_summary(config, manifest, outcomes, staged),
+    )
+
+
+class _timed:  # noqa: N801 - reads as the statement that it is
+    """Adds the seconds of a block to `phases`."""
+
+    def __init__(self, phases: dict[str, float], name: str) -> None:
+        self._phases, self._name = phases, name
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._phases[self._name] = time.perf_counter() - self._began
+
+
+def _emit(
+    prepared: Prepared,
+    config: RuntimeConfig,
+    outcomes: Mapping[str, StepOutcome],
+    staged: Path,
+    workshop: Workshop,
+    listener: Listener,
+) -> Emitted:
+    golden = outcomes[prepared.plan.golden].folder
+    if golden is None:
+        raise VerificationError(f"{prepared.title}: the golden set was not recorded")
+    request = EmitRequest(
+        config=config,
+        facts=prepared.facts,
+        profile=prepared.profile,
+        format=prepared.plan.format,
+        version=prepared.request.version,
+        models={variant.name: outcomes[variant.model] for variant in prepared.plan.variants},
+        golden=golden,
+        cache_root=workshop.cache.root,
+        listener=listener,
+        build=prepared.title,
+    )
+    return find_emitter(prepared.plan.emitter).emit(request, staged)
+
+
+def _write_notices(prepared: Prepared, config: RuntimeConfig, emitted: Emitted, staged: Path) -> None:
+    name = f"{prepared.plan.model_name}-{prepared.profile.id}"
+    runtime = RuntimeRecord(package=prepared.profile.runtime.package, version=prepared.profile.runtime.version)
+    model = ModelRecord(name=config.model, digest=config.model_digest, size=prepared.facts.total_bytes)
+    bill = render_sbom(
+        name=name,
+        version=prepared.request.version,
+        config=config,
+        model=model,
+        runtime=runtime,
+        components=emitted.components,
+    )
+    (staged / SBOM_NAME).write_text(bill, encoding="utf-8", newline="\n")
+    notices = render_notices(name, emitted.components)
+    (staged / NOTICES_NAME).write_text(notices, encoding="utf-8", newline="\n")
+
+
+def _write_manifest(
+    prepared: Prepared,
+    config: RuntimeConfig,
+    emitted: Emitted,
+    outcomes: Mapping[str, StepOutcome],
+    staged: Path,
+    proofs: Sequence[VariantProof],
+) -> Manifest:
+    budget = prepared.profile.budget
+    limits = {"model": budget.model_mb, "bundle": budget.bundle_mb}
+    request = ManifestRequest(
+        plan=prepared.plan,
+        profile=prepared.profile,
+        facts=prepared.facts,
+        config=config,
+        emitted=emitted,
+        outcomes=(prepared.inspection, *outcomes.values()),
+        gate=GateRecord(
+            tolerance=make_tolerance(prepared.profile),
+            passed=True,
+            budget_mb={name: limit for name, limit in limits.items() if limit is not None},
+        ),
+        proof=combine_proofs(proofs),
+        synthetic_inputs=prepared.request.samples is None,
+    )
+    manifest = make_manifest(staged, request)
+    write_manifest(staged, manifest)
+    return manifest
+
+
+def _check_budget(prepared: Prepared, config: RuntimeConfig, manifest: Manifest) -> None:
+    budget = prepared.profile.budget
+    models = {variant.name: sum(record.size for record in variant.files) for variant in config.variants}
+    over = [
+        f"model of variant {name}: {size / MEGABYTE:.2f} MB, budget {budget.model_mb:g} MB"
+        for name, size in models.items()
+        if budget.model_mb is not None and size > budget.model_mb * MEGABYTE
+    ]
+    if budget.bundle_mb is not None and manifest.size > budget.bundle_mb * MEGABYTE:
+        over.append(f"bundle: {manifest.size / MEGABYTE:.2f} MB, budget {budget.bundle_mb:g} MB")
+    if over:
+        raise GateError(
+            f"{prepared.title}: over the size budget",
+            details=tuple(over),
+            hint="raise it with --set budget.bundle_mb=…, or ship fewer Python versions with --set python.versions=…",
+        )
+
+
+def _prove(prepared: Prepared, staged: Path, workshop: Workshop, listener: Listener) -> tuple[VariantProof, ...]:
+    proofs = find_emitter(prepared.plan.emitter).prove(staged, workshop.cache.root, listener)
+    failed = [proof for proof in proofs if proof.passed is False]
+    if failed:
+        raise VerificationError(
+            f"{prepared.title}: the bundle did not reproduce its golden set in its own runtime",
+            details=tuple(f"{proof.variant}: {proof.reason}" for proof in failed),
+            hint="nothing was put into place; `bundler plan` shows the stages, --set optimization.level=basic bakes less",
+        )
+    for proof in proofs:
+        if proof.passed is None:
+            listener(Message(build=prepared.title, note=Note(text=f"{proof.variant} not run: {proof.reason}")))
+    return proofs
+
+
+def _measure(prepared: Prepared, staged: Path, workshop: Workshop, listener: Listener) -> tuple[Measurement, ...]:
+    """Opening and latency beside the untouched model, where this machine can run the bundle."""
+    emitter = find_emitter(prepared.plan.emitter)
+    return emitter.measure(staged, prepared.request.model, workshop.cache.root, listener)
+
+
+def _summary(
+    config: RuntimeConfig, manifest: Manifest, outcomes: Mapping[str, StepOutcome], staged: Path
+) -> dict[str, Any]:
+    manifest_size = (staged / "bundle.json").stat().st_size
+    notes = [note.text for outcome in outcomes.values() for note in outcome.notes if note.level == "warning"]
+    return {
+        "proof": manifest.proof.level,
+        "bundle_bytes": manifest.size + manifest_size,
+        "model_bytes": sum(record.size for record in config.variants[0].files),
+        "notes": notes,
+    }
+
+
+def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finished: Finished, folder: Path) -> Path:
+    """Write the report of a finished bundle; returns the page."""
+    data = ReportData(
+        plan=prepared.plan,
+        outcomes=(prepared.inspection, *outcomes.values()),
+        facts=prepared.facts,
+        manifest=finished.manifest,
+        proofs=finished.proofs,
+        measurements=finished.measurements,
+        unmeasured=_unmeasured(finished),
+        phases=finished.phases,
+        log=tuple(_log_lines(outcomes)),
+    )
+    return write_report_files(folder, data)
+
+
+def _unmeasured(finished: Finished) -> str:
+    if not finished.proofs:
+        return "the bundle was not run (--no-prove)"
+    return (
+        "; ".join(sorted({proof.reason for proof in finished.proofs if proof.passed is None})) or "it was not asked for"
+    )
+
+
+def _log_lines(outcomes: Mapping[str, StepOutcome]) -> list[str]:
+    lines = []
+    for outcome in outcomes.values():
+        how = "cached" if outcome.cached else f"{outcome.seconds:.3f} s"
+        lines.append(f"{outcome.step}: {how}, key {outcome.key}")
+        lines += [f"{outcome.step}: {note.level}: {note.text}" for note in outcome.notes]
+    return lines

@@ -1,0 +1,46 @@
+"""What `bundler verify`, `bundler diff` and `bundler bench` do and print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import typer
+
+from bundler.api.requests import VerifyResult
+from bundler.cli.console import ProgressStyle, open_console
+from bundler.cli.options import progress_style
+from bundler.cli.printing import print_json
+
+
+def run_verify(bundle: Path, *, cache: str | None, as_json: bool, progress: str) -> None:
+    """Verify and print the level that was reached."""
+    from bundler.api.verify import verify  # noqa: PLC0415 - diff and bench do not need it
+    from bundler.api.workshop import open_workshop  # noqa: PLC0415
+
+    style = cast("ProgressStyle", progress_style(progress, json=as_json))
+    with open_workshop(cache, 1) as workshop, open_console(style) as listener:
+        result = verify(bundle, workshop, listener)
+    if as_json:
+        print_json(result)
+    else:
+        _print_verified(result)
+
+
+def _print_verified(result: VerifyResult) -> None:
+    typer.echo(f"{result.bundle}: {result.files} files are as they were built")
+    for variant in result.variants:
+        state = "reproduced the golden set" if variant.passed else f"not run: {variant.reason}"
+        typer.echo(f"  {variant.variant}: {state}")
+    typer.echo(f"proof {result.proof} (the manifest claims {result.claimed})")
+
+
+def run_diff(first: Path, second: Path, *, as_json: bool) -> None:
+    """Compare two bundles and print what differs."""
+    from bundler.reporting.diff import diff_bundles, render_diff  # noqa: PLC0415 - verify and bench do not need it
+
+    difference = diff_bundles(first, second)
+    if as_json:
+        print_json(difference)
+    else:
+        typer.echo(render_diff(difference))

@@ -1,0 +1,63 @@
+"""What a report is made from: everything that a build learned, what varies from run to run included."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bundler.model.facts import ModelFacts
+from bundler.model.manifest import Manifest
+from bundler.model.measurement import Measurement
+from bundler.model.plan import BuildPlan
+from bundler.model.proof import VariantProof
+from bundler.model.results import StepOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportData:
+    """The whole input of a report. `outcomes` are in the order of the plan, the inspection first.
+
+    `unmeasured` says why there are no measurements, `unassigned` why it is not known which provider took which nodes;
+    `assignments` counts nodes by provider for each variant. `phases` are seconds outside the steps (`emit`, `prove`).
+    """
+
+    plan: BuildPlan
+    outcomes: Sequence[StepOutcome]
+    facts: ModelFacts
+    manifest: Manifest
+    proofs: Sequence[VariantProof] = ()
+    measurements: Sequence[Measurement] = ()
+    unmeasured: str = "nothing was run"
+    assignments: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    unassigned: str = "no runtime said which nodes it gave to whom"
+    phases: Mapping[str, float] = field(default_factory=dict)
+    log: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """What a series of repeated measurements says, in its own unit."""
+
+    median: float
+    low: float
+    high: float
+    count: int
+
+
+def summarize_series(values: Sequence[float]) -> Spread | None:
+    """Median, 10th and 90th percentile of the finite values; None when there are none."""
+    ordered = sorted(value for value in values if math.isfinite(value))
+    if not ordered:
+        return None
+    return Spread(
+        median=_quantile(ordered, 0.5), low=_quantile(ordered, 0.1), high=_quantile(ordered, 0.9), count=len(ordered)
+    )
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """The value below which `share` of the series lies, interpolated between its neighbours."""
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
