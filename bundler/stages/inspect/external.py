@@ -1,0 +1,82 @@
+"""External data: inside the model's folder, there, and long enough. All problems at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Final
+
+from onnx import TensorProto
+
+from bundler.model.errors import ModelError
+from bundler.workbench.elements import element_of_onnx, storage_bytes
+
+_SHOWN: Final = 20
+
+
+def check_external_data(tensors: Iterable[TensorProto], folder: Path) -> tuple[str, ...]:
+    """The relative paths of all external files, sorted. Raises `ModelError` naming every problem."""
+    external = [tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL]
+    locations = sorted({_entry(tensor, "location") for tensor in external})
+    bad = {location: problem for location in locations if (problem := _location_problem(location, folder))}
+    problems = list(bad.values())
+    for tensor in external:
+        if _entry(tensor, "location") not in bad:
+            problems += _extent_problems(tensor, folder)
+    if problems:
+        raise _refusal(problems)
+    return tuple(str(PurePosixPath(location)) for location in locations)
+
+
+def _refusal(problems: list[str]) -> ModelError:
+    rest = len(problems) - _SHOWN
+    details = (*problems[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
+    return ModelError(
+        "the model's external data cannot be used",
+        details=details,
+        hint="put the complete data files, as real files, into the folder of the model (`cp -L` copies what a link "
+        "points to), or save the model again with onnx.save_model(…, save_as_external_data=True)",
+    )
+
+
+def _entry(tensor: TensorProto, key: str) -> str:
+    return next((entry.value for entry in tensor.external_data if entry.key == key), "")
+
+
+def _location_problem(location: str, folder: Path) -> str | None:
+    if not location:
+        return "a tensor names no file for its data"
+    if _leaves(location):
+        return f"{location!r} lies outside the model's folder"
+    path = folder / location
+    if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
+        return f"{location!r} is a symbolic link, or lies behind one, which the ONNX format forbids"
+    if not path.is_file():
+        return f"{location!r} is missing"
+    if path.stat().st_nlink > 1:
+        return f"{location!r} is a hard link, which the ONNX library refuses to read"
+    return None
+
+
+def _leaves(location: str) -> bool:
+    """Whether a path leads out of its folder on any system: a model is built here and used elsewhere."""
+    kinds = (PurePosixPath(location), PureWindowsPath(location))
+    return "\0" in location or any(path.anchor or ".." in path.parts for path in kinds)
+
+
+def _extent_problems(tensor: TensorProto, folder: Path) -> Iterator[str]:
+    location = _entry(tensor, "location")
+    needed = storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
+    try:
+        offset, length = int(_entry(tensor, "offset") or 0), int(_entry(tensor, "length") or needed)
+    except ValueError:
+        yield f"tensor {tensor.name!r}: offset or length in {location!r} is no number"
+        return
+    size = (folder / location).stat().st_size
+    if offset < 0 or length < 0:
+        yield f"tensor {tensor.name!r}: offset or length in {location!r} is negative"
+    elif length < needed:
+        yield f"tensor {tensor.name!r}: needs {needed} bytes and has {length} in {location!r}"
+    elif offset + length > size:
+        yield f"{location!r} is truncated: tensor {tensor.name!r} ends at byte {offset + length} of {size}"

@@ -1,0 +1,83 @@
+"""An estimate of what a run needs: weights plus the largest sum of live activations."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import onnx
+from onnx import GraphProto, ModelProto, ValueInfoProto
+
+from bundler.workbench.elements import element_of_onnx, storage_bytes
+from bundler.workbench.structure import subgraphs
+
+_MOST_NODES: Final = 20_000
+"""Shape inference of larger graphs takes longer than the estimate is worth."""
+
+
+def estimate_peak_memory(model: ModelProto, weight_bytes: int) -> int | None:
+    """Bytes at batch size one, or None where a shape is unknown. `model` has sorted nodes and is changed here."""
+    if len(model.graph.node) > _MOST_NODES or not _fix_batch(model.graph):
+        return None
+    try:
+        graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
+        return None
+    sizes = {info.name: _bytes(info) for info in (*graph.input, *graph.value_info, *graph.output)}
+    activations = _peak_of_live_values(graph, sizes)
+    return None if activations is None else weight_bytes + activations
+
+
+def _fix_batch(graph: GraphProto) -> bool:
+    """Set the leading dynamic dimension of each input to one; False where another dimension is dynamic as well."""
+    defaults = {tensor.name for tensor in graph.initializer}
+    for info in graph.input:
+        if info.name in defaults:
+            continue
+        if not info.type.HasField("tensor_type") or not info.type.tensor_type.HasField("shape"):
+            return False
+        for axis, dim in enumerate(info.type.tensor_type.shape.dim):
+            if not dim.HasField("dim_value"):
+                if axis:
+                    return False
+                dim.dim_value = 1
+    # What the exporter noted for other sizes would contradict what is inferred now.
+    del graph.value_info[:]
+    for info in graph.output:
+        info.type.tensor_type.ClearField("shape")
+    return True
+
+
+def _bytes(info: ValueInfoProto) -> int | None:
+    tensor = info.type.tensor_type
+    if not tensor.elem_type or not tensor.HasField("shape"):
+        return None
+    if any(not dim.HasField("dim_value") for dim in tensor.shape.dim):
+        return None
+    return storage_bytes(element_of_onnx(tensor.elem_type), math.prod(dim.dim_value for dim in tensor.shape.dim))
+
+
+def _peak_of_live_values(graph: GraphProto, sizes: dict[str, int | None]) -> int | None:
+    last_use = {info.name: len(graph.node) for info in graph.output}
+    for index, node in enumerate(graph.node):
+        for name in node.input:
+            last_use[name] = max(last_use.get(name, 0), index)
+        if any(True for _ in subgraphs(node)):
+            return None
+    live = sum(sizes.get(info.name) or 0 for info in graph.input if info.name in last_use)
+    peak = live
+    ending: dict[int, list[str]] = {}
+    for name, index in last_use.items():
+        ending.setdefault(index, []).append(name)
+    alive = {info.name for info in graph.input}
+    for index, node in enumerate(graph.node):
+        for name in node.output:
+            if name and name in last_use:
+                size = sizes.get(name)
+                if size is None:
+                    return None
+                live += size
+                alive.add(name)
+        peak = max(peak, live)
+        live -= sum(sizes.get(name) or 0 for name in ending.get(index, ()) if name in alive)
+    return peak

@@ -1,0 +1,134 @@
+"""Does the runtime know the model's format, operator sets and operators? Asked of the runtime itself."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import onnxruntime
+from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+from bundler.model.errors import ModelError
+from bundler.workbench.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
+from bundler.workbench.structure import iterate_nodes, qualified_name
+
+STANDARD_DOMAIN: Final = "ai.onnx"
+_SHOWN: Final = 20
+_RANDOM: Final = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+)
+"""The operators of the ONNX standard whose result differs from run to run."""
+_CONTROL: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+_QUANTIZED: Final = (
+    "QLinear",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "DynamicQuantize",
+    "QAttention",
+    "QGemm",
+    "MatMulNBits",
+)
+_INTEGER: Final = frozenset({"MatMulInteger", "ConvInteger", "MatMulIntegerToFloat"})
+
+
+def domain_of(item_domain: str) -> str:
+    """The standard's domain has two spellings; people read the long one."""
+    return item_domain or STANDARD_DOMAIN
+
+
+def check_versions(model: ModelProto) -> None:
+    """Ask the runtime to open a one-node model of the same format and operator sets. Raises `ModelError`."""
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "probe", [value], [result])
+    probe = helper.make_model(graph, opset_imports=list(model.opset_import), ir_version=model.ir_version)
+    try:
+        onnxruntime.InferenceSession(probe.SerializeToString(), session_options(SessionSettings()))
+    except RUNTIME_ERRORS as cause:
+        imports = ", ".join(f"{domain_of(item.domain)} {item.version}" for item in model.opset_import)
+        raise ModelError(
+            f"ONNX Runtime {onnxruntime.__version__} cannot read this model's format",
+            details=(f"IR version {model.ir_version}; operator sets: {imports}", clean_message(cause)),
+            hint="export the model with an older opset, or convert it with onnx.version_converter",
+        ) from cause
+
+
+def check_operators(model: ModelProto) -> None:
+    """Every operator is one of the runtime's or a function of the model. Raises `ModelError` naming all others."""
+    known = _known_operators()
+    functions = {(item.domain, item.name) for item in model.functions}
+    versions = {_short(item.domain): item.version for item in model.opset_import}
+    problems: dict[str, None] = {}
+    for node in iterate_nodes(model):
+        if (node.domain, node.op_type) not in functions:
+            problems.update(dict.fromkeys(_operator_problems(node, known, versions)))
+    if problems:
+        listed = list(problems)
+        rest = len(listed) - _SHOWN
+        raise ModelError(
+            f"ONNX Runtime {onnxruntime.__version__} does not have all operators of the model",
+            details=(*listed[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ())),
+            hint="export the model with standard operators; bundler cannot load libraries of custom operators",
+        )
+
+
+def _short(domain: str) -> str:
+    return "" if domain == STANDARD_DOMAIN else domain
+
+
+def _known_operators() -> dict[tuple[str, str], int]:
+    """The version in which each operator of the runtime first came, by domain and name."""
+    first: dict[tuple[str, str], int] = {}
+    for schema in state.get_all_operator_schema():
+        key = (_short(schema.domain), schema.name)
+        first[key] = min(first.get(key, schema.since_version), schema.since_version)
+    return first
+
+
+def _operator_problems(
+    node: NodeProto, known: Mapping[tuple[str, str], int], versions: Mapping[str, int]
+) -> Iterator[str]:
+    domain, name = _short(node.domain), qualified_name(node)
+    if (domain, node.op_type) not in known:
+        if all(domain != other for other, _ in known):
+            yield f"{name}: nobody but a library of custom operators knows the domain {node.domain!r}"
+            return
+        close = difflib.get_close_matches(node.op_type, [op for other, op in known if other == domain], 1)
+        yield f"{name}: no such operator" + (f" (did you mean {close[0]}?)" if close else "")
+    elif domain not in versions:
+        yield f"{name}: the model imports no operator set for the domain {domain_of(domain)!r}"
+    elif known[domain, node.op_type] > versions[domain]:
+        yield f"{name}: came with opset {known[domain, node.op_type]}, and the model declares {versions[domain]}"
+
+
+def count_operators(model: ModelProto) -> dict[str, int]:
+    """How often each operator occurs, by qualified name, in alphabetical order."""
+    return dict(sorted(Counter(qualified_name(node) for node in iterate_nodes(model)).items()))
+
+
+def foreign_domains(model: ModelProto) -> tuple[str, ...]:
+    """Domains of operators that are neither of the ONNX standard nor functions of the model."""
+    own = {item.domain for item in model.functions}
+    domains = {_short(node.domain) for node in iterate_nodes(model)} - own
+    return tuple(sorted(domain for domain in domains if domain and not domain.startswith("ai.onnx.")))
+
+
+def random_operators(model: ModelProto) -> tuple[str, ...]:
+    """Operators whose result differs from run to run; Dropout only where it can be told to train."""
+    names = {node.op_type for node in iterate_nodes(model) if node.op_type in _RANDOM}
+    trains = any(node.op_type == "Dropout" and any(node.input[2:]) for node in iterate_nodes(model))
+    return tuple(sorted(names | ({"Dropout"} if trains else set())))
+
+
+def has_control_flow(operators: Mapping[str, int]) -> bool:
+    """Whether a graph runs inside a node."""
+    return not _CONTROL.isdisjoint(operators)
+
+
+def is_quantized(operators: Mapping[str, int]) -> bool:
+    """Whether the model computes on quantised values anywhere."""
+    names = [name.rpartition(".")[2] for name in operators]
+    return any(name.startswith(_QUANTIZED) or name in _INTEGER for name in names)

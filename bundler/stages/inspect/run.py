@@ -1,0 +1,132 @@
+"""Read a model's structure, check that it can be used, and collect what planning and people need to know."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import onnx
+from onnx import ModelProto, TensorProto
+
+from bundler.model.codec import decode, encode
+from bundler.model.errors import ModelError
+from bundler.model.facts import ModelFacts
+from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.inspect.external import check_external_data
+from bundler.stages.inspect.memory import estimate_peak_memory
+from bundler.stages.inspect.operators import (
+    check_operators,
+    check_versions,
+    count_operators,
+    domain_of,
+    foreign_domains,
+    has_control_flow,
+    is_quantized,
+    random_operators,
+)
+from bundler.stages.inspect.order import sort_nodes
+from bundler.stages.inspect.spec import Options
+from bundler.workbench.elements import element_of_onnx, storage_bytes
+from bundler.workbench.sessions import clean_message
+from bundler.workbench.signatures import model_signature
+from bundler.workbench.structure import iterate_graphs, iterate_nodes, iterate_tensors, read_structure
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """Facts about the model. Raises `ModelError` for one that cannot be used."""
+    path = request.input("model")
+    options = decode(Options, dict(request.options))
+    report(0.0, "reading the structure")
+    model = read_structure(path)
+    files = check_external_data(iterate_tensors(model), path.parent)
+    report(0.5, "checking the graph")
+    unsorted = _sort_all(model)
+    check_versions(model)
+    check_operators(model)
+    _check_form(model)
+    report(0.8, "estimating memory")
+    facts = _collect(model, path, files, options.name)
+    return StageResult(facts=encode(facts), notes=_notes(facts, unsorted=unsorted))
+
+
+def _sort_all(model: ModelProto) -> bool:
+    moved = sort_nodes(model.graph)
+    for function in model.functions:
+        for node in function.node:
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    moved = sort_nodes(attribute.g) or moved
+    return moved
+
+
+def _check_form(model: ModelProto) -> None:
+    """Onnx's own checker, on a copy whose missing weights are declared empty. Raises `ModelError`."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for tensor in iterate_tensors(copy):
+        _declare_empty(tensor)
+    try:
+        onnx.checker.check_model(copy, full_check=False, check_custom_domain=False)
+    except (onnx.checker.ValidationError, ValueError) as cause:
+        raise ModelError(
+            "the model is not valid ONNX",
+            details=(clean_message(cause),),
+            hint="export it again; `onnx.checker.check_model` repeats this finding",
+        ) from cause
+
+
+def _declare_empty(tensor: TensorProto) -> None:
+    """Make a tensor whose data is elsewhere (external, or left out on reading) one of no elements."""
+    del tensor.external_data[:]
+    tensor.ClearField("data_location")
+    if not tensor.ByteSize() or not _has_data(tensor):
+        del tensor.dims[:]
+        tensor.dims.append(0)
+
+
+def _has_data(tensor: TensorProto) -> bool:
+    typed = (tensor.float_data, tensor.int32_data, tensor.int64_data, tensor.double_data, tensor.uint64_data)
+    return tensor.HasField("raw_data") or bool(tensor.string_data) or any(len(data) for data in typed)
+
+
+def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -> ModelFacts:
+    initializers = [tensor for graph in iterate_graphs(model) for tensor in graph.initializer]
+    weight_bytes = sum(_tensor_bytes(tensor) for tensor in initializers)
+    operators = count_operators(model)
+    return ModelFacts(
+        name=name,
+        ir_version=model.ir_version,
+        opsets={domain_of(item.domain): item.version for item in model.opset_import},
+        producer=" ".join(filter(None, (model.producer_name, model.producer_version))),
+        signature=model_signature(model),
+        operators=operators,
+        node_count=sum(1 for _ in iterate_nodes(model)),
+        parameter_count=sum(math.prod(tensor.dims) for tensor in initializers),
+        file_bytes=path.stat().st_size,
+        weight_bytes=weight_bytes,
+        external_bytes=sum((path.parent / file).stat().st_size for file in files),
+        external_files=files,
+        custom_domains=foreign_domains(model),
+        random_operators=random_operators(model),
+        control_flow=has_control_flow(operators),
+        quantized=is_quantized(operators),
+        peak_memory_bytes=estimate_peak_memory(model, weight_bytes),
+    )
+
+
+def _tensor_bytes(tensor: TensorProto) -> int:
+    """Bytes of a tensor in memory; text counts as it stands in the file."""
+    if tensor.data_type == TensorProto.STRING:
+        return sum(len(item) for item in tensor.string_data)
+    return storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
+
+
+def _notes(facts: ModelFacts, *, unsorted: bool) -> tuple[Note, ...]:
+    notes = []
+    if unsorted:
+        notes.append(Note(text="the graph's nodes are not in order; ONNX Runtime sorts them"))
+    if facts.random_operators:
+        names = ", ".join(facts.random_operators)
+        text = f"the model draws random numbers ({names}): outputs that depend on them differ from run to run"
+        notes.append(Note(text=text, level="warning"))
+    return tuple(notes)

@@ -1,0 +1,24 @@
+"""What `inspect` takes and finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bundler.model.stage import StageSpec
+
+SPEC = StageSpec(
+    name="inspect",
+    title="Inspect the model",
+    inputs=("model",),
+    produces=None,
+    packages=("onnx", "onnxruntime"),
+    time_limit=600.0,
+)
+"""Its facts are `bundler.model.facts.ModelFacts`, encoded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`name` is what people call the model."""
+
+    name: str = "model"
