@@ -11,6 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=64)]
 OptionValue = str | int | float | bool
+# These values reach commands, requirements and file names, so each is held to the letters that it needs.
+Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
+Distribution = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=100)]
+Version = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*((a|b|rc|\.post|\.dev)[0-9]+)?$", max_length=40)]
+PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]+$", max_length=6)]
+PlatformTag = Annotated[str, Field(pattern=r"^[a-z0-9_]+$", max_length=64)]
+CoreName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
 
 
 class Section(BaseModel):
@@ -26,34 +33,34 @@ class Platform(Section):
     """Operating system."""
     architecture: Literal["x64", "arm64", "armv7", "wasm32"]
     """Instruction set."""
-    minimum: str | None = None
+    minimum: Version | None = None
     """Least version of the system: glibc for Linux (`2.28`), the macOS release, the Android API level."""
-    cpu: str | None = None
+    cpu: CoreName | None = None
     """The CPU core, by the name that QEMU gives it, used when the bundle is proven under emulation (`cortex-a76`)."""
 
 
 class Runtime(Section):
     """The inference runtime that the bundle ships."""
 
-    package: str = "onnxruntime"
+    package: Distribution = "onnxruntime"
     """Its distribution in the ecosystem's package index."""
-    version: str
+    version: Version
     """Its exact version; models are baked with this version."""
 
 
 class PythonSettings(Section):
     """For bundles that are Python packages."""
 
-    versions: tuple[Annotated[str, Field(pattern=r"^3\.\d+$")], ...] = ("3.11", "3.12", "3.13")
+    versions: tuple[PythonVersion, ...] = ("3.11", "3.12", "3.13")
     """Python versions whose wheels are vendored."""
-    wheel_platforms: tuple[str, ...] = ()
+    wheel_platforms: tuple[PlatformTag, ...] = ()
     """Platform tags that the device's pip accepts, the most specific first (`manylinux_2_28_x86_64`)."""
 
 
 class Provider(Section):
     """One execution provider of a chain."""
 
-    name: str
+    name: Annotated[str, Field(max_length=100)]
     """bundler's short name of the provider: a file in `bundler/providers/`."""
     options: dict[str, OptionValue] = {}
     """Provider options, checked against the provider's table."""
@@ -87,13 +94,13 @@ class Optimization(Section):
 class Accuracy(Section):
     """The gate: how close every output must come to the untouched model's."""
 
-    absolute: float = Field(default=1e-4, ge=0)
+    absolute: float = Field(default=1e-4, ge=0, allow_inf_nan=False)
     """Greatest absolute error, added to `relative` times the reference."""
-    relative: float = Field(default=1e-3, ge=0)
+    relative: float = Field(default=1e-3, ge=0, allow_inf_nan=False)
     """Greatest relative error."""
-    sqnr_db: float | None = 40.0
+    sqnr_db: float | None = Field(default=40.0, allow_inf_nan=False)
     """Least signal-to-quantisation-noise ratio in dB."""
-    cosine: float | None = None
+    cosine: float | None = Field(default=None, ge=-1, le=1)
     """Least cosine similarity."""
     top1_agreement: float | None = Field(default=None, ge=0, le=1)
     """Least share of samples whose highest score stays at the same place."""
@@ -102,18 +109,18 @@ class Accuracy(Section):
 class Budget(Section):
     """Sizes that the bundle must not exceed."""
 
-    model_mb: float | None = Field(default=None, gt=0)
+    model_mb: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Largest model (all files of one variant), in MB of 1,000,000 bytes."""
-    bundle_mb: float | None = Field(default=None, gt=0)
+    bundle_mb: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Largest bundle, in MB of 1,000,000 bytes."""
 
 
 class Bundle(Section):
     """What is written."""
 
-    ecosystem: str = "python"
+    ecosystem: Identifier = "python"
     """The emitter: `python`."""
-    format: str = "dir"
+    format: Identifier = "dir"
     """One of the emitter's formats: `dir`, `wheel`, `pex`."""
     fallback: Literal["report", "strict"] = "report"
     """When a variant cannot run: take the next and report why, or raise."""
@@ -124,9 +131,9 @@ class TargetProfile(Section):
 
     id: Identifier
     """The target's name on the command line."""
-    title: str
+    title: Line
     """One line for people."""
-    group: str
+    group: Line
     """Heading under which lists show it."""
     description: str = ""
     """What to know before choosing it."""

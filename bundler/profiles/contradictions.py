@@ -1,0 +1,151 @@
+"""Values that are each valid and do not fit together. One small rule a function, each a generator of problems."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from bundler.profiles.chain import Key
+from bundler.profiles.machines import ARCHITECTURES, CORES, fits_tag, required_version, takes_wheels
+from bundler.profiles.options import check_variant, is_on
+from bundler.profiles.problems import Problem, suggest
+from bundler.profiles.schema import TargetProfile, Variant
+
+
+def find_contradictions(profile: TargetProfile) -> list[Problem]:
+    """All problems of a profile whose single values are valid."""
+    return [problem for rule in _RULES for problem in rule(profile)]
+
+
+def _check_options(profile: TargetProfile) -> Iterator[Problem]:
+    for position, variant in enumerate(profile.variants):
+        yield from check_variant(variant, ("variants", position))
+
+
+def _check_names(profile: TargetProfile) -> Iterator[Problem]:
+    counts = Counter(variant.name for variant in profile.variants)
+    for position, variant in enumerate(profile.variants):
+        if counts[variant.name] > 1:
+            yield Problem(
+                key=("variants", position, "name"), text=f'"{variant.name}" names {counts[variant.name]} variants'
+            )
+        chain = Counter(provider.name for provider in variant.providers)
+        for name in (name for name, count in chain.items() if count > 1):
+            yield Problem(key=("variants", position, "providers"), text=f"{name!r} stands in the chain more than once")
+
+
+def _check_architecture(profile: TargetProfile) -> Iterator[Problem]:
+    system, architecture = profile.platform.system, profile.platform.architecture
+    if architecture not in ARCHITECTURES[system]:
+        fitting = ", ".join(ARCHITECTURES[system])
+        yield Problem(
+            key=("platform", "architecture"), text=f"there is no {system} on {architecture} (it runs on {fitting})"
+        )
+
+
+def _check_core(profile: TargetProfile) -> Iterator[Problem]:
+    core, architecture = profile.platform.cpu, profile.platform.architecture
+    if core is None or core in CORES.get(architecture, ()):
+        return
+    owners = [other for other, names in CORES.items() if core in names]
+    if owners:
+        text = f'"{core}" is a core of {owners[0]}, but the architecture is {architecture}'
+    else:
+        text = f'QEMU has no {architecture} core "{core}"{suggest(core, CORES.get(architecture, ()))}'
+    yield Problem(key=("platform", "cpu"), text=text)
+
+
+def _check_wheels(profile: TargetProfile) -> Iterator[Problem]:
+    system, architecture = profile.platform.system, profile.platform.architecture
+    if profile.bundle.ecosystem != "python":
+        return
+    if not takes_wheels(system, architecture):
+        yield Problem(key=("bundle", "ecosystem"), text=f"there are no Python wheels for {system} on {architecture}")
+        return
+    for name in ("versions", "wheel_platforms"):
+        if not getattr(profile.python, name):
+            yield Problem(key=("python", name), text="is empty, so a Python bundle would carry no runtime")
+    for position, tag in enumerate(profile.python.wheel_platforms):
+        if not fits_tag(system, architecture, tag):
+            yield Problem(
+                key=("python", "wheel_platforms", position),
+                text=f'wheels of "{tag}" do not install on {system} {architecture}',
+            )
+
+
+def _check_minimum(profile: TargetProfile) -> Iterator[Problem]:
+    """The platform must have at least what its wheels ask for."""
+    minimum = profile.platform.minimum
+    if minimum is None or profile.platform.system not in ("linux", "macos"):
+        return
+    least = tuple(int(part) for part in minimum.split(".")[:2] if part.isdigit())
+    for position, tag in enumerate(profile.python.wheel_platforms):
+        needed = required_version(tag)
+        if needed is not None and needed > (*least, 0)[:2]:
+            shown = ".".join(map(str, needed))
+            text = f'"{tag}" asks for {shown}, but platform.minimum promises {minimum}'
+            yield Problem(key=("python", "wheel_platforms", position), text=text)
+
+
+def _check_format(profile: TargetProfile) -> Iterator[Problem]:
+    """The layout of a cache is changed by a graph rewrite, which the runtime refuses on an ORT model."""
+    key = "session.gqa_value_layout"
+    if profile.optimization.format != "ort":
+        return
+    for variant in profile.variants:
+        if variant.session_config.get(key, "BNSH") != "BNSH":
+            text = f'the runtime refuses {key} = "{variant.session_config[key]}" on an ORT model; use "onnx"'
+            yield Problem(key=("optimization", "format"), text=text)
+
+
+def _each_variant(rule: Callable[[Variant, Key], Iterator[Problem]]) -> Callable[[TargetProfile], Iterator[Problem]]:
+    def check(profile: TargetProfile) -> Iterator[Problem]:
+        for position, variant in enumerate(profile.variants):
+            yield from rule(variant, ("variants", position))
+
+    return check
+
+
+def _check_spinning(variant: Variant, at: Key) -> Iterator[Problem]:
+    config = variant.session_config
+    for pool in ("intra_op", "inter_op"):
+        off = is_on(config, f"session.{pool}.allow_spinning") is False
+        for key in (f"session.{pool}.spin_duration_us", f"session.{pool}.spin_backoff_max"):
+            if off and key in config:
+                text = f"has no effect while session.{pool}.allow_spinning is off"
+                yield Problem(key=(*at, "session_config", key), text=text)
+
+
+def _check_fallback(variant: Variant, at: Key) -> Iterator[Problem]:
+    key = "session.disable_cpu_ep_fallback"
+    if is_on(variant.session_config, key) and any(provider.name == "cpu" for provider in variant.providers):
+        text = "the runtime refuses it together with the provider cpu in the chain"
+        yield Problem(key=(*at, "session_config", key), text=text)
+
+
+def _check_affinities(variant: Variant, at: Key) -> Iterator[Problem]:
+    """The runtime asks for one group of processors for each thread but the caller's."""
+    key = "session.intra_op_thread_affinities"
+    groups = str(variant.session_config.get(key, ""))
+    threads = variant.session.get("intra_op_num_threads", 0)
+    if not groups or not isinstance(threads, int):
+        return
+    count = groups.count(";") + 1
+    if count != threads - 1:
+        needed = max(threads - 1, 0)
+        text = f"has {count} groups of processors, but session.intra_op_num_threads = {threads} needs {needed}"
+        yield Problem(key=(*at, "session_config", key), text=text)
+
+
+_RULES: tuple[Callable[[TargetProfile], Iterator[Problem]], ...] = (
+    _check_options,
+    _check_names,
+    _check_architecture,
+    _check_core,
+    _check_wheels,
+    _check_minimum,
+    _check_format,
+    _each_variant(_check_spinning),
+    _each_variant(_check_fallback),
+    _each_variant(_check_affinities),
+)

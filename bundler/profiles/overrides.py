@@ -1,0 +1,100 @@
+"""`--set key=value`: one value of a profile, given on the command line."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from bundler.model.errors import ProfileError
+from bundler.profiles.chain import Key, Layered, shorten
+
+ORIGIN = "--set"
+FLAT = ("session_config", "sources")
+"""Tables whose own keys hold dots: what follows them in a key is one name, quoted or not."""
+_SPLIT = re.compile(r"""^((?:[^="']|"(?:[^"\\]|\\.)*"|'[^']*')*)=(.*)$""", re.DOTALL)
+
+
+def apply_overrides(layered: Layered, overrides: Sequence[str]) -> Layered:
+    """`layered` with each `dotted.key=value` set. An element of an array is named by its position or its `name`.
+
+    A value is read as TOML and, where it is none, taken as text. Raises `ProfileError`.
+    """
+    data = copy.deepcopy(layered.data)
+    origins = dict(layered.origins)
+    for override in overrides:
+        key, value = parse_override(override)
+        place = _assign(data, key, value, override)
+        for stale in [known for known in origins if known[: len(place)] == place]:
+            del origins[stale]
+        origins[place] = ORIGIN
+    return Layered(data=data, origins=origins, files=layered.files)
+
+
+def parse_override(text: str) -> tuple[tuple[str, ...], Any]:
+    """The key's parts and the value of one `dotted.key=value`. Raises `ProfileError`."""
+    match = _SPLIT.match(text)
+    if match is None:
+        raise _malformed(text, "there is no = in it")
+    key = _parse_key(match[1].strip(), text)
+    return key, _parse_value(match[2].strip())
+
+
+def _parse_key(text: str, override: str) -> tuple[str, ...]:
+    try:
+        table: Any = tomllib.loads(f"{text} = 0")
+    except (ValueError, RecursionError) as error:
+        raise _malformed(override, "its key is no dotted TOML key") from error
+    parts: list[str] = []
+    while isinstance(table, dict) and len(table) == 1:
+        ((name, table),) = table.items()
+        parts.append(name)
+    if table != 0:
+        raise _malformed(override, "its key is no dotted TOML key")
+    for flat in FLAT:
+        if flat in parts[:-1]:
+            start = parts.index(flat) + 1
+            return (*parts[:start], ".".join(parts[start:]))
+    return tuple(parts)
+
+
+def _parse_value(text: str) -> Any:
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return table["value"] if len(table) == 1 else text
+
+
+def _assign(data: dict[str, Any], key: tuple[str, ...], value: Any, override: str) -> Key:
+    holder: Any = data
+    place: list[str | int] = []
+    for name in key[:-1]:
+        step = _step(holder, name, override)
+        place.append(step)
+        if isinstance(holder, dict) and not isinstance(holder.get(name), dict | list):
+            holder[name] = {}
+        holder = holder[step]
+    last = _step(holder, key[-1], override)
+    holder[last] = value
+    return (*place, last)
+
+
+def _step(holder: Any, name: str, override: str) -> str | int:
+    if isinstance(holder, dict):
+        return name
+    if isinstance(holder, list):
+        for position, element in enumerate(holder):
+            if name == str(position) or (isinstance(element, dict) and element.get("name") == name):
+                return position
+    raise _malformed(override, f"the profile has nothing at {shorten(name)} there")
+
+
+def _malformed(override: str, reason: str) -> ProfileError:
+    return ProfileError(
+        f"cannot apply --set {shorten(override)}",
+        details=(reason,),
+        hint="write dotted.key=value, for instance --set optimization.level=basic",
+    )

@@ -1,0 +1,106 @@
+"""From a target's name or path to one checked profile. Reads files; everything that is wrong is told at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bundler.model.errors import ProfileError
+from bundler.profiles.chain import Layered, load_chain, shorten
+from bundler.profiles.locations import find_catalogue
+from bundler.profiles.overrides import apply_overrides
+
+if TYPE_CHECKING:
+    from bundler.profiles.problems import Problem
+    from bundler.profiles.schema import TargetProfile
+
+# The schema costs more to import than all else here together, so what only reads names does not import it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """A profile and where each of its values came from."""
+
+    profile: TargetProfile
+    layered: Layered
+
+
+def target_ids() -> tuple[str, ...]:
+    """Names of all registered targets, sorted."""
+    return tuple(sorted(find_catalogue().targets))
+
+
+def resolve_target(name_or_path: str, overrides: Sequence[str] = ()) -> TargetProfile:
+    """The profile of a target, by its name or by the path of a TOML file, with `dotted.key=value` overrides.
+
+    Raises `ProfileError` with one line of `details` for each thing that is wrong.
+    """
+    return resolve_layers(name_or_path, overrides).profile
+
+
+def resolve_layers(name_or_path: str, overrides: Sequence[str] = ()) -> Resolved:
+    """As `resolve_target`, with the origin of each value."""
+    layered = apply_overrides(load_chain(locate_target(name_or_path)), overrides)
+    return Resolved(profile=check_layers(layered), layered=layered)
+
+
+def locate_target(name_or_path: str) -> Path:
+    """The file of a target. What ends in `.toml` or has a separator is a path. Raises `ProfileError`."""
+    if name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path:
+        if "\0" in name_or_path:
+            raise ProfileError(f"{shorten(name_or_path)} is no path", hint="`bundler targets list` shows all targets")
+        return Path(name_or_path)
+    found = find_catalogue().targets.get(name_or_path)
+    if found is None:
+        raise _unknown_target(name_or_path)
+    return found
+
+
+def check_layers(layered: Layered) -> TargetProfile:
+    """The checked profile of merged data, its options in the runtime's own spelling. Raises `ProfileError`."""
+    from pydantic import ValidationError  # noqa: PLC0415 - see above
+
+    from bundler.profiles.contradictions import find_contradictions  # noqa: PLC0415
+    from bundler.profiles.options import normalize_variant  # noqa: PLC0415
+    from bundler.profiles.problems import explain_errors  # noqa: PLC0415
+    from bundler.profiles.schema import TargetProfile  # noqa: PLC0415
+
+    try:
+        # Strict, because `simplify = "yes"` or `model_mb = "12"` in a file is a mistake, not a spelling.
+        profile = TargetProfile.model_validate(_freeze(layered.data), strict=True)
+    except ValidationError as error:
+        raise _invalid(layered, explain_errors(error, layered.data)) from error
+    problems = find_contradictions(profile)
+    if problems:
+        raise _invalid(layered, problems)
+    return profile.model_copy(update={"variants": tuple(normalize_variant(variant) for variant in profile.variants)})
+
+
+def _freeze(value: Any) -> Any:
+    """TOML's arrays as the tuples that the schema asks for."""
+    if isinstance(value, dict):
+        return {key: _freeze(item) for key, item in value.items()}
+    return tuple(_freeze(item) for item in value) if isinstance(value, list) else value
+
+
+def _invalid(layered: Layered, problems: Sequence[Problem]) -> ProfileError:
+    from bundler.profiles.problems import show_problem  # noqa: PLC0415 - see above
+
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    return ProfileError(
+        f"the profile {layered.files[0]} is not valid: {count}",
+        details=tuple(show_problem(problem, layered) for problem in problems),
+        hint="`bundler targets schema` describes every key; `bundler targets validate PATH` checks again",
+    )
+
+
+def _unknown_target(name: str) -> ProfileError:
+    close = difflib.get_close_matches(name.lower(), target_ids(), n=3, cutoff=0.5)
+    meant = "; did you mean " + " or ".join(f'"{target}"' for target in close) + "?" if close else ""
+    return ProfileError(
+        f"there is no target {shorten(name)}{meant}",
+        hint="`bundler targets list` shows all; a file of your own is given by its path, ending in .toml",
+    )
