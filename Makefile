@@ -3,17 +3,50 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO := demo-output
+JOBS ?= 2
+
+export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup
+.PHONY: help setup demo test test-slow lint docs benchmarks clean
 
 help: ## Show the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(READY) ## Make the development environment in .venv
 
 $(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("bundler needs Python 3.11 or newer; name one with make PYTHON=…" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet "uv>=0.9"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable . --group dev
 	touch $@
+
+demo: $(READY) ## Build a real trained model for linux-x64, run the bundle, and say where its report is
+	$(BIN)/python examples/content_type/fetch_model.py $(DEMO)/magika.onnx
+	$(BIN)/bundler build $(DEMO)/magika.onnx --target linux-x64 --output $(DEMO)
+	$(BIN)/bundler verify $(DEMO)/magika-linux-x64
+	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-linux-x64 README.md Makefile bundler/api/build.py
+	@echo "The report: $(DEMO)/magika-linux-x64.report/report.html"
+
+test: $(READY) ## Run the tests (a quarter of an hour at most on two cores)
+	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)
+
+test-slow: $(READY) ## Run the heavy real parts: emulation, gigabytes
+	$(BIN)/pytest -m slow $(PYTEST_FLAGS)
+
+lint: $(READY) ## Check style, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+docs: $(READY) ## Write the generated tables and the schema again
+	$(BIN)/python -m bundler.profiles.documentation docs
+
+benchmarks: $(READY) ## Measure side by side and print what goes to benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/run.py
+
+clean: ## Remove the environment and all output
+	rm -rf $(VENV) $(DEMO) dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis

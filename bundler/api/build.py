@@ -55,10 +55,13 @@ def _write(
     listener: Listener,
 ) -> dict[str, Any]:
     """Emit, prove and put into place. Its imports (templates, bill of materials) cost nothing to a rebuild."""
-    from bundler.api.finish import finish_bundle, write_report  # noqa: PLC0415 - see above
+    from bundler.api.finish import Workpiece, finish_bundle, write_report  # noqa: PLC0415 - see above
 
     with staging_folder(final) as staged:
-        finished = finish_bundle(prepared, config, outcomes, staged, workshop, listener)
+        piece = Workpiece(
+            prepared=prepared, config=config, outcomes=outcomes, staged=staged, workshop=workshop, listener=listener
+        )
+        finished = finish_bundle(piece)
         put_in_place(staged, final)
     write_report(prepared, outcomes, finished, report_folder(final))
     return finished.summary

@@ -32,6 +32,18 @@ MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Workpiece:
+    """A bundle on its way: what was prepared and executed, and the staging folder in which it grows."""
+
+    prepared: Prepared
+    config: RuntimeConfig
+    outcomes: Mapping[str, StepOutcome]
+    staged: Path
+    workshop: Workshop
+    listener: Listener
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """A whole bundle in its staging folder. `summary` is what a rebuild with nothing changed repeats."""
 
@@ -42,35 +54,28 @@ class Finished:
     summary: dict[str, Any] = field(default_factory=dict)
 
 
-def finish_bundle(
-    prepared: Prepared,
-    config: RuntimeConfig,
-    outcomes: Mapping[str, StepOutcome],
-    staged: Path,
-    workshop: Workshop,
-    listener: Listener,
-) -> Finished:
+def finish_bundle(piece: Workpiece) -> Finished:
     """Emit, describe and prove. Raises `GateError` over a budget, `VerificationError` when the proof fails."""
     phases: dict[str, float] = {}
     with _timed(phases, "emit"):
-        emitted = _emit(prepared, config, outcomes, staged, workshop, listener)
-        _write_notices(prepared, config, emitted, staged)
-    manifest = _write_manifest(prepared, config, emitted, outcomes, staged, ())
-    _check_budget(prepared, config, manifest)
+        emitted = _emit(piece)
+        _write_notices(piece, emitted)
+    manifest = _write_manifest(piece, emitted, ())
+    _check_budget(piece, manifest)
     proofs: tuple[VariantProof, ...] = ()
     measurements: tuple[Measurement, ...] = ()
-    if prepared.request.prove:
+    if piece.prepared.request.prove:
         with _timed(phases, "prove"):
-            proofs = _prove(prepared, staged, workshop, listener)
-        manifest = _write_manifest(prepared, config, emitted, outcomes, staged, proofs)
+            proofs = _prove(piece)
+        manifest = _write_manifest(piece, emitted, proofs)
         with _timed(phases, "measure"):
-            measurements = _measure(prepared, staged, workshop, listener)
+            measurements = _measure(piece)
     return Finished(
         manifest=manifest,
         proofs=proofs,
         measurements=measurements,
         phases=phases,
-        summary=_summary(config, manifest, outcomes, staged),
+        summary=_summary(piece, manifest),
     )
 
 
@@ -87,33 +92,28 @@ class _timed:  # noqa: N801 - reads as the statement that it is
         self._phases[self._name] = time.perf_counter() - self._began
 
 
-def _emit(
-    prepared: Prepared,
-    config: RuntimeConfig,
-    outcomes: Mapping[str, StepOutcome],
-    staged: Path,
-    workshop: Workshop,
-    listener: Listener,
-) -> Emitted:
+def _emit(piece: Workpiece) -> Emitted:
+    prepared, outcomes = piece.prepared, piece.outcomes
     golden = outcomes[prepared.plan.golden].folder
     if golden is None:
         raise VerificationError(f"{prepared.title}: the golden set was not recorded")
     request = EmitRequest(
-        config=config,
+        config=piece.config,
         facts=prepared.facts,
         profile=prepared.profile,
         format=prepared.plan.format,
         version=prepared.request.version,
         models={variant.name: outcomes[variant.model] for variant in prepared.plan.variants},
         golden=golden,
-        cache_root=workshop.cache.root,
-        listener=listener,
+        cache_root=piece.workshop.cache.root,
+        listener=piece.listener,
         build=prepared.title,
     )
-    return find_emitter(prepared.plan.emitter).emit(request, staged)
+    return find_emitter(prepared.plan.emitter).emit(request, piece.staged)
 
 
-def _write_notices(prepared: Prepared, config: RuntimeConfig, emitted: Emitted, staged: Path) -> None:
+def _write_notices(piece: Workpiece, emitted: Emitted) -> None:
+    prepared, config, staged = piece.prepared, piece.config, piece.staged
     name = f"{prepared.plan.model_name}-{prepared.profile.id}"
     runtime = RuntimeRecord(package=prepared.profile.runtime.package, version=prepared.profile.runtime.version)
     model = ModelRecord(name=config.model, digest=config.model_digest, size=prepared.facts.total_bytes)
@@ -130,21 +130,15 @@ def _write_notices(prepared: Prepared, config: RuntimeConfig, emitted: Emitted, 
     (staged / NOTICES_NAME).write_text(notices, encoding="utf-8", newline="\n")
 
 
-def _write_manifest(
-    prepared: Prepared,
-    config: RuntimeConfig,
-    emitted: Emitted,
-    outcomes: Mapping[str, StepOutcome],
-    staged: Path,
-    proofs: Sequence[VariantProof],
-) -> Manifest:
+def _write_manifest(piece: Workpiece, emitted: Emitted, proofs: Sequence[VariantProof]) -> Manifest:
+    prepared, outcomes = piece.prepared, piece.outcomes
     budget = prepared.profile.budget
     limits = {"model": budget.model_mb, "bundle": budget.bundle_mb}
     request = ManifestRequest(
         plan=prepared.plan,
         profile=prepared.profile,
         facts=prepared.facts,
-        config=config,
+        config=piece.config,
         emitted=emitted,
         outcomes=(prepared.inspection, *outcomes.values()),
         gate=GateRecord(
@@ -155,12 +149,13 @@ def _write_manifest(
         proof=combine_proofs(proofs),
         synthetic_inputs=prepared.request.samples is None,
     )
-    manifest = make_manifest(staged, request)
-    write_manifest(staged, manifest)
+    manifest = make_manifest(piece.staged, request)
+    write_manifest(piece.staged, manifest)
     return manifest
 
 
-def _check_budget(prepared: Prepared, config: RuntimeConfig, manifest: Manifest) -> None:
+def _check_budget(piece: Workpiece, manifest: Manifest) -> None:
+    prepared, config = piece.prepared, piece.config
     budget = prepared.profile.budget
     models = {variant.name: sum(record.size for record in variant.files) for variant in config.variants}
     over = [
@@ -178,14 +173,15 @@ def _check_budget(prepared: Prepared, config: RuntimeConfig, manifest: Manifest)
         )
 
 
-def _prove(prepared: Prepared, staged: Path, workshop: Workshop, listener: Listener) -> tuple[VariantProof, ...]:
-    proofs = find_emitter(prepared.plan.emitter).prove(staged, workshop.cache.root, listener)
+def _prove(piece: Workpiece) -> tuple[VariantProof, ...]:
+    prepared, listener = piece.prepared, piece.listener
+    proofs = find_emitter(prepared.plan.emitter).prove(piece.staged, piece.workshop.cache.root, listener)
     failed = [proof for proof in proofs if proof.passed is False]
     if failed:
         raise VerificationError(
             f"{prepared.title}: the bundle did not reproduce its golden set in its own runtime",
             details=tuple(f"{proof.variant}: {proof.reason}" for proof in failed),
-            hint="nothing was put into place; `bundler plan` shows the stages, --set optimization.level=basic bakes less",
+            hint="nothing was put into place; --set optimization.level=basic bakes less",
         )
     for proof in proofs:
         if proof.passed is None:
@@ -193,21 +189,19 @@ def _prove(prepared: Prepared, staged: Path, workshop: Workshop, listener: Liste
     return proofs
 
 
-def _measure(prepared: Prepared, staged: Path, workshop: Workshop, listener: Listener) -> tuple[Measurement, ...]:
+def _measure(piece: Workpiece) -> tuple[Measurement, ...]:
     """Opening and latency beside the untouched model, where this machine can run the bundle."""
-    emitter = find_emitter(prepared.plan.emitter)
-    return emitter.measure(staged, prepared.request.model, workshop.cache.root, listener)
+    emitter = find_emitter(piece.prepared.plan.emitter)
+    return emitter.measure(piece.staged, piece.prepared.request.model, piece.workshop.cache.root, piece.listener)
 
 
-def _summary(
-    config: RuntimeConfig, manifest: Manifest, outcomes: Mapping[str, StepOutcome], staged: Path
-) -> dict[str, Any]:
-    manifest_size = (staged / "bundle.json").stat().st_size
-    notes = [note.text for outcome in outcomes.values() for note in outcome.notes if note.level == "warning"]
+def _summary(piece: Workpiece, manifest: Manifest) -> dict[str, Any]:
+    manifest_size = (piece.staged / "bundle.json").stat().st_size
+    notes = [note.text for outcome in piece.outcomes.values() for note in outcome.notes if note.level == "warning"]
     return {
         "proof": manifest.proof.level,
         "bundle_bytes": manifest.size + manifest_size,
-        "model_bytes": sum(record.size for record in config.variants[0].files),
+        "model_bytes": sum(record.size for record in piece.config.variants[0].files),
         "notes": notes,
     }
 
