@@ -112,3 +112,8 @@ def _find(table: dict[Any, Element], key: str | int) -> Element:
 def storage_bytes(element: Element, count: int) -> int:
     """Bytes that `count` elements take in a file."""
     return -(-count * element.bits // _BITS_PER_BYTE)
+
+
+def to_wide(array: np.ndarray) -> np.ndarray:
+    """Numbers of any type as float64 (complex128), so that differences are exact enough to judge."""
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

@@ -16,6 +16,7 @@ from bundler.model.errors import BundlerError, ModelError
 
 LEVELS: Final = {
     "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "disable_all": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
     "layout": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_LAYOUT,
@@ -28,9 +29,11 @@ MODES: Final = {
 _ENUMERATIONS: Final[Mapping[str, Mapping[str, Any]]] = {"graph_optimization_level": LEVELS, "execution_mode": MODES}
 
 _SEVERITY_FATAL: Final = 4
-_PATH: Final = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s:'\"<>|]+){2,}")
-_NOISE: Final = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")
-_SOURCE: Final = re.compile(r"^\S*\.(?:cc|h|cpp):\d+ .*?\) (?:const )?")
+_NOISE: Final = re.compile(
+    r"\[ONNXRuntimeError\] : \d+ : \w+ : "  # codes
+    r"|\S+\.(?:cc|h|cpp):\d+ [^()]*\((?:[^()]|\([^()]*\))*\)\s*(?:const )?"  # source position and function
+    r"|Load model from \S* failed:\s*"
+)
 _LONGEST: Final = 600
 
 RUNTIME_ERRORS: Final[tuple[type[Exception], ...]] = (
@@ -115,13 +118,17 @@ def _start(
     except RUNTIME_ERRORS as cause:
         raise error(
             "ONNX Runtime cannot open the model",
-            details=(clean_message(cause),),
+            details=(clean_message(cause, path),),
             hint=hint or "`bundler inspect MODEL` shows what stands in the way",
         ) from cause
 
 
-def clean_message(error: BaseException) -> str:
-    """The runtime's message without codes, source positions and paths (which differ by machine), and not too long."""
-    lines = [_NOISE.sub("", line.strip()) for line in str(error).splitlines()]
-    text = " ".join(_PATH.sub("…", _SOURCE.sub("", line)) for line in lines if line)
+def clean_message(error: BaseException, path: Path | None = None) -> str:
+    """The runtime's message without codes, source positions and the model's folder (they differ by machine), cut where
+    it gets too long.
+    """
+    message = str(error)
+    if path is not None:
+        message = message.replace(str(path), path.name).replace(str(path.parent), "…")
+    text = " ".join(_NOISE.sub("", message).split())
     return text if len(text) <= _LONGEST else text[:_LONGEST].rstrip() + " …"

@@ -25,6 +25,11 @@ _SIGNATURES: Final = (
 )
 """What people hand in by mistake: offset, first bytes, what it is, what to do."""
 
+_RANDOM: Final = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+)
+"""The operators of the ONNX standard whose result differs from run to run."""
+
 
 def read_structure(path: Path) -> ModelProto:
     """The model at `path` without tensor payloads over 4 KiB and without external data. Raises `ModelError`."""
@@ -113,3 +118,10 @@ def qualified_name(item: NodeProto | FunctionProto) -> str:
     """`Conv`, `com.microsoft.Gelu`: an operator with its domain, unless that is ONNX's own."""
     name = item.op_type if isinstance(item, NodeProto) else item.name
     return name if item.domain in ("", "ai.onnx") else f"{item.domain}.{name}"
+
+
+def random_operators(model: ModelProto) -> tuple[str, ...]:
+    """Operators whose result differs from run to run; Dropout only where it can be told to train."""
+    names = {node.op_type for node in iterate_nodes(model) if node.op_type in _RANDOM}
+    trains = any(node.op_type == "Dropout" and any(node.input[2:]) for node in iterate_nodes(model))
+    return tuple(sorted(names | ({"Dropout"} if trains else set())))

@@ -17,10 +17,6 @@ from bundler.workbench.structure import iterate_nodes, qualified_name
 
 STANDARD_DOMAIN: Final = "ai.onnx"
 _SHOWN: Final = 20
-_RANDOM: Final = frozenset(
-    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
-)
-"""The operators of the ONNX standard whose result differs from run to run."""
 _CONTROL: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _QUANTIZED: Final = (
     "QLinear",
@@ -114,13 +110,6 @@ def foreign_domains(model: ModelProto) -> tuple[str, ...]:
     own = {item.domain for item in model.functions}
     domains = {_short(node.domain) for node in iterate_nodes(model)} - own
     return tuple(sorted(domain for domain in domains if domain and not domain.startswith("ai.onnx.")))
-
-
-def random_operators(model: ModelProto) -> tuple[str, ...]:
-    """Operators whose result differs from run to run; Dropout only where it can be told to train."""
-    names = {node.op_type for node in iterate_nodes(model) if node.op_type in _RANDOM}
-    trains = any(node.op_type == "Dropout" and any(node.input[2:]) for node in iterate_nodes(model))
-    return tuple(sorted(names | ({"Dropout"} if trains else set())))
 
 
 def has_control_flow(operators: Mapping[str, int]) -> bool:

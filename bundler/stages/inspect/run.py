@@ -22,14 +22,13 @@ from bundler.stages.inspect.operators import (
     foreign_domains,
     has_control_flow,
     is_quantized,
-    random_operators,
 )
 from bundler.stages.inspect.order import sort_nodes
 from bundler.stages.inspect.spec import Options
 from bundler.workbench.elements import element_of_onnx, storage_bytes
 from bundler.workbench.sessions import clean_message
 from bundler.workbench.signatures import model_signature
-from bundler.workbench.structure import iterate_graphs, iterate_nodes, iterate_tensors, read_structure
+from bundler.workbench.structure import iterate_graphs, iterate_nodes, iterate_tensors, random_operators, read_structure
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

@@ -1,0 +1,1 @@
+"""Record what the untouched model answers."""

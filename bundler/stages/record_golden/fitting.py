@@ -1,0 +1,137 @@
+"""Do a user's samples fit the model? All that does not fit is said at once, as expected against got."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bundler.model.errors import ModelError, UsageError
+from bundler.model.signature import Port, Signature, ValueType, describe_type
+from bundler.workbench.elements import element_named, element_of_array
+from bundler.workbench.value_files import Value
+
+_SHOWN = 20
+
+
+def check_samples(samples: Sequence[tuple[str, Mapping[str, Value]]], signature: Signature) -> None:
+    """Every sample gives what the model takes. Raises `UsageError` with all that does not fit."""
+    if not samples:
+        raise UsageError("the samples are empty: there is nothing to record", hint=_HINT)
+    problems = [f"{name}: {text}" for name, values in samples for text in _problems(values, signature)]
+    if problems:
+        rest = len(problems) - _SHOWN
+        details = (*problems[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
+        raise UsageError("the samples do not fit the model", details=details, hint=_HINT)
+
+
+_HINT = (
+    "give a folder of .npz files (one a sample, arrays named like the inputs), a folder of ONNX test_data_set_* "
+    "folders, or one .npz whose arrays have a leading sample axis; `bundler inspect MODEL` shows what the model takes"
+)
+
+
+def _problems(values: Mapping[str, Value], signature: Signature) -> Iterator[str]:
+    ports = {port.name: port for port in signature.inputs}
+    for name in values:
+        if name not in ports:
+            yield f"the model has no input {name!r}" + _suggest(name, [port for port in ports if port not in values])
+    for name, port in ports.items():
+        if name in values:
+            yield from _value_problems(repr(name), values[name], port.type)
+        elif not port.optional and port.type.kind != "optional":
+            yield f"input {name!r} is missing ({describe_type(port.type)})"
+
+
+def _suggest(name: str, candidates: list[str]) -> str:
+    lowered = {candidate.lower(): candidate for candidate in candidates}
+    close = difflib.get_close_matches(name.lower(), list(lowered), 1, cutoff=0.5)
+    return f" (did you mean {lowered[close[0]]!r}?)" if close else ""
+
+
+def _value_problems(label: str, value: Value, kind: ValueType) -> Iterator[str]:
+    if kind.kind == "optional":
+        if value is not None and kind.element is not None:
+            yield from _value_problems(label, value, kind.element)
+    elif kind.kind == "sequence" and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _value_problems(f"{label}[{index}]", item, kind.element or ValueType())
+    elif kind.kind == "tensor" and isinstance(value, np.ndarray):
+        yield from _tensor_problems(label, value, kind)
+    elif not (kind.kind == "map" and isinstance(value, dict)):
+        yield f"{label}: expected {describe_type(kind)}, got {_describe(value)}"
+
+
+def _tensor_problems(label: str, array: np.ndarray, kind: ValueType) -> Iterator[str]:
+    if _type_name(array) != kind.element_type or not _shape_fits(array.shape, kind.shape):
+        yield f"{label}: expected {describe_type(kind)}, got {_describe(array)}"
+    elif array.dtype.kind == "f" and np.isnan(array).any():
+        yield f"{label}: holds NaN"
+
+
+def _shape_fits(shape: tuple[int, ...], wanted: tuple[Any, ...] | None) -> bool:
+    if wanted is None:
+        return True
+    return len(shape) == len(wanted) and all(
+        not isinstance(want, int) or have == want for have, want in zip(shape, wanted, strict=True)
+    )
+
+
+def _type_name(array: np.ndarray) -> str:
+    try:
+        return element_of_array(array).name
+    except ModelError:
+        return str(array.dtype)
+
+
+def _describe(value: Value) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{_type_name(value)}[{', '.join(map(str, value.shape))}]"
+    return {list: "a sequence", dict: "a map", type(None): "nothing"}[type(value)]
+
+
+def adopt_types(values: Mapping[str, Value], signature: Signature) -> dict[str, Value]:
+    """Give arrays the form that the runtime takes: text as objects, and raw bytes (how NumPy saves bfloat16 and its
+    kin) as the type that the model declares.
+    """
+    ports = {port.name: port for port in signature.inputs}
+    return {name: _adopt(value, ports.get(name)) for name, value in values.items()}
+
+
+def _adopt(value: Value, port: Port | None) -> Value:
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype.kind == "U":
+        return value.astype(object)
+    if value.dtype.kind == "V" and port is not None and port.type.element_type is not None:
+        element = element_named(port.type.element_type)
+        if element.dtype.itemsize == value.dtype.itemsize:
+            return value.view(element.dtype)
+    return value
+
+
+def fix_signature(signature: Signature, dimensions: Mapping[str, int]) -> Signature:
+    """The signature with the named dimensions at their sizes. Raises `UsageError` for a name that it has not."""
+    unknown = sorted(set(dimensions) - set(signature.symbols))
+    if unknown:
+        raise UsageError(
+            f"the model has no dynamic dimension named {', '.join(map(repr, unknown))}",
+            details=(f"its dynamic dimensions are: {', '.join(map(repr, signature.symbols)) or 'none'}",),
+            hint="`bundler inspect MODEL` shows every input with its dimensions",
+        )
+    inputs = tuple(
+        Port(name=port.name, type=_fix_type(port.type, dimensions), optional=port.optional) for port in signature.inputs
+    )
+    return Signature(inputs=inputs, outputs=signature.outputs)
+
+
+def _fix_type(kind: ValueType, dimensions: Mapping[str, int]) -> ValueType:
+    shape = kind.shape
+    if shape is not None:
+        shape = tuple(dimensions.get(size, size) if isinstance(size, str) else size for size in shape)
+    element = _fix_type(kind.element, dimensions) if kind.element else None
+    return ValueType(
+        kind=kind.kind, element_type=kind.element_type, shape=shape, key_type=kind.key_type, element=element
+    )

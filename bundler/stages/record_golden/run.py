@@ -1,0 +1,149 @@
+"""Run the untouched model on samples or seeded inputs and keep what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+
+from bundler.model.codec import decode
+from bundler.model.errors import ModelError, UsageError
+from bundler.model.signature import Signature
+from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.record_golden.fitting import adopt_types, check_samples, fix_signature
+from bundler.stages.record_golden.indices import index_bounds
+from bundler.stages.record_golden.samples import Samples, read_samples
+from bundler.stages.record_golden.spec import Options
+from bundler.stages.record_golden.synthetic import Maker, assign_dimensions, guesses
+from bundler.workbench.equality import same_value, value_is_finite
+from bundler.workbench.golden import INDEX, Sample, write_index, write_sample
+from bundler.workbench.running import RunError, run_session
+from bundler.workbench.sessions import REFERENCE, open_session
+from bundler.workbench.signatures import model_signature
+from bundler.workbench.structure import random_operators, read_structure
+from bundler.workbench.value_files import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Inputs:
+    """What goes in: `seed` is None for a user's samples; `sizes` are those of seeded inputs."""
+
+    samples: Samples
+    seed: int | None
+    sizes: Mapping[str, int]
+    notes: tuple[Note, ...]
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """The golden set. Raises `ModelError` for a model that cannot run, `UsageError` for samples that do not fit."""
+    options = decode(Options, dict(request.options))
+    model = request.input("model")
+    structure = read_structure(model)
+    signature = fix_signature(model_signature(structure), options.dimensions)
+    given = _given_inputs(request, signature, options)
+    integers = tuple(port.name for port in signature.inputs)
+    bounds = {} if given else index_bounds(structure, integers)
+    draws = bool(random_operators(structure))
+    del structure
+    report(0.0, "opening the untouched model")
+    session = open_session(model, REFERENCE)
+    inputs = given or _seeded_inputs(session, signature, bounds, options)
+    return _record(session, signature, inputs, request.output, report, draws=draws)
+
+
+def _given_inputs(request: StageRequest, signature: Signature, options: Options) -> _Inputs | None:
+    if "samples" not in request.inputs:
+        return None
+    raw, total = read_samples(request.input("samples"), signature, options.max_samples)
+    samples = [(name, adopt_types(values, signature)) for name, values in raw]
+    check_samples(samples, signature)
+    notes: tuple[Note, ...] = ()
+    if total > len(samples):
+        text = f"the golden set takes the first {len(samples)} of {total} samples, for it travels in the bundle"
+        notes = (Note(text=text),)
+    return _Inputs(samples=samples, seed=None, sizes={}, notes=notes)
+
+
+def _seeded_inputs(
+    session: onnxruntime.InferenceSession, signature: Signature, bounds: Mapping[str, int], options: Options
+) -> _Inputs:
+    """Seeded inputs of the first guess at sizes that the model runs on. Raises `ModelError` when none does."""
+    failure = ""
+    for sizes in guesses(signature):
+        maker = Maker(signature=signature, sizes=sizes, bounds=bounds)
+        samples = [(f"seeded-{index:03d}", maker.make(options.seed, index)) for index in range(options.count)]
+        try:
+            for _, values in samples[:1]:
+                run_session(session, values)
+        except RunError as error:
+            failure = failure or str(error)
+            continue
+        note = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
+        chosen = assign_dimensions(signature, sizes)
+        return _Inputs(samples=samples, seed=options.seed, sizes=chosen, notes=(note,))
+    raise ModelError(
+        "the model does not run on any seeded input that fits its signature",
+        details=(failure,),
+        hint="give real inputs with --samples, or sizes with --dim NAME=SIZE",
+    )
+
+
+def _record(
+    session: onnxruntime.InferenceSession,
+    signature: Signature,
+    inputs: _Inputs,
+    folder: Path,
+    report: Report,
+    *,
+    draws: bool,
+) -> StageResult:
+    entries: list[dict[str, Any]] = []
+    unstable: set[str] = set()
+    broken: set[str] = set()
+    for index, (name, values) in enumerate(inputs.samples):
+        report(index / len(inputs.samples), f"sample {index + 1} of {len(inputs.samples)}")
+        outputs = _run_sample(session, name, values)
+        if draws or index == 0:
+            again = _run_sample(session, name, values)
+            unstable |= {key for key, value in outputs.items() if not same_value(value, again[key])}
+        broken |= {key for key, value in outputs.items() if not value_is_finite(value)}
+        entries.append(write_sample(folder, index, Sample(name=name, inputs=values, outputs=outputs), signature))
+    order = [port.name for port in signature.outputs]
+    unstable_outputs, broken_outputs = ([name for name in order if name in names] for names in (unstable, broken))
+    write_index(folder, entries, seed=inputs.seed, unstable=unstable_outputs)
+    facts = {
+        "samples": len(entries),
+        "synthetic": inputs.seed is not None,
+        "unstable_outputs": unstable_outputs,
+        "non_finite_outputs": broken_outputs,
+        "dimensions": dict(inputs.sizes),
+    }
+    notes = (*inputs.notes, *_output_notes(unstable_outputs, broken_outputs))
+    return StageResult(facts=facts, entry=INDEX, notes=notes)
+
+
+def _run_sample(session: onnxruntime.InferenceSession, name: str, values: Mapping[str, Value]) -> dict[str, Value]:
+    try:
+        return run_session(session, values)
+    except RunError as error:
+        raise UsageError(
+            f"the untouched model does not run on the sample {name}",
+            details=(str(error),),
+            hint="the samples fit the signature, and still the model refuses their values or sizes: check them",
+        ) from error
+
+
+def _output_notes(unstable: list[str], broken: list[str]) -> tuple[Note, ...]:
+    notes = []
+    if unstable:
+        names = ", ".join(map(repr, unstable))
+        text = f"{names} differ between two runs: only their names, types and shapes can be promised"
+        notes.append(Note(text=text, level="warning"))
+    if broken:
+        names = ", ".join(map(repr, broken))
+        text = f"the untouched model itself answers NaN or infinity in {names}; the bundle must answer the same"
+        notes.append(Note(text=text, level="warning"))
+    return tuple(notes)

@@ -1,0 +1,31 @@
+"""What `record_golden` takes and makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bundler.model.stage import StageSpec
+
+SPEC = StageSpec(
+    name="record_golden",
+    title="Record the golden set",
+    inputs=("model", "samples?"),
+    produces="golden",
+    packages=("onnxruntime", "numpy"),
+)
+"""Facts: `samples` (how many), `synthetic`, `unstable_outputs`, `non_finite_outputs`, `dimensions` (sizes that seeded
+inputs took for dynamic dimensions, by symbol).
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`seed` and `count` are for seeded inputs, when no samples are given; `dimensions` gives dynamic dimensions a size
+    by name; of given samples the first `max_samples` are taken, for they travel in every bundle.
+    """
+
+    seed: int = 0
+    count: int = 3
+    dimensions: Mapping[str, int] = field(default_factory=dict)
+    max_samples: int = 16
