@@ -104,7 +104,7 @@ def _choose_format(facts: ModelFacts, profile: TargetProfile) -> _Choice:
     asked = profile.optimization.format
     if asked != "auto":
         choice, reason = asked, "the profile names it"
-    elif _has_trees(facts) and facts.total_bytes < PROTOBUF_LIMIT:
+    elif _has_trees(facts):
         choice, reason = "ort", "tree ensembles open fastest from it, and have no layout to lose"
     elif facts.has_operator(*CONVOLUTIONS):
         choice, reason = "onnx", "an ORT-format file would lose the memory layout that convolutions need"

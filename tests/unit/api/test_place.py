@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import pytest
+
+from bundler.api.place import check_replaceable, put_in_place, staging_folder
+from bundler.model.errors import UsageError
+
+DEAD = 2**22 + 1
+"""Above the greatest process number that Linux gives out by default."""
+
+
+def make_bundle(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "bundle.json").write_text(text)
+
+
+def test_a_staged_folder_takes_the_place_of_its_predecessor(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+    make_bundle(final, "old")
+    with staging_folder(final) as staged:
+        (staged / "bundle.json").write_text("new")
+        put_in_place(staged, final)
+    assert (final / "bundle.json").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
+
+
+def test_an_error_leaves_the_old_bundle_and_nothing_else(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+    make_bundle(final, "old")
+
+    def interrupted_build() -> None:
+        with staging_folder(final) as staged:
+            (staged / "half").write_text("written")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_build()
+    assert (final / "bundle.json").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
+
+
+def test_what_a_killed_build_left_is_swept(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+    (tmp_path / f".model-linux.{DEAD}.tmp").mkdir()
+    make_bundle(tmp_path / ".model-linux.old", "killed between the two renames")
+    with staging_folder(final):
+        pass
+    assert (final / "bundle.json").read_text() == "killed between the two renames"
+    assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
+
+
+def test_a_folder_that_is_no_bundle_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(UsageError, match="is not a bundle"):
+        check_replaceable(tmp_path)

@@ -1,0 +1,99 @@
+import pytest
+
+from bundler.model.errors import UsageError
+from bundler.model.plan import BuildPlan
+from bundler.planning import PlanRequest, make_plan
+from bundler.planning_rules import choose_baking, find_obstacles
+from bundler.profiles.resolve import resolve_target
+from bundler.providers.graph_optimizers import LAYOUT_OPTIMIZERS, OPTIMIZERS
+from tests.support.facts import make_facts
+
+TREES = {"ai.onnx.ml.TreeEnsembleClassifier": 1}
+
+
+def plan(*, target: str = "linux-x64", overrides: tuple[str, ...] = (), **request: object) -> BuildPlan:
+    return make_plan(make_facts(), resolve_target(target, overrides), PlanRequest(**request))  # type: ignore[arg-type]
+
+
+def test_every_input_of_a_step_comes_before_it() -> None:
+    known = {"model", "samples"}
+    for step in plan(dimensions={"batch": 1}, overrides=(), has_samples=True).steps:
+        assert set(step.inputs.values()) <= known
+        known.add(step.id)
+
+
+def test_outputs_are_compared_after_every_stage_that_changes_the_model() -> None:
+    steps = plan(dimensions={"batch": 1}, overrides=("optimization.simplify=true",)).steps
+    changing = [step.id for step in steps if step.stage in {"fix_dimensions", "simplify", "optimize", "convert_ort"}]
+    compared = [step.inputs["model"] for step in steps if step.stage == "compare"]
+    assert changing == compared == ["fix_dimensions", "simplify", "cpu/optimize"]
+
+
+def test_the_model_that_ships_is_compared_as_the_bundle_will_open_it() -> None:
+    result = plan()
+    variant = result.variants[0]
+    final = result.step(f"{variant.model}/compare")
+    assert final.options["disabled_optimizers"] == list(variant.disabled_optimizers)
+    assert final.options["session"] == dict(variant.session)
+
+
+def test_an_unknown_dimension_is_answered_with_those_that_exist() -> None:
+    with pytest.raises(UsageError) as caught:
+        plan(dimensions={"bacth": 1})
+    assert "'bacth'" in caught.value.message
+    assert "'batch'" in caught.value.details[0]
+
+
+def test_equal_requests_give_equal_plans() -> None:
+    assert plan() == plan()
+
+
+def test_samples_replace_the_seeded_inputs() -> None:
+    golden = plan(has_samples=True).step("record_golden")
+    assert golden.inputs["samples"] == "samples"
+    assert "seed" not in golden.options
+
+
+def test_convolutions_keep_the_layout_optimisers_for_the_device() -> None:
+    rule = choose_baking(make_facts(), resolve_target("linux-x64"))
+    assert set(OPTIMIZERS) - set(rule.disabled_optimizers) == set(LAYOUT_OPTIMIZERS)
+    assert rule.device_cache
+    assert [stage.name for stage in rule.stages] == ["optimize"]
+
+
+def test_without_convolutions_nothing_is_left_to_optimise_on_the_device() -> None:
+    rule = choose_baking(make_facts(operators={"MatMul": 4}), resolve_target("linux-x64"))
+    assert rule.session["graph_optimization_level"] == "disable_all"
+    assert not rule.device_cache
+
+
+def test_tree_ensembles_become_ort_format() -> None:
+    rule = choose_baking(make_facts(operators=TREES), resolve_target("linux-x64"))
+    assert [stage.name for stage in rule.stages] == ["optimize", "convert_ort"]
+
+
+@pytest.mark.parametrize("overrides", [(), ("optimization.format=ort",)])
+def test_a_model_over_two_gigabytes_never_becomes_ort_format(overrides: tuple[str, ...]) -> None:
+    facts = make_facts(operators=TREES, external_bytes=3_000_000_000)
+    rule = choose_baking(facts, resolve_target("linux-x64", overrides))
+    assert [stage.name for stage in rule.stages] == ["optimize"]
+    assert any("2 GB" in decision.reason for decision in rule.decisions)
+
+
+def test_weights_that_are_large_go_into_a_file_of_their_own() -> None:
+    small = choose_baking(make_facts(weight_bytes=10_000), resolve_target("linux-x64"))
+    large = choose_baking(make_facts(weight_bytes=10_000_000), resolve_target("linux-x64"))
+    assert small.stages[0].options["external_threshold"] is None
+    assert large.stages[0].options["external_threshold"] == 1024
+
+
+def test_the_target_and_not_this_machine_decides_about_signed_integers() -> None:
+    x64 = choose_baking(make_facts(), resolve_target("linux-x64")).stages[0].options["int8_allowed"]
+    arm = choose_baking(make_facts(), resolve_target("raspberry-pi-5")).stages[0].options["int8_allowed"]
+    assert (x64, arm) == (False, True)
+
+
+def test_a_model_over_the_budget_is_an_obstacle() -> None:
+    profile = resolve_target("linux-x64", ("budget.model_mb=1.0",))
+    assert "budget is 1 MB" in find_obstacles(make_facts(), profile)[0]
+    assert find_obstacles(make_facts(), resolve_target("linux-x64")) == ()
