@@ -1,0 +1,68 @@
+"""`bundler targets`: the devices that bundles are built for, and profiles of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bundler.cli.options import Json, Overrides
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.command("list", epilog="Example:\n\n  bundler targets list --json")
+def list_(*, json: Json = False) -> None:
+    """List all targets by group."""
+    from bundler.cli.targeting import print_list  # noqa: PLC0415 - keeps --help quick
+
+    print_list(as_json=json)
+
+
+@app.command(epilog="Example:\n\n  bundler targets show raspberry-pi-5 --set optimization.level=basic")
+def show(
+    target: Annotated[str, typer.Argument(metavar="ID|PATH", help="A target's name, or a profile's path.")],
+    *,
+    overrides: Overrides = None,
+    json: Json = False,
+) -> None:
+    """Show a resolved profile as TOML, and which file each value comes from."""
+    from bundler.cli.targeting import print_profile  # noqa: PLC0415 - keeps --help quick
+
+    print_profile(target, overrides or (), as_json=json)
+
+
+@app.command(epilog="Example:\n\n  bundler targets validate ./my-board.toml linux-x64")
+def validate(
+    targets: Annotated[list[str], typer.Argument(metavar="PATH|ID…", help="Profiles to check.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Check profiles and tell everything that is wrong with them."""
+    from bundler.cli.targeting import print_validation  # noqa: PLC0415 - keeps --help quick
+
+    print_validation(targets, as_json=json)
+
+
+@app.command(epilog="Example:\n\n  bundler targets schema > profile.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of a profile, for editors."""
+    from bundler.cli.targeting import print_schema  # noqa: PLC0415 - keeps --help quick
+
+    print_schema()
+
+
+@app.command(epilog="Example:\n\n  bundler targets new my-board --extends raspberry-pi-5 -o boards/my-board.toml")
+def new(
+    target: Annotated[str, typer.Argument(metavar="ID", help="The new target's name: lower case, digits, hyphens.")],
+    *,
+    extends: Annotated[str, typer.Option("--extends", metavar="BASE", help="A target, a base, or a profile's path.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write it.", show_default="ID.toml")
+    ] = None,
+) -> None:
+    """Write a commented profile to start from. It is valid as written."""
+    from bundler.cli.targeting import write_new  # noqa: PLC0415 - keeps --help quick
+
+    write_new(target, extends, output)

@@ -1,0 +1,45 @@
+"""A resolved profile for people: TOML with the origin of each value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bundler.profiles.chain import Key
+from bundler.profiles.problems import show_key
+from bundler.profiles.resolve import Resolved
+from bundler.profiles.toml_text import write_toml
+
+DEFAULT = "default"
+
+
+def describe_profile(resolved: Resolved) -> str:
+    """The whole profile as TOML that validates again, each value followed by the file that it comes from."""
+    chain = " ← ".join(resolved.layered.files)
+    return f"# {chain}\n" + write_toml(resolved.profile.model_dump(), lambda key: _origin(resolved, key))
+
+
+def origins_of(resolved: Resolved) -> dict[str, str]:
+    """The origin of each value by its dotted key."""
+    return {show_key(key): _origin(resolved, key) for key in _leaves(resolved.profile.model_dump(), ())}
+
+
+def _origin(resolved: Resolved, key: Key) -> str:
+    data: Any = resolved.layered.data
+    for part in key:
+        inside = part in data if isinstance(data, Mapping) else isinstance(data, list) and part in range(len(data))
+        if not inside:
+            return DEFAULT
+        data = data[part]
+    return resolved.layered.origin(key)
+
+
+def _leaves(value: Any, key: Key) -> Iterator[Key]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _leaves(item, (*key, name))
+    elif isinstance(value, tuple) and value and isinstance(value[0], Mapping):
+        for position, item in enumerate(value):
+            yield from _leaves(item, (*key, position))
+    else:
+        yield key
