@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import functools
-import platform
+import re
+import shutil
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from bundler.model.events import Listener, ignore
+from bundler.environments.lockfiles import Lock, parse_lock, render_pins, resolve_lock, shipped_lock, shipped_names
+from bundler.environments.making import environment_folder, interpreter_in, is_whole, make_environment
+from bundler.model.errors import DefectError, EnvironmentMissingError
+from bundler.model.events import Listener, Message, ignore
 from bundler.model.plan import HOST
+from bundler.model.stage import Note
 
-RUNTIME_PREFIX = "onnxruntime=="
+RUNTIME = "onnxruntime"
+PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+!-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """Where a stage runs. `versions` are those of the packages that were asked for (of all its packages, when it was
-    made by us); `digest` is that of its lock, empty for the host; `python_version` is `3.11`.
+    made by us); `digest` is that of its lock, empty for the host; `python_version` is like `3.11`.
     """
 
     name: str
@@ -35,22 +44,99 @@ class Environment:
 
 
 class Environments:
-    """Resolves names, making environments below the cache root when they are first needed."""
+    """Resolves names, making environments below the cache root when they are first needed.
 
-    def __init__(self, cache_root: Path) -> None:
+    `pinned` are texts of locks by environment name that count before all others (from a project's lock file).
+    """
+
+    def __init__(self, cache_root: Path, pinned: Mapping[str, str] | None = None) -> None:
         self._root = cache_root
+        self._pinned = dict(pinned or {})
+        self._locks: dict[str, Lock] = {}
+        self._guard = threading.RLock()
+
+    def describe(
+        self, name: str, packages: Sequence[str] = (), listener: Listener = ignore, build: str = ""
+    ) -> Environment:
+        """The environment as `resolve` would give it, without making it: its interpreter may not be there yet.
+
+        Raises `EnvironmentMissingError` when its lock is not here and cannot be resolved.
+        """
+        if name == HOST or self._is_host_runtime(name):
+            return host_environment(tuple(packages))
+        lock = self.lock(name, listener, build)
+        return Environment(
+            name=name,
+            python=interpreter_in(environment_folder(self._root, lock, PYTHON_VERSION)),
+            versions=lock.versions(),
+            digest=lock.digest,
+            python_version=PYTHON_VERSION,
+        )
 
     def resolve(
         self, name: str, packages: Sequence[str] = (), listener: Listener = ignore, build: str = ""
     ) -> Environment:
         """The environment, ready to use. Raises `EnvironmentMissingError` when it is not here and cannot be made."""
-        del listener, build
-        return self.describe(name, packages)
+        environment = self.describe(name, packages, listener, build)
+        if not environment.is_host:
+            self._ensure(self.lock(name, listener, build), listener, build)
+        return environment
 
-    def describe(self, name: str, packages: Sequence[str] = ()) -> Environment:
-        """The environment as `resolve` would give it, without making it: its interpreter may not be there yet."""
-        del name
-        return host_environment(tuple(packages))
+    def lock(self, name: str, listener: Listener = ignore, build: str = "") -> Lock:
+        """The lock of an environment other than the host: pinned, shipped, kept from before, or resolved now."""
+        with self._guard:
+            if name not in self._locks:
+                self._locks[name] = self._find_lock(name, listener, build)
+            return self._locks[name]
+
+    def _is_host_runtime(self, name: str) -> bool:
+        package, _, version = name.partition("==")
+        return package == RUNTIME and version == host_version(RUNTIME)
+
+    def _ensure(self, lock: Lock, listener: Listener, build: str) -> None:
+        folder = environment_folder(self._root, lock, PYTHON_VERSION)
+        if is_whole(folder):
+            return
+        with self._guard:
+            if not is_whole(folder):
+                make_environment(folder, lock, Path(sys.executable), _say(listener, build))
+
+    def _find_lock(self, name: str, listener: Listener, build: str) -> Lock:
+        if name in self._pinned:
+            return parse_lock(name, self._pinned[name])
+        package, _, version = name.partition("==")
+        if package == RUNTIME and _VERSION.fullmatch(version):
+            return shipped_lock(f"{RUNTIME}-{version}") or self._kept_lock(name, version, listener, build)
+        found = shipped_lock(name) if re.fullmatch(r"[A-Za-z0-9._-]+", name) else None
+        if found is None:
+            raise EnvironmentMissingError(
+                f"no environment is named {name!r}",
+                hint=f"there are host, {RUNTIME}==VERSION, {', '.join(shipped_names())}",
+            )
+        return found
+
+    def _kept_lock(self, name: str, version: str, listener: Listener, build: str) -> Lock:
+        """The lock for a runtime that bundler ships no lock for: resolved once, then kept in the cache."""
+        place = self._root / "locked" / f"{RUNTIME}-{version}.lock"
+        try:
+            return parse_lock(name, place.read_text(encoding="utf-8"))
+        except (OSError, DefectError):
+            _say(listener, build)(f"resolving the packages of environment {name}, which has no lock yet")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
+        try:
+            lock = resolve_lock(name, runtime_requirements(version), scratch)
+            (scratch / "kept").write_text(render_pins(lock.pins), encoding="utf-8")
+            (scratch / "kept").replace(place)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        return lock
+
+
+def runtime_requirements(version: str) -> tuple[str, ...]:
+    """What an environment with another runtime needs besides it: the model format, as the host has it, and arrays."""
+    onnx = host_version("onnx")
+    return (f"{RUNTIME}=={version}", f"onnx=={onnx}" if onnx else "onnx", "numpy")
 
 
 @functools.cache
@@ -61,7 +147,7 @@ def host_environment(packages: tuple[str, ...]) -> Environment:
         python=Path(sys.executable),
         versions={name: found for name in packages if (found := host_version(name))},
         digest="",
-        python_version=".".join(platform.python_version_tuple()[:2]),
+        python_version=PYTHON_VERSION,
     )
 
 
@@ -72,3 +158,11 @@ def host_version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def _say(listener: Listener, build: str) -> functools.partial[None]:
+    return functools.partial(_send, listener, build)
+
+
+def _send(listener: Listener, build: str, text: str) -> None:
+    listener(Message(build=build, note=Note(text=text)))

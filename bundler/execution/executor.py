@@ -21,7 +21,7 @@ from bundler.execution.keys import describe_changes
 from bundler.execution.pool import WorkerPool
 from bundler.execution.sources import Source
 from bundler.execution.steps import LARGE_BYTES, Cancelled, ReadyStep, Run, StepRunner, make_ready, recall
-from bundler.model.errors import BundlerError, DefectError
+from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
 from bundler.model.events import Event, Listener, StepFinished, StepStarted
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.results import StepOutcome
@@ -114,7 +114,11 @@ class Executor:
             if missing:
                 statuses.append(_status(step, "unknown", f"depends on {missing[0]}, which must run first"))
                 continue
-            ready = make_ready(step, sources, outcomes, self.environments)
+            try:
+                ready = make_ready(step, sources, outcomes, self.environments)
+            except EnvironmentMissingError as error:  # a plan can be shown without a network
+                statuses.append(_status(step, "unknown", error.message))
+                continue
             outcome = recall(ready, self._cache)
             if outcome is not None:
                 outcomes[step.id] = outcome

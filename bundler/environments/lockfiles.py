@@ -1,0 +1,109 @@
+"""Locks: requirement files in which every package has its exact version and the hashes of its files.
+
+They hold for every system and every Python from 3.11 on (environment markers say which line counts where), and name no
+index: where the files come from is the user's own configuration.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.environments.tools import run_uv
+from bundler.model.digests import digest_json
+from bundler.model.errors import DefectError
+
+SHIPPED = Path(__file__).parent / "locks"
+OLDEST_PYTHON = "3.11"
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+_ENTRY = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)\s*(?:;\s*(.+))?$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """One line of a lock: a package's version, where it counts, and the SHA-256 of each file that it may come as."""
+
+    name: str
+    version: str
+    marker: str
+    hashes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """A whole lock. `name` is for messages; only `pins` decide the digest."""
+
+    name: str
+    pins: tuple[Pin, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the pins."""
+        return digest_json(self.pins)
+
+    def select(self, markers: Mapping[str, str] | None = None) -> tuple[Pin, ...]:
+        """The pins that count where `markers` hold (names as in PEP 508); on this machine when None."""
+        return tuple(pin for pin in self.pins if _counts(pin, markers))
+
+    def versions(self, markers: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Versions by package name."""
+        return {pin.name: pin.version for pin in self.select(markers)}
+
+
+def render_pins(pins: Sequence[Pin], *, markers: bool = True) -> str:
+    """Pins as a requirement file that pip and uv read."""
+    lines = []
+    for pin in pins:
+        condition = f" ; {pin.marker}" if pin.marker and markers else ""
+        hashes = "".join(f" \\\n    --hash=sha256:{value}" for value in pin.hashes)
+        lines.append(f"{pin.name}=={pin.version}{condition}{hashes}")
+    return "\n".join(lines) + "\n"
+
+
+def parse_lock(name: str, text: str) -> Lock:
+    """The lock in a requirement file. Raises `DefectError` for a line that is no exact, hashed pin."""
+    lines = [line for line in text.replace("\\\n", " ").splitlines() if line.strip() and not line.startswith("#")]
+    return Lock(name=name, pins=tuple(_parse_line(name, line) for line in lines))
+
+
+@functools.cache
+def shipped_lock(name: str) -> Lock | None:
+    """A lock that came with bundler, or None."""
+    path = SHIPPED / f"{name}.lock"
+    if path.name != f"{name}.lock" or not path.is_file():
+        return None
+    return parse_lock(name, path.read_text(encoding="utf-8"))
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Names of the locks that came with bundler."""
+    return tuple(sorted(path.stem for path in SHIPPED.glob("*.lock")))
+
+
+def resolve_lock(name: str, requirements: Sequence[str], scratch: Path) -> Lock:
+    """Resolve `requirements` now, for every system. `scratch` is an empty folder. Raises `EnvironmentMissingError`."""
+    wanted, found = scratch / "wanted.txt", scratch / "found.lock"
+    wanted.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+    arguments = ("pip", "compile", "--universal", "--python-version", OLDEST_PYTHON, "--only-binary", ":all:")
+    style = ("--generate-hashes", "--no-header", "--no-annotate", "--quiet", "--output-file", str(found))
+    run_uv((*arguments, *style, str(wanted)), f"resolve the packages of environment {name}")
+    return parse_lock(name, found.read_text(encoding="utf-8"))
+
+
+def _parse_line(name: str, line: str) -> Pin:
+    hashes = tuple(sorted(_HASH.findall(line)))
+    entry = _ENTRY.match(line.partition("--hash")[0].strip())
+    if entry is None or not hashes:
+        raise DefectError(f"the lock {name} has a line that is no exact, hashed pin: {line.strip()[:80]!r}")
+    return Pin(name=entry[1], version=entry[2], marker=(entry[3] or "").strip(), hashes=hashes)
+
+
+def _counts(pin: Pin, markers: Mapping[str, str] | None) -> bool:
+    if not pin.marker:
+        return True
+    from packaging.markers import Marker  # noqa: PLC0415 - the host's own environment needs none
+
+    return Marker(pin.marker).evaluate(markers)

@@ -1,0 +1,109 @@
+"""Making an environment: whole or not at all, kept by the digest of its lock, rebuilt with a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bundler.environments.lockfiles import Lock, render_pins
+from bundler.environments.tools import run_uv
+from bundler.model.errors import EnvironmentMissingError
+
+MARKER = "bundler-environment.json"
+"""Written last, before the rename: an environment that has it is whole."""
+
+Say = Callable[[str], None]
+
+
+def environment_folder(cache_root: Path, lock: Lock, python_version: str) -> Path:
+    """Where the environment of a lock stands, made or not."""
+    safe = re.sub(r"[^A-Za-z0-9._-]", "-", lock.name)
+    return cache_root / "environments" / f"{safe}-py{python_version}-{lock.digest[:16]}"
+
+
+def interpreter_in(folder: Path) -> Path:
+    """The interpreter of a virtual environment."""
+    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether an environment was finished, and its interpreter is still there."""
+    return (folder / MARKER).is_file() and interpreter_in(folder).exists()
+
+
+def make_environment(folder: Path, lock: Lock, base: Path, say: Say) -> None:
+    """Make the environment in a folder beside, then rename it. `base` is the interpreter that it starts from.
+
+    Raises `EnvironmentMissingError`; then nothing is left behind.
+    """
+    versions = lock.versions()
+    say(f"making environment {lock.name} ({len(versions)} packages): {_reason(folder, lock, versions)}")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    passing = folder.with_name(f".{folder.name}-{os.getpid()}-{secrets.token_hex(3)}")
+    try:
+        _install(passing, lock, base)
+        description = {"name": lock.name, "digest": lock.digest, "versions": versions}
+        (passing / MARKER).write_text(json.dumps(description), encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        passing.rename(folder)
+    except OSError as error:
+        if not is_whole(folder):  # else another process was as quick
+            raise EnvironmentMissingError(
+                f"could not make environment {lock.name} in {folder}: {error.strerror or error}",
+                hint="check the free space and the permissions of the cache, or name another with BUNDLER_CACHE",
+            ) from error
+    finally:
+        shutil.rmtree(passing, ignore_errors=True)
+
+
+def made_environments(cache_root: Path) -> dict[str, dict[str, str]]:
+    """Versions by package, of every whole environment, by folder name."""
+    found = {}
+    for marker in sorted((cache_root / "environments").glob(f"[!.]*/{MARKER}")):
+        data = _read_marker(marker.parent)
+        if data is not None and is_whole(marker.parent):
+            found[marker.parent.name] = data
+    return found
+
+
+def _install(folder: Path, lock: Lock, base: Path) -> None:
+    run_uv(
+        ("venv", "--quiet", "--no-project", "--python", str(base), str(folder)), f"make an environment for {lock.name}"
+    )
+    requirements = folder / "requirements.lock"
+    requirements.write_text(render_pins(lock.pins), encoding="utf-8")
+    options = ("--quiet", "--no-deps", "--require-hashes", "--only-binary", ":all:", "--link-mode", "copy")
+    python = ("--python", str(interpreter_in(folder)))
+    run_uv(("pip", "install", *options, *python, "-r", str(requirements)), f"install the packages of {lock.name}")
+
+
+def _reason(folder: Path, lock: Lock, versions: Mapping[str, str]) -> str:
+    if folder.exists():
+        return "its interpreter is gone" if (folder / MARKER).is_file() else "the one that is there is not whole"
+    prefix = folder.name[: -len(lock.digest[:16])]
+    earlier = [path for path in sorted(folder.parent.glob(f"{prefix}*")) if _read_marker(path) is not None]
+    if not earlier:
+        return "its first use"
+    return "its lock changed: " + ", ".join(_changes(_read_marker(earlier[-1]) or {}, versions))
+
+
+def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    texts = [
+        f"{name} {old.get(name, '(absent)')} -> {new.get(name, '(absent)')}"
+        for name in sorted({*old, *new})
+        if old.get(name) != new.get(name)
+    ]
+    return texts or ["the hashes of its files"]
+
+
+def _read_marker(folder: Path) -> dict[str, str] | None:
+    try:
+        return dict(json.loads((folder / MARKER).read_text(encoding="utf-8"))["versions"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,67 @@
+"""Starting uv, and saying in words why it failed."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from bundler.model.errors import EnvironmentMissingError
+
+LAST_LINES = 12
+_UNWANTED = ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "PYTHONHOME", "PYTHONPATH")
+"""Variables of the user's shell that would lead uv, or an interpreter that it asks, to another environment."""
+
+
+@functools.cache
+def find_uv() -> Path:
+    """The uv that came with bundler, else the one on the PATH. Raises `EnvironmentMissingError`."""
+    import uv  # noqa: PLC0415 - most runs need no uv
+
+    try:
+        return Path(uv.find_uv_bin())
+    except FileNotFoundError:
+        found = shutil.which("uv")
+        if found is None:
+            raise EnvironmentMissingError(
+                "uv, which makes tool environments, was not found",
+                hint="install it with `python -m pip install uv` beside bundler; `bundler doctor` checks it",
+            ) from None
+        return Path(found)
+
+
+def run_uv(arguments: Sequence[str], doing: str) -> str:
+    """Run uv; returns its standard output. `doing` completes the sentence "could not …" of the error.
+
+    Raises `EnvironmentMissingError` with uv's own last lines.
+    """
+    return run_tool([str(find_uv()), *arguments], doing, "uv")
+
+
+def run_tool(command: Sequence[str], doing: str, name: str) -> str:
+    """Run a tool that provisions something; returns its standard output. Raises `EnvironmentMissingError`."""
+    environ = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
+    environ |= {"UV_NO_PROGRESS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    try:
+        done = subprocess.run(
+            command,
+            env=environ,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except OSError as error:
+        raise EnvironmentMissingError(f"could not {doing}: {name} does not start ({error.strerror})") from error
+    if done.returncode != 0:
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-LAST_LINES:]
+        raise EnvironmentMissingError(
+            f"could not {doing}: {name} ended with exit code {done.returncode}",
+            details=tuple(lines),
+            hint="without a network, build once with it: what is fetched is kept; `bundler doctor` shows what is here",
+        )
+    return done.stdout

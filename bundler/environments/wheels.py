@@ -1,0 +1,162 @@
+"""The wheels that a Python bundle vendors: fetched for any system and Python, not installed, kept by digest.
+
+uv installs, but keeps no wheel files, so pip (in a locked environment of ours) fetches them; both obey the user's own
+index configuration. What was fetched once is found again without a network.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.environments.lockfiles import Lock, Pin, render_pins
+from bundler.environments.making import interpreter_in
+from bundler.environments.platforms import expand_tags, target_markers
+from bundler.environments.registry import Environments
+from bundler.environments.tools import run_tool, run_uv
+from bundler.model.digests import digest_file, digest_json
+from bundler.model.errors import EnvironmentMissingError
+from bundler.model.events import Listener, Message, ignore
+from bundler.model.stage import Note
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel:
+    """One wheel in the cache. `path` ends in its proper file name; `size` is in bytes."""
+
+    name: str
+    version: str
+    path: Path
+    sha256: str
+    size: int
+
+
+def fetch_wheels(
+    lock: Lock,
+    platform_tags: Sequence[str],
+    python_version: str,
+    cache_root: Path,
+    *,
+    listener: Listener = ignore,
+    build: str = "",
+) -> tuple[Wheel, ...]:
+    """The wheels of `lock` for a system that accepts `platform_tags` (and older ones) and a Python like `3.12`.
+
+    In the order of their names. Raises `EnvironmentMissingError` when some are neither kept nor to be had.
+    """
+    pins = lock.select(target_markers(platform_tags, python_version))
+    place = cache_root / "wheels" / "sets" / f"{digest_json([pins, list(platform_tags), python_version])}.json"
+    kept = _recall(place, cache_root)
+    if kept is not None:
+        return kept
+    where = f"Python {python_version} on {platform_tags[0]}"
+    listener(Message(build=build, note=Note(text=f"fetching {len(pins)} wheels for {where}")))
+    wheels = _download(pins, platform_tags, python_version, cache_root, f"fetch the wheels for {where}")
+    _remember(place, wheels)
+    return wheels
+
+
+def fresh_environment(python: Path, wheels: Path, requirements: Sequence[str], where: Path) -> Path:
+    """A new environment in `where` with `requirements`, from the folder `wheels` alone, with no index and no network.
+
+    Returns its interpreter. Raises `EnvironmentMissingError`.
+    """
+    run_uv(("venv", "--quiet", "--no-project", "--python", str(python), str(where)), f"make an environment in {where}")
+    interpreter = interpreter_in(where)
+    source = ("--no-index", "--offline", "--no-config", "--find-links", str(wheels))
+    run_uv(
+        ("pip", "install", "--quiet", *source, "--python", str(interpreter), *requirements),
+        f"install {', '.join(Path(item).name for item in requirements)} from {wheels} alone",
+    )
+    return interpreter
+
+
+def _download(
+    pins: Sequence[Pin], tags: Sequence[str], python_version: str, cache_root: Path, doing: str
+) -> tuple[Wheel, ...]:
+    pip = Environments(cache_root).resolve("pip", ("pip",)).python
+    passing = cache_root / "wheels" / f".{os.getpid()}-{secrets.token_hex(4)}"
+    passing.mkdir(parents=True)
+    try:
+        requirements = passing / "requirements.txt"
+        requirements.write_text(render_pins(pins, markers=False), encoding="utf-8")
+        target = [item for tag in expand_tags(tags) for item in ("--platform", tag)]
+        target += ["--python-version", python_version, "--implementation", "cp"]
+        rules = ("--no-deps", "--require-hashes", "--only-binary", ":all:", "--quiet", "--dest", str(passing))
+        command = [str(pip), "-m", "pip", "download", *rules, *target, "-r", str(requirements)]
+        run_tool(command, doing, "pip")
+        return tuple(_keep(pin, passing, cache_root) for pin in sorted(pins, key=lambda pin: pin.name))
+    finally:
+        shutil.rmtree(passing, ignore_errors=True)
+
+
+def _keep(pin: Pin, folder: Path, cache_root: Path) -> Wheel:
+    """Move a downloaded wheel to its place by digest."""
+    found = [path for path in folder.glob("*.whl") if _is_of(path, pin)]
+    if len(found) != 1:
+        raise EnvironmentMissingError(f"pip fetched {len(found)} wheels of {pin.name} {pin.version}, not one")
+    sha256 = digest_file(found[0])
+    if sha256 not in pin.hashes:
+        raise EnvironmentMissingError(f"the wheel {found[0].name} is not one of those in the lock")
+    place = cache_root / "wheels" / sha256[:2] / sha256 / found[0].name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    size = found[0].stat().st_size
+    if not place.exists() or digest_file(place) != sha256:  # else the sets that name it keep their file
+        found[0].replace(place)
+    return Wheel(name=pin.name, version=pin.version, path=place, sha256=sha256, size=size)
+
+
+def _is_of(path: Path, pin: Pin) -> bool:
+    from packaging.utils import canonicalize_name, parse_wheel_filename  # noqa: PLC0415 - only after a download
+
+    name, version, *_ = parse_wheel_filename(path.name)
+    return name == canonicalize_name(pin.name) and str(version) == pin.version
+
+
+def _remember(place: Path, wheels: Sequence[Wheel]) -> None:
+    """Which wheels answered; their identities let a later build trust them without reading them."""
+    items = [
+        {
+            "name": wheel.name,
+            "version": wheel.version,
+            "file": wheel.path.name,
+            "sha256": wheel.sha256,
+            "identity": _identify(wheel.path),
+        }
+        for wheel in wheels
+    ]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    passing = place.with_name(f".{place.name}-{os.getpid()}-{secrets.token_hex(3)}")
+    passing.write_text(json.dumps(items), encoding="utf-8")
+    passing.replace(place)
+
+
+def _recall(place: Path, cache_root: Path) -> tuple[Wheel, ...] | None:
+    try:
+        items = json.loads(place.read_text(encoding="utf-8"))
+        wheels = tuple(_recall_wheel(item, cache_root) for item in items)
+        identities = [list(_identify(wheel.path)) for wheel in wheels]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if identities != [item["identity"] for item in items]:
+        if any(digest_file(wheel.path) != wheel.sha256 for wheel in wheels):
+            return None
+        _remember(place, wheels)
+    os.utime(place)
+    return wheels
+
+
+def _recall_wheel(item: dict[str, str], cache_root: Path) -> Wheel:
+    path = cache_root / "wheels" / item["sha256"][:2] / item["sha256"] / Path(item["file"]).name
+    size = path.stat().st_size
+    return Wheel(name=item["name"], version=item["version"], path=path, sha256=item["sha256"], size=size)
+
+
+def _identify(path: Path) -> tuple[int, int, int, int]:
+    status = path.stat()
+    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
