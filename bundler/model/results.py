@@ -44,7 +44,9 @@ class OutputComparison:
 
     `sqnr_db` is None when the outputs are equal to the bit (infinite) or the reference is all zero; `cosine` is None
     when a norm is zero; `top1_agreement` is None where the output is no vector of scores. `mismatch` says why two
-    outputs could not be compared at all (shape, type, NaN pattern, a differing string).
+    outputs could not be compared at all (shape, type, NaN pattern, a differing string). `max_relative` looks only at
+    elements whose reference is not zero. `envelope` holds the few (|reference|, error) from which any pair of absolute
+    and relative limits can be judged for every element.
     """
 
     name: str
@@ -56,6 +58,7 @@ class OutputComparison:
     sqnr_db: float | None
     top1_agreement: float | None
     mismatch: str | None = None
+    envelope: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

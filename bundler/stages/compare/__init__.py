@@ -1,0 +1,1 @@
+"""Compare a model's answers with the golden set."""
