@@ -65,9 +65,12 @@ def run_builds(arguments: BuildArguments, *, cache: str | None, jobs: int, as_js
 
 
 def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
-    """One request for each model and target. Raises `UsageError` when either is missing or names clash."""
+    """One request for each model and target: of the command line, or of the project file when it names no model.
+
+    Raises `UsageError` when a target is missing or a name would serve two models.
+    """
     if not arguments.models:
-        raise UsageError("no model given", hint="bundler build MODEL --target TARGET")
+        return _project_requests(arguments)
     if not arguments.targets:
         raise UsageError("no target given", hint="`bundler targets list` shows the targets; give one with --target")
     if arguments.name and len(arguments.models) > 1:
@@ -89,6 +92,21 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
         )
         for model in arguments.models
         for target in arguments.targets
+    )
+
+
+def _project_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
+    """What the project file names; targets and format of the command line narrow or replace it."""
+    from bundler.project.load import find_project  # noqa: PLC0415 - only where no model is named
+    from bundler.project.requests import project_requests  # noqa: PLC0415
+
+    return project_requests(
+        find_project(Path.cwd()),
+        targets=arguments.targets,
+        output=arguments.output,
+        overrides=arguments.overrides,
+        bundle_format=arguments.format,
+        prove=arguments.prove,
     )
 
 

@@ -34,6 +34,7 @@ PARTS = (
     "locked",
     "wheels",
     "images",
+    "bundles",
     "tmp",
 )
 """The folders that a cache has."""

@@ -1,0 +1,55 @@
+"""From a project file to build requests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bundler.api.requests import BuildRequest
+from bundler.model.errors import UsageError
+from bundler.project.load import LoadedProject, overrides_for
+from bundler.project.schema import ProjectModel
+
+
+def project_requests(
+    loaded: LoadedProject,
+    *,
+    targets: tuple[str, ...],
+    output: Path | None,
+    overrides: tuple[str, ...],
+    bundle_format: str | None,
+    prove: bool,
+) -> tuple[BuildRequest, ...]:
+    """One request for each model and each of its targets. What the command line gives comes over the file.
+
+    Raises `UsageError` when a model has no target.
+    """
+    return tuple(
+        BuildRequest(
+            model=loaded.root / model.path,
+            target=_locate_target(loaded, target),
+            output=output or loaded.root / loaded.project.output,
+            name=model.name,
+            version=model.version,
+            samples=loaded.root / model.samples if model.samples else None,
+            dimensions=model.dimensions,
+            overrides=(*overrides_for(loaded.project, target), *overrides),
+            format=bundle_format or model.format,
+            prove=prove,
+        )
+        for model in loaded.project.models
+        for target in targets or _targets_of(loaded, model)
+    )
+
+
+def _targets_of(loaded: LoadedProject, model: ProjectModel) -> tuple[str, ...]:
+    targets = model.targets or loaded.project.targets
+    if not targets:
+        raise UsageError(
+            f"{loaded.path} names no target for {model.path}", hint='add targets = ["linux-x64"], or give --target'
+        )
+    return targets
+
+
+def _locate_target(loaded: LoadedProject, target: str) -> str:
+    """A profile's path in the file is relative to the file, wherever the command is run."""
+    return str(loaded.root / target) if target.endswith(".toml") else target

@@ -1,0 +1,92 @@
+"""The project file that `bundler init` writes."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+
+from bundler.model.errors import UsageError
+from bundler.profiles.platforms import python_machines, python_systems
+from bundler.profiles.resolve import resolve_target, target_ids
+from bundler.project.load import FILE_NAME
+
+MOST = 20
+"""More models than this are hardly one project's; somebody ran us in the wrong folder."""
+
+TEXT = """\
+# What `bundler build` builds. Paths are relative to this file.
+output = "dist"
+
+# `bundler targets list` shows them all; a path of your own profile works too.
+targets = [{targets}]
+{models}
+# The accuracy gate of every build; leave a line out to keep the target's own.
+# [accuracy]
+# absolute = 1e-4
+# relative = 1e-3
+
+# Sizes that no bundle may exceed, in MB.
+# [budget]
+# bundle_mb = 200
+
+# Parts of profiles to replace, by glob of target id.
+# [overrides."raspberry-*".optimization]
+# level = "basic"
+"""
+
+MODEL_TEXT = """
+[[models]]
+path = {path}
+# samples = "samples/"         # inputs for the golden set; without it they are synthetic
+# dimensions = {{ batch = 1 }}   # dynamic dimensions to fix
+"""
+
+
+def write_starter(folder: Path, models: tuple[Path, ...], targets: tuple[str, ...], *, force: bool) -> Path:
+    """Write `bundler.toml` into `folder`. Raises `UsageError` when it is there, or when no model is found."""
+    path = folder / FILE_NAME
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists", hint="--force writes over it")
+    found = models or _find_models(folder)
+    for target in targets:
+        resolve_target(target)
+    text = TEXT.format(
+        targets=", ".join(_quote(name) for name in targets or (_this_machine(),)),
+        models="".join(MODEL_TEXT.format(path=_quote(_relative(model, folder))) for model in found),
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _find_models(folder: Path) -> tuple[Path, ...]:
+    found = tuple(sorted(folder.rglob("*.onnx")))
+    if not found:
+        raise UsageError(f"no .onnx file in {folder}", hint="name one: bundler init MODEL")
+    if len(found) > MOST:
+        raise UsageError(
+            f"{len(found)} .onnx files below {folder}", hint="name those that you mean: bundler init MODEL…"
+        )
+    return found
+
+
+def _relative(model: Path, folder: Path) -> str:
+    if not model.is_file():
+        raise UsageError(f"there is no file {model}", hint="give the path of an ONNX model")
+    absolute = model.absolute()
+    return absolute.relative_to(folder).as_posix() if absolute.is_relative_to(folder) else str(absolute)
+
+
+def _this_machine() -> str:
+    """The generic target of this machine, or linux-x64 where there is none."""
+    for name in target_ids():
+        here = resolve_target(name).platform
+        same = platform.system() in python_systems(here) and platform.machine() in python_machines(here)
+        if same and here.cpu is None:
+            return name
+    return "linux-x64"
+
+
+def _quote(text: str) -> str:
+    """A TOML basic string; JSON's escapes are a part of TOML's."""
+    return json.dumps(text, ensure_ascii=False)
