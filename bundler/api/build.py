@@ -21,7 +21,7 @@ from bundler.model.events import Listener
 from bundler.model.plan import MODEL
 from bundler.model.results import Comparison, StepOutcome
 from bundler.model.runtime import RuntimeConfig
-from bundler.verification.gates import check_gate, describe_failures
+from bundler.verification.gates import check_gate
 
 
 def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> BuildResult:
@@ -96,7 +96,7 @@ def check_gates(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> None
             stage = step.id.removesuffix("/compare")
             raise GateError(
                 f"{prepared.title}: stage {stage} breaks the accuracy gate",
-                details=tuple(describe_failures(failures)),
+                details=tuple(failure.text for failure in failures),
                 hint=_gate_hint(stage),
             )
 

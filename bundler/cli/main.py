@@ -6,15 +6,18 @@ import os
 import signal
 import sys
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
-import click
 import typer
 
 from bundler import __version__
 from bundler.cli import build, cache, doctor, project, targets, verify
 from bundler.cli.failures import report_defect, report_error, report_interrupt
 from bundler.model.errors import BundlerError, UsageError
+
+# typer gives the errors of its parser no public name, but this public one derives from them: BadParameter, a usage
+# error, is an error of the parser.
+_ParserFault = typer.BadParameter.__mro__[2]
 
 EPILOG = (
     "Exit codes: 0 done, 2 usage, 3 bad model, 4 bad profile, 5 tool or environment missing, 6 a stage failed, "
@@ -61,14 +64,12 @@ def main() -> NoReturn:
     sys.exit(_run())
 
 
-def _run() -> int:  # noqa: PLR0911 - one return for each kind of end
+def _run() -> int:
     try:
         code = app(standalone_mode=False)
-    except click.UsageError as error:
-        return _report_click(error)
-    except click.ClickException as error:
-        return report_error(UsageError(error.format_message()))
-    except (KeyboardInterrupt, click.Abort):
+    except typer.Abort:
+        return report_interrupt()
+    except KeyboardInterrupt:
         return report_interrupt()
     except BrokenPipeError:
         # The reader of our output went away (`bundler … | head`): no error, and nothing more to say.
@@ -77,12 +78,14 @@ def _run() -> int:  # noqa: PLR0911 - one return for each kind of end
     except BundlerError as error:
         return report_error(error)
     except Exception as error:  # noqa: BLE001 - the edge: anything else is a defect of ours, reported as one
-        return report_defect(error)
+        return _report_usage(error) if isinstance(error, _ParserFault) else report_defect(error)
     return code if isinstance(code, int) else 0
 
 
-def _report_click(error: click.UsageError) -> int:
-    command = error.ctx.command_path if error.ctx else "bundler"
+def _report_usage(error: Any) -> int:
+    """What the parser did not understand, in our words."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "bundler"
     return report_error(UsageError(error.format_message().rstrip("."), hint=f"`{command} --help` shows the options"))
 
 
