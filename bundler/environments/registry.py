@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import re
 import shutil
 import sys
@@ -96,6 +98,8 @@ class Environments:
     def _ensure(self, lock: Lock, listener: Listener, build: str) -> None:
         folder = environment_folder(self._root, lock, PYTHON_VERSION)
         if is_whole(folder):
+            with contextlib.suppress(OSError):
+                os.utime(folder)  # used now: the last that trimming the cache removes
             return
         with self._guard:
             if not is_whole(folder):

@@ -147,7 +147,8 @@ def _recall(place: Path, cache_root: Path) -> tuple[Wheel, ...] | None:
         if any(digest_file(wheel.path) != wheel.sha256 for wheel in wheels):
             return None
         _remember(place, wheels)
-    os.utime(place)
+    for path in (place, *(wheel.path.parent for wheel in wheels)):
+        os.utime(path)  # used now: the last that trimming the cache removes
     return wheels
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,16 +19,39 @@ from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from tests.support.stages_faults.register import write_distribution
 
+ROOT = Path(__file__).parents[3]
+StartBuild = Callable[..., subprocess.Popen[str]]
 Execute = Callable[..., dict[str, StepOutcome]]
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def distribution(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("distribution")
     write_distribution(folder)
     sys.path.insert(0, str(folder))
-    yield
+    yield folder
     sys.path.remove(str(folder))
+
+
+@pytest.fixture
+def start_build(distribution: Path, tmp_path: Path, model: Path) -> Iterator[StartBuild]:
+    """Start a build in a process of its own."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(stage: str, **options: object) -> subprocess.Popen[str]:
+        module = "tests.support.stages_faults.build_once"
+        command = [sys.executable, "-m", module, str(tmp_path / "cache"), str(model), stage, json.dumps(options)]
+        environ = {**os.environ, "PYTHONPATH": str(distribution)}
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture
