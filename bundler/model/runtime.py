@@ -14,10 +14,13 @@ RUNTIME_SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderEntry:
-    """One execution provider of a chain, by the runtime's own name, with its options as strings."""
+    """One execution provider of a chain, by the runtime's own name, with its options as strings. `device` is the
+    runtime's name of the memory that its tensors live in when that is not the CPU's: the loader then binds outputs.
+    """
 
     name: str
     options: Mapping[str, str]
+    device: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

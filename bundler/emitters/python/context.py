@@ -1,0 +1,163 @@
+"""What the templates are rendered from: a pure function of the request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bundler
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.escapes import shorten
+from bundler.emitters.python.names import (
+    RESERVED_INPUTS,
+    RESERVED_OUTPUTS,
+    make_distribution_name,
+    make_identifiers,
+    make_package_name,
+)
+from bundler.model.signature import Port, ValueType, describe_type
+
+BACKEND = "flit_core>=3.12,<4"
+NUMPY = "numpy>=1.26,<3"
+"""The loader uses nothing of NumPy that came after 1.26 (its version for Python 3.12) or goes away before 3."""
+
+NUMPY_TYPES = {
+    **{name: name for name in ("float16", "float32", "float64", "complex64", "complex128")},
+    **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "bool": "bool_",
+    "str": "object_",
+    "bfloat16": "uint16",
+    "float8e4m3fn": "uint8",
+    "float8e4m3fnuz": "uint8",
+    "float8e5m2": "uint8",
+    "float8e5m2fnuz": "uint8",
+}
+"""Element types to NumPy's scalar types. Types that NumPy lacks are given as the bits that they are stored in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortContext:
+    """One input or output, as the facade and the README show it."""
+
+    name: str
+    python_name: str
+    annotation: str
+    type: str
+    description: str
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """All that the templates of this ecosystem see. Text in it is raw: each place escapes for itself."""
+
+    package: str
+    distribution: str
+    version: str
+    title: str
+    summary: str
+    bundler_version: str
+    format: str
+    artifact: str
+    backend: str
+    requirements: tuple[str, ...]
+    requires_python: str
+    python_versions: tuple[str, ...]
+    config_sha256: str
+    inputs: tuple[PortContext, ...]
+    outputs: tuple[PortContext, ...]
+    example: tuple[str, ...]
+    uses_numpy: bool
+    uses_any: bool
+    variants: tuple[str, ...]
+    strict: bool
+    telemetry: bool
+
+
+def make_context(request: EmitRequest, config_sha256: str) -> Context:
+    """The context for one bundle; `config_sha256` pins the bytes of its `runtime.json`."""
+    config, profile = request.config, request.profile
+    package = make_package_name(config.model)
+    inputs = _make_ports(config.signature.inputs, "input", RESERVED_INPUTS)
+    outputs = _make_ports(config.signature.outputs, "output", RESERVED_OUTPUTS)
+    annotations = [port.annotation for port in (*inputs, *outputs)]
+    distribution = make_distribution_name(package)
+    return Context(
+        package=package,
+        distribution=distribution,
+        version=request.version,
+        title=f"{shorten(config.model)} for {config.target}",
+        summary=f"The ONNX model {shorten(config.model)}, tuned and proven for {profile.title}.",
+        bundler_version=bundler.__version__,
+        format=request.format,
+        artifact=_name_artifact(request.format, package, distribution, request.version),
+        backend=BACKEND,
+        requirements=(f"{profile.runtime.package}=={profile.runtime.version}", NUMPY),
+        requires_python=f">={profile.python.versions[0]}",
+        python_versions=profile.python.versions,
+        config_sha256=config_sha256,
+        inputs=inputs,
+        outputs=outputs,
+        example=tuple(f"{port.python_name}=…" for port in inputs if not port.optional),
+        uses_numpy=any("np." in annotation for annotation in annotations),
+        uses_any=any("Any" in annotation for annotation in annotations),
+        variants=tuple(variant.name for variant in config.variants),
+        strict=config.fallback == "strict",
+        telemetry=config.telemetry,
+    )
+
+
+def _name_artifact(format_: str, package: str, distribution: str, version: str) -> str:
+    if format_ == "wheel":
+        return f"{package}-{version}-py3-none-any.whl"
+    return f"{distribution}.pex" if format_ == "pex" else package
+
+
+def _make_ports(ports: tuple[Port, ...], stem: str, reserved: frozenset[str]) -> tuple[PortContext, ...]:
+    names = make_identifiers([port.name for port in ports], stem, reserved)
+    return tuple(_make_port(port, name, is_input=stem == "input") for port, name in zip(ports, names, strict=True))
+
+
+def _make_port(port: Port, python_name: str, *, is_input: bool) -> PortContext:
+    annotation = annotate(port.type)
+    if port.optional and not annotation.endswith("| None"):
+        annotation = f"{annotation} | None"
+    if is_input and annotation.endswith("| None"):
+        annotation = f"{annotation} = None"
+    return PortContext(
+        name=port.name,
+        python_name=python_name,
+        annotation=annotation,
+        type=shorten(describe_type(port.type)),
+        description=_describe(port, python_name),
+        optional=port.optional,
+    )
+
+
+def _describe(port: Port, python_name: str) -> str:
+    text = shorten(describe_type(port.type))
+    if (port.type.element_type or "").startswith(("bfloat16", "float8")):
+        text += ", as the bits that it is stored in"
+    if port.optional:
+        text += ", the model's own default when left out"
+    return text if port.name == python_name else f"{text} (`{shorten(port.name)}` in the model)"
+
+
+def annotate(value: ValueType) -> str:
+    """The type as a Python annotation. Raises nothing: what has no type of its own is `Any`."""
+    if value.kind == "tensor" and value.element_type in NUMPY_TYPES:
+        return f"npt.NDArray[np.{NUMPY_TYPES[value.element_type]}]"
+    if value.kind == "sequence" and value.element:
+        return f"list[{annotate(value.element)}]"
+    if value.kind == "optional" and value.element:
+        return f"{annotate(value.element)} | None"
+    if value.kind == "map" and value.element:
+        return f"dict[{_scalar(value.key_type)}, {_scalar(value.element.element_type)}]"
+    return "Any"
+
+
+def _scalar(element_type: str | None) -> str:
+    if element_type == "str":
+        return "str"
+    if element_type is None:
+        return "Any"
+    return "float" if "float" in element_type else "int"

@@ -1,0 +1,54 @@
+"""The emitter for Python: what bundler calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.python.dir_format import write_dir
+from bundler.emitters.python.pex_format import write_pex
+from bundler.emitters.python.wheel_format import write_wheel
+from bundler.model.errors import UsageError
+from bundler.model.events import Listener
+from bundler.model.proof import Emitted, VariantProof
+
+Writer = Callable[[EmitRequest, Path], Emitted]
+
+_WRITERS: Mapping[str, Writer] = MappingProxyType({"dir": write_dir, "wheel": write_wheel, "pex": write_pex})
+
+
+_FORMATS: Mapping[str, str] = MappingProxyType(
+    {
+        "dir": "a package with a wheels/ folder, installable with no index",
+        "wheel": "one wheel with the model as package data and the runtime pinned",
+        "pex": "one executable file with the model, the runtime and the loader",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonEmitter:
+    """Bundles for Python."""
+
+    name: str = "python"
+    formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
+
+    def emit(self, request: EmitRequest, folder: Path) -> Emitted:
+        """Write the bundle into the empty `folder`. Raises `BundlerError`."""
+        writer = _WRITERS.get(request.format)
+        if writer is None:
+            known = ", ".join(self.formats)
+            raise UsageError(f"the Python emitter has no format {request.format!r}", hint=f"its formats are {known}")
+        return writer(request, folder)
+
+    def prove(self, bundle: Path, cache_root: Path, listener: Listener) -> tuple[VariantProof, ...]:
+        """Run the golden set in the bundle's own runtime, with no index. Raises `BundlerError`."""
+        from bundler.emitters.python.launching import prove_bundle  # noqa: PLC0415 (needed when proving alone)
+
+        return prove_bundle(bundle, cache_root, listener)
+
+
+EMITTER = PythonEmitter()

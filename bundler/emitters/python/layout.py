@@ -1,0 +1,118 @@
+"""What a finished Python bundle is, found by looking at it: format, package, configuration, Python versions."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from email.parser import BytesParser
+from pathlib import Path
+
+from bundler.emitters.python.payload import PAYLOAD
+from bundler.model.codec import decode
+from bundler.model.errors import VerificationError
+from bundler.model.runtime import RuntimeConfig
+
+LOCK = "requirements.lock"
+WHEELS = "wheels"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A bundle as it lies there. `artifact` is the packed file, None for the `dir` format; `python_versions` are those
+    that it can be installed for, in ascending order.
+    """
+
+    root: Path
+    format: str
+    package: str
+    artifact: Path | None
+    config: RuntimeConfig
+    python_versions: tuple[str, ...]
+
+    @property
+    def lock(self) -> str:
+        """The text of the lock file: every wheel of the runtime with its digests."""
+        return (self.root / LOCK).read_text("utf-8")
+
+
+def read_layout(bundle: Path) -> Layout:
+    """Look at `bundle`. Raises `VerificationError` when it is no Python bundle or lacks a part."""
+    try:
+        for artifact in sorted((*bundle.glob("*.whl"), *bundle.glob("*.pex"))):
+            return _read_packed(bundle, artifact)
+        return _read_folder(bundle)
+    except (OSError, KeyError, TypeError, ValueError, StopIteration, zipfile.BadZipFile) as error:
+        raise VerificationError(
+            f"{bundle} is not a whole Python bundle",
+            hint="build it again",
+            details=(f"{type(error).__name__}: {error}",),
+        ) from error
+
+
+def _read_folder(bundle: Path) -> Layout:
+    file = next(iter(sorted(bundle.glob(f"*/{PAYLOAD}/runtime.json"))))
+    return Layout(
+        root=bundle,
+        format="dir",
+        package=file.parent.parent.name,
+        artifact=None,
+        config=_decode(file.read_bytes()),
+        python_versions=_versions_of_wheels(path.name for path in (bundle / WHEELS).glob("*.whl")),
+    )
+
+
+def _read_packed(bundle: Path, artifact: Path) -> Layout:
+    with zipfile.ZipFile(artifact) as archive:
+        if artifact.suffix == ".whl":
+            package, config = _read_payload(archive)
+            versions = _versions_of_wheel(archive)
+        else:
+            package, config = _read_nested(archive)
+            versions = _versions_of_pex(archive)
+    return Layout(
+        root=bundle,
+        format="wheel" if artifact.suffix == ".whl" else "pex",
+        package=package,
+        artifact=artifact,
+        config=config,
+        python_versions=versions,
+    )
+
+
+def _read_payload(wheel: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
+    name = next(name for name in wheel.namelist() if name.endswith(f"/{PAYLOAD}/runtime.json"))
+    return name.split("/")[0], _decode(wheel.read(name))
+
+
+def _read_nested(archive: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
+    """The packed file holds wheels; the model is in the one that has a payload."""
+    for name in archive.namelist():
+        if name.endswith("-py3-none-any.whl"):
+            with archive.open(name) as stream, zipfile.ZipFile(stream) as wheel:
+                if any(inner.endswith(f"/{PAYLOAD}/runtime.json") for inner in wheel.namelist()):
+                    return _read_payload(wheel)
+    raise KeyError("no payload")
+
+
+def _decode(text: bytes) -> RuntimeConfig:
+    return decode(RuntimeConfig, json.loads(text))
+
+
+def _versions_of_wheels(names: Iterable[str]) -> tuple[str, ...]:
+    """Versions that the wheels with compiled code for one version of CPython are for (`cp312-cp312` is 3.12)."""
+    found = {match[1] for name in names if (match := re.search(r"-cp3(\d+)-cp3\d+-", name))}
+    return tuple(f"3.{minor}" for minor in sorted(found, key=int))
+
+
+def _versions_of_pex(archive: zipfile.ZipFile) -> tuple[str, ...]:
+    return _versions_of_wheels(json.loads(archive.read("PEX-INFO"))["distributions"])
+
+
+def _versions_of_wheel(archive: zipfile.ZipFile) -> tuple[str, ...]:
+    """As its classifiers tell."""
+    name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    classifiers = BytesParser().parsebytes(archive.read(name)).get_all("Classifier", [])
+    return tuple(line.rpartition(" ")[2] for line in classifiers if re.search(r":: 3\.\d+$", line))

@@ -1,0 +1,78 @@
+"""What a wheel says of its own licence, for the bill of materials and NOTICES."""
+
+from __future__ import annotations
+
+import zipfile
+from email.message import Message
+from email.parser import BytesParser
+from pathlib import Path, PurePosixPath
+
+from bundler.model.digests import digest_file
+from bundler.model.errors import EnvironmentMissingError
+from bundler.model.proof import Component
+
+_CLASSIFIER = "License :: OSI Approved :: "
+_FILE_NAMES = ("licen", "notice", "copying", "thirdparty", "authors")
+"""How the names of files with licence texts begin, where the metadata do not list them."""
+
+
+def describe_wheel(wheel: Path, folder: str) -> Component:
+    """The wheel as a component; `folder` is where it stands in the bundle, empty when it is not kept there.
+
+    Raises `EnvironmentMissingError` when the file is no wheel.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            metadata = _read_metadata(archive)
+            text = _read_texts(archive, metadata)
+    except (zipfile.BadZipFile, StopIteration) as error:
+        raise EnvironmentMissingError(f"{wheel.name} is no wheel", hint="clear the cache and build again") from error
+    name, version = str(metadata["Name"]), str(metadata["Version"])
+    return Component(
+        name=name,
+        version=version,
+        licence=_find_licence(metadata),
+        licence_text=text,
+        purl=f"pkg:pypi/{name.lower().replace('_', '-')}@{version}",
+        sha256=digest_file(wheel),
+        file=f"{folder}/{wheel.name}" if folder else None,
+    )
+
+
+def _read_metadata(archive: zipfile.ZipFile) -> Message:
+    name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    return BytesParser().parsebytes(archive.read(name), headersonly=True)
+
+
+def _find_licence(metadata: Message) -> str:
+    """The SPDX expression where there is one, else the classifier, else the first line of the free text."""
+    expression = metadata["License-Expression"]
+    if expression:
+        return str(expression)
+    for classifier in metadata.get_all("Classifier", []):
+        if classifier.startswith(_CLASSIFIER):
+            return str(classifier).removeprefix(_CLASSIFIER)
+    text = str(metadata["License"] or "").strip()
+    return text.splitlines()[0] if text else "unknown"
+
+
+def _read_texts(archive: zipfile.ZipFile, metadata: Message) -> str:
+    """All licence files of the wheel, each below its name."""
+    listed = {str(name) for name in metadata.get_all("License-File", [])}
+    paths = [path for path in sorted(archive.namelist()) if _is_licence(path, listed)]
+    return "\n\n".join(f"{_short(path)}:\n\n{archive.read(path).decode('utf-8', 'replace').strip()}" for path in paths)
+
+
+def _is_licence(path: str, listed: set[str]) -> bool:
+    pure = PurePosixPath(path)
+    inside = next((i for i, part in enumerate(pure.parts) if part.endswith(".dist-info")), None)
+    relative = str(PurePosixPath(*pure.parts[inside + 1 :])) if inside is not None else ""
+    if relative and (relative in listed or relative.removeprefix("licenses/") in listed):
+        return True
+    shallow = inside is not None or len(pure.parts) == 2  # noqa: PLR2004 (beside the package's own modules)
+    return shallow and pure.name.lower().startswith(_FILE_NAMES) and not path.endswith("/")
+
+
+def _short(path: str) -> str:
+    parts = PurePosixPath(path).parts
+    return "/".join(part for part in parts if not part.endswith(".dist-info") and part != "licenses")

@@ -1,0 +1,37 @@
+"""The payload folder of a Python bundle: `runtime.json`, the golden set and the models, as files of the package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.writing import copy_file, copy_tree
+from bundler.model.codec import encode
+from bundler.model.errors import DefectError
+from bundler.model.runtime import RuntimeConfig, RuntimeVariant
+
+PAYLOAD = "payload"
+
+
+def render_config(config: RuntimeConfig) -> str:
+    """`runtime.json`'s text: sorted keys, ASCII, so that it is the same everywhere."""
+    data: Any = encode(config)
+    return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def copy_payload(request: EmitRequest, payload: Path) -> None:
+    """Copy the golden set and every variant's model files. Raises `DefectError` when a variant has no model."""
+    copy_tree(request.golden, payload / "golden")
+    for variant in request.config.variants:
+        _copy_variant(request, variant, payload)
+
+
+def _copy_variant(request: EmitRequest, variant: RuntimeVariant, payload: Path) -> None:
+    outcome = request.models[variant.name]
+    if outcome.folder is None or outcome.artifact is None:
+        raise DefectError(f"variant {variant.name} has no model to ship")
+    sources = {(record.size, record.sha256): record.path for record in outcome.artifact.files}
+    for file in variant.files:
+        copy_file(outcome.folder / sources[file.size, file.sha256], payload / file.path)

@@ -1,0 +1,148 @@
+"""Format `pex`: one executable file with the model, the runtime and the loader in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.python.context import Context
+from bundler.emitters.python.interpreters import prepare_environment
+from bundler.emitters.python.layout import LOCK
+from bundler.emitters.python.licences import describe_wheel
+from bundler.emitters.python.wheel_format import EPOCH, pack_wheel
+from bundler.emitters.python.wheelhouse import Wheels, fetch_wheels
+from bundler.emitters.writing import PROGRAM_MODE, write_text
+from bundler.model.errors import StageError
+from bundler.model.proof import Emitted
+from bundler.profiles.schema import TargetProfile
+
+PACKAGER = "pex==2.105.2"
+_TIME_LIMIT = 1800.0
+
+_SYSTEMS = {
+    "linux": ("posix", "linux", "Linux"),
+    "macos": ("posix", "darwin", "Darwin"),
+    "windows": ("nt", "win32", "Windows"),
+}
+"""`os.name`, `sys.platform` and `platform.system()` by the profile's name of the system."""
+
+_MACHINES = {
+    ("linux", "x64"): "x86_64",
+    ("linux", "arm64"): "aarch64",
+    ("linux", "armv7"): "armv7l",
+    ("macos", "x64"): "x86_64",
+    ("macos", "arm64"): "arm64",
+    ("windows", "x64"): "AMD64",
+    ("windows", "arm64"): "ARM64",
+}
+"""`platform.machine()` of CPython on each."""
+
+
+def write_pex(request: EmitRequest, folder: Path) -> Emitted:
+    """Write the bundle. Raises `BundlerError`."""
+    context, wheels = pack_wheel(request, folder)
+    wheel = next(folder.glob("*.whl"))
+    _pack(request, context, wheels, wheel, folder / context.artifact)
+    wheel.unlink()
+    write_text(folder / LOCK, wheels.lock)
+    return Emitted(
+        payload=None,
+        package=context.package,
+        components=tuple(describe_wheel(wheel, "") for wheel in wheels.files),
+    )
+
+
+def _pack(request: EmitRequest, context: Context, wheels: Wheels, wheel: Path, target: Path) -> None:
+    """Give the packager exactly the locked files; it must find every one of them and may look nowhere else."""
+    python = _prepare_packager(request.cache_root)
+    with tempfile.TemporaryDirectory(prefix="bundler-pex-") as name:
+        platforms = _write_platforms(request.profile, Path(name))
+        command = [str(python), "-m", "pex", *_OPTIONS, "--pex-root", f"{name}/root", "--tmpdir", name]
+        command += ["--find-links", str(wheels.folder), str(wheel), "-m", context.package, "-o", str(target)]
+        command += [part for path in platforms for part in ("--complete-platform", str(path))]
+        _run(command, name)
+    target.chmod(PROGRAM_MODE)
+
+
+_OPTIONS = (
+    *("--no-pypi", "--no-index", "--disable-cache", "--resolver-version", "pip-2020-resolver"),
+    *(
+        "--no-compress",
+        "--no-pre-install-wheels",
+        "--no-compile",
+        "--no-use-system-time",
+        "--python-shebang",
+        "/usr/bin/env python3",
+    ),
+)
+
+
+def _prepare_packager(cache_root: Path) -> Path:
+    """The packager's own environment, locked by digest."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    tool = fetch_wheels((PACKAGER,), ("any",), (version,), cache_root)
+    return prepare_environment(Path(sys.executable), tool.folder, tool.lock, cache_root)
+
+
+def _run(command: list[str], home: str) -> None:
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, "HOME": home, "PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_TIME_LIMIT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode:
+        raise StageError(
+            "the executable file could not be packed", details=tuple(done.stderr.strip().splitlines()[-12:])
+        )
+
+
+def _write_platforms(profile: TargetProfile, folder: Path) -> list[Path]:
+    """One description a Python version: what the target would say of itself, so that no machine need be asked."""
+    paths = []
+    for version in profile.python.versions:
+        path = folder / f"platform-{version}.json"
+        path.write_text(json.dumps(describe_platform(profile, version)), "utf-8")
+        paths.append(path)
+    return paths
+
+
+def describe_platform(profile: TargetProfile, version: str) -> dict[str, Any]:
+    """The environment markers and compatible tags of CPython `version` on the target."""
+    os_name, sys_platform, system = _SYSTEMS[profile.platform.system]
+    machine = _MACHINES[profile.platform.system, profile.platform.architecture]
+    return {
+        "marker_environment": {
+            "implementation_name": "cpython",
+            "implementation_version": f"{version}.0",
+            "os_name": os_name,
+            "platform_machine": machine,
+            "platform_python_implementation": "CPython",
+            "platform_release": "",
+            "platform_system": system,
+            "platform_version": "",
+            "python_full_version": f"{version}.0",
+            "python_version": version,
+            "sys_platform": sys_platform,
+        },
+        "compatible_tags": _list_tags(profile.python.wheel_platforms, int(version.split(".")[1])),
+    }
+
+
+def _list_tags(platforms: tuple[str, ...], minor: int) -> list[str]:
+    """From the most to the least specific, as PEP 425 orders them."""
+    native = [f"cp3{minor}-{abi}-{tag}" for abi in (f"cp3{minor}", "abi3", "none") for tag in platforms]
+    stable = [f"cp3{older}-abi3-{tag}" for older in range(minor - 1, 1, -1) for tag in platforms]
+    pythons = [f"py3{minor}", "py3", *(f"py3{older}" for older in range(minor - 1, -1, -1))]
+    plain = [f"{python}-none-{tag}" for python in pythons for tag in platforms]
+    return [*native, *stable, *plain, f"cp3{minor}-none-any", *(f"{python}-none-any" for python in pythons)]

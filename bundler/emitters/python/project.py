@@ -1,0 +1,34 @@
+"""The Python project of a bundle: package, payload, `pyproject.toml` and README in one folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from pathlib import Path
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.python.context import BACKEND, Context, make_context
+from bundler.emitters.python.payload import PAYLOAD, copy_payload, render_config
+from bundler.emitters.python.wheelhouse import Wheels, fetch_wheels
+from bundler.emitters.rendering import load_template, write_project
+from bundler.emitters.writing import write_text
+
+
+def write_python_project(request: EmitRequest, folder: Path) -> Context:
+    """Write the whole project into `folder`; answers what it was rendered from. Raises `StageError`."""
+    config = render_config(request.config)
+    context = make_context(request, hashlib.sha256(config.encode("utf-8")).hexdigest())
+    fields = {field.name: getattr(context, field.name) for field in dataclasses.fields(context)}
+    write_project(load_template("python"), fields, {"package": context.package}, folder)
+    payload = folder / context.package / PAYLOAD
+    write_text(payload / "runtime.json", config)
+    copy_payload(request, payload)
+    return context
+
+
+def fetch_runtime(request: EmitRequest, context: Context) -> Wheels:
+    """The wheels of the runtime, its dependencies and the build backend. Raises `EnvironmentMissingError`."""
+    settings = request.profile.python
+    return fetch_wheels(
+        (*context.requirements, BACKEND), settings.wheel_platforms, settings.versions, request.cache_root
+    )

@@ -1,0 +1,157 @@
+"""Run the golden set in the bundle's own runtime, and say what that proves."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bundler.emitters.contract import Proof, VariantProof
+from bundler.emitters.python.layout import Layout
+from bundler.model.results import Comparison, OutputComparison
+
+TIME_LIMIT = 1800.0
+"""Seconds for the golden set of all variants; a bundle that takes longer is taken to hang."""
+
+_SELF_TEST = ("self-test", "--json", "--variant", "each")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How the bundle is started: the command that stands for `python -m <package>`, and what it needs to be told."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    level: Proof
+    remark: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What came back. `failure` says why there is no answer, None when there is one."""
+
+    answer: Mapping[str, Any]
+    failure: str | None
+    seconds: float
+
+
+def is_native(layout: Layout) -> bool:
+    """Whether this machine is of the kind that the bundle is for."""
+    requires = layout.config.variants[0].requires
+    machines = [machine.lower() for machine in requires.machines]
+    return (not requires.systems or platform.system() in requires.systems) and (
+        not machines or platform.machine().lower() in machines
+    )
+
+
+def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
+    """Start the bundle once and read what it says of each of its variants."""
+    ending = start(launch, _SELF_TEST)
+    told = {outcome["variant"]: outcome for outcome in ending.answer.get("variants", ())}
+    return tuple(
+        _make_proof(variant.name, told.get(variant.name), ending, launch) for variant in layout.config.variants
+    )
+
+
+def start(launch: Launch, arguments: tuple[str, ...]) -> Ending:
+    """Run one command of the bundle with a home of its own, a time limit, and no path to the rest of the machine."""
+    with tempfile.TemporaryDirectory(prefix="bundler-proof-", ignore_cleanup_errors=True) as home:
+        began = time.perf_counter()
+        try:
+            done = _run((*launch.command, *arguments), _isolate(launch.environment, home), home)
+        except subprocess.TimeoutExpired:
+            return Ending(answer={}, failure=f"it did not end within {TIME_LIMIT:.0f} s", seconds=TIME_LIMIT)
+        seconds = time.perf_counter() - began
+    answer = _parse(done.stdout)
+    failure = None if "variants" in answer or "bundle" in answer else _explain(done, answer)
+    return Ending(answer=answer, failure=failure, seconds=seconds)
+
+
+def _run(command: tuple[str, ...], environment: dict[str, str], home: str) -> subprocess.CompletedProcess[str]:
+    """In a session of its own, so that a time-out ends its children too."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        env=environment,
+        cwd=home,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=TIME_LIMIT)
+        except BaseException:
+            _end(process)
+            raise
+        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    if os.name == "posix":
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
+def _isolate(extra: Mapping[str, str], home: str) -> dict[str, str]:
+    """Nothing of the user's set-up: what works here works elsewhere. No byte code is written into the bundle."""
+    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP", "TMPDIR") if name in os.environ}
+    return {
+        **kept,
+        "HOME": home,
+        "USERPROFILE": home,
+        "LOCALAPPDATA": home,
+        "XDG_CACHE_HOME": os.path.join(home, "cache"),  # noqa: PTH118 (text for another process)
+        "PYTHONPYCACHEPREFIX": os.path.join(home, "bytecode"),  # noqa: PTH118 (the same)
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONUTF8": "1",
+        "ORT_DISABLE_TELEMETRY": "1",
+        **extra,
+    }
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _explain(done: subprocess.CompletedProcess[str], answer: dict[str, Any]) -> str:
+    error = answer.get("error")
+    if error:
+        return f"{error['message']} ({error['why']})" if error["why"] else str(error["message"])
+    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    if done.returncode < 0:
+        return f"it was ended by {signal.Signals(-done.returncode).name}: {last}"
+    return f"it ended with code {done.returncode}: {last}"
+
+
+def _make_proof(name: str, told: Mapping[str, Any] | None, ending: Ending, launch: Launch) -> VariantProof:
+    if told is None:
+        reason = ending.failure or "the bundle said nothing of it"
+        return VariantProof(variant=name, level="resolved", passed=False, comparison=None, reason=reason, figures={})
+    ran = told["status"] != "unavailable"
+    return VariantProof(
+        variant=name,
+        level=launch.level if ran else "resolved",
+        passed=told["status"] == "passed" if ran else None,
+        comparison=_read_comparison(told) if ran else None,
+        reason=told["reason"] or launch.remark,
+        figures={**told["figures"], "process_seconds": ending.seconds} if ran else {},
+    )
+
+
+def _read_comparison(told: Mapping[str, Any]) -> Comparison:
+    return Comparison(samples=told["samples"], outputs=tuple(OutputComparison(**output) for output in told["outputs"]))

@@ -1,0 +1,60 @@
+"""Writing files of a bundle: fixed modes, line ends and encodings, so that equal input gives equal bytes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from bundler.model.errors import StageError
+
+FILE_MODE = 0o644
+PROGRAM_MODE = 0o755
+_CACHE = "__pycache__"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 with Unix line ends, in one step: a reader sees the old file or the new one."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file in one step. Raises `StageError` when the disk does not take it."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(data)
+        draft.chmod(FILE_MODE)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise _cannot_write(path, error) from error
+
+
+def copy_file(source: Path, target: Path, mode: int = FILE_MODE) -> None:
+    """Copy the bytes (the system clones them where it can) and set `mode`. Raises `StageError`."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        target.chmod(mode)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy every file below `source` but hidden ones and byte code, which tools leave in a source tree.
+
+    Raises `StageError`.
+    """
+    for path in sorted(source.rglob("*")):
+        relative = path.relative_to(source)
+        if path.is_file() and not any(part.startswith(".") or part == _CACHE for part in relative.parts):
+            copy_file(path, target / relative)
+
+
+def _cannot_write(path: Path, error: OSError) -> StageError:
+    return StageError(
+        f"cannot write {path.name}: {error.strerror or error}",
+        hint="free space on the disk or choose another --output",
+        details=(str(path),),
+    )

@@ -1,0 +1,107 @@
+"""Inputs are what the model takes: name, type, rank, fixed dimensions, and one size for each symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from .config import Port, describe_type
+from .errors import InputError
+
+
+def match_names(ports: list[Port], values: Mapping[str, object]) -> list[object]:
+    """`values` in the order of `ports`, by Python name or by the model's own; None for an optional one left out.
+
+    Raises `InputError` for a name that is unknown, missing or given twice.
+    """
+    by_name = {name: port for port in reversed(ports) for name in (port.name, port.python_name)}
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        port = by_name.get(name)
+        if port is None:
+            raise _unknown(name, ports)
+        if port.python_name in found:
+            raise InputError(f"input {port.python_name!r} is given twice", why=f"once as {name!r}")
+        found[port.python_name] = value
+    return [found.get(port.python_name) for port in ports]
+
+
+def check_values(ports: list[Port], values: Iterable[object]) -> None:
+    """Raises `InputError` when a value does not fit its port."""
+    symbols: dict[str, tuple[int, str]] = {}
+    for port, value in zip(ports, values, strict=True):
+        if value is None:
+            if not port.optional and port.kind != "optional":
+                raise InputError(f"input {port.python_name!r} is missing", hint=f"give {describe_type(port.type)}")
+        elif port.kind == "tensor":
+            _check_tensor(port, value, symbols)
+
+
+def _unknown(name: str, ports: list[Port]) -> InputError:
+    from difflib import get_close_matches
+
+    names = [port.python_name for port in ports]
+    close = get_close_matches(name, names + [port.name for port in ports], n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"the inputs are {', '.join(names) or '(none)'}"
+    return InputError(f"no input is named {name!r}", hint=hint)
+
+
+def _check_tensor(port: Port, value: object, symbols: dict[str, tuple[int, str]]) -> None:
+    if not isinstance(value, np.ndarray):
+        raise InputError(
+            f"input {port.python_name!r} is no NumPy array",
+            why=f"it is a {type(value).__name__}",
+            hint=f"give numpy.asarray(value, dtype={dtype_name(port)!r})",
+        )
+    if not _has_type(port, value):
+        raise InputError(
+            f"input {port.python_name!r} has type {value.dtype}, the model takes {port.element_type}",
+            hint=f"convert it: value.astype({dtype_name(port)!r})",
+        )
+    _check_shape(port, value.shape, symbols)
+
+
+def _has_type(port: Port, value: np.ndarray) -> bool:
+    if port.element_type == "str":
+        return value.dtype.kind in "OUT"
+    return value.dtype == np.dtype(dtype_name(port))
+
+
+def dtype_name(port: Port) -> str:
+    """NumPy's type for a tensor port. Types that NumPy lacks are given as the bits that they are stored in."""
+    if port.element_type == "str":
+        return "object"
+    return STORAGE.get(port.element_type or "", ("",))[0] or port.element_type or "object"
+
+
+STORAGE: dict[str, tuple[str, int]] = {
+    "bfloat16": ("uint16", 16),
+    "float8e4m3fn": ("uint8", 17),
+    "float8e4m3fnuz": ("uint8", 18),
+    "float8e5m2": ("uint8", 19),
+    "float8e5m2fnuz": ("uint8", 20),
+}
+"""Element types that NumPy lacks: the type of their bits, and their number in ONNX (TensorProto.DataType)."""
+
+
+def _check_shape(port: Port, shape: tuple[int, ...], symbols: dict[str, tuple[int, str]]) -> None:
+    if port.shape is None:
+        return
+    if len(shape) != len(port.shape):
+        raise _misshapen(port, shape, f"it has {len(shape)} dimensions, not {len(port.shape)}")
+    for axis, (size, wanted) in enumerate(zip(shape, port.shape, strict=True)):
+        if isinstance(wanted, str):
+            first, owner = symbols.setdefault(wanted, (size, port.python_name))
+            if first != size:
+                raise _misshapen(port, shape, f"{wanted} is {size} here (axis {axis}) but {first} in {owner!r}")
+        elif wanted is not None and wanted != size:
+            raise _misshapen(port, shape, f"axis {axis} is {size}, not {wanted}")
+
+
+def _misshapen(port: Port, shape: tuple[int, ...], why: str) -> InputError:
+    return InputError(
+        f"input {port.python_name!r} has shape {list(shape)}",
+        why=why,
+        hint=f"the model takes {describe_type(port.type)}",
+    )

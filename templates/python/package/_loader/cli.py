@@ -1,0 +1,273 @@
+"""`python -m <package>`: say what this is, test it, run it, time it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+
+from .arrays import read_inputs, show_outputs, write_outputs
+from .checks import match_names
+from .config import Config, Port, describe_type
+from .errors import BundleError, FallbackWarning
+from .golden import GoldenSet, SelfTest, test_model
+from .model import BundledModel, choose_variants
+from .timing import summarise, time_side_by_side
+from .variants import find_obstacle
+
+ModelType = type[BundledModel]
+
+EXIT_CODES = """\
+exit codes: 0 done; 1 the model does not reproduce its golden set; 2 wrong usage or inputs;
+3 the bundle was altered, or cannot run here"""
+
+
+def main(package: str, model: ModelType, arguments: Sequence[str] | None = None) -> int:
+    """Parse, do one thing, print. Returns the exit code."""
+    options = _make_parser(package).parse_args(arguments)
+    warnings.simplefilter("ignore", FallbackWarning)  # The report says it in full below.
+    try:
+        code: int = options.action(model, options)
+    except BundleError as error:
+        return _print_error(error, as_json=getattr(options, "json", False))
+    return code
+
+
+def _print_error(error: BundleError, *, as_json: bool) -> int:
+    if as_json:
+        fields = {"kind": type(error).__name__, "message": error.what, "why": error.why, "hint": error.hint}
+        _print_json({"error": fields})
+    print(f"error: {error}", file=sys.stderr)
+    return error.exit_code
+
+
+def _make_parser(package: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {package}",
+        description="Run, test and time the model of this package.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_info(commands)
+    _add_self_test(commands)
+    _add_run(commands)
+    _add_bench(commands)
+    return parser
+
+
+def _add_command(
+    commands: Any, name: str, action: Callable[[ModelType, Any], int], text: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(action=action)
+    return parser
+
+
+def _add_info(commands: Any) -> None:
+    parser = _add_command(commands, "info", print_info, "Show inputs, outputs, variants, and which of them runs here.")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_self_test(commands: Any) -> None:
+    text = "Reproduce the golden set that was recorded from the untouched model."
+    parser = _add_command(commands, "self-test", run_self_test, text)
+    parser.add_argument("--variant", default=None, help="a variant's name, or `each` for all of them in turn")
+    parser.add_argument("--strict", action="store_true", help="fail when the preferred variant cannot run here")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_run(commands: Any) -> None:
+    parser = _add_command(commands, "run", run_once, "Run the model once on arrays from files.")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="INPUT",
+        help="an .npz with one array for each input, or NAME=FILE.npy once for each input",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the outputs there; without it they are shown")
+    _add_choice(parser)
+
+
+def _add_bench(commands: Any) -> None:
+    parser = _add_command(commands, "bench", run_bench, "Time opening, first answer and steady latency.")
+    parser.add_argument("-n", "--runs", type=_positive, default=100, help="timed calls (default: %(default)s)")
+    parser.add_argument("--warm-up", type=int, default=10, help="calls before that (default: %(default)s)")
+    parser.add_argument("--compare", metavar="MODEL.onnx", help="time a plain session on this model beside it")
+    parser.add_argument("--json", action="store_true", help="print one JSON document; times are in seconds")
+    _add_choice(parser)
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--variant", default=None, help="run this variant; without it the first that can run here")
+    parser.add_argument("--strict", action="store_true", help="fail when the preferred variant cannot run here")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return value
+
+
+def _open(model: ModelType, options: Any) -> BundledModel:
+    opened = model(options.variant, strict=options.strict or None)
+    if opened.report.fell_back:
+        print(f"note: {opened.report}", file=sys.stderr)
+    return opened
+
+
+def print_info(model: ModelType, options: Any) -> int:
+    """`info`."""
+    config = model.pins.read()
+    variants = {variant.name: find_obstacle(variant) for variant in config.variants}
+    if options.json:
+        _print_json({**_describe_host(config), "signature": config.data["signature"], "variants": variants})
+        return 0
+    print(f"{config.data['model']} for {config.data['target']}")
+    print("inputs")
+    _print_ports(config.inputs)
+    print("outputs")
+    _print_ports(config.outputs)
+    print("variants, in order of preference")
+    for name, obstacle in variants.items():
+        print(f"  {name}: {'can run here' if obstacle is None else f'cannot run here: {obstacle}'}")
+    print(f"runtime\n  onnxruntime {ort.__version__}, Python {platform.python_version()}, {platform.platform()}")
+    return 0
+
+
+def _print_ports(ports: list[Port]) -> None:
+    for port in ports:
+        note = "" if port.name == port.python_name else f"   (in the model: {port.name!r})"
+        print(f"  {port.python_name}: {describe_type(port.type)}{', optional' if port.optional else ''}{note}")
+
+
+def run_self_test(model: ModelType, options: Any) -> int:
+    """`self-test`."""
+    config = model.pins.read()
+    if options.variant == "each":
+        outcomes = [_test_variant(model, config, variant.name) for variant in config.variants]
+    else:
+        outcomes = [_test_one(model, config, options.variant, strict=options.strict or None)]
+    if options.json:
+        _print_json({**_describe_host(config), "variants": outcomes})
+    else:
+        _print_outcomes(outcomes)
+    failed = any(outcome["status"] == "failed" for outcome in outcomes)
+    ran = any(outcome["status"] == "passed" for outcome in outcomes)
+    return 1 if failed else 0 if ran else 3
+
+
+def _test_variant(model: ModelType, config: Config, name: str) -> dict[str, Any]:
+    obstacle = find_obstacle(choose_variants(config, name)[0])
+    if obstacle is not None:
+        return _make_outcome(name, "unavailable", obstacle)
+    return _test_one(model, config, name, strict=None)
+
+
+def _test_one(model: ModelType, config: Config, name: str | None, *, strict: bool | None) -> dict[str, Any]:
+    start = time.perf_counter()
+    opened = model(name, strict=strict)
+    opening = time.perf_counter() - start
+    result = test_model(config, opened._run)  # noqa: SLF001 (one package: the values are in the model's order already)
+    outcome = _make_outcome(opened.report.variant, "passed" if result.passed else "failed", "; ".join(result.faults))
+    outcome.update(_describe_result(result))
+    outcome["providers"] = opened.report.providers
+    outcome["rejected"] = dict(opened.report.rejected)
+    outcome["figures"] = {"opening_seconds": opening, "golden_seconds": time.perf_counter() - start - opening}
+    return outcome
+
+
+def _make_outcome(variant: str, status: str, reason: str) -> dict[str, Any]:
+    return {"variant": variant, "status": status, "reason": reason, "samples": 0, "outputs": [], "figures": {}}
+
+
+def _describe_result(result: SelfTest) -> dict[str, Any]:
+    outputs = [figures.to_json() for figures in result.outputs]
+    return {"samples": result.samples, "synthetic": result.synthetic, "outputs": outputs}
+
+
+def _print_outcomes(outcomes: list[dict[str, Any]]) -> None:
+    for outcome in outcomes:
+        print(f"{outcome['variant']}: {outcome['status']}{', ' if outcome['reason'] else ''}{outcome['reason']}")
+        for name, reason in outcome.get("rejected", {}).items():
+            print(f"  variant {name} does not run here: {reason}")
+        if outcome["status"] != "unavailable":
+            kind = "synthetic samples" if outcome["synthetic"] else "samples"
+            print(f"  {outcome['samples']} {kind} on {', '.join(outcome['providers'])}")
+        for output in outcome["outputs"]:
+            equal = "equal to the bit" if output["equal"] else f"largest error {output['max_absolute']:.3g}"
+            print(f"  {output['name']!r}: {equal}")
+
+
+def run_once(model: ModelType, options: Any) -> int:
+    """`run`."""
+    opened = _open(model, options)
+    values = tuple(match_names(list(opened.inputs), read_inputs(options.files, list(opened.inputs))))
+    results = opened._run(values)  # noqa: SLF001 (one package)
+    if options.output:
+        write_outputs(options.output, opened.outputs, results)
+    else:
+        show_outputs(opened.outputs, results)
+    return 0
+
+
+def run_bench(model: ModelType, options: Any) -> int:
+    """`bench`."""
+    opened = _open(model, options)
+    config = model.pins.read()
+    sample = next(iter(GoldenSet(config)))
+    values = tuple(sample.inputs.get(port.name) for port in config.inputs)
+    opens = [_opener(model, opened.report.variant, values)]
+    if options.compare:
+        opens.append(_plain_opener(options.compare, opened, sample.inputs))
+    timings = time_side_by_side(opens, runs=options.runs, warm_up=options.warm_up)
+    figures = dict(zip(("bundle", "plain"), [timing.to_json() for timing in timings], strict=False))
+    if options.json:
+        _print_json({**_describe_host(config), "variant": opened.report.variant, "runs": options.runs, **figures})
+        return 0
+    for name, lines in figures.items():
+        print("\n".join([f"{name} ({options.runs} calls)", *summarise(lines)]))
+    return 0
+
+
+def _opener(model: ModelType, variant: str, values: tuple[Any, ...]) -> Callable[[], Callable[[], object]]:
+    def open_bundle() -> Callable[[], object]:
+        run = model(variant)._run  # noqa: SLF001 (one package)
+        return lambda: run(values)
+
+    return open_bundle
+
+
+def _plain_opener(path: str, opened: BundledModel, inputs: dict[str, Any]) -> Callable[[], Callable[[], object]]:
+    given = {name: value for name, value in inputs.items() if value is not None}
+
+    def open_plain() -> Callable[[], object]:
+        session = ort.InferenceSession(path, providers=opened.report.providers)
+        return lambda: session.run(None, given)
+
+    return open_plain
+
+
+def _describe_host(config: Config) -> dict[str, Any]:
+    return {
+        "model": config.data["model"],
+        "target": config.data["target"],
+        "runtime": ort.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+    }
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=True, default=str))

@@ -1,0 +1,148 @@
+"""`runtime.json`, read into small values. No schema library: opening a model must cost next to nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import Any
+
+from .errors import IncompatibleError, IntegrityError
+
+SCHEMA = 1
+
+REBUILD = "install the bundle again from a copy that you trust"
+
+
+class File:
+    """One file of the payload: its path relative to the payload folder, size in bytes and SHA-256."""
+
+    __slots__ = ("path", "sha256", "size")
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.path: str = data["path"]
+        self.size: int = data["size"]
+        self.sha256: str = data["sha256"]
+
+
+class Port:
+    """One input or output: the model's own `name`, the `python_name` in this package, and its type.
+
+    `kind` is `tensor`, `sparse_tensor`, `sequence`, `map` or `optional`; `element_type` is NumPy's name of a tensor's
+    type; `shape` holds a number for a fixed dimension, a name for a symbolic one, None for an unknown one, and is
+    itself None when the rank is unknown. `optional` inputs may be left out.
+    """
+
+    __slots__ = ("element_type", "kind", "name", "optional", "python_name", "shape", "type")
+
+    def __init__(self, data: dict[str, Any], python_name: str) -> None:
+        self.name: str = data["name"]
+        self.python_name = python_name
+        self.optional: bool = data.get("optional", False)
+        self.type: dict[str, Any] = data["type"]
+        self.kind: str = self.type["kind"]
+        self.element_type: str | None = self.type["element_type"]
+        shape = self.type["shape"]
+        self.shape: tuple[int | str | None, ...] | None = None if shape is None else tuple(shape)
+
+    def __repr__(self) -> str:
+        return f"{self.python_name}: {describe_type(self.type)}"
+
+
+class Variant:
+    """One way to run the model; the fields are those of `runtime.json`."""
+
+    __slots__ = ("disabled_optimizers", "files", "model", "name", "providers", "requires", "session", "session_config")
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.name: str = data["name"]
+        self.model: str = data["model"]
+        self.files = [File(item) for item in data["files"]]
+        self.providers: list[dict[str, Any]] = data["providers"]
+        self.session: dict[str, Any] = data["session"]
+        self.session_config: dict[str, str] = data["session_config"]
+        self.disabled_optimizers: list[str] = data["disabled_optimizers"]
+        self.requires: dict[str, Any] = data["requires"]
+
+    @property
+    def provider_names(self) -> list[str]:
+        """The runtime's names of the provider chain, the preferred one first."""
+        return [provider["name"] for provider in self.providers]
+
+    @property
+    def device(self) -> str | None:
+        """Where the preferred provider keeps its tensors when that is not the CPU's memory."""
+        device: str | None = self.providers[0].get("device")
+        return device
+
+
+class Config:
+    """The whole of `runtime.json`. `payload` is the folder that it stands in."""
+
+    __slots__ = (
+        "data",
+        "golden_digest",
+        "inputs",
+        "outputs",
+        "payload",
+        "strict",
+        "tolerance",
+        "unstable_outputs",
+        "variants",
+    )
+
+    def __init__(self, payload: str, data: dict[str, Any], inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+        signature = data["signature"]
+        self.payload = payload
+        self.data = data
+        self.inputs = [Port(*pair) for pair in zip(signature["inputs"], inputs, strict=True)]
+        self.outputs = [Port(*pair) for pair in zip(signature["outputs"], outputs, strict=True)]
+        self.variants = [Variant(item) for item in data["variants"]]
+        self.strict: bool = data["fallback"] == "strict"
+        self.tolerance: dict[str, float | None] = data["tolerance"]
+        self.golden_digest: str = data["golden_digest"]
+        self.unstable_outputs = frozenset[str](data["unstable_outputs"])
+
+
+def read_config(payload: str, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Config:
+    """Read `runtime.json` below `payload`; `sha256` pins its bytes, `inputs` and `outputs` are the Python names.
+
+    Raises `IntegrityError` when the file is missing or altered, `IncompatibleError` when its schema is unknown.
+    """
+    text = _read_pinned(os.path.join(payload, "runtime.json"), sha256)
+    data = json.loads(text)
+    if data["schema"] != SCHEMA:
+        raise IncompatibleError(
+            f"runtime.json has schema {data['schema']}",
+            why=f"this loader reads schema {SCHEMA}",
+            hint="build the bundle again",
+        )
+    return Config(payload, data, inputs, outputs)
+
+
+def _read_pinned(path: str, sha256: str) -> bytes:
+    try:
+        with open(path, "rb", buffering=0) as stream:
+            text = stream.read()
+    except OSError as error:
+        raise IntegrityError(f"cannot read {path}", why=str(error), hint=REBUILD) from error
+    found = hashlib.sha256(text).hexdigest()
+    if found != sha256:
+        raise IntegrityError(f"{path} was altered", why=f"SHA-256 is {found}, not {sha256}", hint=REBUILD)
+    return text
+
+
+def describe_type(data: dict[str, Any]) -> str:
+    """`float32[batch, 3]`, `sequence(map(int64, float32[]))`: a type as a person reads it."""
+    kind = data["kind"]
+    if kind in ("sequence", "optional", "map"):
+        inner = describe_type(data["element"]) if data.get("element") else "?"
+        return f"map({data['key_type']}, {inner})" if kind == "map" else f"{kind}({inner})"
+    prefix = "sparse " if kind == "sparse_tensor" else ""
+    return f"{prefix}{data['element_type']}[{_describe_shape(data['shape'])}]"
+
+
+def _describe_shape(shape: list[int | str | None] | None) -> str:
+    if shape is None:
+        return "…"
+    return ", ".join("?" if size is None else str(size) for size in shape)

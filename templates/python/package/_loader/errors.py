@@ -1,0 +1,54 @@
+"""What can go wrong: every error says what happened, why, and what to do next."""
+
+from __future__ import annotations
+
+
+class BundleError(Exception):
+    """Base of all errors of this package.
+
+    `what` is one sentence, `why` holds the evidence, `hint` says what to do next.
+    """
+
+    exit_code = 3
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.why:
+            lines.append(f"  why:  {self.why}")
+        if self.hint:
+            lines.append(f"  next: {self.hint}")
+        return "\n".join(lines)
+
+
+class IntegrityError(BundleError):
+    """A file of the bundle is missing or is not the one that was built and proven."""
+
+
+class IncompatibleError(BundleError):
+    """No variant of the bundle can run here."""
+
+
+class FallbackError(BundleError):
+    """Strict mode: the preferred variant cannot run here, and another one was not wanted."""
+
+
+class InputError(BundleError, ValueError):
+    """An input has the wrong name, type or shape."""
+
+    exit_code = 2
+
+
+class SelfTestError(BundleError):
+    """The model does not reproduce its golden set here."""
+
+    exit_code = 1
+
+
+class FallbackWarning(RuntimeWarning):
+    """The preferred variant cannot run here; another one does."""

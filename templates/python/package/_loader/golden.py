@@ -1,0 +1,159 @@
+"""The golden set: inputs and outputs recorded from the untouched model, and the test against them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .checks import STORAGE
+from .config import REBUILD, Config
+from .errors import IntegrityError, SelfTestError
+from .metrics import OutputFigures
+
+Run = Callable[[tuple[Any, ...]], list[Any]]
+
+_NON_FINITE = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+class Sample:
+    """One recorded call: values by the model's own names."""
+
+    __slots__ = ("inputs", "name", "outputs")
+
+    def __init__(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+        self.name = name
+        self.inputs = inputs
+        self.outputs = outputs
+
+
+class GoldenSet:
+    """The recorded samples, read one at a time. `synthetic` says that the inputs were made from a seed, not given."""
+
+    def __init__(self, config: Config) -> None:
+        self._folder = os.path.join(config.payload, "golden")
+        _check_digest(self._folder, config.golden_digest)
+        with open(os.path.join(self._folder, "index.json"), "rb") as stream:
+            self._index = json.load(stream)
+        self.synthetic: bool = self._index["synthetic"]
+
+    def __len__(self) -> int:
+        return len(self._index["samples"])
+
+    def __iter__(self) -> Iterator[Sample]:
+        for entry in self._index["samples"]:
+            yield Sample(entry["name"], self._read_all(entry["inputs"]), self._read_all(entry["outputs"]))
+
+    def _read_all(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {name: self._read(value) for name, value in values.items()}
+
+    def _read(self, value: dict[str, Any]) -> Any:
+        kind = value["kind"]
+        if kind == "none":
+            return None
+        if kind == "sequence":
+            return [self._read(item) for item in value["items"]]
+        if kind == "map":
+            return dict(zip(value["keys"], [_read_number(item) for item in value["values"]], strict=True))
+        return self._read_tensor(value)
+
+    def _read_tensor(self, value: dict[str, Any]) -> np.ndarray:
+        if value["type"] == "str":
+            return np.array(value["values"], dtype=object).reshape(value["shape"])
+        stored = np.dtype(STORAGE.get(value["type"], (value["type"],))[0]).newbyteorder("<")
+        tensor = np.fromfile(os.path.join(self._folder, value["file"]), dtype=stored)
+        return tensor.astype(stored.newbyteorder("="), copy=False).reshape(value["shape"])
+
+
+class SelfTest:
+    """The outcome: figures for each output that can be promised, and what is out of tolerance (`faults`)."""
+
+    def __init__(self, samples: int, outputs: list[OutputFigures], faults: list[str], *, synthetic: bool) -> None:
+        self.samples = samples
+        self.outputs = outputs
+        self.faults = faults
+        self.synthetic = synthetic
+
+    @property
+    def passed(self) -> bool:
+        """Whether every output of every sample is within tolerance."""
+        return not self.faults
+
+    def raise_on_failure(self) -> None:
+        """Raises `SelfTestError` with all faults."""
+        if self.faults:
+            raise SelfTestError(
+                "the model does not reproduce its golden set here",
+                why="; ".join(self.faults),
+                hint="report it to who built the bundle, with what `info` says of this machine",
+            )
+
+
+def test_model(config: Config, run: Run) -> SelfTest:
+    """Run every sample and compare. Raises `IntegrityError` when the golden set was altered."""
+    golden = GoldenSet(config)
+    figures = {port.name: OutputFigures(port.name) for port in config.outputs}
+    for sample in golden:
+        results = run(tuple(sample.inputs.get(port.name) for port in config.inputs))
+        for port, actual in zip(config.outputs, results, strict=True):
+            _compare(config, figures[port.name], actual, sample)
+    faults = [(name, figure.find_fault(_tolerance(config, name))) for name, figure in figures.items()]
+    return SelfTest(
+        len(golden),
+        list(figures.values()),
+        [f"output {name!r}: {fault}" for name, fault in faults if fault is not None],
+        synthetic=golden.synthetic,
+    )
+
+
+test_model.__test__ = False  # type: ignore[attr-defined]  # not a test case, whatever a collector thinks of its name
+
+
+def _compare(config: Config, figure: OutputFigures, actual: Any, sample: Sample) -> None:
+    if figure.name not in sample.outputs:
+        return
+    reference = sample.outputs[figure.name]
+    if figure.name in config.unstable_outputs:
+        actual = _shape_only(actual, reference)
+    figure.add(actual, reference, config.tolerance, f"sample {sample.name!r}")
+
+
+def _shape_only(actual: Any, reference: Any) -> Any:
+    """A random output promises its type and shape alone: where those fit, the reference stands in for it."""
+    same_kind = type(actual) is type(reference)
+    if not isinstance(reference, np.ndarray):
+        return reference if same_kind else actual
+    return reference if same_kind and (actual.shape, actual.dtype) == (reference.shape, reference.dtype) else actual
+
+
+def _tolerance(config: Config, name: str) -> dict[str, float | None]:
+    return {} if name in config.unstable_outputs else config.tolerance
+
+
+def _read_number(value: Any) -> Any:
+    return _NON_FINITE.get(value, value) if isinstance(value, str) else value
+
+
+def _check_digest(folder: str, digest: str) -> None:
+    """The digest is taken over the JSON list of all files with size and SHA-256, in the order of their paths."""
+    records = sorted(_record_files(folder), key=lambda record: record["path"])
+    text = json.dumps(records, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    found = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    if found != digest:
+        raise IntegrityError(
+            f"the golden set in {folder} was altered", why=f"digest {found}, not {digest}", hint=REBUILD
+        )
+
+
+def _record_files(folder: str) -> Iterator[dict[str, Any]]:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            with open(path, "rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            relative = os.path.relpath(path, folder).replace(os.sep, "/")
+            yield {"path": relative, "size": os.path.getsize(path), "sha256": digest}

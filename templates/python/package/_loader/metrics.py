@@ -1,0 +1,174 @@
+"""How far an output is from its reference."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+class OutputFigures:
+    """One output over all samples. Errors are in the output's own unit.
+
+    `sqnr_db` is None when all is equal to the bit or the reference is all zero, `cosine` when a norm is zero,
+    `top1_agreement` where the output is no vector of scores. `mismatch` says why outputs could not be compared.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.equal = True
+        self.mismatch: str | None = None
+        self.max_absolute = 0.0
+        self.max_relative = 0.0
+        self.excess = 0
+        self._sum_absolute = 0.0
+        self._count = 0
+        self._noise = 0.0
+        self._signal = 0.0
+        self._energy = 0.0
+        self._dot = 0.0
+        self._same_top = 0
+        self._tops = 0
+
+    def add(self, actual: Any, reference: Any, tolerance: dict[str, float | None], where: str) -> None:
+        """Take one sample's value in; `where` names the sample in a mismatch."""
+        problem = self._add(actual, reference, tolerance)
+        if problem is not None:
+            self.equal = False
+            self.mismatch = self.mismatch or f"{where}: {problem}"
+
+    @property
+    def mean_absolute(self) -> float:
+        """Mean absolute error over all elements."""
+        return self._sum_absolute / self._count if self._count else 0.0
+
+    @property
+    def sqnr_db(self) -> float | None:
+        """Signal to noise in decibels."""
+        return 10 * math.log10(self._signal / self._noise) if self._signal and self._noise else None
+
+    @property
+    def cosine(self) -> float | None:
+        """Cosine similarity."""
+        norms = math.sqrt(self._signal) * math.sqrt(self._energy)
+        return self._dot / norms if norms else None
+
+    @property
+    def top1_agreement(self) -> float | None:
+        """Share of rows whose highest score stands at the same place."""
+        return self._same_top / self._tops if self._tops else None
+
+    def find_fault(self, tolerance: dict[str, float | None]) -> str | None:
+        """Why this output is out of tolerance; None when it is within."""
+        if self.mismatch is not None:
+            return self.mismatch
+        if self.excess:
+            return f"{self.excess} of {self._count} elements are off, the worst by {self.max_absolute:.3g}"
+        for name in ("sqnr_db", "cosine", "top1_agreement"):
+            found, least = getattr(self, name), tolerance.get(name)
+            if not self.equal and found is not None and least is not None and found < least:
+                return f"{name} is {found:.6g}, at least {least:.6g} was promised"
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as `self-test --json` prints them."""
+        names = (
+            "name",
+            "equal",
+            "max_absolute",
+            "mean_absolute",
+            "max_relative",
+            "cosine",
+            "sqnr_db",
+            "top1_agreement",
+            "mismatch",
+        )
+        return {name: getattr(self, name) for name in names}
+
+    def _add(self, actual: Any, reference: Any, tolerance: dict[str, float | None]) -> str | None:
+        if isinstance(reference, list):
+            return self._add_sequence(actual, reference, tolerance)
+        if isinstance(reference, dict):
+            return self._add_map(actual, reference, tolerance)
+        if reference is None or actual is None:
+            return None if actual is reference else f"{_describe(actual)} in place of {_describe(reference)}"
+        return self._add_array(np.asarray(actual), np.asarray(reference), tolerance)
+
+    def _add_sequence(self, actual: Any, reference: list[Any], tolerance: dict[str, float | None]) -> str | None:
+        if not isinstance(actual, list) or len(actual) != len(reference):
+            return f"{_describe(actual)} in place of a sequence of {len(reference)}"
+        problems = [self._add(*pair, tolerance) for pair in zip(actual, reference, strict=True)]
+        return next((problem for problem in problems if problem is not None), None)
+
+    def _add_map(self, actual: Any, reference: dict[Any, Any], tolerance: dict[str, float | None]) -> str | None:
+        if not isinstance(actual, dict) or actual.keys() != reference.keys():
+            return f"{_describe(actual)} in place of a map with {len(reference)} keys, or with other keys"
+        keys = list(reference)
+        return self._add_array(
+            np.asarray([actual[key] for key in keys]), np.asarray([reference[key] for key in keys]), tolerance
+        )
+
+    def _add_array(self, actual: np.ndarray, reference: np.ndarray, tolerance: dict[str, float | None]) -> str | None:
+        if actual.shape != reference.shape:
+            return f"shape {list(actual.shape)} in place of {list(reference.shape)}"
+        if reference.dtype.kind in "OUST":
+            return None if np.array_equal(actual.astype(str), reference.astype(str)) else "strings differ"
+        if actual.dtype != reference.dtype:
+            return f"type {actual.dtype} in place of {reference.dtype}"
+        if reference.dtype.kind == "c":
+            return self._add_array(_as_floats(actual), _as_floats(reference), tolerance)
+        if actual.tobytes() == reference.tobytes():
+            self._add_top(reference, reference)
+            return self._add_numbers(_as_double(reference), _as_double(reference), tolerance)
+        self._add_top(actual, reference)
+        return self._add_numbers(_as_double(actual), _as_double(reference), tolerance)
+
+    def _add_numbers(self, actual: np.ndarray, reference: np.ndarray, tolerance: dict[str, float | None]) -> str | None:
+        if not np.array_equal(np.isnan(actual), np.isnan(reference)):
+            return "NaN stands at other places"
+        finite = np.isfinite(reference)
+        if (
+            not np.array_equal(actual[~finite], reference[~finite], equal_nan=True)
+            or not np.isfinite(actual[finite]).all()
+        ):
+            return "infinity stands at other places"
+        self._add_finite(actual[finite], reference[finite], tolerance)
+        return None
+
+    def _add_finite(self, actual: np.ndarray, reference: np.ndarray, tolerance: dict[str, float | None]) -> None:
+        if not reference.size:
+            return
+        error, size = np.abs(actual - reference), np.abs(reference)
+        allowed = (tolerance["absolute"] or 0.0) + (tolerance["relative"] or 0.0) * size
+        self.equal = self.equal and not error.any()
+        self.excess += int((error > allowed).sum())
+        self.max_absolute = max(self.max_absolute, float(error.max()))
+        ratios = error[size > 0] / size[size > 0]
+        self.max_relative = max(self.max_relative, float(ratios.max(initial=0.0)))
+        self._sum_absolute += float(error.sum())
+        self._count += reference.size
+        self._noise += float((error * error).sum())
+        self._signal += float((reference * reference).sum())
+        self._energy += float((actual * actual).sum())
+        self._dot += float((actual * reference).sum())
+
+    def _add_top(self, actual: np.ndarray, reference: np.ndarray) -> None:
+        """Rows of at least two floating-point scores along the last axis of a matrix."""
+        if reference.ndim != 2 or reference.shape[-1] < 2 or reference.dtype.kind != "f":  # noqa: PLR2004
+            return
+        same = np.argmax(actual, axis=-1) == np.argmax(reference, axis=-1)
+        self._same_top += int(same.sum())
+        self._tops += int(same.size)
+
+
+def _as_double(values: np.ndarray) -> np.ndarray:
+    return np.atleast_1d(values).astype(np.float64)
+
+
+def _as_floats(values: np.ndarray) -> np.ndarray:
+    return np.stack([values.real, values.imag])
+
+
+def _describe(value: Any) -> str:
+    return "nothing" if value is None else f"a {type(value).__name__}"

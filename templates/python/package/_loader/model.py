@@ -1,0 +1,108 @@
+"""What the package's `Model` stands on: it opens a variant, runs it, and tests itself."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .checks import match_names
+from .config import Config, Port, read_config
+from .errors import FallbackWarning, InputError
+from .integrity import always_check_wanted
+from .sessions import Runner
+from .variants import LoadReport, open_first
+
+if TYPE_CHECKING:
+    from .golden import SelfTest
+
+
+class Pins:
+    """What the generated part of the package fixes: its folder, the digest of `runtime.json`, and the Python names of
+    inputs and outputs in the model's order.
+    """
+
+    __slots__ = ("inputs", "outputs", "payload", "sha256")
+
+    def __init__(self, *, file: str, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+        self.payload = os.path.join(os.path.dirname(os.path.abspath(file)), "payload")
+        self.sha256 = sha256
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def read(self) -> Config:
+        """`runtime.json`, checked. Raises `IntegrityError` or `IncompatibleError`."""
+        return read_config(self.payload, self.sha256, self.inputs, self.outputs)
+
+
+class BundledModel:
+    """A model that is open and ready to run; safe to use from several threads.
+
+    `variant` asks for one way to run by name; without it the first that can run here is taken. `strict` raises when
+    that is not the preferred one (the default stands in the bundle). `always_check` hashes all files again, whatever
+    is remembered of them.
+    """
+
+    pins: ClassVar[Pins]
+
+    def __init__(
+        self, variant: str | None = None, *, strict: bool | None = None, always_check: bool | None = None
+    ) -> None:
+        config = self.pins.read()
+        opened = open_first(
+            config,
+            choose_variants(config, variant),
+            strict=config.strict if strict is None else strict,
+            always_check=always_check_wanted() if always_check is None else always_check,
+        )
+        self._config = config
+        self._runner = Runner(opened.session, config.inputs, config.outputs, opened.variant.device)
+        self._report = opened.report
+        if opened.report.fell_back:
+            warnings.warn(str(opened.report), FallbackWarning, stacklevel=2)
+
+    @property
+    def report(self) -> LoadReport:
+        """Which variant runs, on which providers, and why the ones before it do not."""
+        return self._report
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """The inputs in the model's order."""
+        return tuple(self._config.inputs)
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """The outputs in the model's order."""
+        return tuple(self._config.outputs)
+
+    def run_named(self, values: Mapping[str, object]) -> dict[str, Any]:
+        """Run once on inputs by name (the Python name or the model's own); outputs come by the model's own names.
+
+        Raises `InputError` for an unknown or missing name, a wrong type or a wrong shape.
+        """
+        results = self._run(tuple(match_names(self._config.inputs, values)))
+        return dict(zip([port.name for port in self._config.outputs], results, strict=True))
+
+    def self_test(self) -> SelfTest:
+        """Reproduce the golden set that the bundle carries. Raises `SelfTestError` when an output is off."""
+        from .golden import test_model
+
+        result = test_model(self._config, self._run)
+        result.raise_on_failure()
+        return result
+
+    def _run(self, values: tuple[Any, ...]) -> list[Any]:
+        return self._runner.run(values)
+
+
+def choose_variants(config: Config, name: str | None) -> list[Any]:
+    """All variants in order of preference, or the one that is named. Raises `InputError` for an unknown name."""
+    if name is None:
+        return config.variants
+    chosen = [variant for variant in config.variants if variant.name == name]
+    if not chosen:
+        known = ", ".join(variant.name for variant in config.variants)
+        raise InputError(f"there is no variant {name!r}", hint=f"the variants are {known}")
+    return chosen

@@ -1,0 +1,118 @@
+"""Opening the runtime on one variant, and calling it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .checks import STORAGE, check_values
+from .config import Port, Variant
+
+# Set before the runtime's library loads: from 1.29 on it reports usage unless told not to. A user who wants that
+# sets the variable to 0.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+import onnxruntime as ort
+from onnxruntime.capi import onnxruntime_pybind11_state as _native
+
+RUNTIME_ERRORS: tuple[type[Exception], ...] = (
+    RuntimeError,
+    ValueError,
+    *(kind for kind in vars(_native).values() if isinstance(kind, type) and issubclass(kind, Exception)),
+)
+"""Everything that the runtime raises of its own when it cannot open a model."""
+
+
+def open_session(path: str, variant: Variant) -> ort.InferenceSession:
+    """A session as `runtime.json` wants it, with the runtime's own silent fallback switched off.
+
+    Raises one of `RUNTIME_ERRORS`.
+    """
+    return ort.InferenceSession(
+        path,
+        _make_options(variant),
+        providers=[(provider["name"], provider["options"]) for provider in variant.providers],
+        disabled_optimizers=variant.disabled_optimizers or None,
+        enable_fallback=0,
+    )
+
+
+def _make_options(variant: Variant) -> ort.SessionOptions:
+    options = ort.SessionOptions()
+    for name, value in variant.session.items():
+        setattr(options, name, _native_value(getattr(options, name), value))
+    for key, entry in variant.session_config.items():
+        options.add_session_config_entry(key, entry)
+    return options
+
+
+def _native_value(current: Any, value: Any) -> Any:
+    """`value` as the option wants it: enumerations stand in `runtime.json` by the name of their member."""
+    members = getattr(type(current), "__members__", None)
+    return value if members is None else members[value]
+
+
+class Runner:
+    """Calls a session with values in the order of the model's inputs. Safe to use from several threads."""
+
+    def __init__(
+        self, session: ort.InferenceSession, inputs: list[Port], outputs: list[Port], device: str | None
+    ) -> None:
+        self._session = session
+        self._inputs = inputs
+        self._names = [port.name for port in inputs]
+        self._output_names = [port.name for port in outputs]
+        self._outputs = outputs
+        self._device = device
+        self._plain = device is None and not any(port.element_type in STORAGE for port in (*inputs, *outputs))
+        self._seen: tuple[list[Any], list[Any]] | None = None
+
+    def run(self, values: tuple[Any, ...]) -> list[Any]:
+        """All outputs in the model's order. Raises `InputError` when a value does not fit.
+
+        Shapes and types that were found good are remembered, so that a steady loop pays one comparison a call.
+        """
+        try:
+            layout = ([value.dtype for value in values], [value.shape for value in values])
+        except AttributeError:
+            layout = None
+        if layout is None or layout != self._seen:
+            check_values(self._inputs, values)
+            self._seen = layout
+        if self._plain and layout is not None:
+            return self._session.run(self._output_names, dict(zip(self._names, values, strict=True)))  # type: ignore[no-any-return, unused-ignore]
+        return self._run_with_care(values)
+
+    def _run_with_care(self, values: tuple[Any, ...]) -> list[Any]:
+        given = {name: value for name, value in zip(self._names, values, strict=True) if value is not None}
+        if self._device is not None:
+            return self._run_bound(given)
+        if not self._plain:
+            return self._run_stored(given)
+        return self._session.run(self._output_names, given)  # type: ignore[no-any-return, unused-ignore]
+
+    def _run_bound(self, given: dict[str, Any]) -> list[Any]:
+        """Outputs stay in the device's memory until all are there, then come over in one go."""
+        binding = self._session.io_binding()
+        for name, value in given.items():
+            binding.bind_cpu_input(name, value)
+        for name in self._output_names:
+            binding.bind_output(name, self._device)
+        self._session.run_with_iobinding(binding)
+        return binding.copy_outputs_to_cpu()  # type: ignore[no-any-return, unused-ignore]
+
+    def _run_stored(self, given: dict[str, Any]) -> list[Any]:
+        """For element types that NumPy lacks: the bits go in and out under their ONNX type."""
+        types = {port.name: port.element_type or "" for port in self._inputs}
+        wrapped = {name: _wrap(value, types[name]) for name, value in given.items()}
+        return [_unwrap(value) for value in self._session.run_with_ort_values(self._output_names, wrapped)]
+
+
+def _wrap(value: Any, element_type: str) -> ort.OrtValue:
+    if element_type in STORAGE:
+        return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(value, STORAGE[element_type][1])
+    return ort.OrtValue.ortvalue_from_numpy(value)
+
+
+def _unwrap(value: ort.OrtValue) -> Any:
+    return value.numpy()
