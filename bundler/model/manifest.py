@@ -63,7 +63,8 @@ class VariantRecord:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRecord:
     """One step that was taken. `environment` is its name, `versions` the tools in it, `artifact` and `size` what it
-    made (None where it made nothing). Seconds and paths are left out: they vary from run to run.
+    made (None where it made nothing). `key` is a digest of the stage, its sources, tools, options and inputs: the cache
+    key without the machine. Seconds and paths are left out: they vary from run to run.
     """
 
     step: str

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from bundler.model.results import Comparison
 
 Proof = Literal["executed", "emulated", "stand-in", "resolved"]
 """How far a proof went; see the README for what each level promises."""
+
+PROOF_MEANINGS: Final[Mapping[Proof, str]] = {
+    "executed": "the golden set was reproduced in the bundle's own runtime",
+    "emulated": "the golden set was reproduced in the bundle's own runtime, under emulation of the device",
+    "stand-in": "its code was compiled and its golden set reproduced on another host with the same runtime API",
+    "resolved": "every file was resolved and locked, and nothing was run",
+}
+"""What each level promises, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,13 @@ def show_milliseconds(value: float) -> str:
     return f"{_three_digits(value)} ms"
 
 
+def show_tick(text: str) -> str:
+    """A figure as an axis labels it, without the zeros that say how exact it is: `10 ms` for `10.0 ms`."""
+    number, _, unit = text.partition(" ")
+    short = number.rstrip("0").rstrip(".") if "." in number else number
+    return short if short == "0" else f"{short} {unit}".strip()
+
+
 def show_error(value: float | None) -> str:
     """An error in the output's own unit: `3.1e-07`, `0`, or a dash where there is none."""
     if value is None:

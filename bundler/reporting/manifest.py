@@ -39,10 +39,12 @@ from bundler.reporting.figures import word_figures
 _TOLD_ELSEWHERE = {"signature", "outputs", "samples", "comparison"}
 """Facts that stand in `runtime.json` or among the checks already."""
 
+_OF_THE_MACHINE = {"machine", "python"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestRequest:
-    """All that a manifest tells beside the files. `outcomes` are in the order of the plan, the inspection first."""
+    """All that a manifest tells beside the files. `outcomes` may be in any order."""
 
     plan: BuildPlan
     profile: TargetProfile
@@ -74,7 +76,7 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
         unstable_outputs=config.unstable_outputs,
         variants=tuple(_variant(variant) for variant in config.variants),
         files=list_files(bundle),
-        stages=tuple(_stage(outcome, plan) for outcome in request.outcomes),
+        stages=tuple(_stage(outcome, plan) for outcome in order_outcomes(plan, request.outcomes)),
         decisions=plan.decisions,
         checks=make_checks(plan, request.outcomes),
         gate=request.gate,
@@ -96,8 +98,8 @@ def write_manifest(bundle: Path, manifest: Manifest) -> Path:
     """Write `bundle.json` in one piece."""
     path = bundle / MANIFEST_NAME
     partial = path.with_suffix(".json.tmp")
-    # Half of a surrogate pair cannot be UTF-8; `\\ud800` is how JSON spells it, and Python's handler does the same.
-    partial.write_bytes(render_manifest(manifest).encode("utf-8", "backslashreplace"))
+    # Half of a surrogate pair is no text: strict JSON readers refuse even its escape, so it is written as `?`.
+    partial.write_bytes(render_manifest(manifest).encode("utf-8", "replace"))
     os.replace(partial, path)  # noqa: PTH105 - Path.replace is the same call
     return path
 
@@ -146,7 +148,7 @@ def _stage(outcome: StepOutcome, plan: BuildPlan) -> StageRecord:
         options=word_figures(dict(step.options)) if step else {},
         environment=step.environment if step else HOST,
         versions=_versions(outcome.ingredients),
-        key=outcome.key,
+        key=_recipe(outcome.ingredients),
         artifact=outcome.artifact.digest if outcome.artifact else None,
         size=outcome.artifact.size if outcome.artifact else None,
         facts={} if outcome.stage == "compare" else word_figures(facts),
@@ -154,11 +156,22 @@ def _stage(outcome: StepOutcome, plan: BuildPlan) -> StageRecord:
     )
 
 
+def order_outcomes(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> list[StepOutcome]:
+    """The outcomes in the order of the plan, whatever the order in which they came; what comes before it is first."""
+    places = {step.id: place for place, step in enumerate(plan.steps)}
+    return sorted(outcomes, key=lambda outcome: places.get(outcome.step, -1))
+
+
 def _find_step(plan: BuildPlan, step_id: str) -> Step | None:
     """The step with this id; None for the inspection, which comes before any plan."""
     return next((step for step in plan.steps if step.id == step_id), None)
 
 
+def _recipe(ingredients: Mapping[str, Any]) -> str:
+    """The cache key without what names the building machine: the same bundle has the same manifest everywhere."""
+    return digest_json({name: value for name, value in ingredients.items() if name not in _OF_THE_MACHINE})
+
+
 def _versions(ingredients: Mapping[str, Any]) -> dict[str, str]:
-    versions = ingredients.get("versions")
+    versions = ingredients.get("packages")
     return {str(name): str(version) for name, version in versions.items()} if isinstance(versions, Mapping) else {}

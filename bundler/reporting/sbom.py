@@ -40,13 +40,14 @@ def render_sbom(
     from cyclonedx.model.bom import Bom  # noqa: PLC0415
     from cyclonedx.output.json import JsonV1Dot7  # noqa: PLC0415
 
-    bom = Bom(serial_number=_serial_number(name, version, config, components))
+    vendored = _unique(components)
+    bom = Bom(serial_number=_serial_number(name, version, config, vendored))
     root = _bundle_entry(name, version, runtime)
-    parts = [_model_entry(model, config), *(_vendored_entry(component) for component in _unique(components))]
+    parts = [_model_entry(model, config), *(_vendored_entry(component) for component in vendored)]
     _fill(bom, root, parts)
     data: dict[str, Any] = json.loads(JsonV1Dot7(bom).output_as_string())
     data["metadata"].pop("timestamp", None)
-    return json.dumps(data, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(data, sort_keys=True, indent=2) + "\n"
 
 
 def _serial_number(name: str, version: str, config: RuntimeConfig, components: Sequence[Component]) -> uuid.UUID:

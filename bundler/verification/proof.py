@@ -11,25 +11,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from bundler.model.manifest import ProofRecord, VariantProofRecord
-from bundler.model.proof import Proof, VariantProof
+from bundler.model.proof import PROOF_MEANINGS, Proof, VariantProof
 
 LEVELS: Final[tuple[Proof, ...]] = ("resolved", "stand-in", "emulated", "executed")
 """Levels of proof from the least to the greatest."""
-
-MEANINGS: Final[dict[Proof, str]] = {
-    "executed": "the golden set was reproduced in the bundle's own runtime",
-    "emulated": "the golden set was reproduced in the bundle's own runtime, under emulation of the device",
-    "stand-in": "its code was compiled and its golden set reproduced on another host with the same runtime API",
-    "resolved": "every file was resolved and locked, and nothing was run",
-}
-"""What each level promises, in words."""
 
 
 def combine_proofs(proofs: Sequence[VariantProof]) -> ProofRecord:
     """What the bundle as a whole may claim, and each variant's own level."""
     records = tuple(_record(proof) for proof in proofs)
     if not records:
-        return ProofRecord(level="resolved", reason=MEANINGS["resolved"])
+        return ProofRecord(level="resolved", reason=PROOF_MEANINGS["resolved"])
     least = min(records, key=lambda record: LEVELS.index(record.level))
     return ProofRecord(level=least.level, reason=_explain(least, records), variants=records)
 
@@ -56,11 +48,11 @@ def _record(proof: VariantProof) -> VariantProofRecord:
 def _default_reason(proof: VariantProof) -> str:
     if proof.passed is None:
         return "it was not run"
-    return MEANINGS[proof.level] if proof.passed else "it ran and did not reproduce the golden set"
+    return PROOF_MEANINGS[proof.level] if proof.passed else "it ran and did not reproduce the golden set"
 
 
 def _explain(least: VariantProofRecord, records: tuple[VariantProofRecord, ...]) -> str:
     if least.passed:
-        return MEANINGS[least.level] + (f", by each of its {len(records)} variants" if len(records) > 1 else "")
+        return PROOF_MEANINGS[least.level] + (f", by each of its {len(records)} variants" if len(records) > 1 else "")
     what = "failed its golden set" if least.passed is False else "was not run"
     return f"variant {least.variant} {what}: {least.reason}"

@@ -1,0 +1,108 @@
+"""How close the model stayed to the untouched one, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bundler.model.manifest import CheckRecord, OutputCheck
+from bundler.reporting.data import ReportData
+from bundler.reporting.figures import show_error
+from bundler.reporting.models import show_tag, title_stage
+from bundler.reporting.page import Accuracy, AccuracyCell, AccuracyRow, Dot
+from bundler.reporting.scales import Scale, linear_scale, log_scale
+
+_ROW_MIDDLE = 14.0
+
+
+def chart_accuracy(data: ReportData) -> Accuracy | None:
+    """Greatest absolute error on a logarithmic scale and least SQNR in dB, by stage; None when nothing was compared."""
+    checks = data.manifest.checks
+    if not checks:
+        return None
+    gate = data.manifest.gate.tolerance
+    outputs = [output for check in checks for output in check.outputs]
+    errors = [*(output.max_absolute for output in outputs if output.max_absolute), gate.absolute]
+    error_scale = log_scale(errors)
+    sqnr_scale = linear_scale([*_decibels(outputs), gate.sqnr_db or 0.0], lambda value: f"{value:.0f} dB")
+    return Accuracy(
+        samples=max(check.samples for check in checks),
+        error_scale=error_scale,
+        sqnr_scale=sqnr_scale,
+        gate=error_scale.place(gate.absolute),
+        gate_text=f"allowed: {show_error(gate.absolute)}, and {show_error(gate.relative)} of the reference on top",
+        sqnr_gate=None if gate.sqnr_db is None else sqnr_scale.place(gate.sqnr_db),
+        sqnr_gate_text="" if gate.sqnr_db is None else f"at least {gate.sqnr_db:g} dB",
+        rows=tuple(_row(data, check, error_scale, sqnr_scale) for check in checks),
+        table=tuple(cell for check in checks for cell in _cells(data, check)),
+    )
+
+
+def final_checks(data: ReportData) -> tuple[CheckRecord, ...]:
+    """The check of the model that ships, for each variant that has one."""
+    shipped = {variant.model for variant in data.plan.variants}
+    found = tuple(check for check in data.manifest.checks if check.after in shipped)
+    return found or data.manifest.checks[-1:]
+
+
+def least_decibels(outputs: Sequence[OutputCheck]) -> float | None:
+    """The least SQNR among the outputs that have one."""
+    return min(_decibels(outputs), default=None)
+
+
+def greatest_error(outputs: Sequence[OutputCheck]) -> float | None:
+    """The greatest absolute error among the outputs that have one."""
+    return max((output.max_absolute for output in outputs if output.max_absolute is not None), default=None)
+
+
+def _decibels(outputs: Sequence[OutputCheck]) -> list[float]:
+    return [output.sqnr_db for output in outputs if output.sqnr_db is not None]
+
+
+def _title(data: ReportData, check: CheckRecord) -> str:
+    stages = {step.id: step.stage for step in data.plan.steps}
+    return title_stage(stages.get(check.after, check.after))
+
+
+def _row(data: ReportData, check: CheckRecord, error_scale: Scale, sqnr_scale: Scale) -> AccuracyRow:
+    least = least_decibels(check.outputs)
+    return AccuracyRow(
+        label=_title(data, check),
+        tag=show_tag(data, check.variant),
+        equal=check.equal,
+        dots=tuple(
+            Dot(
+                x=error_scale.place(output.max_absolute),
+                y=_ROW_MIDDLE,
+                text=f"{output.name}: {show_error(output.max_absolute)}",
+            )
+            for output in check.outputs
+            if output.max_absolute
+        ),
+        error="equal to the bit" if check.equal else show_error(greatest_error(check.outputs)),
+        sqnr=None if least is None else sqnr_scale.place(least),
+        sqnr_text="equal to the bit" if check.equal else _show_decibels(least),
+    )
+
+
+def _show_decibels(value: float | None) -> str:
+    return "no figure" if value is None else f"{value:.1f} dB"
+
+
+def _cells(data: ReportData, check: CheckRecord) -> list[AccuracyCell]:
+    tag = show_tag(data, check.variant)
+    stage = f"{_title(data, check)} ({tag})" if tag else _title(data, check)
+    return [
+        AccuracyCell(stage=stage, output=output.name, figures=_figures(output), remark=output.remark or "")
+        for output in check.outputs
+    ]
+
+
+def _figures(output: OutputCheck) -> tuple[str, ...]:
+    return (
+        show_error(output.max_absolute),
+        show_error(output.mean_absolute),
+        show_error(output.max_relative),
+        show_error(None) if output.cosine is None else f"{output.cosine:.7f}",
+        show_error(None) if output.sqnr_db is None else f"{output.sqnr_db:.1f}",
+        show_error(None) if output.top1_agreement is None else f"{output.top1_agreement:.0%}",
+    )

@@ -1,0 +1,260 @@
+"""What differs between two bundles, read from their manifests and from nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bundler.model.codec import encode
+from bundler.model.digests import canonical_json
+from bundler.model.manifest import Manifest, OutputCheck, StageRecord, VariantRecord
+from bundler.reporting.figures import show_bytes, show_percent
+from bundler.reporting.manifest import read_manifest
+
+_ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One thing that differs; None on the side that has no such thing."""
+
+    subject: str
+    before: str | int | float | bool | None
+    after: str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """One file that differs: sizes in bytes, None on the side that lacks it. Equal sizes mean other content."""
+
+    path: str
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleDiff:
+    """Two bundles, section by section; a section without changes is empty. `size` is that of all files in bytes."""
+
+    names: Change
+    size: Change
+    identity: tuple[Change, ...]
+    files: tuple[FileChange, ...]
+    operators: tuple[Change, ...]
+    providers: tuple[Change, ...]
+    session: tuple[Change, ...]
+    stages: tuple[Change, ...]
+    accuracy: tuple[Change, ...]
+    proof: tuple[Change, ...]
+    decisions: tuple[Change, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether the two bundles hold the same in every respect that a manifest tells."""
+        return not any(getattr(self, name) for name in _SECTIONS) and not self.files
+
+
+_SECTIONS = {
+    "identity": "Made from",
+    "operators": "Operators",
+    "providers": "Provider options",
+    "session": "Session options",
+    "stages": "Stages",
+    "accuracy": "Accuracy",
+    "proof": "Proof",
+    "decisions": "Decisions",
+}
+
+
+def diff_bundles(first: Path, second: Path) -> BundleDiff:
+    """Compare two bundle folders. Raises `VerificationError` when one has no readable manifest."""
+    return diff_manifests(read_manifest(first), read_manifest(second), names=(str(first), str(second)))
+
+
+def diff_manifests(a: Manifest, b: Manifest, *, names: tuple[str, str]) -> BundleDiff:
+    """Compare two manifests."""
+    return BundleDiff(
+        names=Change(subject="bundle", before=names[0], after=names[1]),
+        size=Change(subject="size", before=a.size, after=b.size),
+        identity=_changes(_identity(a), _identity(b)),
+        files=_file_changes(a, b),
+        operators=_changes(_operators(a), _operators(b)),
+        providers=_changes(_providers(a), _providers(b)),
+        session=_changes(_session(a), _session(b)),
+        stages=_changes(_stages(a), _stages(b)),
+        accuracy=_changes(_accuracy(a), _accuracy(b)),
+        proof=_changes(_proof(a), _proof(b)),
+        decisions=_changes(_decisions(a), _decisions(b)),
+    )
+
+
+def render_diff(diff: BundleDiff) -> str:
+    """The differences as plain text, one line each; what is equal is not mentioned."""
+    lines = [f"A  {_show(diff.names.before)}", f"B  {_show(diff.names.after)}", ""]
+    if diff.same:
+        return "\n".join([*lines, "The bundles are the same."]) + "\n"
+    before, after = _number(diff.size.before), _number(diff.size.after)
+    lines.append(f"Size  {show_bytes(before)} → {show_bytes(after)}  ({show_percent(after, before) or 'new'})")
+    for name, title in _SECTIONS.items():
+        lines += _section(title, [_change_line(change) for change in getattr(diff, name)])
+    lines += _section("Files", [_file_line(change) for change in diff.files])
+    return "\n".join(lines) + "\n"
+
+
+def render_diff_json(diff: BundleDiff) -> str:
+    """The differences as one JSON document."""
+    return json.dumps({"schema": 1, "same": diff.same, **encode(diff)}, indent=2, ensure_ascii=True) + "\n"
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+    """What differs, in the order of `before`, then what is new."""
+    subjects = dict.fromkeys([*before, *after])
+    return tuple(
+        Change(subject=subject, before=before.get(subject), after=after.get(subject))
+        for subject in subjects
+        if before.get(subject) != after.get(subject)
+    )
+
+
+def _identity(manifest: Manifest) -> dict[str, Any]:
+    return {
+        "target": manifest.target.id,
+        "profile": manifest.target.profile_digest,
+        "model": manifest.model.name,
+        "model digest": manifest.model.digest,
+        "model size": manifest.model.size,
+        "runtime": f"{manifest.runtime.package} {manifest.runtime.version}",
+        "bundler": manifest.bundler,
+        "ecosystem": manifest.ecosystem,
+        "format": manifest.format,
+        "package": manifest.package,
+        "inputs": "synthetic" if manifest.synthetic_inputs else "samples",
+        "variants": ", ".join(variant.name for variant in manifest.variants),
+    }
+
+
+def _file_changes(a: Manifest, b: Manifest) -> tuple[FileChange, ...]:
+    before = {record.path: record for record in a.files}
+    after = {record.path: record for record in b.files}
+    return tuple(
+        FileChange(
+            path=path,
+            before=before[path].size if path in before else None,
+            after=after[path].size if path in after else None,
+        )
+        for path in sorted({*before, *after})
+        if before.get(path) != after.get(path)
+    )
+
+
+def _operators(manifest: Manifest) -> dict[str, Any]:
+    """Operator counts of the models that ship: of the last stage that counted them, for each variant."""
+    counted: dict[str | None, Mapping[str, Any]] = {}
+    for stage in manifest.stages:
+        counts = stage.facts.get("operators")
+        if isinstance(counts, Mapping):
+            counted[stage.variant] = counts
+    own = {variant: counts for variant, counts in counted.items() if variant is not None} or counted
+    return {
+        f"{variant} {name}" if variant else str(name): _scalar(count)
+        for variant, counts in own.items()
+        for name, count in sorted(counts.items())
+    }
+
+
+def _providers(manifest: Manifest) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for variant in manifest.variants:
+        found[f"{variant.name} chain"] = " → ".join(entry.name for entry in variant.providers)
+        for entry in variant.providers:
+            found |= {f"{variant.name} {entry.name} {key}": value for key, value in entry.options.items()}
+    return found
+
+
+def _session(manifest: Manifest) -> dict[str, Any]:
+    return {key: value for variant in manifest.variants for key, value in _session_entries(variant)}
+
+
+def _session_entries(variant: VariantRecord) -> list[tuple[str, Any]]:
+    entries = [*variant.session.items(), *variant.session_config.items()]
+    named = [(f"{variant.name} {key}", _scalar(value)) for key, value in entries]
+    return [*named, (f"{variant.name} disabled optimizers", ", ".join(variant.disabled_optimizers) or None)]
+
+
+def _stages(manifest: Manifest) -> dict[str, Any]:
+    """What each step was told and which tools it used; their keys differ whenever anything before them does."""
+    found: dict[str, Any] = {}
+    for stage in manifest.stages:
+        found[stage.step] = _tools(stage)
+        found |= {f"{stage.step} {key}": _scalar(value) for key, value in stage.options.items()}
+    return found
+
+
+def _tools(stage: StageRecord) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(stage.versions.items()))
+    return f"{stage.environment} ({versions})" if versions else stage.environment
+
+
+def _accuracy(manifest: Manifest) -> dict[str, Any]:
+    found: dict[str, Any] = {"gate": manifest.gate.passed}
+    found |= {f"gate {key}": value for key, value in encode(manifest.gate.tolerance).items()}
+    for check in manifest.checks:
+        for output in check.outputs:
+            found |= _figures(f"{check.after} {output.name}", output)
+    return found
+
+
+def _figures(subject: str, output: OutputCheck) -> dict[str, Any]:
+    if output.equal:
+        return {f"{subject}": "equal to the bit"}
+    return {
+        f"{subject} max absolute": output.max_absolute,
+        f"{subject} SQNR dB": output.sqnr_db,
+        f"{subject} top-1": output.top1_agreement,
+        f"{subject} remark": output.remark,
+    }
+
+
+def _proof(manifest: Manifest) -> dict[str, Any]:
+    levels = {f"variant {record.variant}": record.level for record in manifest.proof.variants}
+    return {"bundle": manifest.proof.level, **levels}
+
+
+def _decisions(manifest: Manifest) -> dict[str, Any]:
+    return {decision.subject: decision.choice for decision in manifest.decisions}
+
+
+def _scalar(value: Any) -> str | int | float | bool | None:
+    return value if value is None or isinstance(value, (str, int, float, bool)) else canonical_json(value)
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return ["", title, *(f"  {line}" for line in lines)] if lines else []
+
+
+def _change_line(change: Change) -> str:
+    return f"{_show(change.subject)}: {_show(change.before)} → {_show(change.after)}"
+
+
+def _file_line(change: FileChange) -> str:
+    path = _show(change.path)
+    if change.before is None or change.after is None:
+        sign, size = ("+", change.after) if change.before is None else ("-", change.before)
+        return f"{sign} {path}  {show_bytes(size or 0)}"
+    sizes = "other content" if change.before == change.after else show_percent(change.after, change.before)
+    return f"~ {path}  {show_bytes(change.before)} → {show_bytes(change.after)}  ({sizes})"
+
+
+def _show(value: str | float | None) -> str:
+    """One value on one line of a terminal: names from a model may hold anything, escape sequences included."""
+    if value is None:
+        return _ABSENT
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def _number(value: str | float | None) -> int:
+    return int(value or 0)

@@ -1,0 +1,168 @@
+"""The models of a build, from the untouched one to those that ship: sizes, nodes and operators by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from bundler.model.plan import Step
+from bundler.model.results import StepOutcome
+from bundler.reporting.data import ReportData
+from bundler.reporting.figures import show_bytes, show_percent
+from bundler.reporting.page import Bar, BarChart, OperatorRow, Operators
+from bundler.reporting.scales import linear_scale
+
+_MODELS = {".onnx", ".ort"}
+_SHOWN = 24
+"""Operators that get a row of their own; the rarest others share one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelState:
+    """The model after one step (the first is the untouched one). `operators` is None where nobody counted them."""
+
+    step: str | None
+    title: str
+    variant: str | None
+    size: int
+    operators: Mapping[str, int] | None
+    unchanged: bool = False
+
+    @property
+    def nodes(self) -> int | None:
+        """How many nodes it has."""
+        return None if self.operators is None else sum(self.operators.values())
+
+
+def follow_model(data: ReportData) -> tuple[ModelState, ...]:
+    """The untouched model, then the model after each step that wrote one, in the order of the plan."""
+    outcomes = {outcome.step: outcome for outcome in data.outcomes}
+    states = [
+        ModelState(
+            step=None,
+            title="Untouched model",
+            variant=None,
+            size=data.facts.total_bytes,
+            operators=data.facts.operators,
+        )
+    ]
+    for step in data.plan.steps:
+        outcome = outcomes.get(step.id)
+        if outcome is not None and _is_model(outcome):
+            states.append(_state(step, outcome, data, outcomes))
+    return tuple(states)
+
+
+def title_stage(stage: str) -> str:
+    """A stage's name as a heading: `fix_dimensions` is `Fix dimensions`."""
+    return stage.replace("_", " ").capitalize().replace(" ort", " to ORT format")
+
+
+def show_tag(data: ReportData, variant: str | None) -> str:
+    """The variant's name, where there are several to tell apart."""
+    return variant if variant and len(data.plan.variants) > 1 else ""
+
+
+def chart_sizes(data: ReportData, states: tuple[ModelState, ...]) -> BarChart:
+    """Bytes of the model after each stage."""
+    scale = linear_scale((float(state.size) for state in states), lambda value: show_bytes(round(value)))
+    bars = tuple(
+        Bar(
+            label=state.title,
+            tag=show_tag(data, state.variant),
+            value=show_bytes(state.size),
+            detail="" if state.step is None else show_percent(state.size, states[0].size),
+            share=scale.place(state.size),
+            before=state.step is None,
+        )
+        for state in states
+    )
+    return BarChart(scale=scale, bars=bars)
+
+
+def count_operators(data: ReportData, states: tuple[ModelState, ...]) -> Operators | None:
+    """Nodes and operators by stage; None when nobody counted any."""
+    counted = [state for state in states if state.operators]
+    if not counted:
+        return None
+    return Operators(
+        chart=_node_chart(data, counted),
+        stages=tuple(" ".join(filter(None, (s.title, show_tag(data, s.variant)))) for s in counted),
+        rows=_operator_rows(counted),
+    )
+
+
+def _is_model(outcome: StepOutcome) -> bool:
+    return outcome.entry is not None and PurePosixPath(outcome.entry).suffix in _MODELS
+
+
+def _state(step: Step, outcome: StepOutcome, data: ReportData, outcomes: Mapping[str, StepOutcome]) -> ModelState:
+    source = outcomes.get(step.inputs.get("model", ""))
+    digest = outcome.artifact.digest if outcome.artifact else None
+    unchanged = source is not None and source.artifact is not None and source.artifact.digest == digest
+    return ModelState(
+        step=step.id,
+        title=title_stage(step.stage),
+        variant=step.variant,
+        size=outcome.artifact.size if outcome.artifact else data.facts.total_bytes,
+        operators=_find_operators(step, outcome, data, outcomes),
+        unchanged=unchanged,
+    )
+
+
+def _find_operators(
+    step: Step, outcome: StepOutcome, data: ReportData, outcomes: Mapping[str, StepOutcome]
+) -> Mapping[str, int] | None:
+    """What the step counted, or what a later step that only reads its model did."""
+    readers = (s.id for s in data.plan.steps if s.inputs.get("model") == step.id and s.stage != "compare")
+    followers = (outcomes[reader] for reader in readers if reader in outcomes and not _is_model(outcomes[reader]))
+    for candidate in (outcome, *followers):
+        counts = _read_counts(candidate.facts.get("operators"))
+        if counts:
+            return counts
+    return None
+
+
+def _read_counts(found: Any) -> dict[str, int]:
+    if not isinstance(found, Mapping) or not all(type(count) is int for count in found.values()):
+        return {}
+    return {str(name): count for name, count in found.items()}
+
+
+def _node_chart(data: ReportData, counted: list[ModelState]) -> BarChart:
+    totals = [state.nodes or 0 for state in counted]
+    scale = linear_scale((float(total) for total in totals), lambda value: f"{value:,.0f}")
+    bars = tuple(
+        Bar(
+            label=state.title,
+            tag=show_tag(data, state.variant),
+            value=f"{total:,}",
+            detail="" if state.step is None else show_percent(total, totals[0]),
+            share=scale.place(total),
+            before=state.step is None,
+        )
+        for state, total in zip(counted, totals, strict=True)
+    )
+    return BarChart(scale=scale, bars=bars)
+
+
+def _operator_rows(counted: list[ModelState]) -> tuple[OperatorRow, ...]:
+    tables = [state.operators or {} for state in counted]
+    names = {name for table in tables for name in table}
+    ranked = sorted(names, key=lambda name: (-max(table.get(name, 0) for table in tables), name))
+    rows = [_operator_row(name, [table.get(name, 0) for table in tables]) for name in ranked[:_SHOWN]]
+    rest = ranked[_SHOWN:]
+    if rest:
+        rows.append(_operator_row(f"{len(rest)} others", [sum(t.get(name, 0) for name in rest) for t in tables]))
+    return tuple(rows)
+
+
+def _operator_row(name: str, counts: list[int]) -> OperatorRow:
+    before = [counts[0], *counts]
+    return OperatorRow(
+        name=name,
+        counts=tuple(f"{count:,}" if count else "" for count in counts),
+        changed=tuple(now != then for now, then in zip(counts, before, strict=False)),
+    )

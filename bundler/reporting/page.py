@@ -1,0 +1,195 @@
+"""The values that the report's template shows: already counted, sorted and put into words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bundler.model.manifest import Manifest, VariantProofRecord
+from bundler.model.plan import Decision
+from bundler.reporting.scales import Scale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One figure of the headline. `tone` is `good`, `bad`, `plain` or `none` (not measured)."""
+
+    label: str
+    value: str
+    change: str
+    detail: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One bar of a chart; `share` in percent of its width, `before` marks what it is compared with."""
+
+    label: str
+    tag: str
+    value: str
+    detail: str
+    share: float
+    before: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarChart:
+    """Bars on one scale."""
+
+    scale: Scale
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """One point: `x` in percent of the width, `y` in pixels, `text` is what its tooltip says."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadRow:
+    """One series: every repetition a dot, from p10 to p90 a line, the median a mark; places in percent."""
+
+    label: str
+    before: bool
+    dots: tuple[Dot, ...]
+    low: float
+    high: float
+    median: float
+    value: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadChart:
+    """Series on one scale, the untouched model's and the bundle's. `verdict` compares their medians."""
+
+    title: str
+    verdict: str
+    tone: str
+    scale: Scale
+    rows: tuple[SpreadRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccuracyRow:
+    """One check: `dots` are its outputs by greatest absolute error; `sqnr` is the least, in percent of its scale."""
+
+    label: str
+    tag: str
+    equal: bool
+    dots: tuple[Dot, ...]
+    error: str
+    sqnr: float | None
+    sqnr_text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccuracyCell:
+    """One output after one stage, for the table."""
+
+    stage: str
+    output: str
+    figures: tuple[str, ...]
+    remark: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy:
+    """Accuracy by stage. `gate` and `sqnr_gate` are the limits' places in percent."""
+
+    samples: int
+    error_scale: Scale
+    sqnr_scale: Scale
+    gate: float
+    gate_text: str
+    sqnr_gate: float | None
+    sqnr_gate_text: str
+    rows: tuple[AccuracyRow, ...]
+    table: tuple[AccuracyCell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRow:
+    """How often an operator occurs after each stage; `changed` where it differs from the stage before."""
+
+    name: str
+    counts: tuple[str, ...]
+    changed: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operators:
+    """Nodes by stage as a chart, and operators by stage as a table."""
+
+    chart: BarChart
+    stages: tuple[str, ...]
+    rows: tuple[OperatorRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One part of a whole; places in percent, `series` picks its colour."""
+
+    label: str
+    start: float
+    width: float
+    value: str
+    series: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackedBar:
+    """The parts of one variant's nodes."""
+
+    label: str
+    total: str
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """One step as it was taken."""
+
+    title: str
+    tag: str
+    environment: str
+    result: str
+    seconds: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteRow:
+    """Something that a stage had to say."""
+
+    origin: str
+    text: str
+    warning: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """The whole page. A chart that is None was not measured; the text beside it says why."""
+
+    title: str
+    manifest: Manifest
+    cards: tuple[Card, ...]
+    proven: tuple[str, ...]
+    unproven: tuple[str, ...]
+    proofs: tuple[VariantProofRecord, ...]
+    sizes: BarChart
+    speed: tuple[SpreadChart, ...]
+    unmeasured: str
+    accuracy: Accuracy | None
+    operators: Operators | None
+    providers: tuple[StackedBar, ...]
+    unassigned: str
+    decisions: tuple[Decision, ...]
+    notes: tuple[NoteRow, ...]
+    steps: tuple[StepRow, ...]
+    files: BarChart
+    file_count: str

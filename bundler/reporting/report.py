@@ -1,0 +1,137 @@
+"""The report beside a bundle: one page for people, timings for programs, and the log."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bundler.data import data_root
+from bundler.model.codec import encode
+from bundler.model.measurement import Measurement
+from bundler.reporting.accuracy import chart_accuracy
+from bundler.reporting.data import ReportData, summarize_series
+from bundler.reporting.figures import show_bytes, word_figures
+from bundler.reporting.models import chart_sizes, count_operators, follow_model
+from bundler.reporting.page import Page
+from bundler.reporting.speed import chart_speed, stack_providers
+from bundler.reporting.story import chart_files, collect_notes, list_steps, make_cards, tell_proof
+
+REPORT_NAME = "report.html"
+TIMINGS_NAME = "timings.json"
+LOG_NAME = "build.log"
+_LONGEST = 400
+"""Characters that a string may have on the page; models with longer names than a person can read exist."""
+
+
+def write_report(folder: Path, data: ReportData) -> Path:
+    """Write the page, the timings and the log into `folder`, each in one piece; returns the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / TIMINGS_NAME, render_timings(data))
+    _write(folder / LOG_NAME, "".join(f"{line}\n" for line in data.log))
+    page = folder / REPORT_NAME
+    _write(page, render_report(data))
+    return page
+
+
+def render_report(data: ReportData) -> str:
+    """The page: one HTML document that asks nothing of the network and holds no script.
+
+    Everything in `data` that came from a model is escaped by the template, and a content security policy that allows
+    one style sheet, by its digest, stands behind it.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - heavy
+    from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
+
+    root = data_root("templates") / "report"
+    environment = Environment(
+        loader=FileSystemLoader(root),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_tidy,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    style = (root / "report.css").read_text(encoding="utf-8")
+    return environment.get_template("report.html.j2").render(
+        page=make_page(data),
+        style=Markup(style),  # noqa: S704 - our own style sheet
+        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        show_bytes=show_bytes,
+    )
+
+
+def make_page(data: ReportData) -> Page:
+    """Everything that the template shows."""
+    states = follow_model(data)
+    proven, unproven = tell_proof(data)
+    return Page(
+        title=f"{data.manifest.model.name} for {data.manifest.target.id}",
+        manifest=data.manifest,
+        cards=make_cards(data),
+        proven=proven,
+        unproven=unproven,
+        proofs=data.manifest.proof.variants,
+        sizes=chart_sizes(data, states),
+        speed=chart_speed(data),
+        unmeasured=data.unmeasured,
+        accuracy=chart_accuracy(data),
+        operators=count_operators(data, states),
+        providers=stack_providers(data),
+        unassigned=data.unassigned,
+        decisions=data.manifest.decisions,
+        notes=collect_notes(data),
+        steps=list_steps(data),
+        files=chart_files(data.manifest.files),
+        file_count=f"{len(data.manifest.files)} files, {show_bytes(data.manifest.size)}",
+    )
+
+
+def render_timings(data: ReportData) -> str:
+    """Seconds by step and phase, and every measurement with its spread, as JSON."""
+    timings = {
+        "schema": 1,
+        "steps": [
+            {"step": outcome.step, "stage": outcome.stage, "seconds": outcome.seconds, "cached": outcome.cached}
+            for outcome in data.outcomes
+        ],
+        "phases": dict(data.phases),
+        "measurements": [_timing(measurement) for measurement in data.measurements],
+        "proofs": {proof.variant: dict(proof.figures) for proof in data.proofs},
+    }
+    return json.dumps(word_figures(encode(timings)), sort_keys=True, indent=2, ensure_ascii=True) + "\n"
+
+
+def _timing(measurement: Measurement) -> dict[str, Any]:
+    series: dict[str, Sequence[float]] = {
+        "opening_ms": measurement.opening_ms,
+        "latency_ms": measurement.latency_ms,
+        "baseline_opening_ms": measurement.baseline_opening_ms,
+        "baseline_latency_ms": measurement.baseline_latency_ms,
+    }
+    return {
+        "name": measurement.name,
+        "variant": measurement.variant,
+        **{name: {"values": list(values), "spread": summarize_series(values)} for name, values in series.items()},
+    }
+
+
+def _tidy(value: Any) -> Any:
+    """A string as the page shows it: characters that print nothing, or turn the text around, stand as escapes.
+
+    Everything else (our own markup, numbers) goes through unchanged.
+    """
+    if type(value) is not str:
+        return value
+    shown = value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in shown)
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f"{path.name}.tmp")
+    partial.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    partial.replace(path)

@@ -1,0 +1,118 @@
+"""Opening time and latency, before and after, with their spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from bundler.model.measurement import Measurement
+from bundler.reporting.data import ReportData, Spread, summarize_series
+from bundler.reporting.figures import show_milliseconds
+from bundler.reporting.models import show_tag
+from bundler.reporting.page import Dot, Segment, SpreadChart, SpreadRow, StackedBar
+from bundler.reporting.scales import Scale, linear_scale
+
+_NOISE = 0.03
+"""Medians closer than this share are called equal: repeated runs of one program differ by as much."""
+_SHOWN_DOTS = 200
+"""Points that one row draws; a longer series is thinned evenly."""
+_ROW_MIDDLE = 18.0
+_COLOURS = 6
+"""Colours that the style sheet has for series."""
+_LANES = (0.0, -6.0, 6.0, -3.0, 3.0)
+"""Offsets in pixels that keep points of equal time apart, the same on every rendering."""
+
+
+def chart_speed(data: ReportData) -> tuple[SpreadChart, ...]:
+    """One chart for each thing that was measured, in the order of the measurements."""
+    charts = []
+    for measurement in data.measurements:
+        suffix = _suffix(data, measurement)
+        series = (
+            ("Opening to first answer", measurement.baseline_opening_ms, measurement.opening_ms),
+            ("Steady latency", measurement.baseline_latency_ms, measurement.latency_ms),
+        )
+        charts += [_chart(title + suffix, before, after) for title, before, after in series if _finite(after)]
+    return tuple(charts)
+
+
+def compare_medians(before: Spread | None, after: Spread | None) -> tuple[str, str]:
+    """What changed from `before` to `after` in words, and its tone (`good`, `bad`, `plain`)."""
+    if before is None or after is None or before.median <= 0 or after.median <= 0:
+        return "", "plain"
+    ratio = before.median / after.median
+    if abs(after.median / before.median - 1) <= _NOISE:
+        return "as fast as before", "plain"
+    if ratio > 1:
+        return f"{ratio:.2g} times faster", "good"
+    return f"{1 / ratio:.2g} times slower", "bad"
+
+
+def stack_providers(data: ReportData) -> tuple[StackedBar, ...]:
+    """Nodes by provider, one bar a variant; a provider has the same colour in all of them."""
+    names = sorted({name for counts in data.assignments.values() for name in counts})
+    series = {name: number for number, name in enumerate(names)}
+    return tuple(
+        _stack(variant, counts, series) for variant, counts in data.assignments.items() if sum(counts.values()) > 0
+    )
+
+
+def _stack(variant: str, counts: Mapping[str, int], series: Mapping[str, int]) -> StackedBar:
+    total = sum(counts.values())
+    segments = []
+    start = 0
+    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        segments.append(
+            Segment(
+                label=name,
+                start=round(100 * start / total, 2),
+                width=round(100 * count / total, 2),
+                value=f"{count:,} ({count / total:.0%})",
+                series=series[name] % _COLOURS,
+            )
+        )
+        start += count
+    return StackedBar(label=variant, total=f"{total:,} nodes", segments=tuple(segments))
+
+
+def _suffix(data: ReportData, measurement: Measurement) -> str:
+    tag = show_tag(data, measurement.variant)
+    return f", {tag}" if tag else ""
+
+
+def _chart(title: str, before: Sequence[float], after: Sequence[float]) -> SpreadChart:
+    before, after = _finite(before), _finite(after)
+    scale = linear_scale((*before, *after), show_milliseconds)
+    verdict, tone = compare_medians(summarize_series(before), summarize_series(after))
+    rows = [_row("Untouched model", before, scale, before=True), _row("Bundle", after, scale, before=False)]
+    return SpreadChart(
+        title=title, verdict=verdict, tone=tone, scale=scale, rows=tuple(row for row in rows if row is not None)
+    )
+
+
+def _finite(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(value for value in values if math.isfinite(value))
+
+
+def _row(label: str, values: Sequence[float], scale: Scale, *, before: bool) -> SpreadRow | None:
+    spread = summarize_series(values)
+    if spread is None:
+        return None
+    return SpreadRow(
+        label=label,
+        before=before,
+        dots=_dots(values, scale),
+        low=scale.place(spread.low),
+        high=scale.place(spread.high),
+        median=scale.place(spread.median),
+        value=show_milliseconds(spread.median),
+        detail=f"p10 {show_milliseconds(spread.low)}, p90 {show_milliseconds(spread.high)}, {spread.count} runs",
+    )
+
+
+def _dots(values: Sequence[float], scale: Scale) -> tuple[Dot, ...]:
+    stride = max(1, -(-len(values) // _SHOWN_DOTS))
+    return tuple(
+        Dot(x=scale.place(value), y=_ROW_MIDDLE + _LANES[number % len(_LANES)], text=show_milliseconds(value))
+        for number, value in enumerate(values[::stride])
+    )

@@ -1,0 +1,191 @@
+"""The headline, and what was proven, said and done: the parts of a report that are words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bundler.model.artifacts import FileRecord
+from bundler.model.manifest import Manifest, VariantProofRecord
+from bundler.model.measurement import Measurement
+from bundler.model.plan import Step
+from bundler.model.proof import PROOF_MEANINGS
+from bundler.model.results import StepOutcome
+from bundler.reporting.accuracy import final_checks, greatest_error, least_decibels
+from bundler.reporting.data import ReportData, Spread, summarize_series
+from bundler.reporting.figures import show_bytes, show_error, show_milliseconds, show_percent
+from bundler.reporting.manifest import order_outcomes
+from bundler.reporting.models import show_tag, title_stage
+from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
+from bundler.reporting.scales import linear_scale
+from bundler.reporting.speed import compare_medians
+
+_SHOWN_FILES = 40
+_KEY = 12
+"""Characters of a cache key that a person needs to tell two apart."""
+
+
+def make_cards(data: ReportData) -> tuple[Card, ...]:
+    """Size, opening time, latency and accuracy of the variant that is preferred."""
+    first = data.measurements[0] if data.measurements else Measurement(name="", variant="")
+    return (
+        _size_card(data),
+        _time_card(data, "Opening to first answer", first.baseline_opening_ms, first.opening_ms),
+        _time_card(data, "Steady latency", first.baseline_latency_ms, first.latency_ms),
+        _accuracy_card(data),
+    )
+
+
+def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What was proven and what was not, as sentences."""
+    manifest = data.manifest
+    proven = [_proven_text(record) for record in manifest.proof.variants if record.passed]
+    unproven = [
+        f"Variant {record.variant}: {record.reason}." for record in manifest.proof.variants if not record.passed
+    ]
+    if manifest.checks:
+        count = len(manifest.checks)
+        proven.append(f"Outputs were compared with the untouched model's after {count} {_plural(count, 'stage')}.")
+    proven.append(f"Size and SHA-256 of all {len(manifest.files)} files stand in the manifest.")
+    if not manifest.proof.variants:
+        unproven.append("Nothing was run in the bundle's own runtime.")
+    unproven += _limits(manifest)
+    if not data.measurements:
+        unproven.append(f"Speed was not measured: {data.unmeasured}.")
+    return tuple(proven), tuple(unproven)
+
+
+def collect_notes(data: ReportData) -> tuple[NoteRow, ...]:
+    """What the stages had to say, warnings first."""
+    rows = [
+        NoteRow(origin=title_stage(outcome.stage), text=note.text, warning=note.level == "warning")
+        for outcome in order_outcomes(data.plan, data.outcomes)
+        for note in outcome.notes
+    ]
+    return tuple(sorted(rows, key=lambda row: not row.warning))
+
+
+def list_steps(data: ReportData) -> tuple[StepRow, ...]:
+    """The steps as they were taken, and the phases outside them."""
+    steps = {step.id: step for step in data.plan.steps}
+    records = {record.step: record for record in data.manifest.stages}
+    rows = []
+    for outcome in order_outcomes(data.plan, data.outcomes):
+        step = steps.get(outcome.step)
+        record = records.get(outcome.step)
+        rows.append(
+            StepRow(
+                title=_title_step(outcome, steps),
+                tag=show_tag(data, step.variant if step else None),
+                environment=record.environment if record else "",
+                result="from the cache" if outcome.cached else "ran",
+                seconds=_show_seconds(outcome),
+                key=outcome.key[:_KEY],
+            )
+        )
+    return tuple(rows) + tuple(
+        StepRow(
+            title=title_stage(name),
+            tag="",
+            environment="",
+            result="ran",
+            seconds=show_milliseconds(seconds * 1000),
+            key="",
+        )
+        for name, seconds in data.phases.items()
+    )
+
+
+def chart_files(files: Sequence[FileRecord]) -> BarChart:
+    """The largest files of the bundle; the others share the last bar."""
+    ranked = sorted(files, key=lambda record: (-record.size, record.path))
+    shown, rest = ranked[:_SHOWN_FILES], ranked[_SHOWN_FILES:]
+    entries = [(record.path, record.size) for record in shown]
+    if rest:
+        entries.append((f"{len(rest)} smaller files", sum(record.size for record in rest)))
+    scale = linear_scale((float(size) for _, size in entries), lambda value: show_bytes(round(value)))
+    return BarChart(
+        scale=scale,
+        bars=tuple(
+            Bar(label=path, tag="", value=show_bytes(size), detail="", share=scale.place(size))
+            for path, size in entries
+        ),
+    )
+
+
+def _size_card(data: ReportData) -> Card:
+    before = data.manifest.model.size
+    after = data.manifest.variants[0].size if data.manifest.variants else 0
+    return Card(
+        label="Model size",
+        value=show_bytes(after),
+        change=show_percent(after, before),
+        detail=f"untouched {show_bytes(before)}; whole bundle {show_bytes(data.manifest.size)}",
+        tone="good" if after < before * 0.995 else "plain",
+    )
+
+
+def _time_card(data: ReportData, label: str, before: Sequence[float], after: Sequence[float]) -> Card:
+    then, now = summarize_series(before), summarize_series(after)
+    if now is None:
+        return Card(label=label, value="Not measured", change="", detail=data.unmeasured, tone="none")
+    verdict, tone = compare_medians(then, now)
+    return Card(label=label, value=show_milliseconds(now.median), change=verdict, detail=_before(then), tone=tone)
+
+
+def _before(spread: Spread | None) -> str:
+    return "" if spread is None else f"untouched model {show_milliseconds(spread.median)}, both medians"
+
+
+def _accuracy_card(data: ReportData) -> Card:
+    checks = final_checks(data)
+    outputs = [output for check in checks for output in check.outputs]
+    samples = max((check.samples for check in checks), default=0)
+    inputs = "synthetic " if data.manifest.synthetic_inputs else ""
+    detail = f"over {samples} {inputs}{_plural(samples, 'sample')}"
+    if not outputs:
+        return Card(label="Accuracy", value="Not compared", change="", detail="no stage changed the model", tone="none")
+    if all(output.equal for output in outputs):
+        return Card(label="Accuracy", value="Equal", change="to the bit", detail=detail, tone="good")
+    least, error = least_decibels(outputs), greatest_error(outputs)
+    value = f"{least:.0f} dB" if least is not None else show_error(error)
+    return Card(
+        label="Accuracy",
+        value=value,
+        change={True: "gate met", False: "gate not met", None: ""}[data.manifest.gate.passed],
+        detail=f"greatest absolute error {show_error(error)}, {detail}",
+        tone={True: "good", False: "bad", None: "plain"}[data.manifest.gate.passed],
+    )
+
+
+def _proven_text(record: VariantProofRecord) -> str:
+    return f"Variant {record.variant} ({record.level}): {PROOF_MEANINGS[record.level]}."
+
+
+def _limits(manifest: Manifest) -> list[str]:
+    limits = []
+    if manifest.synthetic_inputs:
+        limits.append(
+            "The golden inputs are synthetic: they show that the outputs are the untouched model's, not that the "
+            "model is right on your data. Give --samples to use real inputs."
+        )
+    if manifest.unstable_outputs:
+        names = ", ".join(manifest.unstable_outputs)
+        limits.append(f"Random operators feed these outputs, so only their names, types and shapes hold: {names}.")
+    if manifest.proof.level == "emulated":
+        limits.append("Times under emulation mean nothing for the device.")
+    return limits
+
+
+def _title_step(outcome: StepOutcome, steps: Mapping[str, Step]) -> str:
+    """The stage, and for a comparison also the stage that it checks."""
+    step = steps.get(outcome.step)
+    checked = steps.get(step.inputs.get("model", "")) if step and outcome.stage == "compare" else None
+    return f"{title_stage(outcome.stage)}: {title_stage(checked.stage)}" if checked else title_stage(outcome.stage)
+
+
+def _show_seconds(outcome: StepOutcome) -> str:
+    return show_milliseconds(outcome.seconds * 1000)
+
+
+def _plural(count: int, word: str) -> str:
+    return word if count == 1 else f"{word}s"

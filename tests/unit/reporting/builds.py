@@ -1,0 +1,257 @@
+"""A finished build as data, the way the executor hands it on: nothing here is read from a real run."""
+
+import dataclasses
+import hashlib
+import random
+from pathlib import Path
+
+from bundler.model.artifacts import Artifact, FileRecord, make_artifact
+from bundler.model.codec import encode
+from bundler.model.facts import ModelFacts
+from bundler.model.manifest import GateRecord, Manifest, ProofRecord, VariantProofRecord
+from bundler.model.measurement import Measurement
+from bundler.model.plan import BuildPlan, Decision, Step, VariantPlan
+from bundler.model.proof import Component, Emitted
+from bundler.model.results import Comparison, OutputComparison, StepOutcome
+from bundler.model.runtime import Compatibility, ProviderEntry, RuntimeConfig, RuntimeVariant, Tolerance
+from bundler.model.signature import Port, Signature, ValueType
+from bundler.model.stage import Note
+from bundler.profiles.schema import Platform, Provider, Runtime, TargetProfile, Variant
+from bundler.reporting.data import ReportData
+from bundler.reporting.manifest import ManifestRequest, make_manifest
+
+OPERATORS = {"Conv": 63, "Mul": 58, "Sigmoid": 40, "Add": 31, "HardSwish": 14, "GlobalAveragePool": 9, "Identity": 7}
+SIMPLIFIED = {"Conv": 63, "Mul": 40, "Sigmoid": 40, "Add": 31, "HardSwish": 14, "GlobalAveragePool": 9}
+FUSED = {"com.microsoft.FusedConv": 41, "Conv": 22, "Mul": 18, "Add": 24, "HardSwish": 14, "GlobalAveragePool": 9}
+TOLERANCE = Tolerance(absolute=1e-4, relative=1e-3, sqnr_db=40.0)
+
+MODEL_STEPS = (
+    ("simplify", "model", None, SIMPLIFIED, 579_100, "the profile asks for it"),
+    ("cpu/optimize", "simplify", "cpu", FUSED, 561_804, "the highest level that is right on every CPU of the target"),
+    ("cpu/convert_ort", "cpu/optimize", "cpu", FUSED, 588_320, "opens faster than the ONNX file"),
+)
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def make_facts(name: str = "orientation", output: str = "scores") -> ModelFacts:
+    tensor = ValueType(element_type="float32", shape=("batch", 3, 48, 192))
+    return ModelFacts(
+        name=name,
+        ir_version=7,
+        opsets={"": 14},
+        producer="pytorch",
+        signature=Signature(inputs=(Port(name="x", type=tensor),), outputs=(Port(name=output, type=tensor),)),
+        operators=OPERATORS,
+        node_count=sum(OPERATORS.values()),
+        parameter_count=140_000,
+        file_bytes=585_532,
+        weight_bytes=560_000,
+        external_bytes=0,
+        external_files=(),
+        custom_domains=(),
+        random_operators=(),
+        control_flow=False,
+        quantized=False,
+        peak_memory_bytes=9_000_000,
+    )
+
+
+def make_profile() -> TargetProfile:
+    return TargetProfile(
+        id="linux-x64",
+        title="Linux on x86-64",
+        group="Servers and desktops",
+        platform=Platform(system="linux", architecture="x64", minimum="2.28"),
+        runtime=Runtime(version="1.31.1"),
+        variants=(Variant(name="cpu", providers=(Provider(name="cpu"),)),),
+    )
+
+
+def make_plan(name: str = "orientation") -> BuildPlan:
+    steps = [Step(id="record_golden", stage="record_golden", inputs={"model": "model"}, options={"seed": 0})]
+    for step_id, source, variant, _, _, reason in MODEL_STEPS:
+        stage = step_id.rpartition("/")[2]
+        steps.append(Step(id=step_id, stage=stage, inputs={"model": source}, variant=variant, reason=reason))
+        inputs = {"model": step_id, "golden": "record_golden"}
+        steps.append(Step(id=f"{step_id}/compare", stage="compare", inputs=inputs, variant=variant))
+    cpu = VariantPlan(
+        name="cpu",
+        model="cpu/convert_ort",
+        providers=(("ExampleProvider", {}),),
+        session={"intra_op_num_threads": 4},
+        session_config={"session.intra_op.allow_spinning": "0"},
+        comparisons=tuple(f"{step[0]}/compare" for step in MODEL_STEPS),
+    )
+    return BuildPlan(
+        model_name=name,
+        target="linux-x64",
+        steps=tuple(steps),
+        golden="record_golden",
+        variants=(cpu,),
+        decisions=(
+            Decision(subject="dimension batch", choice="dynamic", reason="not given, so the bundle takes any size"),
+            Decision(subject="optimisation level", choice="extended", reason="higher levels bake the host's layout"),
+            Decision(subject="model format", choice="ort", reason="a small network opens faster from ORT format"),
+        ),
+        emitter="python",
+        format="dir",
+    )
+
+
+def make_output(name: str, error: float, *, equal: bool = False) -> OutputComparison:
+    return OutputComparison(
+        name=name,
+        equal=equal,
+        max_absolute=error,
+        mean_absolute=error / 7,
+        max_relative=error * 3,
+        cosine=1.0,
+        sqnr_db=None if equal else 131.4,
+        top1_agreement=1.0,
+    )
+
+
+def make_outcomes(plan: BuildPlan, output: str = "scores", note: str = "Dropped 7 Identity nodes") -> list[StepOutcome]:
+    sizes = {step[0]: (step[3], step[4]) for step in MODEL_STEPS}
+    outcomes = [_outcome("inspect", "inspect", encode(make_facts(output=output)), None)]
+    for step in plan.steps:
+        if step.stage == "compare":
+            first = step.inputs["model"] == "simplify"
+            comparison = Comparison(outputs=(make_output(output, 0.0 if first else 2.4e-7, equal=first),), samples=3)
+            outcomes.append(_outcome(step.id, step.stage, encode(comparison), None))
+        elif step.id in sizes:
+            operators, size = sizes[step.id]
+            notes = (Note(text=note),) if step.stage == "simplify" else ()
+            outcomes.append(_outcome(step.id, step.stage, {"operators": operators}, size, notes))
+        else:
+            notes = (Note(text="No samples were given; inputs are synthetic", level="warning"),)
+            outcomes.append(_outcome(step.id, step.stage, {"synthetic": True, "seed": 0}, None, notes))
+    return outcomes
+
+
+def _outcome(step_id, stage, facts, size, notes=()) -> StepOutcome:
+    artifact: Artifact | None = None
+    if size is not None:
+        artifact = make_artifact((FileRecord(path="model.onnx", size=size, sha256=sha(step_id)),))
+    return StepOutcome(
+        step=step_id,
+        stage=stage,
+        key=sha(f"key of {step_id}"),
+        artifact=artifact,
+        folder=Path("/nowhere") if artifact else None,
+        entry="model.onnx" if artifact else None,
+        facts=facts,
+        notes=tuple(notes),
+        ingredients={"stage": stage, "machine": "x86_64", "packages": {"onnx": "1.23.2", "onnxruntime": "1.31.1"}},
+        seconds=0.31,
+        cached=stage == "inspect",
+    )
+
+
+def make_config(facts: ModelFacts) -> RuntimeConfig:
+    variant = RuntimeVariant(
+        name="cpu",
+        model="models/cpu/model.ort",
+        files=(FileRecord(path="models/cpu/model.ort", size=588_320, sha256=sha("model.ort")),),
+        providers=(ProviderEntry(name="ExampleProvider", options={"use_arena": "1"}),),
+        session={"intra_op_num_threads": 4},
+        session_config={"session.intra_op.allow_spinning": "0"},
+        disabled_optimizers=(),
+        requires=Compatibility(systems=("Linux",), machines=("x86_64",), runtime="1.31.1"),
+    )
+    return RuntimeConfig(
+        schema=1,
+        model=facts.name,
+        model_digest=sha("the model"),
+        target="linux-x64",
+        signature=facts.signature,
+        variants=(variant,),
+        fallback="report",
+        tolerance=TOLERANCE,
+        golden_digest=sha("golden"),
+    )
+
+
+def make_component(**changes: object) -> Component:
+    runtime = Component(
+        name="onnxruntime",
+        version="1.31.1",
+        licence="MIT",
+        licence_text="MIT License\n\nCopyright (c) Microsoft Corporation",
+        purl="pkg:pypi/onnxruntime@1.31.1",
+        sha256=sha("onnxruntime wheel"),
+        file="wheels/onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_x86_64.whl",
+    )
+    return dataclasses.replace(runtime, **changes)
+
+
+def write_bundle(folder: Path) -> Path:
+    """A small folder that looks like a bundle, without its manifest."""
+    for path, size in (
+        ("orientation/payload/models/cpu/model.ort", 5_883),
+        ("README.md", 900),
+        ("wheels/a.whl", 23_800),
+    ):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(b"x" * size)
+    return folder
+
+
+def make_request(name: str = "orientation", output: str = "scores", note: str = "Dropped 7 Identity nodes"):
+    plan, facts = make_plan(name), make_facts(name, output)
+    return ManifestRequest(
+        plan=plan,
+        profile=make_profile(),
+        facts=facts,
+        config=make_config(facts),
+        emitted=Emitted(payload="orientation/payload", package="orientation", components=()),
+        outcomes=make_outcomes(plan, output, note),
+        gate=GateRecord(tolerance=TOLERANCE, passed=True),
+        proof=ProofRecord(
+            level="executed",
+            reason="the golden set was reproduced in the bundle's own runtime",
+            variants=(
+                VariantProofRecord(
+                    variant="cpu", level="executed", passed=True, reason="reproduced with onnxruntime 1.31.1"
+                ),
+            ),
+        ),
+        synthetic_inputs=True,
+    )
+
+
+def make_measurement() -> Measurement:
+    chance = random.Random(7)  # noqa: S311 - the same noise on every run, not a secret
+
+    def series(middle: float, count: int) -> tuple[float, ...]:
+        return tuple(middle * (1 + abs(chance.gauss(0, 0.05))) for _ in range(count))
+
+    return Measurement(
+        name="golden sample 0",
+        variant="cpu",
+        opening_ms=series(11.4, 15),
+        latency_ms=series(1.62, 60),
+        baseline_opening_ms=series(24.9, 15),
+        baseline_latency_ms=series(1.64, 60),
+    )
+
+
+def make_report(manifest: Manifest, request: ManifestRequest, **changes: object) -> ReportData:
+    data = ReportData(
+        plan=request.plan,
+        outcomes=request.outcomes,
+        facts=request.facts,
+        manifest=manifest,
+        measurements=(make_measurement(),),
+        assignments={"cpu": {"ExampleProvider": 121, "OtherProvider": 7}},
+        phases={"emit": 1.4, "prove": 6.3},
+        log=("step simplify started", "step simplify finished"),
+    )
+    return dataclasses.replace(data, **changes)
+
+
+def make_manifest_of(folder: Path, request: ManifestRequest) -> Manifest:
+    return make_manifest(write_bundle(folder), request)

@@ -1,0 +1,83 @@
+"""`bundler diff A B` tells what differs and nothing else."""
+
+import dataclasses
+import json
+
+import pytest
+
+from bundler.model.artifacts import FileRecord
+from bundler.model.errors import VerificationError
+from bundler.model.plan import Decision
+from bundler.reporting.diff import diff_bundles, diff_manifests, render_diff, render_diff_json
+from bundler.reporting.manifest import write_manifest
+from tests.unit.reporting.builds import sha
+
+
+@pytest.fixture
+def other(manifest):
+    """The same model one runtime later, spinning threads allowed, and a little worse."""
+    variant = dataclasses.replace(
+        manifest.variants[0], session={"intra_op_num_threads": 2}, session_config={}, disabled_optimizers=("Nchwc",)
+    )
+    provider = dataclasses.replace(variant.providers[0], options={"use_arena": "0"})
+    last = manifest.checks[-1]
+    worse = dataclasses.replace(last.outputs[0], max_absolute=3e-5, sqnr_db=88.0)
+    first, *middle, _ = manifest.files
+    stages = [
+        dataclasses.replace(stage, facts={"operators": {"Conv": 63}}) if stage.step == "cpu/convert_ort" else stage
+        for stage in manifest.stages
+    ]
+    return dataclasses.replace(
+        manifest,
+        runtime=dataclasses.replace(manifest.runtime, version="1.32.0"),
+        variants=(dataclasses.replace(variant, providers=(provider,)),),
+        checks=(*manifest.checks[:-1], dataclasses.replace(last, outputs=(worse,))),
+        decisions=(*manifest.decisions[:-1], Decision(subject="model format", choice="onnx", reason="it is large")),
+        proof=dataclasses.replace(manifest.proof, level="resolved", variants=()),
+        stages=tuple(stages),
+        files=(
+            dataclasses.replace(first, size=700, sha256=sha("new")),
+            *middle,
+            FileRecord(path="golden/\x1b[31mred.bin", size=12, sha256=sha("g")),
+        ),
+    )
+
+
+def test_the_difference_as_people_read_it(manifest, other, snapshot):
+    assert render_diff(diff_manifests(manifest, other, names=("a", "b"))) == snapshot
+
+
+def test_equal_bundles_are_called_the_same(bundle, manifest):
+    write_manifest(bundle, manifest)
+    diff = diff_bundles(bundle, bundle)
+    assert diff.same
+    assert "The bundles are the same." in render_diff(diff)
+
+
+def test_programs_get_the_same_as_json(manifest, other):
+    data = json.loads(render_diff_json(diff_manifests(manifest, other, names=("a", "b"))))
+    assert data["schema"] == 1
+    assert data["same"] is False
+    assert {"subject": "runtime", "before": "onnxruntime 1.31.1", "after": "onnxruntime 1.32.0"} in data["identity"]
+    assert {"path": "README.md", "before": 900, "after": 700} in data["files"]
+
+
+def test_a_diff_turned_round_tells_the_opposite(manifest, other):
+    forth = diff_manifests(manifest, other, names=("a", "b"))
+    back = diff_manifests(other, manifest, names=("b", "a"))
+    assert {(c.subject, c.before, c.after) for c in forth.session} == {
+        (c.subject, c.after, c.before) for c in back.session
+    }
+    assert {(f.path, f.before, f.after) for f in forth.files} == {(f.path, f.after, f.before) for f in back.files}
+
+
+def test_terminal_codes_in_names_are_not_obeyed(manifest, other):
+    text = render_diff(diff_manifests(manifest, other, names=("a\x1b[2J", "b")))
+    assert "\x1b" not in text
+    assert "\\x1b[31mred.bin" in text
+
+
+def test_what_is_no_bundle_cannot_be_compared(bundle, manifest, tmp_path):
+    write_manifest(bundle, manifest)
+    with pytest.raises(VerificationError, match="is no bundle"):
+        diff_bundles(bundle, tmp_path / "nothing")

@@ -1,0 +1,126 @@
+"""bundle.json: what people and programs read there, and what a damaged one leads to."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bundler.model.codec import encode
+from bundler.model.errors import VerificationError
+from bundler.reporting.checks import check_output, make_checks
+from bundler.reporting.figures import word_figures
+from bundler.reporting.manifest import make_manifest, read_manifest, render_manifest, write_manifest
+from bundler.verification.integrity import require_integrity
+from tests.unit.reporting.builds import make_output, make_request, write_bundle
+
+
+def test_the_manifest_as_people_read_it(manifest, snapshot):
+    text = render_manifest(dataclasses.replace(manifest, bundler="0.0.0"))
+    assert text.endswith("}\n")
+    assert text == snapshot
+
+
+def test_reading_gives_what_was_written(bundle, manifest):
+    write_manifest(bundle, manifest)
+    assert encode(read_manifest(bundle)) == encode(manifest)
+
+
+def test_a_written_bundle_is_sound(bundle, manifest):
+    write_manifest(bundle, manifest)
+    assert require_integrity(bundle).checked == len(manifest.files) == 3
+
+
+def test_time_machine_and_order_of_arrival_leave_no_trace(bundle, manifest, request_of_build):
+    later = [
+        dataclasses.replace(
+            outcome, seconds=99.0, cached=True, ingredients={**outcome.ingredients, "machine": "aarch64"}
+        )
+        for outcome in reversed(request_of_build.outcomes)
+    ]
+    again = make_manifest(bundle, dataclasses.replace(request_of_build, outcomes=later))
+    assert render_manifest(again) == render_manifest(manifest)
+
+
+def test_the_manifest_does_not_list_itself(bundle, manifest, request_of_build):
+    write_manifest(bundle, manifest)
+    assert make_manifest(bundle, request_of_build).files == manifest.files
+
+
+@pytest.mark.parametrize(("value", "word"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")])
+def test_a_figure_that_is_not_finite_is_null_with_a_word(value, word):
+    check = check_output(dataclasses.replace(make_output("y", 0.1), max_absolute=value))
+    assert check.max_absolute is None
+    assert check.remark == f"max_absolute is {word}"
+    assert check.mean_absolute == pytest.approx(0.1 / 7)
+
+
+def test_why_outputs_could_not_be_compared_is_told():
+    check = check_output(dataclasses.replace(make_output("y", math.nan), mismatch="shape (1, 3) instead of (1, 4)"))
+    assert check.remark == "shape (1, 3) instead of (1, 4)"
+
+
+def test_equal_outputs_are_called_equal(manifest):
+    assert manifest.checks[0].equal
+    assert manifest.checks[0].outputs[0].remark == "equal to the bit"
+
+
+def test_comparisons_know_which_step_they_check(manifest):
+    assert [check.after for check in manifest.checks] == ["simplify", "cpu/optimize", "cpu/convert_ort"]
+
+
+def test_facts_that_are_not_finite_become_words():
+    assert word_figures({"a": [math.nan, (math.inf, 1.5)]}) == {"a": ["NaN", ["Infinity", 1.5]]}
+
+
+@given(name=st.text(), output=st.text())
+def test_any_name_survives_the_way_to_disk_and_back(tmp_path_factory, name, output):
+    bundle = write_bundle(tmp_path_factory.mktemp("bundle"))
+    manifest = make_manifest(bundle, make_request(name, output))
+    write_manifest(bundle, manifest)
+    again = read_manifest(bundle)
+    assert again.model.name == name
+    assert again.checks[0].outputs[0].name == output
+
+
+def test_half_a_surrogate_pair_does_not_break_the_file(bundle, manifest):
+    write_manifest(bundle, dataclasses.replace(manifest, package="a\ud800b"))
+    assert read_manifest(bundle).package == "a?b"
+
+
+def test_every_wrong_field_is_named(bundle, manifest):
+    data = json.loads(render_manifest(manifest))
+    data["variants"] = "none"
+    data["proof"]["level"] = "perfect"
+    data["files"][0]["size"] = "12"
+    (bundle / "bundle.json").write_text(json.dumps(data))
+    with pytest.raises(VerificationError) as caught:
+        read_manifest(bundle)
+    text = "\n".join(caught.value.details)
+    assert "variants: " in text
+    assert "proof.level: " in text
+    assert "files.0.size: " in text
+
+
+def test_a_missing_field_is_a_damaged_manifest(bundle, manifest):
+    data = json.loads(render_manifest(manifest))
+    del data["gate"]
+    (bundle / "bundle.json").write_text(json.dumps(data))
+    with pytest.raises(VerificationError, match="not a manifest"):
+        read_manifest(bundle)
+
+
+def test_a_newer_schema_asks_for_a_newer_bundler(bundle, manifest):
+    write_manifest(bundle, dataclasses.replace(manifest, schema=2))
+    with pytest.raises(VerificationError, match="schema 2; this bundler reads up to 1"):
+        read_manifest(bundle)
+
+
+def test_a_comparison_may_stand_under_its_own_fact(request_of_build):
+    wrapped = [
+        dataclasses.replace(outcome, facts={"comparison": outcome.facts}) if outcome.stage == "compare" else outcome
+        for outcome in request_of_build.outcomes
+    ]
+    assert make_checks(request_of_build.plan, wrapped) == make_checks(request_of_build.plan, request_of_build.outcomes)

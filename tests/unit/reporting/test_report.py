@@ -1,0 +1,250 @@
+"""The report shows what was measured, says what was not, and obeys no name that a model brings."""
+
+import base64
+import dataclasses
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bundler.data import data_root
+from bundler.model.measurement import Measurement
+from bundler.model.plan import Decision
+from bundler.model.stage import Note
+from bundler.reporting.report import render_report, render_timings, write_report
+from tests.unit.reporting.builds import make_manifest_of, make_report, make_request
+
+VOID = {"meta"}
+ELEMENT_NAMES = """html head meta title style body header main footer section div p h1 h2 h3 span bdi ul li dl dt dd
+    table caption thead tbody tr th td details summary small code strong i svg rect line circle text"""
+ELEMENTS = frozenset(ELEMENT_NAMES.split())
+ATTRIBUTE_NAMES = """lang charset http-equiv content name class id role aria-label aria-hidden aria-labelledby focusable
+    scope open x y x1 x2 y1 y2 cx cy r rx width height text-anchor"""
+ATTRIBUTES = frozenset(ATTRIBUTE_NAMES.split())
+ATTACKS = (
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onload='alert(1)",
+    "</title><svg onload=alert(1)>",
+    "</style><style>@import url(//evil.example)</style>",
+    "{{ 7 * 7 }}{% raw %}",
+    "javascript:alert(1)",
+    "\u202egnp.exe\x1b[31m\0",
+    "<!--",
+    "]]>",
+    "&lt;script&gt;",
+)
+
+
+class Reader(HTMLParser):
+    """Collects what a browser would see, and checks that elements are closed in order."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.elements: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+        self.text: list[str] = []
+        self.ids: list[str] = []
+        self._open: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def handle_comment(self, data):
+        raise AssertionError(f"a comment: {data}")
+
+    def close(self):
+        super().close()
+        assert not self._open
+
+
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    return reader
+
+
+def words(page: str) -> str:
+    return re.sub(r"\s+", " ", "".join(read(page).text))
+
+
+@pytest.fixture
+def data(manifest, request_of_build):
+    return make_report(manifest, request_of_build)
+
+
+def assert_harmless(page: str) -> None:
+    reader = read(page)
+    assert reader.elements <= ELEMENTS
+    assert {name for name, _ in reader.attributes} <= ATTRIBUTES
+    assert len(reader.ids) == len(set(reader.ids))
+    outside = [value for name, value in reader.attributes if name in {"content", "id", "class", "role"}]
+    assert not [value for value in outside if "//" in value or "javascript" in value]
+
+
+def hostile_report(folder, attack):
+    request = make_request(attack, attack, attack)
+    manifest = make_manifest_of(folder, request)
+    manifest = dataclasses.replace(
+        manifest,
+        decisions=(Decision(subject=attack, choice=attack, reason=attack),),
+        unstable_outputs=(attack,),
+        files=tuple(dataclasses.replace(record, path=attack) for record in manifest.files),
+        proof=dataclasses.replace(
+            manifest.proof,
+            reason=attack,
+            variants=tuple(dataclasses.replace(v, variant=attack, reason=attack) for v in manifest.proof.variants),
+        ),
+    )
+    facts = dataclasses.replace(request.facts, operators={attack: 3})
+    return make_report(
+        manifest, request, facts=facts, unmeasured=attack, assignments={attack: {attack: 2}}, phases={attack: 0.1}
+    )
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_known_attacks_stay_text(tmp_path, attack):
+    page = render_report(hostile_report(tmp_path, attack))
+    assert_harmless(page)
+    shown = words(page)
+    assert attack.isprintable() is (attack in shown)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(attack=st.text(st.characters() | st.sampled_from("<>\"'&/{}%\\=` \n\0"), max_size=40))
+def test_no_string_becomes_an_element_or_an_attribute(tmp_path_factory, attack):
+    assert_harmless(render_report(hostile_report(tmp_path_factory.mktemp("bundle"), attack)))
+
+
+def test_characters_that_turn_text_around_are_shown_as_escapes(tmp_path):
+    page = render_report(hostile_report(tmp_path, "abc\u202egnp.exe\x1b"))
+    assert "\u202e" not in page
+    assert "\x1b" not in page
+    assert "abc\\u202egnp.exe\\x1b" in page
+
+
+def test_the_page_asks_nothing_of_the_network(data):
+    page = render_report(data)
+    assert_harmless(page)
+    assert not re.search(r"https?:|url\(|@import|src=|href=|<script|<link", page)
+
+
+def test_the_policy_allows_exactly_the_one_style_sheet(data):
+    page = render_report(data)
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert style is not None
+    assert style[1] == (data_root("templates") / "report" / "report.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert ("content", policy) in read(page).attributes
+
+
+def test_the_headline_says_what_changed(data):
+    text = words(render_report(data))
+    assert "2.2 times faster" in text
+    assert "as fast as before" in text
+    assert "131 dB gate met" in text
+    assert "untouched 586 kB" in text
+
+
+def test_every_part_of_the_story_is_there(data):
+    text = words(render_report(data))
+    for heading in (
+        "Size by stage",
+        "Operators and nodes",
+        "Nodes by provider",
+        "Accuracy by stage",
+        "Speed",
+        "Decisions and reasons",
+        "Notes and warnings",
+        "What was proven",
+        "What was not",
+        "How it was made",
+        "Files",
+    ):
+        assert heading in text
+    assert "Synthetic inputs" in text
+    assert "Dropped 7 Identity nodes" in text
+    assert "Compare: Convert to ORT format" in text
+    assert "higher levels bake the host's layout" in text
+
+
+def test_what_was_not_measured_is_said_with_its_reason(data):
+    bare = dataclasses.replace(data, measurements=(), unmeasured="--no-prove was given", assignments={})
+    text = words(render_report(bare))
+    assert "Not measured: --no-prove was given." in text
+    assert "Speed was not measured: --no-prove was given." in text
+    assert "Not measured: no runtime said which nodes it gave to whom." in text
+    assert "times faster" not in text
+
+
+def test_a_slower_bundle_is_called_slower(data):
+    slow = Measurement(name="x", variant="cpu", latency_ms=(3.0, 3.1), baseline_latency_ms=(2.0, 2.1))
+    text = words(render_report(dataclasses.replace(data, measurements=(slow,))))
+    assert "1.5 times slower" in text
+
+
+def test_measurements_that_are_not_finite_do_not_break_the_page(data):
+    odd = Measurement(name="x", variant="cpu", latency_ms=(float("nan"),), baseline_latency_ms=(float("inf"), 0.0))
+    assert_harmless(render_report(dataclasses.replace(data, measurements=(odd,))))
+
+
+def test_outputs_equal_to_the_bit_are_the_headline(data):
+    checks = tuple(
+        dataclasses.replace(
+            check, equal=True, outputs=tuple(dataclasses.replace(o, equal=True, sqnr_db=None) for o in check.outputs)
+        )
+        for check in data.manifest.checks
+    )
+    text = words(render_report(dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, checks=checks))))
+    assert "Equal to the bit" in text
+
+
+def test_a_bundle_of_a_model_that_nothing_changed(data):
+    manifest = dataclasses.replace(data.manifest, checks=(), decisions=())
+    empty = dataclasses.replace(data, manifest=manifest, outcomes=(), measurements=(), assignments={})
+    text = words(render_report(empty))
+    assert "Not compared: no stage changed the model." in text
+    assert "There was nothing to decide." in text
+    assert "No stage had anything to remark." in text
+
+
+def test_warnings_come_before_notes(data):
+    noisy = [dataclasses.replace(o, notes=(*o.notes, Note(text="beware", level="warning"))) for o in data.outcomes]
+    text = words(render_report(dataclasses.replace(data, outcomes=noisy)))
+    assert text.index("beware") < text.index("Dropped 7")
+
+
+def test_the_folder_holds_page_timings_and_log(tmp_path, data):
+    page = write_report(tmp_path / "x.report", data)
+    assert page.name == "report.html"
+    assert sorted(path.name for path in page.parent.iterdir()) == ["build.log", "report.html", "timings.json"]
+    assert (page.parent / "build.log").read_text().splitlines() == ["step simplify started", "step simplify finished"]
+
+
+def test_timings_tell_every_run_and_its_spread(data):
+    timings = json.loads(render_timings(data))
+    measured = timings["measurements"][0]["latency_ms"]
+    assert len(measured["values"]) == 60
+    assert measured["spread"]["low"] <= measured["spread"]["median"] <= measured["spread"]["high"]
+    assert timings["phases"] == {"emit": 1.4, "prove": 6.3}
+    assert timings["steps"][0] == {"step": "inspect", "stage": "inspect", "seconds": 0.31, "cached": True}

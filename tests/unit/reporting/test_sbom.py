@@ -1,0 +1,116 @@
+"""The bill of materials is valid CycloneDX, complete, and the same on any day."""
+
+import json
+import uuid
+
+import pytest
+from cyclonedx.output.json import BY_SCHEMA_VERSION
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bundler.model.manifest import ModelRecord, RuntimeRecord
+from bundler.reporting.notices import render_notices
+from bundler.reporting.sbom import render_sbom
+from tests.unit.reporting.builds import make_component, make_config, make_facts, sha
+
+NUMPY = make_component(
+    name="numpy",
+    version="2.4.0",
+    licence="BSD-3-Clause AND MIT",
+    licence_text="Copyright NumPy Developers",
+    purl="pkg:pypi/numpy@2.4.0",
+    sha256=sha("numpy"),
+    file="wheels/numpy.whl",
+)
+ODD = make_component(
+    name="vendor blob", licence="Vendor licence, see file", purl="pkg:generic/blob@1", sha256=None, file=None
+)
+VENDORED = (make_component(), NUMPY, ODD)
+
+
+def render(components=VENDORED, name="orientation-linux-x64", model="orientation"):
+    return render_sbom(
+        name=name,
+        version="1.0.0",
+        config=make_config(make_facts(model)),
+        model=ModelRecord(name=model, digest=sha("the model"), size=585_532),
+        runtime=RuntimeRecord(package="onnxruntime", version="1.31.1"),
+        components=components,
+    )
+
+
+def find(bill, name):
+    return next(entry for entry in bill["components"] if entry["name"] == name)
+
+
+def test_the_standard_accepts_it():
+    assert JsonStrictValidator(SchemaVersion.V1_7).validate_str(render()) is None
+
+
+def test_it_is_the_newest_version_that_the_library_writes():
+    assert max(BY_SCHEMA_VERSION, key=lambda version: version.value) is SchemaVersion.V1_7
+    assert json.loads(render())["specVersion"] == "1.7"
+
+
+def test_order_and_clock_leave_no_trace():
+    assert render(VENDORED) == render((*VENDORED[::-1], NUMPY))
+    assert "timestamp" not in json.loads(render())["metadata"]
+
+
+def test_the_serial_number_comes_from_the_content():
+    first, second = json.loads(render()), json.loads(render(model="other"))
+    assert uuid.UUID(first["serialNumber"].removeprefix("urn:uuid:")).version == 5
+    assert first["serialNumber"] != second["serialNumber"]
+
+
+def test_the_model_is_named_with_its_digest():
+    model = find(json.loads(render()), "orientation")
+    assert model["type"] == "machine-learning-model"
+    assert model["hashes"] == [{"alg": "SHA-256", "content": sha("the model")}]
+
+
+@pytest.mark.parametrize(
+    ("name", "licences"),
+    [
+        ("onnxruntime", [{"license": {"id": "MIT"}}]),
+        ("numpy", [{"expression": "BSD-3-Clause AND MIT"}]),
+        ("vendor blob", [{"license": {"name": "Vendor licence, see file"}}]),
+    ],
+)
+def test_licences_are_identifiers_where_the_standard_has_them(name, licences):
+    found = find(json.loads(render()), name)["licenses"]
+    stripped = [{key: value for key, value in entry.items() if key != "acknowledgement"} for entry in found]
+    assert stripped == licences
+
+
+def test_vendored_wheels_have_purl_and_digest():
+    numpy = find(json.loads(render()), "numpy")
+    assert numpy["purl"] == "pkg:pypi/numpy@2.4.0"
+    assert numpy["hashes"] == [{"alg": "SHA-256", "content": sha("numpy")}]
+
+
+def test_the_bundle_depends_on_all_that_it_holds():
+    bill = json.loads(render())
+    root = next(entry for entry in bill["dependencies"] if entry["ref"] == bill["metadata"]["component"]["bom-ref"])
+    assert len(root["dependsOn"]) == 4
+
+
+@settings(max_examples=25)
+@given(name=st.text(min_size=1), licence=st.text())
+def test_no_name_makes_it_invalid(name, licence):
+    text = render((make_component(name=name, licence=licence),), name=name, model=name)
+    assert JsonStrictValidator(SchemaVersion.V1_7).validate_str(text) is None
+
+
+def test_notices_hold_each_licence_once(snapshot):
+    twin = make_component(name="onnxruntime-extensions", licence="", purl="pkg:pypi/onnxruntime-extensions@1")
+    silent = make_component(name="silent", licence_text="  \n")
+    text = render_notices("orientation-linux-x64", (NUMPY, twin, make_component(), silent))
+    assert text.count("MIT License") == 1
+    assert text == snapshot
+
+
+def test_notices_of_a_bundle_that_vendors_nothing():
+    assert "Nothing else was vendored" in render_notices("net", ())
