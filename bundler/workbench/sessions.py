@@ -94,31 +94,32 @@ def open_session(
 
 
 def save_through_session(
-    path: Path, options: onnxruntime.SessionOptions, settings: SessionSettings, *, error: type[BundlerError]
+    model: Path | bytes, options: onnxruntime.SessionOptions, settings: SessionSettings, *, error: type[BundlerError]
 ) -> None:
     """Open the model only for what the session writes (`optimized_model_filepath`)."""
-    _start(path, options, settings, error, None)
+    _start(model, options, settings, error, None)
 
 
 def _start(
-    path: Path,
+    model: Path | bytes,
     options: onnxruntime.SessionOptions,
     settings: SessionSettings,
     error: type[BundlerError],
     hint: str | None,
 ) -> onnxruntime.InferenceSession:
     providers = [(name, dict(values)) for name, values in settings.providers] or None
+    given = str(model) if isinstance(model, Path) else model
     disabled = list(settings.disabled_optimizers) or None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)
             return onnxruntime.InferenceSession(
-                str(path), sess_options=options, providers=providers, disabled_optimizers=disabled, enable_fallback=0
+                given, sess_options=options, providers=providers, disabled_optimizers=disabled, enable_fallback=0
             )
     except RUNTIME_ERRORS as cause:
         raise error(
             "ONNX Runtime cannot open the model",
-            details=(clean_message(cause, path),),
+            details=(clean_message(cause, model if isinstance(model, Path) else None),),
             hint=hint or "`bundler inspect MODEL` shows what stands in the way",
         ) from cause
 

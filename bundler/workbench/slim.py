@@ -45,6 +45,8 @@ def _schema() -> _Message:
 
 
 _MODEL: Final = _schema()
+_RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION, _EXTERNAL = 9, 13, 14, 1
+"""Fields of TensorProto, and the value of `data_location` for external data."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 """Wire types of the protobuf encoding."""
 _MORE: Final = 0x80
@@ -53,36 +55,66 @@ _FIXED: Final[Mapping[int, int]] = {_FIXED64: 8, _FIXED32: 4}
 """Sizes in bytes."""
 
 
-def read_without_weights(path: Path) -> bytes:
-    """The bytes of the model file at `path` with tensor payloads over 4 KiB left out. Raises `WireError`, `OSError`."""
+def read_without_weights(path: Path, *, link: bool = False) -> bytes:
+    """The bytes of the model file at `path` with tensor payloads over 4 KiB left out. Raises `WireError`, `OSError`.
+
+    With `link`, a raw payload is not just left out: the tensor says that its data is external, in this very file, at
+    the place where the payload stands. So whoever writes the model anew can copy it from file to file.
+    """
     with path.open("rb") as stream:
         if path.stat().st_size == 0:
             raise WireError("the file is empty", truncated=True)
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _slim(data, 0, len(data), _MODEL)
+            return _Slimmer(data, path.name if link else None).slim(0, len(data), _MODEL)
 
 
-def _slim(data: mmap.mmap, start: int, end: int, message: _Message) -> bytes:
-    pieces: list[bytes] = []
-    position = start
-    while position < end:
-        field_start = position
-        tag, position = _varint(data, position, end)
-        number, wire = tag >> 3, tag & 7
-        if wire != _BYTES:
-            position = _skip(data, position, end, wire)
-            pieces.append(data[field_start:position])
-            continue
-        length, position = _varint(data, position, end)
-        body, position = position, position + length
-        if position > end:
-            raise WireError(f"a field at byte {body} needs {length} bytes, and {end - body} are left", truncated=True)
-        if number in message.inner:
-            inner = _slim(data, body, position, message.inner[number])
-            pieces += (_encode(tag), _encode(len(inner)), inner)
-        elif number not in message.payload or length <= KEPT_PAYLOAD:
-            pieces.append(data[field_start:position])
-    return b"".join(pieces)
+@dataclass(slots=True)
+class _Slimmer:
+    data: mmap.mmap
+    link: str | None
+
+    def slim(self, start: int, end: int, message: _Message) -> bytes:
+        pieces: list[bytes] = []
+        position = start
+        while position < end:
+            field_start = position
+            tag, position = _varint(self.data, position, end)
+            if tag & 7 != _BYTES:
+                position = _skip(self.data, position, end, tag & 7)
+                pieces.append(self.data[field_start:position])
+                continue
+            length, body = _varint(self.data, position, end)
+            position = body + length
+            if position > end:
+                text = f"a field at byte {body} needs {length} bytes, and {end - body} are left"
+                raise WireError(text, truncated=True)
+            if not self._may_leave_out(message, tag >> 3, length):
+                whole = tag >> 3 not in message.inner
+                pieces.append(self.data[field_start:position] if whole else self._inner(message, tag, body, position))
+            elif self.link is not None:
+                pieces.append(_external_data(self.link, body, length))
+        return b"".join(pieces)
+
+    def _may_leave_out(self, message: _Message, number: int, length: int) -> bool:
+        droppable = (_RAW_DATA,) if self.link is not None else message.payload
+        return length > KEPT_PAYLOAD and number in message.payload and number in droppable
+
+    def _inner(self, message: _Message, tag: int, start: int, end: int) -> bytes:
+        inner = self.slim(start, end, message.inner[tag >> 3])
+        return _encode(tag) + _encode(len(inner)) + inner
+
+
+def _external_data(location: str, offset: int, length: int) -> bytes:
+    """The fields of a TensorProto that say where its data is."""
+    entries = (("location", location), ("offset", str(offset)), ("length", str(length)))
+    fields = b"".join(
+        _bytes_field(_EXTERNAL_DATA, _bytes_field(1, k.encode()) + _bytes_field(2, v.encode())) for k, v in entries
+    )
+    return fields + _encode(_DATA_LOCATION << 3 | _VARINT) + _encode(_EXTERNAL)
+
+
+def _bytes_field(number: int, data: bytes) -> bytes:
+    return _encode(number << 3 | _BYTES) + _encode(len(data)) + data
 
 
 def _skip(data: mmap.mmap, position: int, end: int, wire: int) -> int:

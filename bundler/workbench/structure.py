@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -31,12 +32,15 @@ _RANDOM: Final = frozenset(
 """The operators of the ONNX standard whose result differs from run to run."""
 
 
-def read_structure(path: Path) -> ModelProto:
-    """The model at `path` without tensor payloads over 4 KiB and without external data. Raises `ModelError`."""
+def read_structure(path: Path, *, link: bool = False) -> ModelProto:
+    """The model at `path` without tensor payloads over 4 KiB and without external data. Raises `ModelError`.
+
+    With `link`, raw payloads that are left out are declared as external data in the file at `path` itself.
+    """
     if not path.is_file():
         raise ModelError(f"{path.name} is not a file", hint="give the path of an ONNX file")
     try:
-        model: ModelProto = ModelProto.FromString(read_without_weights(path))
+        model: ModelProto = ModelProto.FromString(read_without_weights(path, link=link))
     except (WireError, DecodeError) as error:
         raise _unreadable(path, error) from error
     if not model.ir_version or not model.HasField("graph"):
@@ -125,3 +129,8 @@ def random_operators(model: ModelProto) -> tuple[str, ...]:
     names = {node.op_type for node in iterate_nodes(model) if node.op_type in _RANDOM}
     trains = any(node.op_type == "Dropout" and any(node.input[2:]) for node in iterate_nodes(model))
     return tuple(sorted(names | ({"Dropout"} if trains else set())))
+
+
+def count_operators(model: ModelProto) -> dict[str, int]:
+    """How often each operator occurs, by qualified name, in alphabetical order."""
+    return dict(sorted(Counter(qualified_name(node) for node in iterate_nodes(model)).items()))

@@ -1,4 +1,4 @@
-"""Open the model as the bundle will, run the golden inputs, and measure how far the answers are from the golden ones."""
+"""Open the model as the bundle will, run the golden inputs, and measure how far its answers are from theirs."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -98,11 +97,6 @@ def _operator_problems(
         yield f"{name}: the model imports no operator set for the domain {domain_of(domain)!r}"
     elif known[domain, node.op_type] > versions[domain]:
         yield f"{name}: came with opset {known[domain, node.op_type]}, and the model declares {versions[domain]}"
-
-
-def count_operators(model: ModelProto) -> dict[str, int]:
-    """How often each operator occurs, by qualified name, in alphabetical order."""
-    return dict(sorted(Counter(qualified_name(node) for node in iterate_nodes(model)).items()))
 
 
 def foreign_domains(model: ModelProto) -> tuple[str, ...]:

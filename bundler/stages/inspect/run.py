@@ -17,7 +17,6 @@ from bundler.stages.inspect.memory import estimate_peak_memory
 from bundler.stages.inspect.operators import (
     check_operators,
     check_versions,
-    count_operators,
     domain_of,
     foreign_domains,
     has_control_flow,
@@ -28,7 +27,14 @@ from bundler.stages.inspect.spec import Options
 from bundler.workbench.elements import element_of_onnx, storage_bytes
 from bundler.workbench.sessions import clean_message
 from bundler.workbench.signatures import model_signature
-from bundler.workbench.structure import iterate_graphs, iterate_nodes, iterate_tensors, random_operators, read_structure
+from bundler.workbench.structure import (
+    count_operators,
+    iterate_graphs,
+    iterate_nodes,
+    iterate_tensors,
+    random_operators,
+    read_structure,
+)
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

@@ -1,0 +1,102 @@
+"""Let the runtime optimise the graph offline, and write what it made in canonical form."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import onnxruntime
+from onnx import ModelProto
+
+from bundler.model.codec import decode
+from bundler.model.errors import StageError
+from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.optimize.interface import check_interface, has_listed_initializers, unlist_initializers
+from bundler.stages.optimize.spec import Options
+from bundler.workbench.canonical.writing import PROTOBUF_LIMIT, canonicalize
+from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
+from bundler.workbench.structure import count_operators, iterate_nodes, read_structure
+
+ENTRY = "model.onnx"
+_LAYOUT_DOMAINS = ("com.microsoft.nchwc", "com.ms.internal.nhwc")
+"""Operators whose blocks have the size that suits the building machine's CPU: elsewhere they fail or answer rubbish."""
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """`model.onnx` and, above the threshold, `model.onnx.data`. Raises `StageError`."""
+    source, options = request.input("model"), decode(Options, dict(request.options))
+    before = read_structure(source)
+    report(0.0, "optimising")
+    with tempfile.TemporaryDirectory(dir=request.output) as scratch:
+        saved = source if options.level == "none" else _bake(source, before, Path(scratch) / ENTRY, options)
+        report(0.6, "writing the canonical form")
+        target = request.output / ENTRY
+        after = canonicalize(saved, target, source=source.parent, external_threshold=options.external_threshold)
+    _check(before, after)
+    facts = {
+        "level": options.level,
+        "nodes_before": sum(1 for _ in iterate_nodes(before)),
+        "nodes_after": sum(1 for _ in iterate_nodes(after)),
+        "operators": count_operators(after),
+        "bytes": sum(path.stat().st_size for path in request.output.iterdir()),
+    }
+    return StageResult(facts=facts, entry=ENTRY, notes=_notes(before))
+
+
+def _bake(source: Path, structure: ModelProto, saved: Path, options: Options) -> Path:
+    """The runtime's own saved model. Its large initializers stay where they are in the source's external data."""
+    settings = _settings(options)
+    model: Path | bytes = source
+    if has_listed_initializers(structure):
+        model = unlist_initializers(source)
+    made = _save_options(settings, saved, source.parent)
+    if _embeds_too_much(source):
+        _externalise(made, saved)
+    save_through_session(model, made, settings, error=StageError)
+    return saved
+
+
+def _settings(options: Options) -> SessionSettings:
+    return SessionSettings(
+        session={"graph_optimization_level": options.level, "enable_cpu_mem_arena": False},
+        session_config={
+            "session.qdqisint8allowed": "1" if options.int8_allowed else "0",
+            # Packed copies of the weights serve a run, and there is none.
+            "session.disable_prepacking": "1",
+        },
+        disabled_optimizers=options.disabled_optimizers,
+    )
+
+
+def _save_options(settings: SessionSettings, saved: Path, data_folder: Path) -> onnxruntime.SessionOptions:
+    options = session_options(settings)
+    options.optimized_model_filepath = str(saved)
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
+    return options
+
+
+def _embeds_too_much(source: Path) -> bool:
+    """Whether what the source itself holds may outgrow one ONNX file when constants are folded and types change."""
+    return source.stat().st_size > PROTOBUF_LIMIT // 2
+
+
+def _externalise(options: onnxruntime.SessionOptions, saved: Path) -> None:
+    options.add_session_config_entry("session.optimized_model_external_initializers_file_name", saved.name + ".weights")
+    options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "1024")
+
+
+def _check(before: ModelProto, after: ModelProto) -> None:
+    check_interface(before, after)
+    layouts = {node.domain for node in iterate_nodes(after)}.intersection(_LAYOUT_DOMAINS)
+    if layouts:
+        raise StageError(
+            f"the optimised model has operators for one CPU class ({', '.join(sorted(layouts))})",
+            hint="bake at level `extended` or lower",
+        )
+
+
+def _notes(before: ModelProto) -> tuple[Note, ...]:
+    if not has_listed_initializers(before):
+        return ()
+    text = "the model's weights were listed as inputs, as its old format asked; they are plain weights now"
+    return (Note(text=text),)

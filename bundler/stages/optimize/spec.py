@@ -1,0 +1,32 @@
+"""What `optimize` takes and makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bundler.model.stage import StageSpec
+
+SPEC = StageSpec(
+    name="optimize",
+    title="Optimise",
+    inputs=("model",),
+    produces="model",
+    packages=("onnx", "onnxruntime"),
+    changes_model=True,
+)
+"""Facts: `level`, `nodes_before`, `nodes_after`, `operators` (count by name, after), `bytes` (all files)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`level` is what is baked: nothing, what every runtime can run, or what the runtime's CPU operators can run;
+    layouts of one CPU class are never baked. Initializers of `external_threshold` bytes or more go to a file of their
+    own that the runtime maps (None: all stay inside). `int8_allowed` keeps signed 8-bit weights, which Arm likes and
+    x86 does not: the target decides. `disabled_optimizers` are left out, by the runtime's names.
+    """
+
+    level: Literal["none", "basic", "extended"] = "extended"
+    external_threshold: int | None = None
+    int8_allowed: bool = False
+    disabled_optimizers: tuple[str, ...] = ()
