@@ -21,12 +21,13 @@ LARGEST = 1_000_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layered:
     """Merged data. `origins` says for each leaf (an array is one) which file it came from, as messages show it;
-    `files` are the chain, the user's own file first.
+    `files` are the chain, the user's own file first; `spellings` are values of overrides as they were typed.
     """
 
     data: dict[str, Any]
     origins: dict[Key, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+    spellings: Mapping[Key, str] = field(default_factory=dict)
 
     def origin(self, key: Key) -> str:
         """The file that the value at `key` came from; the user's own file for what no file has."""

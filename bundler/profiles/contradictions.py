@@ -76,12 +76,13 @@ def _check_wheels(profile: TargetProfile) -> Iterator[Problem]:
 def _check_minimum(profile: TargetProfile) -> Iterator[Problem]:
     """The platform must have at least what its wheels ask for."""
     minimum = profile.platform.minimum
-    if minimum is None or profile.platform.system not in ("linux", "macos"):
+    system, architecture = profile.platform.system, profile.platform.architecture
+    if minimum is None or system not in ("linux", "macos") or not takes_wheels(system, architecture):
         return
     least = tuple(int(part) for part in minimum.split(".")[:2] if part.isdigit())
     for position, tag in enumerate(profile.python.wheel_platforms):
         needed = required_version(tag)
-        if needed is not None and needed > (*least, 0)[:2]:
+        if needed is not None and fits_tag(system, architecture, tag) and needed > (*least, 0)[:2]:
             shown = ".".join(map(str, needed))
             text = f'"{tag}" asks for {shown}, but platform.minimum promises {minimum}'
             yield Problem(key=("python", "wheel_platforms", position), text=text)

@@ -108,10 +108,7 @@ def _check_value(rule: OptionRule, value: OptionValue, at: Key) -> Iterator[Prob
 
 def _unknown_option(key: str, rules: Rules, replaced: Mapping[str, str], sibling: tuple[str, Rules] | None) -> str:
     if key in replaced:
-        instead = replaced[key]
-        if instead.startswith("nothing"):
-            return f"has no effect today; use {instead}"
-        return f"has no effect today; use {instead} instead"
+        return f"has no effect today; instead, use {replaced[key]}"
     if sibling and key in sibling[1]:
         return f"belongs under `{sibling[0]}`"
     if not rules:

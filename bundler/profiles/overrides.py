@@ -24,22 +24,34 @@ def apply_overrides(layered: Layered, overrides: Sequence[str]) -> Layered:
     """
     data = copy.deepcopy(layered.data)
     origins = dict(layered.origins)
+    spellings: dict[Key, str] = {}
     for override in overrides:
         key, value = parse_override(override)
         place = _assign(data, key, value, override)
-        for stale in [known for known in origins if known[: len(place)] == place]:
-            del origins[stale]
+        _forget(origins, place)
+        _forget(spellings, place)
         origins[place] = ORIGIN
-    return Layered(data=data, origins=origins, files=layered.files)
+        spellings[place] = _split(override)[1]
+    return Layered(data=data, origins=origins, files=layered.files, spellings=spellings)
+
+
+def _forget(notes: dict[Key, str], place: Key) -> None:
+    """Drop what is noted of `place` and of all below it."""
+    for stale in [known for known in notes if known[: len(place)] == place]:
+        del notes[stale]
 
 
 def parse_override(text: str) -> tuple[tuple[str, ...], Any]:
     """The key's parts and the value of one `dotted.key=value`. Raises `ProfileError`."""
+    key, value = _split(text)
+    return _parse_key(key, text), _parse_value(value)
+
+
+def _split(text: str) -> tuple[str, str]:
     match = _SPLIT.match(text)
     if match is None:
         raise _malformed(text, "there is no = in it")
-    key = _parse_key(match[1].strip(), text)
-    return key, _parse_value(match[2].strip())
+    return match[1].strip(), match[2].strip()
 
 
 def _parse_key(text: str, override: str) -> tuple[str, ...]:

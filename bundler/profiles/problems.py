@@ -133,6 +133,18 @@ def _expected(item: Any) -> str:
     return str(item["msg"]).removeprefix("Input should be ").removeprefix("String should have ")
 
 
+def takes_text(key: Key) -> bool:
+    """Whether the field at `key` is text, or nothing."""
+    field = _find_field(key)[1]
+    options = typing.get_args(field.annotation) if field else ()
+    kinds = {option for option in options if option is not type(None)} or ({field.annotation} if field else set())
+    return bool(kinds) and all(_is_text(kind) for kind in kinds)
+
+
+def _is_text(kind: Any) -> bool:
+    return kind is str or (typing.get_origin(kind) is typing.Annotated and typing.get_args(kind)[0] is str)
+
+
 def _find_field(key: Key) -> tuple[type[BaseModel] | None, FieldInfo | None]:
     """The section that the last part of `key` belongs to, and its field there."""
     section: type[BaseModel] | None = TargetProfile

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,7 @@ def check_layers(layered: Layered) -> TargetProfile:
     from bundler.profiles.problems import explain_errors  # noqa: PLC0415
     from bundler.profiles.schema import TargetProfile  # noqa: PLC0415
 
+    layered = _spell_texts(layered)
     try:
         # Strict, because `simplify = "yes"` or `model_mb = "12"` in a file is a mistake, not a spelling.
         profile = TargetProfile.model_validate(_freeze(layered.data), strict=True)
@@ -77,6 +79,21 @@ def check_layers(layered: Layered) -> TargetProfile:
     if problems:
         raise _invalid(layered, problems)
     return profile.model_copy(update={"variants": tuple(normalize_variant(variant) for variant in profile.variants)})
+
+
+def _spell_texts(layered: Layered) -> Layered:
+    """Overrides of keys that take text only, as they were typed: `runtime.version=1.30` is no number."""
+    from bundler.profiles.problems import takes_text  # noqa: PLC0415 - see above
+
+    data = copy.deepcopy(layered.data)
+    for key, text in layered.spellings.items():
+        holder: Any = data
+        for part in key[:-1]:
+            holder = holder[part]
+        # What was quoted, and so is text already, stays.
+        if takes_text(key) and isinstance(holder[key[-1]], int | float):
+            holder[key[-1]] = text
+    return replace(layered, data=data)
 
 
 def _freeze(value: Any) -> Any:
@@ -98,7 +115,7 @@ def _invalid(layered: Layered, problems: Sequence[Problem]) -> ProfileError:
 
 
 def _unknown_target(name: str) -> ProfileError:
-    close = difflib.get_close_matches(name.lower(), target_ids(), n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), target_ids(), n=2, cutoff=0.7)
     meant = "; did you mean " + " or ".join(f'"{target}"' for target in close) + "?" if close else ""
     return ProfileError(
         f"there is no target {shorten(name)}{meant}",

@@ -1,0 +1,64 @@
+import onnxruntime
+import pytest
+
+from bundler.model.errors import EnvironmentMissingError, ProfileError
+from bundler.providers import registry
+from bundler.providers.registry import find_provider, provider_names
+
+
+class FakeEntry:
+    def __init__(self, name, value):
+        self.name = name
+        self.value = "elsewhere:PROVIDER"
+        self._value = value
+
+    def load(self):
+        return self._value
+
+
+@pytest.fixture
+def entries(monkeypatch):
+    """Registers what the test puts into it, beside nothing else."""
+    found = []
+    monkeypatch.setattr(registry, "entry_points", lambda *, group: found if group == "bundler.providers" else [])
+    registry._registered.cache_clear()
+    find_provider.cache_clear()
+    yield found
+    registry._registered.cache_clear()
+    find_provider.cache_clear()
+
+
+def test_cpu_is_registered_as_third_parties_register():
+    assert "cpu" in provider_names()
+    assert find_provider("cpu").runtime_name == "CPUExecutionProvider"
+
+
+def test_the_runtime_has_the_cpu_provider_by_that_name():
+    assert find_provider("cpu").runtime_name in onnxruntime.get_all_providers()
+
+
+def test_unknown_provider_is_answered_with_the_known_ones():
+    with pytest.raises(ProfileError, match=r"no execution provider 'cpuu' \(known: cpu\); did you mean \"cpu\"\?"):
+        find_provider("cpuu")
+
+
+def test_another_packages_provider_is_found(entries):
+    knowledge = find_provider.__wrapped__  # the plain function, to show that nothing is remembered from before
+    entries.append(
+        FakeEntry("own", real := registry.ProviderKnowledge(name="own", runtime_name="Own", title="", package="p"))
+    )
+    assert provider_names() == ("own",)
+    assert knowledge("own") is real
+
+
+def test_an_entry_point_of_the_wrong_kind_is_named(entries):
+    entries.append(FakeEntry("own", 42))
+    with pytest.raises(EnvironmentMissingError, match=r"bundler\.providers:own"):
+        find_provider("own")
+
+
+def test_a_stale_installation_says_so(entries):
+    assert entries == []
+    with pytest.raises(EnvironmentMissingError) as raised:
+        provider_names()
+    assert "install it again" in str(raised.value.hint)
