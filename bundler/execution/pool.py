@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from bundler.environments.registry import Environment
 from bundler.execution.stage_sources import package_folder
-from bundler.model.errors import StageError
+from bundler.model.errors import EnvironmentMissingError, StageError
 
 WORKER = Path(__file__).with_name("worker.py")
 LOG_BYTES = 1 << 20
@@ -98,20 +98,31 @@ class Worker:
         flags = ["-P"] if self.environment.is_host else ["-I"]
         command = [str(self.environment.python), *flags, "-X", "utf8", str(WORKER)]
         environ = {**os.environ, "ORT_DISABLE_TELEMETRY": "1"}
-        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        if sys.platform == "win32":
-            flag = subprocess.CREATE_NEW_PROCESS_GROUP
-            process = subprocess.Popen(command, env=environ, creationflags=flag, **pipes)
-        else:
-            ours, self._lifeline = os.pipe()
-            command += [str(ours), str(os.getpid())]
-            try:
-                process = subprocess.Popen(command, env=environ, start_new_session=True, pass_fds=(ours,), **pipes)
-            finally:
-                os.close(ours)
+        try:
+            process = self._open(command, environ)
+        except OSError as error:
+            raise EnvironmentMissingError(
+                f"the interpreter of environment {self.environment.name} does not start: {error}",
+                hint="`bundler doctor` shows what is here; `bundler cache clear` makes environments be made anew",
+            ) from error
         if process.stdin is not None:
             self._requests: IO[str] = io.TextIOWrapper(process.stdin, encoding="utf-8")
         return process
+
+    def _open(self, command: list[str], environ: dict[str, str]) -> subprocess.Popen[bytes]:
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        if sys.platform == "win32":
+            flag = subprocess.CREATE_NEW_PROCESS_GROUP
+            return subprocess.Popen(command, env=environ, creationflags=flag, **pipes)
+        ours, self._lifeline = os.pipe()
+        command = [*command, str(ours), str(os.getpid())]
+        try:
+            return subprocess.Popen(command, env=environ, start_new_session=True, pass_fds=(ours,), **pipes)
+        except OSError:
+            os.close(self._lifeline)
+            raise
+        finally:
+            os.close(ours)
 
     def _follow(self, target: Callable[[], None]) -> threading.Thread:
         thread = threading.Thread(target=target, daemon=True)

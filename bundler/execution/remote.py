@@ -71,7 +71,7 @@ class RemoteStore:
         for record in artifact.files:
             place = self._path(_blob(record))
             if not copy_into(record, folder, functools.partial(self._get, place)):
-                self._altered.add(place)
+                self._altered.update(self._path(_blob(item)) for item in artifact.files)
                 return False
         return True
 

@@ -36,6 +36,8 @@ def digest_stage_sources(stage: str) -> str:
 def package_folder(package: str) -> Path:
     """The folder of a top-level package, found without importing it. Raises `DefectError`."""
     spec = importlib.util.find_spec(package)
+    if spec is not None and spec.origin and Path(spec.origin).name == "__init__.py":
+        return Path(spec.origin).parent  # the search locations of an editable installation may name other folders first
     if spec is None or not spec.submodule_search_locations:
         raise DefectError(f"the package {package!r} of a stage cannot be found")
     return Path(next(iter(spec.submodule_search_locations)))
