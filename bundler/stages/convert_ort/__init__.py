@@ -1,0 +1,1 @@
+"""Convert a model to ORT format."""

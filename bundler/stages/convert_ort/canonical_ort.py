@@ -1,0 +1,174 @@
+"""One canonical form for ONNX Runtime's `.ort` files.
+
+What varies between two saves of one model is one section alone: the kernel type string resolver, whose entries are
+created in the order of a hash map that is seeded by a load address. It is built last, so it stands at the front of the
+file; the model behind it refers only forward, hence it may be moved as it is. So: read the resolver, write a new front
+in sorted order, copy the rest file to file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import shutil
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import flatbuffers
+
+from bundler.model.errors import StageError
+
+_ALIGNMENT: Final = 64
+_IDENTIFIER: Final = b"ORTM"
+# Field numbers from onnxruntime/core/flatbuffers/schema/ort.fbs
+_VERSION, _MODEL, _SESSION_STATE, _RESOLVER = range(4)
+
+Buffer = mmap.mmap | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Just enough of a FlatBuffers reader: the generated code in the onnxruntime wheel cannot be imported cleanly."""
+
+    data: Buffer
+    at: int
+
+    @property
+    def vtable(self) -> int:
+        """Where the table of its fields starts."""
+        return self.at - int(struct.unpack_from("<i", self.data, self.at)[0])
+
+    def _slot(self, number: int) -> int | None:
+        entry = 4 + 2 * number
+        (size,) = struct.unpack_from("<H", self.data, self.vtable)
+        (offset,) = struct.unpack_from("<H", self.data, self.vtable + entry) if entry < size else (0,)
+        return self.at + int(offset) if offset else None
+
+    def target(self, number: int) -> int | None:
+        """Where field `number` points, or None when it is absent."""
+        slot = self._slot(number)
+        return None if slot is None else _follow(self.data, slot)
+
+    def scalar(self, number: int, form: str) -> int:
+        """Field `number`, a number of the struct form given; 0 when absent."""
+        slot = self._slot(number)
+        return 0 if slot is None else int(struct.unpack_from(form, self.data, slot)[0])
+
+    def string(self, number: int) -> str:
+        """Field `number`, a text."""
+        at = self.target(number)
+        if at is None:
+            return ""
+        (length,) = struct.unpack_from("<I", self.data, at)
+        return bytes(self.data[at + 4 : at + 4 + length]).decode()
+
+    def tables(self, number: int) -> list[_Table]:
+        """Field `number`, a vector of tables."""
+        at = self.target(number)
+        if at is None:
+            return []
+        (length,) = struct.unpack_from("<I", self.data, at)
+        return [_Table(self.data, _follow(self.data, at + 4 + 4 * i)) for i in range(length)]
+
+
+def _follow(data: Buffer, at: int) -> int:
+    return at + int(struct.unpack_from("<I", data, at)[0])
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _KernelTypeStr:
+    name: str
+    args: tuple[tuple[int, int], ...]
+    """(argument kind, index), in the order of the file: it is stable, and the runtime takes the first that fits."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Op:
+    op_id: str
+    kernel_type_strs: tuple[_KernelTypeStr, ...]
+
+
+def _read_resolver(resolver: _Table) -> list[_Op]:
+    return sorted(_Op(op.string(0), tuple(sorted(map(_read_entry, op.tables(1))))) for op in resolver.tables(0))
+
+
+def _read_entry(entry: _Table) -> _KernelTypeStr:
+    arguments = tuple((argument.scalar(0, "<b"), argument.scalar(1, "<I")) for argument in entry.tables(1))
+    return _KernelTypeStr(entry.string(0), arguments)
+
+
+def _offsets(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
+    builder.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        builder.PrependUOffsetTRelative(offset)
+    return int(builder.EndVector())
+
+
+def _table(builder: flatbuffers.Builder, *children: int) -> int:
+    builder.StartObject(len(children))
+    for number, child in enumerate(children):
+        builder.PrependUOffsetTRelativeSlot(number, child, 0)
+    return int(builder.EndObject())
+
+
+def _write_resolver(ops: Sequence[_Op]) -> bytes:
+    builder = flatbuffers.Builder(1024)
+
+    def arg(kind: int, index: int) -> int:
+        builder.StartObject(2)
+        builder.PrependInt8Slot(0, kind, 0)
+        builder.PrependUint32Slot(1, index, 0)
+        return int(builder.EndObject())
+
+    def entry(item: _KernelTypeStr) -> int:
+        return _table(builder, builder.CreateSharedString(item.name), _offsets(builder, [arg(*a) for a in item.args]))
+
+    def operator(op: _Op) -> int:
+        return _table(
+            builder, builder.CreateSharedString(op.op_id), _offsets(builder, [entry(e) for e in op.kernel_type_strs])
+        )
+
+    builder.Finish(_table(builder, _offsets(builder, [operator(op) for op in ops])))
+    return bytes(builder.Output())
+
+
+def _front(ops: Sequence[_Op], version_at: int, model_at: int, length: int) -> bytes:
+    """The new front. `version_at` and `model_at` count from the start of the copied part of `length` bytes."""
+    resolver = _write_resolver(ops)
+    # 0 root offset, 4 identifier, 8 vtable of 4 fields (12 bytes), 20 root table (soffset, version, model, resolver), 36 resolver.
+    vtable = struct.pack("<6H", 12, 16, 4, 8, 0, 12)
+    body = 40  # the resolver's own buffer, at a multiple of 8 as it was built
+    end = body + len(resolver)
+    end += -(end + length) % _ALIGNMENT  # FlatBuffers aligns from the end of the file
+    (resolver_root,) = struct.unpack_from("<I", resolver)
+    table = struct.pack("<iIII", 20 - 8, end + version_at - 24, end + model_at - 28, body + resolver_root - 32)
+    return (struct.pack("<I", 20) + _IDENTIFIER + vtable + table + bytes(4) + resolver).ljust(end, b"\0")
+
+
+def canonicalize_ort(path_in: Path, path_out: Path) -> None:
+    """Write the canonical form of the `.ort` file at `path_in`. Raises `StageError` for an unknown layout."""
+    with path_in.open("rb") as source, mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        start, front = _new_front(data, path_in.name)
+        with path_out.open("wb") as out:
+            out.write(front)
+            source.seek(start)
+            shutil.copyfileobj(source, out, 1 << 22)
+
+
+def _new_front(data: mmap.mmap, name: str) -> tuple[int, bytes]:
+    """Where the part starts that is copied, and what goes before it."""
+    if data[4:8] != _IDENTIFIER:
+        raise StageError(f"{name}: no ORTM identifier")
+    root = _Table(data, _follow(data, 0))
+    model_at, version_at, resolver_at = root.target(_MODEL), root.target(_VERSION), root.target(_RESOLVER)
+    if model_at is None or version_at is None or resolver_at is None or root.target(_SESSION_STATE) is not None:
+        raise StageError(f"{name}: not the layout of ORT format version 5 or later")
+    vtable = _Table(data, model_at).vtable
+    start = min(model_at, vtable) if vtable > resolver_at else model_at
+    if not resolver_at < start < version_at:
+        raise StageError(f"{name}: the model does not stand behind the kernel type resolver")
+    return start, _front(
+        _read_resolver(_Table(data, resolver_at)), version_at - start, model_at - start, len(data) - start
+    )

@@ -1,0 +1,63 @@
+"""Write a model in ORT format, with nothing optimised, in canonical form. What cannot take it goes on as it is."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from onnx import ModelProto, TensorProto
+
+from bundler.model.errors import StageError
+from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.convert_ort.canonical_ort import canonicalize_ort
+from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
+from bundler.workbench.structure import iterate_tensors, read_structure
+
+ENTRY = "model.ort"
+LIMIT: Final = 2**31 - 1
+"""Bytes that a FlatBuffers file can hold, with its 32-bit signed offsets."""
+_SETTINGS: Final = SessionSettings(
+    session={"graph_optimization_level": "none", "enable_cpu_mem_arena": False},
+    session_config={"session.save_model_format": "ORT", "session.disable_prepacking": "1"},
+)
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """`model.ort`, or nothing and a note when the model goes on in its own format."""
+    source = request.input("model")
+    size = _total_bytes(source)
+    if size > LIMIT:
+        return _pass_through(f"the model has {size / 1e9:.1f} GB, and a file in ORT format holds at most 2 GB")
+    report(0.0, "converting")
+    with tempfile.TemporaryDirectory(dir=request.output) as scratch:
+        saved = Path(scratch) / ENTRY
+        try:
+            _convert(source, saved)
+        except StageError as error:
+            return _pass_through("; ".join((error.message, *error.details)))
+        canonicalize_ort(saved, request.output / ENTRY)
+    facts = {"format": "ort", "bytes": (request.output / ENTRY).stat().st_size}
+    return StageResult(facts=facts, entry=ENTRY)
+
+
+def _convert(source: Path, saved: Path) -> None:
+    options = session_options(_SETTINGS)
+    options.optimized_model_filepath = str(saved)
+    save_through_session(source, options, _SETTINGS, error=StageError)
+
+
+def _pass_through(reason: str) -> StageResult:
+    note = Note(text=f"not converted to ORT format, so it goes on as ONNX: {reason}", level="warning")
+    return StageResult(facts={"format": "onnx"}, notes=(note,))
+
+
+def _total_bytes(source: Path) -> int:
+    return source.stat().st_size + sum(
+        (source.parent / name).stat().st_size for name in _external_names(read_structure(source))
+    )
+
+
+def _external_names(model: ModelProto) -> set[str]:
+    external = (tensor for tensor in iterate_tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
+    return {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}

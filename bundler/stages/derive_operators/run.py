@@ -1,0 +1,84 @@
+"""Write the configuration from which a runtime can be built that has just these operators and types."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from onnxruntime.tools.ort_format_model.operator_type_usage_processors import OperatorTypeUsageManager
+from onnxruntime.tools.ort_format_model.ort_model_processor import OrtFormatModelProcessor
+
+from bundler.model.errors import StageError
+from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.stages.derive_operators.weightless import read_weightless
+from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
+
+ENTRY = "required_operators.config"
+_SETTINGS: Final = SessionSettings(
+    session={"graph_optimization_level": "none", "enable_cpu_mem_arena": False},
+    session_config={"session.save_model_format": "ORT", "session.disable_prepacking": "1"},
+)
+
+Row = tuple[str, int, str, str]
+"""Domain, opset, operator, and its types as the runtime's configuration writes them (JSON, or nothing)."""
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """The configuration and the same as facts. Raises `StageError` when the model cannot be written in ORT format,
+    which is the form that names the operators that really run.
+    """
+    source = request.input("model")
+    report(0.0, "reading operators and types")
+    with tempfile.TemporaryDirectory(dir=request.output) as scratch:
+        rows = sorted(_rows(_as_ort(source, Path(scratch))))
+    (request.output / ENTRY).write_text(_render(rows), encoding="utf-8")
+    return StageResult(facts={"operators": [_describe(row) for row in rows]}, entry=ENTRY)
+
+
+def _as_ort(source: Path, scratch: Path) -> Path:
+    if source.suffix == ".ort":
+        return source
+    saved = scratch / "model.ort"
+    try:
+        _save_as_ort(read_weightless(source), saved)
+    except StageError:
+        # A kernel that insists on a constant weight: then with all weights.
+        _save_as_ort(source, saved)
+    return saved
+
+
+def _save_as_ort(model: Path | bytes, saved: Path) -> None:
+    options = session_options(_SETTINGS)
+    options.optimized_model_filepath = str(saved)
+    save_through_session(model, options, _SETTINGS, error=StageError)
+
+
+def _rows(model: Path) -> Iterable[Row]:
+    required: dict[str, dict[int, set[str]]] = {}
+    types = OperatorTypeUsageManager()
+    OrtFormatModelProcessor(str(model), required, types).process()
+    for domain, opsets in required.items():
+        for opset, operators in opsets.items():
+            for operator in operators:
+                yield domain, opset, operator, types.get_config_entry(domain, operator) or ""
+
+
+def _render(rows: Iterable[Row]) -> str:
+    """ONNX Runtime's format: `domain;opset;Operator{types},…`, one line for each domain and opset."""
+    lines: dict[tuple[str, int], list[str]] = {}
+    for domain, opset, operator, types in rows:
+        lines.setdefault((domain, opset), []).append(operator + types)
+    return "".join(f"{domain};{opset};{','.join(operators)}\n" for (domain, opset), operators in lines.items())
+
+
+def _describe(row: Row) -> Mapping[str, Any]:
+    domain, opset, operator, types = row
+    return {
+        "domain": domain or "ai.onnx",
+        "opset": opset,
+        "operator": operator,
+        "types": json.loads(types) if types else {},
+    }

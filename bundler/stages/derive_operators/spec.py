@@ -1,0 +1,24 @@
+"""What `derive_operators` takes and makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bundler.model.stage import StageSpec
+
+SPEC = StageSpec(
+    name="derive_operators",
+    title="Derive the required operators",
+    inputs=("model",),
+    produces="config",
+    packages=("onnx", "onnxruntime", "flatbuffers"),
+    optional=True,
+)
+"""Makes `required_operators.config` in ONNX Runtime's own format. Facts: `operators`, a list of {`domain`, `opset`,
+`operator`, `types`}; `types` is what the operator is used with, or empty where the runtime keeps all of its types.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """There is nothing to choose."""

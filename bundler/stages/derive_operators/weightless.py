@@ -1,0 +1,32 @@
+"""A model whose large weights are inputs: the same operators and types in a few kilobytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onnx import ModelProto, TensorProto, helper
+
+from bundler.workbench.canonical.tensor_data import DataFolders, embed_data
+from bundler.workbench.structure import iterate_tensors, read_structure
+
+
+def read_weightless(source: Path) -> bytes:
+    """The model at `source`, as bytes, with every initializer of its main graph over 4 KiB turned into an input."""
+    model = read_structure(source, link=True)
+    _turn_into_inputs(model)
+    folders = DataFolders(source, source.parent)
+    for tensor in iterate_tensors(model):
+        if tensor.data_location == TensorProto.EXTERNAL:
+            embed_data(tensor, folders)
+    return bytes(model.SerializeToString())
+
+
+def _turn_into_inputs(model: ModelProto) -> None:
+    graph = model.graph
+    listed = {value.name for value in graph.input}
+    for index in reversed(range(len(graph.initializer))):
+        tensor = graph.initializer[index]
+        if tensor.data_location == TensorProto.EXTERNAL:
+            if tensor.name not in listed:
+                graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+            del graph.initializer[index]

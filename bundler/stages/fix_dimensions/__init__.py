@@ -1,0 +1,1 @@
+"""Give dynamic dimensions a fixed size."""

@@ -1,0 +1,25 @@
+"""What `fix_dimensions` takes and makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bundler.model.stage import StageSpec
+
+SPEC = StageSpec(
+    name="fix_dimensions",
+    title="Fix dimensions",
+    inputs=("model",),
+    produces="model",
+    packages=("onnx", "onnxruntime"),
+    changes_model=True,
+)
+"""Facts: `dimensions` (what was fixed) and `signature` (encoded, after)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`dimensions` gives each named dimension its size."""
+
+    dimensions: Mapping[str, int] = field(default_factory=dict)

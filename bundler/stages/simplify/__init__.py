@@ -1,0 +1,1 @@
+"""Simplify a graph with onnxscript's optimiser."""

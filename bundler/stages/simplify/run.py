@@ -1,0 +1,69 @@
+"""Fold constants and drop what does nothing. What the library cannot take is an error, which the plan forgives."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import onnx
+import onnx_ir
+import onnxscript.optimizer
+from onnx import ModelProto, TensorProto
+
+from bundler.model.errors import StageError
+from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.workbench.signatures import model_signature
+from bundler.workbench.structure import count_operators, iterate_nodes, iterate_tensors, read_structure
+
+ENTRY = "model.onnx"
+_EMBEDDED_LIMIT = 2**30
+"""Bytes from which on weights leave the model file, which can hold 2 GB: folding may add some."""
+_LIBRARY_ERRORS = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    RuntimeError,
+    NotImplementedError,
+    AssertionError,
+)
+"""What a pass raises on a graph that it was not made for; onnx_ir's own errors are subclasses of these."""
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """A smaller model. Raises `StageError` when the library fails or changes what the model takes and gives."""
+    source = request.input("model")
+    before = read_structure(source)
+    report(0.0, "simplifying")
+    target = request.output / ENTRY
+    _simplify(source, target, external=_needs_external_data(source, before))
+    after = read_structure(target)
+    if model_signature(before) != model_signature(after):
+        raise StageError("the simplifier changed the model's inputs or outputs")
+    facts = {
+        "nodes_before": sum(1 for _ in iterate_nodes(before)),
+        "nodes_after": sum(1 for _ in iterate_nodes(after)),
+        "operators": count_operators(after),
+    }
+    return StageResult(facts=facts, entry=ENTRY)
+
+
+def _simplify(source: Path, target: Path, *, external: bool) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = onnx_ir.load(source)
+            onnxscript.optimizer.optimize(model)
+            onnx_ir.save(model, target, external_data=f"{ENTRY}.data" if external else None)
+        onnx.checker.check_model(str(target))
+    except (*_LIBRARY_ERRORS, onnx.checker.ValidationError) as cause:
+        first = str(cause).partition("\n")[0][:300]
+        raise StageError(
+            "the simplifier cannot take this model", details=(f"{type(cause).__name__}: {first}",)
+        ) from cause
+
+
+def _needs_external_data(source: Path, structure: ModelProto) -> bool:
+    external = any(tensor.data_location == TensorProto.EXTERNAL for tensor in iterate_tensors(structure))
+    return external or source.stat().st_size > _EMBEDDED_LIMIT
