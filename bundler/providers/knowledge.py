@@ -13,8 +13,8 @@ OptionKind = Literal["text", "flag", "integer", "number"]
 class OptionRule:
     """One valid option: allowed `values` (None: any text), what it means, and the default that the runtime takes.
 
-    `kind` is what the value must be; `least` and `most` bound integers and numbers, both included. `decided` is empty for
-    options that a profile may set; for one that bundler sets itself it says what to use instead.
+    `kind` is what the value must be; `least` and `most` bound integers and numbers, both included. `decided` is empty
+    for options that a profile may set; for one that bundler sets itself it says what to use instead.
     """
 
     key: str

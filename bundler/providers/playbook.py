@@ -1,7 +1,7 @@
 """Keys that widely copied playbooks carry and that are wrong today, each with what to use instead.
 
-The runtime takes most of them in silence, so nobody notices that they do nothing. Checked against the runtime 1.31.1 and
-the provider packages of the same time. Replacements that belong to one provider alone stand in its own file.
+The runtime takes most of them in silence, so nobody notices that they do nothing. Checked against the runtime 1.31.1
+and the provider packages of the same time. Replacements that belong to one provider alone stand in its own file.
 """
 
 from __future__ import annotations
