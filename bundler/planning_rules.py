@@ -28,6 +28,9 @@ TINY_NODES = 64
 TINY_WEIGHTS = 65_536
 """Below both, starting a thread pool costs more than it can win."""
 
+ENABLE_ALL, DISABLE_ALL = "ORT_ENABLE_ALL", "ORT_DISABLE_ALL"
+"""Levels by the runtime's own names, as profiles and `runtime.json` have them."""
+
 PROTOBUF_LIMIT = 2**31 - 1
 """Bytes that one protobuf message (an ONNX file without external data) or one ORT-format file can hold."""
 
@@ -124,15 +127,15 @@ def _choose_opening(*, layout: bool, baked: bool) -> _Choice:
     if not baked:
         reason = "nothing was baked, so the runtime optimises at every start"
         decision = Decision(subject="optimisation on the device", choice="all", reason=reason)
-        return _Choice(session={"graph_optimization_level": "all"}, decision=decision)
+        return _Choice(session={"graph_optimization_level": ENABLE_ALL}, decision=decision)
     if not layout:
         reason = "all of it is baked"
         decision = Decision(subject="optimisation on the device", choice="none", reason=reason)
-        return _Choice(session={"graph_optimization_level": "disable_all"}, decision=decision)
+        return _Choice(session={"graph_optimization_level": DISABLE_ALL}, decision=decision)
     reason = "convolutions take the layout of the device's own CPU; it is kept there after the first start"
     decision = Decision(subject="optimisation on the device", choice="layout only", reason=reason)
     disabled = tuple(name for name in OPTIMIZERS if name not in LAYOUT_OPTIMIZERS)
-    return _Choice(session={"graph_optimization_level": "all"}, disabled=disabled, decision=decision)
+    return _Choice(session={"graph_optimization_level": ENABLE_ALL}, disabled=disabled, decision=decision)
 
 
 def _choose_memory(facts: ModelFacts, profile: TargetProfile) -> _Choice:

@@ -15,14 +15,15 @@ from onnxruntime.capi import onnxruntime_pybind11_state as state
 from bundler.model.errors import BundlerError, ModelError
 
 LEVELS: Final = {
+    **onnxruntime.GraphOptimizationLevel.__members__,
     "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
-    "disable_all": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
     "layout": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_LAYOUT,
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
 MODES: Final = {
+    **onnxruntime.ExecutionMode.__members__,
     "sequential": onnxruntime.ExecutionMode.ORT_SEQUENTIAL,
     "parallel": onnxruntime.ExecutionMode.ORT_PARALLEL,
 }

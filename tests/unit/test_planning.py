@@ -63,7 +63,7 @@ def test_convolutions_keep_the_layout_optimisers_for_the_device() -> None:
 
 def test_without_convolutions_nothing_is_left_to_optimise_on_the_device() -> None:
     rule = choose_baking(make_facts(operators={"MatMul": 4}), resolve_target("linux-x64"))
-    assert rule.session["graph_optimization_level"] == "disable_all"
+    assert rule.session["graph_optimization_level"] == "ORT_DISABLE_ALL"
     assert not rule.device_cache
 
 
