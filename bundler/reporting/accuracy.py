@@ -32,6 +32,7 @@ def chart_accuracy(data: ReportData) -> Accuracy | None:
         gate_text=f"allowed: {show_error(gate.absolute)}, and {show_error(gate.relative)} of the reference on top",
         sqnr_gate=None if gate.sqnr_db is None else sqnr_scale.place(gate.sqnr_db),
         sqnr_gate_text="" if gate.sqnr_db is None else f"at least {gate.sqnr_db:g} dB",
+        equal=all(check.equal for check in checks),
         rows=tuple(_row(data, check, error_scale, sqnr_scale) for check in checks),
         table=tuple(cell for check in checks for cell in _cells(data, check)),
     )

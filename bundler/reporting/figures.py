@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 _MINUS = "\N{MINUS SIGN}"
+_MANY = 10
+"""From this ratio on, a percentage would be harder to read than the ratio."""
 _DASH = "\N{EN DASH}"
 
 
@@ -62,9 +64,13 @@ def show_error(value: float | None) -> str:
 
 
 def show_percent(after: float, before: float) -> str:
-    """The change from `before` to `after`: a minus or plus sign and a share in %, or `no change`."""
+    """The change from `before` to `after`: a minus or plus sign and a share in %, `no change`, or for great ones how
+    many times as much it is.
+    """
     if before <= 0:
         return ""
+    if after / before >= _MANY:
+        return f"{after / before:,.0f} times"
     share = round((after / before - 1) * 100)
     if share == 0:
         return "no change"

@@ -99,7 +99,9 @@ class AccuracyCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """Accuracy by stage. `gate` and `sqnr_gate` are the limits' places in percent."""
+    """Accuracy by stage. `gate` and `sqnr_gate` are the limits' places in percent; `equal` says that every output of
+    every stage is equal to the bit, so that there is nothing to draw.
+    """
 
     samples: int
     error_scale: Scale
@@ -108,6 +110,7 @@ class Accuracy:
     gate_text: str
     sqnr_gate: float | None
     sqnr_gate_text: str
+    equal: bool
     rows: tuple[AccuracyRow, ...]
     table: tuple[AccuracyCell, ...]
 

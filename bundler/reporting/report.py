@@ -61,7 +61,6 @@ def render_report(data: ReportData) -> str:
         page=make_page(data),
         style=Markup(style),  # noqa: S704 - our own style sheet
         style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        show_bytes=show_bytes,
     )
 
 

@@ -19,7 +19,7 @@ from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
 from bundler.reporting.scales import linear_scale
 from bundler.reporting.speed import compare_medians
 
-_SHOWN_FILES = 40
+_SHOWN_FILES = 12
 _KEY = 12
 """Characters of a cache key that a person needs to tell two apart."""
 

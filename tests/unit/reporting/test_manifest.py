@@ -5,7 +5,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bundler.model.codec import encode
@@ -75,6 +75,7 @@ def test_facts_that_are_not_finite_become_words():
     assert word_figures({"a": [math.nan, (math.inf, 1.5)]}) == {"a": ["NaN", ["Infinity", 1.5]]}
 
 
+@settings(max_examples=30, deadline=None)
 @given(name=st.text(), output=st.text())
 def test_any_name_survives_the_way_to_disk_and_back(tmp_path_factory, name, output):
     bundle = write_bundle(tmp_path_factory.mktemp("bundle"))

@@ -217,6 +217,19 @@ def test_outputs_equal_to_the_bit_are_the_headline(data):
     )
     text = words(render_report(dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, checks=checks))))
     assert "Equal to the bit" in text
+    assert "= to the bit Every output, after Simplify, Optimize, Convert to ORT format." in text
+    assert "Least signal-to-noise ratio" not in text
+
+
+def test_several_variants_are_told_apart(data):
+    second = dataclasses.replace(data.plan.variants[0], name="gpu")
+    plan = dataclasses.replace(data.plan, variants=(*data.plan.variants, second))
+    faster = dataclasses.replace(data.measurements[0], variant="gpu")
+    two = dataclasses.replace(data, plan=plan, measurements=(*data.measurements, faster))
+    text = words(render_report(two))
+    assert "Steady latency, cpu" in text
+    assert "Steady latency, gpu" in text
+    assert "Optimizecpu" in text.replace(" ", "")
 
 
 def test_a_bundle_of_a_model_that_nothing_changed(data):

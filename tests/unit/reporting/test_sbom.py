@@ -97,7 +97,7 @@ def test_the_bundle_depends_on_all_that_it_holds():
     assert len(root["dependsOn"]) == 4
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(name=st.text(min_size=1), licence=st.text())
 def test_no_name_makes_it_invalid(name, licence):
     text = render((make_component(name=name, licence=licence),), name=name, model=name)

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bundler.model.errors import VerificationError
@@ -159,6 +159,7 @@ def test_a_manifest_that_is_a_link_is_refused(bundle: Path, tmp_path: Path):
         check_integrity(bundle)
 
 
+@settings(deadline=None)
 @given(raw=st.binary(max_size=200))
 def test_no_manifest_makes_it_crash(tmp_path_factory: pytest.TempPathFactory, raw: bytes):
     bundle = tmp_path_factory.mktemp("bundle")
@@ -167,6 +168,7 @@ def test_no_manifest_makes_it_crash(tmp_path_factory: pytest.TempPathFactory, ra
         check_integrity(bundle)
 
 
+@settings(deadline=None)
 @given(path=st.text(max_size=30))
 def test_no_listed_path_is_taken_for_a_file_that_is_not_there(tmp_path_factory: pytest.TempPathFactory, path: str):
     bundle = tmp_path_factory.mktemp("bundle")
