@@ -61,6 +61,20 @@ def fetch_wheels(
     return wheels
 
 
+def find_kept(lock: Lock, cache_root: Path) -> tuple[Wheel, ...] | None:
+    """Every wheel that `lock` names by digest, when all of them are kept here and whole; else None."""
+    found = []
+    for pin in lock.pins:
+        for sha256 in pin.hashes:
+            path = next(iter((cache_root / "wheels" / sha256[:2] / sha256).glob("*.whl")), None)
+            if path is None or digest_file(path) != sha256:
+                return None
+            found.append(
+                Wheel(name=pin.name, version=pin.version, path=path, sha256=sha256, size=path.stat().st_size)
+            )
+    return tuple(found)
+
+
 def fresh_environment(python: Path, wheels: Path, requirements: Sequence[str], where: Path) -> Path:
     """A new environment in `where` with `requirements`, from the folder `wheels` alone, with no index and no network.
 

@@ -8,7 +8,8 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python.layout import LOCK, WHEELS
 from bundler.emitters.python.licences import describe_wheel
 from bundler.emitters.python.payload import PAYLOAD
-from bundler.emitters.python.project import fetch_runtime, write_python_project
+from bundler.emitters.python.project import write_python_project
+from bundler.emitters.python.wheelhouse import fetch_runtime
 from bundler.emitters.writing import copy_file, write_text
 from bundler.model.proof import Emitted
 
@@ -16,12 +17,12 @@ from bundler.model.proof import Emitted
 def write_dir(request: EmitRequest, folder: Path) -> Emitted:
     """Write the bundle. Raises `BundlerError`."""
     context = write_python_project(request, folder)
-    wheels = fetch_runtime(request, context)
-    for wheel in wheels.files:
-        copy_file(wheel, folder / WHEELS / wheel.name)
-    write_text(folder / LOCK, wheels.lock)
+    house = fetch_runtime(request, context.requirements)
+    for wheel in house.wheels:
+        copy_file(wheel.path, folder / WHEELS / wheel.path.name)
+    write_text(folder / LOCK, house.lock)
     return Emitted(
         payload=f"{context.package}/{PAYLOAD}",
         package=context.package,
-        components=tuple(describe_wheel(wheel, WHEELS) for wheel in wheels.files),
+        components=tuple(describe_wheel(wheel, WHEELS) for wheel in house.wheels),
     )

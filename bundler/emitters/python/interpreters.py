@@ -1,32 +1,26 @@
-"""Python interpreters on this machine, and fresh environments made of nothing but a bundle's wheels."""
+"""Python interpreters on this machine, and environments that hold nothing but a bundle's wheels."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
-import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bundler.emitters.writing import write_text
+from bundler.environments.interpreters import find_interpreter
+from bundler.environments.lockfiles import Lock, render_pins
+from bundler.environments.making import interpreter_in
+from bundler.environments.tools import run_uv
+from bundler.environments.wheels import fresh_environment
 from bundler.model.digests import digest_json
-from bundler.model.errors import EnvironmentMissingError, VerificationError
 
-INSTALL_LIMIT = 600.0
-"""Seconds that an installation from local files may take."""
+Provide = Callable[[], AbstractContextManager[Path]]
+"""Gives the folder of wheels, when an environment has to be made after all."""
 
-
-def find_uv() -> str:
-    """The `uv` that bundler depends on. Raises `EnvironmentMissingError`."""
-    beside = Path(sys.executable).with_name("uv.exe" if os.name == "nt" else "uv")
-    found = str(beside) if beside.is_file() else shutil.which("uv")
-    if found is None:
-        raise EnvironmentMissingError("uv is not here", hint="install it: python -m pip install uv")
-    return found
+_MARK = "complete"
 
 
 def find_python(versions: Sequence[str], cache_root: Path) -> tuple[str, Path] | None:
@@ -52,69 +46,65 @@ def _recall(memory: Path) -> tuple[str, Path] | None:
 
 
 def _search(versions: Sequence[str]) -> tuple[str, Path] | None:
-    own = ".".join(platform.python_version_tuple()[:2])
     for version in sorted(versions, key=lambda text: int(text.split(".")[1]), reverse=True):
-        path = Path(sys.executable) if version == own else _find_installed(version)
+        path = find_interpreter(version)
         if path is not None:
             return version, path
     return None
 
 
-def _find_installed(version: str) -> Path | None:
-    command = [find_uv(), "python", "find", "--quiet", "--no-python-downloads", "--no-project", "--system", version]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    return Path(done.stdout.strip()) if done.returncode == 0 and done.stdout.strip() else None
-
-
-def prepare_environment(python: Path, wheels: Path, lock: str, cache_root: Path) -> Path:
-    """The interpreter of an environment that holds exactly what `lock` names, installed from `wheels` with no index.
+def prepare_environment(python: Path, lock: Lock, provide: Provide, cache_root: Path) -> Path:
+    """The interpreter of an environment that holds exactly what `lock` names, installed with no index.
 
     It never changes once it is there, so it is kept by the digest of the lock and the interpreter: only the first
-    proof of a set of wheels pays. Raises `VerificationError` when the wheels do not install.
+    proof of a set of wheels pays. Raises `EnvironmentMissingError` when the wheels do not install.
     """
-    home = cache_root / "proofs" / digest_json([lock, str(python), _stamp(python)])[:32]
-    if not (home / "complete").is_file():
-        _make_environment(python, wheels, lock, home)
-    return _interpreter(home)
+    home = cache_root / "proofs" / digest_json([lock.digest, str(python), _stamp(python)])[:32]
+
+    def make(draft: Path, wheels: Path, requirements: Path) -> None:
+        fresh_environment(python, wheels, ("--require-hashes", "-r", str(requirements)), draft)
+
+    _make_once(home, lock, provide, make)
+    return interpreter_in(home)
 
 
-def _make_environment(python: Path, wheels: Path, lock: str, home: Path) -> None:
+def prepare_site(platform: str, version: str, lock: Lock, provide: Provide, cache_root: Path) -> Path:
+    """A folder with what `lock` names for another `platform` (uv's name) and Python `version`; kept in the same way.
+
+    Raises `EnvironmentMissingError` when the wheels do not install.
+    """
+    home = cache_root / "proofs" / digest_json([lock.digest, platform, version])[:32]
+
+    def make(draft: Path, wheels: Path, requirements: Path) -> None:
+        target = ("--target", str(draft), "--python-platform", platform, "--python-version", version)
+        install(wheels, *target, "--require-hashes", "-r", str(requirements))
+
+    _make_once(home, lock, provide, make)
+    return home
+
+
+def install(wheels: Path, *what: str) -> None:
+    """`uv pip install` that sees one folder and no index. Raises `EnvironmentMissingError`."""
+    source = ("--quiet", "--no-config", "--offline", "--no-index", "--find-links", str(wheels))
+    run_uv(("pip", "install", *source, *what), f"install from {wheels} alone")
+
+
+def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, Path, Path], None]) -> None:
     """Make it aside, mark it, rename it: another build may be doing the same."""
+    if (home / _MARK).is_file():
+        return
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=".draft-", ignore_cleanup_errors=True) as name:
-        draft = Path(name) / "environment"
-        _run([find_uv(), "venv", "--quiet", "--relocatable", "--python", str(python), str(draft)])
-        requirements = Path(name) / "requirements.lock"
-        requirements.write_text(lock, "utf-8")
-        _run(install_command(_interpreter(draft), wheels, "--require-hashes", "-r", str(requirements)))
-        (draft / "complete").touch()
+        draft, requirements = Path(name) / "environment", Path(name) / "requirements.lock"
+        requirements.write_text(render_pins(lock.pins), "utf-8")
+        with provide() as wheels:
+            make(draft, wheels, requirements)
+        (draft / _MARK).touch()
         try:
             draft.rename(home)
         except OSError:
-            if not (home / "complete").is_file():
+            if not (home / _MARK).is_file():
                 raise
-
-
-def install_command(python: Path, wheels: Path, *what: str) -> list[str]:
-    """`uv pip install` that sees one folder and no index."""
-    options = ["--quiet", "--no-config", "--offline", "--no-index", "--find-links", str(wheels)]
-    return [find_uv(), "pip", "install", *options, "--python", str(python), *what]
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=INSTALL_LIMIT, stdin=subprocess.DEVNULL
-    )
-    if done.returncode:
-        raise VerificationError(
-            "the bundle does not install from its own wheels",
-            details=tuple(done.stderr.strip().splitlines()[-12:]),
-            hint="build it again",
-        )
-
-
-def _interpreter(home: Path) -> Path:
-    return home / "Scripts" / "python.exe" if os.name == "nt" else home / "bin" / "python"
 
 
 def _stamp(python: Path) -> list[int]:

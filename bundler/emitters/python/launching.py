@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 import platform
-import subprocess
 import tempfile
+import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from bundler.emitters.python.interpreters import find_python, install_command, prepare_environment
+from bundler.emitters.python.emulating import Foreign, find_foreign
+from bundler.emitters.python.interpreters import find_python, install, prepare_environment, prepare_site
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.proving import Launch, is_native, run_self_test
-from bundler.emitters.python.wheelhouse import check_locked, fetch_locked
-from bundler.model.errors import VerificationError
+from bundler.emitters.python.wheelhouse import check_locked, gather_locked
 from bundler.model.events import Listener, Message
 from bundler.model.proof import VariantProof
 from bundler.model.stage import Note
 
-_INSTALL_LIMIT = 300.0
-
 
 def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[VariantProof, ...]:
-    """Run the golden set where the bundle can run here; else check its files and say that nothing was run.
+    """Run the golden set where the bundle can run here, be it under emulation; else check its files and say why not.
 
     Raises `VerificationError` when the folder is no bundle, or its wheels are not those of its lock.
     """
     layout = read_layout(bundle.resolve())
     if layout.format == "dir":
         check_locked(layout.root / WHEELS, layout.lock)
-    if not is_native(layout):
-        return _leave(layout, _explain_foreign(layout))
-    found = find_python(layout.python_versions, cache_root)
-    if found is None:
-        return _leave(layout, f"no Python {', '.join(layout.python_versions)} is installed here")
-    version, python = found
-    listener(Message(build=bundle.name, note=Note(text=f"proving in a fresh environment of Python {version}")))
-    with _launch(layout, version, python, cache_root) as launch:
+
+    def say(text: str) -> None:
+        listener(Message(build=bundle.name, note=Note(text=text)))
+
+    if is_native(layout):
+        found = find_python(layout.python_versions, cache_root)
+        if found is None:
+            return _leave(layout, f"no Python {', '.join(layout.python_versions)} is installed here")
+        say(f"proving in a fresh environment of Python {found[0]}")
+        with _launch_here(layout, *found, cache_root) as launch:
+            return run_self_test(layout, launch)
+    foreign = find_foreign(layout, cache_root, say)
+    if isinstance(foreign, str):
+        return _leave(layout, f"{_explain_foreign(layout)}; {foreign}")
+    say(f"proving under emulation of {foreign.core}, with Python {foreign.version}")
+    with _launch_there(layout, foreign, cache_root) as launch:
         return run_self_test(layout, launch)
 
 
@@ -50,41 +56,77 @@ def _leave(layout: Layout, reason: str) -> tuple[VariantProof, ...]:
 def _explain_foreign(layout: Layout) -> str:
     requires = layout.config.variants[0].requires
     there = f"{' or '.join(requires.systems)} on {' or '.join(requires.machines)}"
-    here = f"{platform.system()} on {platform.machine()}"
-    return f"it is for {there}, this machine is {here}; its files are those of its lock"
+    return f"it is for {there}, this machine is {platform.system()} on {platform.machine()}"
 
 
 @contextmanager
-def _launch(layout: Layout, version: str, python: Path, cache_root: Path) -> Iterator[Launch]:
-    """The command of the bundle, for as long as it is needed."""
-    remark = f"reproduced with onnxruntime {layout.config.variants[0].requires.runtime}, with no index"
+def _launch_here(layout: Layout, version: str, python: Path, cache_root: Path) -> Iterator[Launch]:
+    """The command of the bundle on this machine, for as long as it is needed."""
+    remark = f"reproduced with onnxruntime {_runtime(layout)}, with no index"
     with tempfile.TemporaryDirectory(prefix="bundler-site-", ignore_cleanup_errors=True) as name:
-        command, environment = _make_command(layout, version, python, Path(name), cache_root)
+        if layout.format == "pex":
+            command: tuple[str, ...] = (str(python), str(layout.artifact))
+            environment = {"PEX_ROOT": str(Path(name) / "pex")}
+        else:
+            fresh = prepare_environment(
+                python, layout.lock, lambda: _wheels(layout, version, _host_tags(), cache_root), cache_root
+            )
+            command = (str(fresh), "-m", layout.package)
+            environment = {"PYTHONPATH": str(_place_package(layout, Path(name), fresh))}
         yield Launch(command=command, environment=environment, level="executed", remark=remark)
 
 
-def _make_command(
-    layout: Layout, version: str, python: Path, scratch: Path, cache_root: Path
-) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The command that stands for `python -m <package>`, and its environment variables."""
-    if layout.format == "pex":
-        return (str(python), str(layout.artifact)), {"PEX_ROOT": str(scratch / "pex")}
-    wheels = layout.root / WHEELS if layout.format == "dir" else fetch_locked(layout.lock, version, cache_root)
-    fresh = prepare_environment(python, wheels, layout.lock, cache_root)
-    site = layout.root if layout.artifact is None else _install(fresh, layout.artifact, scratch)
-    return (str(fresh), "-m", layout.package), {"PYTHONPATH": str(site)}
-
-
-def _install(python: Path, wheel: Path, folder: Path) -> Path:
-    """The wheel's package in a folder of its own: the environment is shared, the model is not."""
-    command = install_command(python, wheel.parent, "--no-deps", "--target", str(folder), str(wheel))
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=_INSTALL_LIMIT, stdin=subprocess.DEVNULL
+@contextmanager
+def _launch_there(layout: Layout, foreign: Foreign, cache_root: Path) -> Iterator[Launch]:
+    """The same under emulation: the interpreter is the image's own, so the wheels are put beside it."""
+    remark = f"reproduced with onnxruntime {_runtime(layout)} under emulation of {foreign.core}, with no index"
+    site = prepare_site(
+        foreign.python.uv_platform,
+        foreign.version,
+        layout.lock,
+        lambda: _wheels(layout, foreign.version, foreign.tags, cache_root),
+        cache_root,
     )
-    if done.returncode:
-        raise VerificationError(
-            f"{wheel.name} does not install",
-            details=tuple(done.stderr.strip().splitlines()[-12:]),
-            hint="build it again",
+    with tempfile.TemporaryDirectory(prefix="bundler-site-", ignore_cleanup_errors=True) as name:
+        place = _place_package(layout, Path(name), None)
+        yield Launch(
+            command=(*foreign.python.argv, "-m", layout.package),
+            environment={**foreign.python.environment, "PYTHONPATH": f"{place}:{site}"},
+            level="emulated",
+            remark=remark,
         )
-    return folder
+
+
+def _runtime(layout: Layout) -> str:
+    return layout.config.variants[0].requires.runtime
+
+
+def _wheels(layout: Layout, version: str, tags: tuple[str, ...], cache_root: Path) -> AbstractContextManager[Path]:
+    """The wheels to install from: the bundle's own where it carries them in the open."""
+    if layout.format == "dir":
+        return nullcontext(layout.root / WHEELS)
+    return gather_locked(layout.lock, version, tags, cache_root)
+
+
+def _place_package(layout: Layout, scratch: Path, python: Path | None) -> Path:
+    """The folder that the package is imported from: the bundle, or what its packed file holds."""
+    if layout.artifact is None:
+        return layout.root
+    wheel = layout.artifact if layout.format == "wheel" else _unpack_wheel(layout.artifact, layout.package, scratch)
+    site = scratch / "site"
+    which = () if python is None else ("--python", str(python))
+    install(wheel.parent, *which, "--no-deps", "--target", str(site), str(wheel))
+    return site
+
+
+def _unpack_wheel(artifact: Path, package: str, scratch: Path) -> Path:
+    """The model's own wheel out of the single file: what that file would start."""
+    with zipfile.ZipFile(artifact) as archive:
+        name = next(name for name in archive.namelist() if name.startswith(f".deps/{package}-"))
+        return Path(archive.extract(name, scratch))
+
+
+def _host_tags() -> tuple[str, ...]:
+    from packaging.tags import platform_tags  # noqa: PLC0415 (only where wheels must be fetched for this machine)
+
+    return tuple(platform_tags())

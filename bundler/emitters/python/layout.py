@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from email.parser import BytesParser
 from pathlib import Path
 
 from bundler.emitters.python.payload import PAYLOAD
+from bundler.emitters.python.wheelhouse import list_minor_versions, read_lock
+from bundler.environments.lockfiles import Lock
 from bundler.model.codec import decode
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
@@ -33,9 +34,9 @@ class Layout:
     python_versions: tuple[str, ...]
 
     @property
-    def lock(self) -> str:
-        """The text of the lock file: every wheel of the runtime with its digests."""
-        return (self.root / LOCK).read_text("utf-8")
+    def lock(self) -> Lock:
+        """The lock file: every wheel of the runtime with its digests. Raises `VerificationError`."""
+        return read_lock((self.root / LOCK).read_text("utf-8"))
 
 
 def read_layout(bundle: Path) -> Layout:
@@ -60,7 +61,7 @@ def _read_folder(bundle: Path) -> Layout:
         package=file.parent.parent.name,
         artifact=None,
         config=_decode(file.read_bytes()),
-        python_versions=_versions_of_wheels(path.name for path in (bundle / WHEELS).glob("*.whl")),
+        python_versions=list_minor_versions([path.name for path in (bundle / WHEELS).glob("*.whl")]),
     )
 
 
@@ -101,14 +102,8 @@ def _decode(text: bytes) -> RuntimeConfig:
     return decode(RuntimeConfig, json.loads(text))
 
 
-def _versions_of_wheels(names: Iterable[str]) -> tuple[str, ...]:
-    """Versions that the wheels with compiled code for one version of CPython are for (`cp312-cp312` is 3.12)."""
-    found = {match[1] for name in names if (match := re.search(r"-cp3(\d+)-cp3\d+-", name))}
-    return tuple(f"3.{minor}" for minor in sorted(found, key=int))
-
-
 def _versions_of_pex(archive: zipfile.ZipFile) -> tuple[str, ...]:
-    return _versions_of_wheels(json.loads(archive.read("PEX-INFO"))["distributions"])
+    return list_minor_versions(list(json.loads(archive.read("PEX-INFO"))["distributions"]))
 
 
 def _versions_of_wheel(archive: zipfile.ZipFile) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import zipfile
 from email.message import Message
 from email.parser import BytesParser
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
-from bundler.model.digests import digest_file
+from bundler.environments.wheels import Wheel
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.proof import Component
 
@@ -16,17 +16,19 @@ _FILE_NAMES = ("licen", "notice", "copying", "thirdparty", "authors")
 """How the names of files with licence texts begin, where the metadata do not list them."""
 
 
-def describe_wheel(wheel: Path, folder: str) -> Component:
+def describe_wheel(wheel: Wheel, folder: str) -> Component:
     """The wheel as a component; `folder` is where it stands in the bundle, empty when it is not kept there.
 
     Raises `EnvironmentMissingError` when the file is no wheel.
     """
     try:
-        with zipfile.ZipFile(wheel) as archive:
+        with zipfile.ZipFile(wheel.path) as archive:
             metadata = _read_metadata(archive)
             text = _read_texts(archive, metadata)
     except (zipfile.BadZipFile, StopIteration) as error:
-        raise EnvironmentMissingError(f"{wheel.name} is no wheel", hint="clear the cache and build again") from error
+        raise EnvironmentMissingError(
+            f"{wheel.path.name} is no wheel", hint="clear the cache and build again"
+        ) from error
     name, version = str(metadata["Name"]), str(metadata["Version"])
     return Component(
         name=name,
@@ -34,8 +36,8 @@ def describe_wheel(wheel: Path, folder: str) -> Component:
         licence=_find_licence(metadata),
         licence_text=text,
         purl=f"pkg:pypi/{name.lower().replace('_', '-')}@{version}",
-        sha256=digest_file(wheel),
-        file=f"{folder}/{wheel.name}" if folder else None,
+        sha256=wheel.sha256,
+        file=f"{folder}/{wheel.path.name}" if folder else None,
     )
 
 

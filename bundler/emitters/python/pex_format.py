@@ -5,24 +5,26 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python.context import Context
-from bundler.emitters.python.interpreters import prepare_environment
 from bundler.emitters.python.layout import LOCK
 from bundler.emitters.python.licences import describe_wheel
 from bundler.emitters.python.wheel_format import EPOCH, pack_wheel
-from bundler.emitters.python.wheelhouse import Wheels, fetch_wheels
+from bundler.emitters.python.wheelhouse import Wheelhouse, gather_wheels
 from bundler.emitters.writing import PROGRAM_MODE, write_text
+from bundler.environments.platforms import expand_tags
+from bundler.environments.registry import Environments
 from bundler.model.errors import StageError
 from bundler.model.proof import Emitted
 from bundler.profiles.schema import TargetProfile
 
-PACKAGER = "pex==2.105.2"
+PACKAGER = "pex"
+"""Its environment, locked by digest in `bundler/environments/locks/`."""
+
 _TIME_LIMIT = 1800.0
 
 _SYSTEMS = {
@@ -46,25 +48,25 @@ _MACHINES = {
 
 def write_pex(request: EmitRequest, folder: Path) -> Emitted:
     """Write the bundle. Raises `BundlerError`."""
-    context, wheels = pack_wheel(request, folder)
+    context, house = pack_wheel(request, folder)
     wheel = next(folder.glob("*.whl"))
-    _pack(request, context, wheels, wheel, folder / context.artifact)
+    _pack(request, context, house, wheel, folder / context.artifact)
     wheel.unlink()
-    write_text(folder / LOCK, wheels.lock)
+    write_text(folder / LOCK, house.lock)
     return Emitted(
         payload=None,
         package=context.package,
-        components=tuple(describe_wheel(wheel, "") for wheel in wheels.files),
+        components=tuple(describe_wheel(wheel, "") for wheel in house.wheels),
     )
 
 
-def _pack(request: EmitRequest, context: Context, wheels: Wheels, wheel: Path, target: Path) -> None:
+def _pack(request: EmitRequest, context: Context, house: Wheelhouse, wheel: Path, target: Path) -> None:
     """Give the packager exactly the locked files; it must find every one of them and may look nowhere else."""
-    python = _prepare_packager(request.cache_root)
-    with tempfile.TemporaryDirectory(prefix="bundler-pex-") as name:
+    python = Environments(request.cache_root).resolve(PACKAGER, (PACKAGER,), request.listener, request.build).python
+    with tempfile.TemporaryDirectory(prefix="bundler-pex-") as name, gather_wheels(house.wheels) as wheels:
         platforms = _write_platforms(request.profile, Path(name))
         command = [str(python), "-m", "pex", *_OPTIONS, "--pex-root", f"{name}/root", "--tmpdir", name]
-        command += ["--find-links", str(wheels.folder), str(wheel), "-m", context.package, "-o", str(target)]
+        command += ["--find-links", str(wheels), str(wheel), "-m", context.package, "-o", str(target)]
         command += [part for path in platforms for part in ("--complete-platform", str(path))]
         _run(command, name)
     target.chmod(PROGRAM_MODE)
@@ -81,13 +83,6 @@ _OPTIONS = (
         "/usr/bin/env python3",
     ),
 )
-
-
-def _prepare_packager(cache_root: Path) -> Path:
-    """The packager's own environment, locked by digest."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    tool = fetch_wheels((PACKAGER,), ("any",), (version,), cache_root)
-    return prepare_environment(Path(sys.executable), tool.folder, tool.lock, cache_root)
 
 
 def _run(command: list[str], home: str) -> None:
@@ -139,8 +134,9 @@ def describe_platform(profile: TargetProfile, version: str) -> dict[str, Any]:
     }
 
 
-def _list_tags(platforms: tuple[str, ...], minor: int) -> list[str]:
+def _list_tags(given: tuple[str, ...], minor: int) -> list[str]:
     """From the most to the least specific, as PEP 425 orders them."""
+    platforms = expand_tags(given)
     native = [f"cp3{minor}-{abi}-{tag}" for abi in (f"cp3{minor}", "abi3", "none") for tag in platforms]
     stable = [f"cp3{older}-abi3-{tag}" for older in range(minor - 1, 1, -1) for tag in platforms]
     pythons = [f"py3{minor}", "py3", *(f"py3{older}" for older in range(minor - 1, -1, -1))]

@@ -7,9 +7,8 @@ import hashlib
 from pathlib import Path
 
 from bundler.emitters.contract import EmitRequest
-from bundler.emitters.python.context import BACKEND, Context, make_context
+from bundler.emitters.python.context import Context, make_context
 from bundler.emitters.python.payload import PAYLOAD, copy_payload, render_config
-from bundler.emitters.python.wheelhouse import Wheels, fetch_wheels
 from bundler.emitters.rendering import load_template, write_project
 from bundler.emitters.writing import write_text
 
@@ -24,11 +23,3 @@ def write_python_project(request: EmitRequest, folder: Path) -> Context:
     write_text(payload / "runtime.json", config)
     copy_payload(request, payload)
     return context
-
-
-def fetch_runtime(request: EmitRequest, context: Context) -> Wheels:
-    """The wheels of the runtime, its dependencies and the build backend. Raises `EnvironmentMissingError`."""
-    settings = request.profile.python
-    return fetch_wheels(
-        (*context.requirements, BACKEND), settings.wheel_platforms, settings.versions, request.cache_root
-    )

@@ -13,8 +13,8 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python.context import Context
 from bundler.emitters.python.layout import LOCK
 from bundler.emitters.python.licences import describe_wheel
-from bundler.emitters.python.project import fetch_runtime, write_python_project
-from bundler.emitters.python.wheelhouse import Wheels
+from bundler.emitters.python.project import write_python_project
+from bundler.emitters.python.wheelhouse import BACKEND_LOCK, Wheelhouse, fetch_runtime
 from bundler.emitters.writing import FILE_MODE, copy_file, write_text
 from bundler.model.errors import StageError
 from bundler.model.proof import Emitted
@@ -39,26 +39,25 @@ print(buildapi.build_wheel(target))
 
 def write_wheel(request: EmitRequest, folder: Path) -> Emitted:
     """Write the bundle. Raises `BundlerError`."""
-    context, wheels = pack_wheel(request, folder)
-    write_text(folder / LOCK, wheels.lock)
+    context, house = pack_wheel(request, folder)
+    write_text(folder / LOCK, house.lock)
     return Emitted(
         payload=None,
         package=context.package,
-        components=tuple(describe_wheel(wheel, "") for wheel in wheels.files),
+        components=tuple(describe_wheel(wheel, "") for wheel in house.wheels),
     )
 
 
-def pack_wheel(request: EmitRequest, folder: Path) -> tuple[Context, Wheels]:
+def pack_wheel(request: EmitRequest, folder: Path) -> tuple[Context, Wheelhouse]:
     """Put the wheel and its README into `folder`; answers also the wheels of its runtime."""
     project = folder / ".project"
     context = write_python_project(request, project)
-    wheels = fetch_runtime(request, context)
-    backend = next(path for path in wheels.files if path.name.startswith("flit_core-"))
-    built = _build(backend, project)
+    house = fetch_runtime(request, context.requirements)
+    built = _build(house.find(BACKEND_LOCK).path, project)
     rewrite_archive(built, folder / built.name)
     copy_file(project / "README.md", folder / "README.md")
     shutil.rmtree(project)
-    return context, wheels
+    return context, house
 
 
 def _build(backend: Path, project: Path) -> Path:
