@@ -1,4 +1,7 @@
+import contextlib
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -112,3 +115,28 @@ def test_validate_as_json_is_one_document_with_the_exit_code(folder):
         {"profile": "b.toml", "valid": False, "problems": ['b.toml: titel: unknown key; did you mean "title"?']},
         {"profile": "linux-x64", "valid": True, "problems": []},
     ]
+
+
+def run_on_terminal(**environment: str) -> str:
+    """What `bundler targets list` shows a person: its standard output is a pseudo-terminal."""
+    code = "from bundler.cli.targeting import print_list; print_list(as_json=False)"
+    reader, writer = os.openpty()
+    settings = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "COLUMNS": "120", **environment}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=writer, env=settings) as process:
+        os.close(writer)
+        shown = b""
+        # Linux answers EIO, not an empty read, when the last writer has gone.
+        with contextlib.suppress(OSError):
+            while piece := os.read(reader, 4096):
+                shown += piece
+    os.close(reader)
+    assert process.returncode == 0
+    return shown.decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo-terminals")
+def test_list_is_a_table_on_a_terminal_and_obeys_no_color():
+    coloured = run_on_terminal()
+    assert "\x1b[" in coloured
+    assert re.search(r"raspberry-pi-5 +Raspberry Pi 5 +linux arm64 +cpu", coloured)
+    assert "36m" not in run_on_terminal(NO_COLOR="1")
