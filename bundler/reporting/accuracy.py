@@ -61,7 +61,7 @@ def _decibels(outputs: Sequence[OutputCheck]) -> list[float]:
 
 def _title(data: ReportData, check: CheckRecord) -> str:
     stages = {step.id: step.stage for step in data.plan.steps}
-    return title_stage(stages.get(check.after, check.after))
+    return title_stage(stages[check.after]) if check.after in stages else check.after
 
 
 def _row(data: ReportData, check: CheckRecord, error_scale: Scale, sqnr_scale: Scale) -> AccuracyRow:

@@ -9,6 +9,7 @@ from typing import Any
 _MINUS = "\N{MINUS SIGN}"
 _MANY = 10
 """From this ratio on, a percentage would be harder to read than the ratio."""
+_TIMES = "\N{MULTIPLICATION SIGN}"
 _DASH = "\N{EN DASH}"
 
 
@@ -70,7 +71,7 @@ def show_percent(after: float, before: float) -> str:
     if before <= 0:
         return ""
     if after / before >= _MANY:
-        return f"{after / before:,.0f} times"
+        return f"{after / before:,.0f}{_TIMES}"
     share = round((after / before - 1) * 100)
     if share == 0:
         return "no change"

@@ -13,6 +13,7 @@ from bundler.reporting.data import ReportData
 from bundler.reporting.figures import show_bytes, show_percent
 from bundler.reporting.page import Bar, BarChart, OperatorRow, Operators
 from bundler.reporting.scales import linear_scale
+from bundler.stages.registry import find_stage
 
 _MODELS = {".onnx", ".ort"}
 _SHOWN = 24
@@ -56,8 +57,8 @@ def follow_model(data: ReportData) -> tuple[ModelState, ...]:
 
 
 def title_stage(stage: str) -> str:
-    """A stage's name as a heading: `fix_dimensions` is `Fix dimensions`."""
-    return stage.replace("_", " ").capitalize().replace(" ort", " to ORT format")
+    """A stage's name for people, as progress lines have it. Raises `UsageError` when nobody registered it."""
+    return find_stage(stage).title
 
 
 def show_tag(data: ReportData, variant: str | None) -> str:

@@ -84,7 +84,7 @@ def list_steps(data: ReportData) -> tuple[StepRow, ...]:
         )
     return tuple(rows) + tuple(
         StepRow(
-            title=title_stage(name),
+            title=name.capitalize(),
             tag="",
             environment="",
             result="ran",
@@ -180,7 +180,8 @@ def _title_step(outcome: StepOutcome, steps: Mapping[str, Step]) -> str:
     """The stage, and for a comparison also the stage that it checks."""
     step = steps.get(outcome.step)
     checked = steps.get(step.inputs.get("model", "")) if step and outcome.stage == "compare" else None
-    return f"{title_stage(outcome.stage)}: {title_stage(checked.stage)}" if checked else title_stage(outcome.stage)
+    title = title_stage(outcome.stage)
+    return f"{title}, after {title_stage(checked.stage)}" if checked else title
 
 
 def _show_seconds(outcome: StepOutcome) -> str:

@@ -39,7 +39,7 @@ def test_changes_are_signed():
     assert show_percent(103, 100) == "+3 %"
     assert show_percent(100.2, 100) == "no change"
     assert show_percent(5, 0) == ""
-    assert show_percent(3_713_973, 15_618) == "238 times"
+    assert show_percent(3_713_973, 15_618) == "238\N{MULTIPLICATION SIGN}"
 
 
 def test_axis_labels_drop_what_says_nothing():

@@ -184,7 +184,7 @@ def test_every_part_of_the_story_is_there(data):
         assert heading in text
     assert "Synthetic inputs" in text
     assert "Dropped 7 Identity nodes" in text
-    assert "Compare: Convert to ORT format" in text
+    assert "Compare with the golden set, after Convert to ORT format" in text
     assert "higher levels bake the host's layout" in text
 
 
@@ -217,7 +217,7 @@ def test_outputs_equal_to_the_bit_are_the_headline(data):
     )
     text = words(render_report(dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, checks=checks))))
     assert "Equal to the bit" in text
-    assert "= to the bit Every output, after Simplify, Optimize, Convert to ORT format." in text
+    assert "= to the bit Every output, after Simplify, Optimise, Convert to ORT format." in text
     assert "Least signal-to-noise ratio" not in text
 
 
@@ -229,7 +229,7 @@ def test_several_variants_are_told_apart(data):
     text = words(render_report(two))
     assert "Steady latency, cpu" in text
     assert "Steady latency, gpu" in text
-    assert "Optimizecpu" in text.replace(" ", "")
+    assert "Optimisecpu" in text.replace(" ", "")
 
 
 def test_a_bundle_of_a_model_that_nothing_changed(data):
