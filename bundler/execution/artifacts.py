@@ -6,6 +6,7 @@ they are and their identities at the time of storing. Folders arrive by rename a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -43,7 +44,8 @@ class ArtifactStore:
         if present == identities:
             return artifact
         if self._is_intact(artifact, present):
-            self._write_manifest(artifact, present, scratch)
+            with contextlib.suppress(OSError):  # then it is read again the next time
+                self._write_manifest(artifact, present, scratch)
             return artifact
         self.discard(digest, scratch)
         return None

@@ -33,6 +33,7 @@ PARTS = (
     "environments",
     "locked",
     "wheels",
+    "proofs",
     "images",
     "bundles",
     "tmp",
@@ -57,10 +58,10 @@ class Cache:
 
     @property
     def scratch(self) -> Scratch:
-        """The temporary folder of this process; made on first use."""
+        """The temporary folder of this process; made on first use. Raises `StageError` when it cannot be made."""
         with self._guard:
             if not self._open:
-                self._open.append(Scratch(self.root).__enter__())
+                self._open.append(_open_scratch(self.root))
             return self._open[0]
 
     def close(self) -> None:
@@ -118,10 +119,21 @@ def _prepare(root: Path) -> Path:
         root.mkdir(parents=True, exist_ok=True)
         (root / TAG_NAME).write_text(TAG, encoding="utf-8")
     except OSError as error:
-        if is_disk_full(error, root):
-            raise disk_full_error("making the cache", root) from error
-        raise StageError(
-            f"cannot make the cache in {root}: {error.strerror}",
-            hint="name another folder with `--cache` or BUNDLER_CACHE",
-        ) from error
+        raise _cannot_write(root, error) from error
     return root
+
+
+def _open_scratch(root: Path) -> Scratch:
+    try:
+        return Scratch(root).__enter__()
+    except OSError as error:
+        raise _cannot_write(root, error) from error
+
+
+def _cannot_write(root: Path, error: OSError) -> StageError:
+    if is_disk_full(error, root):
+        return disk_full_error("writing to the cache", root)
+    return StageError(
+        f"cannot write to the cache in {root}: {error.strerror}",
+        hint="check its permissions, or name another folder with `--cache` or BUNDLER_CACHE",
+    )

@@ -65,6 +65,7 @@ class Executor:
         self._workers = WorkerPool(cache.root / "logs")
         self._runner = StepRunner(cache, self.environments, self._workers)
         self._resources = contextlib.ExitStack()
+        self._runs: set[Run] = set()
 
     def __enter__(self) -> Self:
         self._resources.enter_context(_terminate_as_exit())
@@ -72,6 +73,8 @@ class Executor:
 
     def __exit__(self, *_: object) -> None:
         with self._resources:
+            for run in tuple(self._runs):
+                run.cancel()  # of other threads: whoever leaves while they work was interrupted
             if self._own_pool is not None:
                 self._own_pool.shutdown(wait=True, cancel_futures=True)
             self._workers.close()
@@ -93,12 +96,15 @@ class Executor:
         run = Run(build=build, listener=_one_at_a_time(listener), journal=journal)
         large = sum(source.size for source in sources.values()) > LARGE_BYTES
         walk = _Walk(plan_steps, sources, run, self, 1 if large else self._jobs)
+        self._runs.add(run)
         try:
             outcomes = walk.finish()
         except BaseException as error:
             journal.write("ended", error=type(error).__name__, message=str(error)[:500])
             walk.give_up()
             raise
+        finally:
+            self._runs.discard(run)
         journal.write("ended", error=None)
         made_of = {step: dict(outcome.ingredients) for step, outcome in outcomes.items()}
         remember_history(self._cache, _model_path(sources), build, made_of)
@@ -173,6 +179,7 @@ class _Walk:
                 self._begin(step)
 
     def _begin(self, step: Step) -> None:
+        self._run.check()
         started = time.perf_counter()
         ready = make_ready(step, self._sources, self._outcomes, self._executor.environments)
         outcome = self._executor.recall(ready)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable
@@ -84,4 +85,5 @@ def _recall(memory: Path, identity: Identity) -> str | None:
 
 def _remember(memory: Path, identity: Identity, digest: str, cache: Cache) -> None:
     data = json.dumps({"identity": identity, "sha256": digest}).encode()
-    write_atomically(memory, data, cache.scratch.new_path())
+    with contextlib.suppress(OSError):  # a full disk costs the memory, not the build
+        write_atomically(memory, data, cache.scratch.new_path())

@@ -78,7 +78,7 @@ class ReadyStep:
         return any(item.artifact.size > LARGE_BYTES for item in self.inputs.values())
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Run:
     """One call of `Executor.execute`: who listens, what is at work, and whether it was given up."""
 

@@ -15,6 +15,14 @@ from bundler.execution.records import parse_record
 from bundler.execution.scratch import live_since, upkeep_lock
 from bundler.model.errors import UsageError
 
+_UNITS = (
+    "wheels/??/*",
+    "wheels/sets/*",
+    f"wheels/{'?' * 32}",
+    *(f"{part}/*" for part in ("environments", "proofs", "images", "logs", "journal", "history", "sources")),
+)
+"""What can be removed on its own, besides artifacts and records: a wheel, a set of them, a whole environment, …"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartUsage:
@@ -116,8 +124,10 @@ def _entries(root: Path) -> Iterator[_Entry]:
         yield _Entry(paths=(*paths, place.with_name(f"{digest}.json"), place), size=total, used=used)
     for path, size in sizes.items():
         yield _Entry(paths=(path,), size=size, used=_used(path))
-    for pattern in ("wheels/*/*", "environments/*", "images/*", "logs/*", "journal/*", "history/*", "sources/*"):
+    for pattern in _UNITS:
         for path in root.glob(pattern):
+            if path.name.startswith("."):
+                continue  # being made
             yield _Entry(paths=(path,), size=_size(path), used=_used(path))
 
 
@@ -135,7 +145,7 @@ def _remove_orphans(cache: Cache, spared: float) -> None:
 
 def _remove_passing(root: Path) -> None:
     """Unfinished downloads and environments of processes that are gone for a day."""
-    for pattern in ("wheels/.*", "environments/.*", "locked/.*"):
+    for pattern in ("wheels/.*", "environments/.*", "locked/.*", "proofs/.*", "images/.*"):
         for path in root.glob(pattern):
             if time.time() - _used(path) > 24 * 3600:
                 _remove(_Entry(paths=(path,), size=0, used=0.0))
@@ -150,7 +160,7 @@ def _remove(entry: _Entry) -> None:
 
 
 def _measure(root: Path, part: str) -> PartUsage:
-    depth = {"artifacts": "*/*/", "records": "*/*.json", "wheels": "*/*/*.whl"}.get(part, "*")
+    depth = {"artifacts": "*/*/", "records": "*/*.json", "wheels": "**/*.whl"}.get(part, "*")
     entries = [path for path in (root / part).glob(depth) if not path.name.startswith(".")]
     return PartUsage(name=part, size=_size(root / part), entries=len(entries))
 

@@ -8,11 +8,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from bundler.execution.cache import Cache, open_cache
+from bundler.execution.executor import Executor
+from bundler.execution.sources import Source
+from bundler.execution.steps import Cancelled
+from bundler.model.events import ignore
 from tests.unit.execution.conftest import Execute, StartBuild, step
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
@@ -117,3 +123,18 @@ def test_what_a_living_build_uses_is_not_swept(execute: Execute, cache: Cache) -
     with open_cache(str(cache.root)) as other:
         other.scratch.new_folder()
         assert mine.is_dir()
+
+
+def test_leaving_the_executor_ends_what_other_threads_build(
+    cache: Cache, sources: Mapping[str, Source], tmp_path: Path
+) -> None:
+    mark = tmp_path / "mark"
+    with ThreadPoolExecutor(1) as threads:
+        with Executor(cache) as executor:
+            steps = (step("patient", mark=str(mark)),)
+            build = threads.submit(executor.execute, steps, sources, ignore, "x")
+            while not mark.exists() or not mark.read_text():
+                time.sleep(0.02)
+        assert is_gone(int(mark.read_text()))
+        with pytest.raises(Cancelled):
+            build.result(timeout=10)

@@ -16,7 +16,7 @@ from bundler.execution.cache import Cache, is_ours, open_cache
 from bundler.execution.records import ActionRecord, is_safe_path, parse_record, render_record
 from bundler.model.artifacts import Artifact, FileRecord
 from bundler.model.digests import digest_json
-from bundler.model.errors import UsageError
+from bundler.model.errors import StageError, UsageError
 from tests.unit.execution.conftest import Execute, step
 
 
@@ -181,3 +181,17 @@ def test_a_manifest_from_somebody_else_is_not_believed(execute: Execute, cache: 
     data["files"][0]["path"] = "../../../escape"
     manifest.write_text(json.dumps(data))
     assert cache.artifacts.find(outcome.artifact.digest, cache.scratch) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_cache_that_may_not_be_written_is_said(cache: Cache) -> None:
+    cache.root.chmod(0o500)
+    with pytest.raises(StageError, match="cannot write to the cache"):
+        cache.scratch.new_folder()
+    cache.root.chmod(0o700)
+
+
+def test_a_file_where_the_cache_wants_a_folder_is_said(cache: Cache) -> None:
+    (cache.root / "tmp").write_text("in the way")
+    with pytest.raises(StageError, match="cannot write to the cache in"):
+        cache.scratch.new_folder()

@@ -1,0 +1,228 @@
+"""Environments are made whole or not at all, and say why. `uv` is real; a tiny wheel built here saves the network."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from bundler.environments import tools
+from bundler.environments.interpreters import find_interpreter
+from bundler.environments.lockfiles import parse_lock
+from bundler.environments.making import environment_folder, is_whole, made_environments
+from bundler.environments.registry import PYTHON_VERSION, Environments, host_version
+from bundler.environments.survey import survey
+from bundler.environments.wheels import fetch_wheels, fresh_environment
+from bundler.model.errors import EnvironmentMissingError
+from bundler.model.events import Event
+
+
+def write_wheel(folder: Path, version: str) -> str:
+    """A wheel with one module; returns a lock line."""
+    path = folder / f"tinytool-{version}-py3-none-any.whl"
+    info = f"tinytool-{version}.dist-info"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("tinytool.py", f"VERSION = {version!r}\n")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tinytool\nVersion: {version}\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    return f"tinytool=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+@pytest.fixture
+def wheelhouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only place where packages come from."""
+    place = tmp_path / "wheelhouse"
+    place.mkdir()
+    for name, value in (("UV_FIND_LINKS", str(place)), ("UV_NO_INDEX", "1"), ("UV_OFFLINE", "1")):
+        monkeypatch.setenv(name, value)
+    return place
+
+
+def says(events: list[Event]) -> list[str]:
+    return [event.note.text for event in events]
+
+
+def test_a_pinned_environment_is_made_once(wheelhouse: Path, tmp_path: Path) -> None:
+    environments = Environments(tmp_path / "cache", {"tool": write_wheel(wheelhouse, "1.0")})
+    heard: list[Event] = []
+    made = environments.resolve("tool", ("tinytool",), heard.append)
+    code = "import tinytool, sys; print(tinytool.VERSION, 'pydantic' in sys.modules)"
+    done = subprocess.run([made.python, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1.0", "False"]
+    assert made.versions == {"tinytool": "1.0"}
+    assert says(heard) == ["making environment tool (1 packages): its first use"]
+    assert environments.resolve("tool", ("tinytool",), heard.append) == made
+    assert len(heard) == 1
+
+
+def test_describing_makes_nothing(wheelhouse: Path, tmp_path: Path) -> None:
+    environment = Environments(tmp_path / "cache", {"tool": write_wheel(wheelhouse, "1.0")}).describe("tool")
+    assert environment.versions == {"tinytool": "1.0"}
+    assert not environment.python.exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_an_environment_that_must_be_made_again_says_why(wheelhouse: Path, tmp_path: Path) -> None:
+    old, new = write_wheel(wheelhouse, "1.0"), write_wheel(wheelhouse, "2.0")
+    heard: list[Event] = []
+    first = Environments(tmp_path / "cache", {"tool": old}).resolve("tool", (), heard.append)
+    Environments(tmp_path / "cache", {"tool": new}).resolve("tool", (), heard.append)
+    first.python.unlink()
+    Environments(tmp_path / "cache", {"tool": old}).resolve("tool", (), heard.append)
+    assert says(heard)[1:] == [
+        "making environment tool (1 packages): its lock changed: tinytool 1.0 -> 2.0",
+        "making environment tool (1 packages): its interpreter is gone",
+    ]
+    assert first.python.exists()
+
+
+def test_an_environment_that_was_cut_is_made_anew(wheelhouse: Path, tmp_path: Path) -> None:
+    text = write_wheel(wheelhouse, "1.0")
+    folder = environment_folder(tmp_path / "cache", parse_lock("tool", text), PYTHON_VERSION)
+    (folder / "bin").mkdir(parents=True)
+    heard: list[Event] = []
+    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append)
+    assert is_whole(folder)
+    assert says(heard) == ["making environment tool (1 packages): the one that is there is not whole"]
+
+
+@pytest.mark.usefixtures("wheelhouse")
+def test_what_cannot_be_had_is_said_with_uvs_own_words_and_leaves_nothing(tmp_path: Path) -> None:
+    text = f"notthere==1.0 --hash=sha256:{'0' * 64}\n"
+    with pytest.raises(EnvironmentMissingError) as caught:
+        Environments(tmp_path / "cache", {"tool": text}).resolve("tool")
+    assert caught.value.message == "could not install the packages of tool: uv ended with exit code 1"
+    assert "notthere" in " ".join(caught.value.details)
+    assert "bundler doctor" in (caught.value.hint or "")
+    assert list((tmp_path / "cache" / "environments").iterdir()) == []
+
+
+def test_a_wheel_with_other_contents_than_the_lock_says_is_refused(wheelhouse: Path, tmp_path: Path) -> None:
+    text = write_wheel(wheelhouse, "1.0")
+    with zipfile.ZipFile(wheelhouse / "tinytool-1.0-py3-none-any.whl", "a") as wheel:
+        wheel.writestr("more.py", "")
+    with pytest.raises(EnvironmentMissingError, match="could not install") as caught:
+        Environments(tmp_path / "cache", {"tool": text}).resolve("tool")
+    assert "hash" in " ".join(caught.value.details).lower()
+
+
+@pytest.mark.usefixtures("wheelhouse")
+def test_a_runtime_without_a_lock_and_without_a_network_says_what_was_tried(tmp_path: Path) -> None:
+    with pytest.raises(
+        EnvironmentMissingError, match=r"could not resolve the packages of environment onnxruntime==1\.2\.3"
+    ):
+        Environments(tmp_path / "cache").resolve("onnxruntime==1.2.3")
+    assert list((tmp_path / "cache" / "locked").iterdir()) == []
+
+
+def test_the_hosts_own_runtime_needs_no_environment(tmp_path: Path) -> None:
+    version = host_version("onnxruntime")
+    environment = Environments(tmp_path).resolve(f"onnxruntime=={version}", ("onnxruntime", "nothing"))
+    assert environment.is_host
+    assert environment.python == Path(sys.executable)
+    assert environment.versions == {"onnxruntime": version}
+
+
+@pytest.mark.parametrize("name", ["nothing", "onnxruntime==; rm -rf /", "../../x", "onnxruntime==../x"])
+def test_an_unknown_environment_is_said(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EnvironmentMissingError, match="no environment is named"):
+        Environments(tmp_path).resolve(name)
+
+
+def test_without_uv_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import uv  # noqa: PLC0415
+
+    def missing() -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(uv, "find_uv_bin", missing)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    tools.find_uv.cache_clear()
+    with pytest.raises(EnvironmentMissingError, match="uv, which makes tool environments, was not found") as caught:
+        tools.find_uv()
+    assert "pip install uv" in (caught.value.hint or "")
+
+
+def test_a_fresh_environment_comes_from_the_folder_alone(tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    write_wheel(wheels, "1.0")
+    python = fresh_environment(Path(sys.executable), wheels, ["tinytool"], tmp_path / "fresh")
+    code = "import tinytool; print(tinytool.VERSION)"
+    assert subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout == "1.0\n"
+    with pytest.raises(EnvironmentMissingError, match="could not install numpy from"):
+        fresh_environment(Path(sys.executable), wheels, ["numpy"], tmp_path / "other")
+
+
+@pytest.fixture
+def kept_wheels(tmp_path: Path) -> tuple[str, Path]:
+    """A set of wheels as an earlier fetch leaves it."""
+    from bundler.environments.platforms import target_markers  # noqa: PLC0415
+    from bundler.model.digests import digest_json  # noqa: PLC0415
+
+    house = tmp_path / "house"
+    house.mkdir()
+    text = write_wheel(house, "1.0")
+    sha256 = text.strip()[-64:]
+    place = tmp_path / "cache" / "wheels" / sha256[:2] / sha256 / "tinytool-1.0-py3-none-any.whl"
+    place.parent.mkdir(parents=True)
+    shutil.copy(house / place.name, place)
+    pins = parse_lock("x", text).select(target_markers(("win_amd64",), "3.12"))
+    status = place.stat()
+    item = {
+        "name": "tinytool",
+        "version": "1.0",
+        "file": place.name,
+        "sha256": sha256,
+        "identity": [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino],
+    }
+    sets = tmp_path / "cache" / "wheels" / "sets"
+    sets.mkdir()
+    (sets / f"{digest_json([pins, ['win_amd64'], '3.12'])}.json").write_text(json.dumps([item]))
+    return text, place
+
+
+def test_wheels_that_were_fetched_once_need_no_network(
+    kept_wheels: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, place = kept_wheels
+    monkeypatch.setattr("bundler.environments.wheels.run_tool", lambda *_: pytest.fail("pip was started"))
+    (wheel,) = fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", tmp_path / "cache")
+    assert (wheel.name, wheel.path) == ("tinytool", place)
+    os.utime(place, ns=(1, 1))  # only touched: read again, and trusted
+    assert fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", tmp_path / "cache") == (wheel,)
+
+
+def test_an_altered_wheel_is_fetched_again(
+    kept_wheels: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, place = kept_wheels
+    place.write_bytes(place.read_bytes()[:-1] + b"!")
+    monkeypatch.setattr("bundler.environments.wheels._download", lambda *_: (_ for _ in ()).throw(LookupError))
+    with pytest.raises(LookupError):
+        fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", tmp_path / "cache")
+
+
+def test_interpreters_are_found() -> None:
+    assert find_interpreter(PYTHON_VERSION) == Path(sys.executable)
+    assert find_interpreter("3.99") is None
+
+
+def test_the_survey_names_what_is_here(tmp_path: Path, wheelhouse: Path) -> None:
+    Environments(tmp_path / "cache", {"tool": write_wheel(wheelhouse, "1.0")}).resolve("tool")
+    assert len(made_environments(tmp_path / "cache")) == 1
+    statuses = {status.name: status for status in survey(tmp_path / "cache")}
+    assert statuses["uv"].found
+    assert statuses["uv"].version
+    assert statuses["onnxruntime"].version == host_version("onnxruntime")
+    assert statuses[f"Python {PYTHON_VERSION}"].found
+    assert any(name.startswith("environment tool-py") for name in statuses)
+    assert all(status.hint for status in statuses.values() if not status.found)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bundler.environments.lockfiles import SHIPPED, Pin, parse_lock, render_pins, shipped_lock, shipped_names
+from bundler.environments.platforms import target_markers
+from bundler.model.errors import DefectError
+
+HASHES = st.text("0123456789abcdef", min_size=64, max_size=64)
+PINS = st.builds(
+    Pin,
+    name=st.from_regex(r"[a-z][a-z0-9-]{0,10}", fullmatch=True),
+    version=st.from_regex(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}(rc1|\+cpu)?", fullmatch=True),
+    marker=st.sampled_from(["", "sys_platform == 'win32'", "python_full_version < '3.12' and os_name == 'nt'"]),
+    hashes=st.lists(HASHES, min_size=1, max_size=3).map(lambda items: tuple(sorted(items))),
+)
+
+
+@given(st.lists(PINS, max_size=4))
+def test_a_lock_that_is_written_is_read_as_it_was(pins: list[Pin]) -> None:
+    assert parse_lock("x", render_pins(pins)).pins == tuple(pins)
+
+
+@pytest.mark.parametrize(
+    "line", ["numpy", "numpy>=2 --hash=sha256:" + "0" * 64, "numpy==2.4", "--index-url https://x", "./numpy.whl"]
+)
+def test_a_line_that_is_no_exact_hashed_pin_is_refused(line: str) -> None:
+    with pytest.raises(DefectError, match="no exact, hashed pin"):
+        parse_lock("x", line + "\n")
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_shipped_locks_are_whole_and_name_no_index(name: str) -> None:
+    text = (SHIPPED / f"{name}.lock").read_text()
+    assert not re.search(r"https?:|index|find-links|@", text)
+    assert shipped_lock(name).pins
+
+
+def test_the_runtime_of_bundles_holds_for_every_python_and_system() -> None:
+    lock = shipped_lock("python-runtime-onnxruntime-1.31.1")
+    for tag in ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "macosx_14_0_arm64", "win_amd64", "win_arm64"):
+        for version in ("3.11", "3.12", "3.13", "3.14"):
+            pins = lock.select(target_markers((tag,), version))
+            names = [pin.name for pin in pins]
+            assert len(names) == len(set(names))
+            assert {"numpy", "onnxruntime"} <= set(names)
+    old = lock.versions(target_markers(("win_amd64",), "3.11"))
+    assert old["onnxruntime"] == "1.31.1"
+
+
+@pytest.mark.parametrize("name", ["../pip", "/etc/passwd", "nothing", ""])
+def test_names_cannot_lead_out_of_the_folder_of_locks(name: str) -> None:
+    assert shipped_lock(name) is None
