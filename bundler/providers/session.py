@@ -44,7 +44,8 @@ SESSION_OPTIONS: tuple[OptionRule, ...] = (
     ),
     OptionRule(
         key="execution_order",
-        values=("DEFAULT", "PRIORITY_BASED", "MEMORY_EFFICIENT"),
+        # The third, MEMORY_EFFICIENT, is refused by every build that is not for training (measured).
+        values=("DEFAULT", "PRIORITY_BASED"),
         default="DEFAULT",
         meaning="Order in which nodes run where the graph leaves a choice.",
     ),

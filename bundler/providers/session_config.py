@@ -91,10 +91,16 @@ _NUMERICS = (
 _GRAPH = (
     _flag("session.disable_aot_function_inlining", "Do not inline model functions before optimisation."),
     _count(
-        "session.function_expansion_node_limit", f"Most nodes that inlining functions may make {_NAME}.", default=""
+        "session.function_expansion_node_limit",
+        f"Most nodes that inlining functions may make {_NAME}.",
+        default="",
+        least=1,
     ),
     _count(
-        "session.function_expansion_byte_limit", f"Most bytes that inlining functions may make {_NAME}.", default=""
+        "session.function_expansion_byte_limit",
+        f"Most bytes that inlining functions may make {_NAME}.",
+        default="",
+        least=1,
     ),
     _count("session.graph_optimizations_loop_level", "How often optimisers run again: 0, 1 or 2.", default="1", most=2),
     _count(
