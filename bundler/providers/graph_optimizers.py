@@ -7,6 +7,8 @@ loses time and nothing else.
 
 from __future__ import annotations
 
+from bundler.providers.cpu import PROVIDER as CPU
+
 LAYOUT_OPTIMIZERS = ("NchwcTransformer", "NhwcTransformer", "ConvAddActivationFusion")
 """Those whose result fits one class of CPU only. The last fuses what the first two left, so it must come after them."""
 
@@ -28,7 +30,7 @@ OPTIMIZERS = (
     "WhereDummyDq",
     "TransposeOptimizer",
     "Level2_RuleBasedTransformer",
-    "TransposeOptimizer_CPUExecutionProvider",
+    f"TransposeOptimizer_{CPU.runtime_name}",
     "QDQS8ToU8Transformer",
     "QDQSelectorActionTransformer",
     "GemmActivationFusion",
