@@ -137,7 +137,7 @@ def _write_resolver(ops: Sequence[_Op]) -> bytes:
 def _front(ops: Sequence[_Op], version_at: int, model_at: int, length: int) -> bytes:
     """The new front. `version_at` and `model_at` count from the start of the copied part of `length` bytes."""
     resolver = _write_resolver(ops)
-    # 0 root offset, 4 identifier, 8 vtable of 4 fields (12 bytes), 20 root table (soffset, version, model, resolver), 36 resolver.
+    # At 0 the root offset, 4 the identifier, 8 a vtable of 4 fields (12 bytes), 20 the root table, 36 padding.
     vtable = struct.pack("<6H", 12, 16, 4, 8, 0, 12)
     body = 40  # the resolver's own buffer, at a multiple of 8 as it was built
     end = body + len(resolver)

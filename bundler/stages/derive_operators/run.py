@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -59,7 +60,10 @@ def _save_as_ort(model: Path | bytes, saved: Path) -> None:
 def _rows(model: Path) -> Iterable[Row]:
     required: dict[str, dict[int, set[str]]] = {}
     types = OperatorTypeUsageManager()
-    OrtFormatModelProcessor(str(model), required, types).process()
+    with warnings.catch_warnings():
+        # The library leaves it to the collector to close the file that it read.
+        warnings.simplefilter("ignore", ResourceWarning)
+        OrtFormatModelProcessor(str(model), required, types).process()
     for domain, opsets in required.items():
         for opset, operators in opsets.items():
             for operator in operators:

@@ -1,0 +1,33 @@
+"""Call a stage's `run` as a worker does, without one."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from bundler.model.codec import decode
+from bundler.model.results import Comparison
+from bundler.model.stage import StageRequest, StageResult
+
+
+def call_stage(name: str, output: Path, inputs: dict[str, Path], **options: Any) -> StageResult:
+    """Run the stage `name` into the fresh folder `output`."""
+    output.mkdir(parents=True)
+    run = importlib.import_module(f"bundler.stages.{name}.run").run
+    result: StageResult = run(StageRequest(inputs=inputs, options=options, output=output), lambda _share, _text: None)
+    return result
+
+
+def record(model: Path, output: Path, samples: Path | None = None, **options: Any) -> Path:
+    """Record a golden set and answer the path of its index."""
+    inputs = {"model": model} | ({"samples": samples} if samples else {})
+    result = call_stage("record_golden", output, inputs, **options)
+    assert result.entry is not None
+    return output / result.entry
+
+
+def compare(model: Path, golden: Path, output: Path, **options: Any) -> Comparison:
+    """Compare a model with a golden set."""
+    result = call_stage("compare", output, {"model": model, "golden": golden}, **options)
+    return decode(Comparison, dict(result.facts))

@@ -1,0 +1,150 @@
+"""The baked model: equal in what it answers, the same bytes every time, right on every CPU of the target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bundler.model.errors import StageError
+from bundler.model.runtime import Tolerance
+from bundler.stages.optimize.run import _check
+from bundler.verification.gates import check_gate
+from tests.support import models
+from tests.support.stage_calls import call_stage, compare, record
+from tests.unit.stages.shuffling import shuffle
+
+KINDS = [
+    models.cnn,
+    models.mlp,
+    models.token_encoder,
+    models.if_model,
+    models.loop_model,
+    models.local_function,
+    models.contrib,
+    models.redundant,
+    models.old_ir,
+    models.overridable,
+    models.zipmap,
+    models.scaler_pipeline,
+    models.sequence_output,
+    models.sequence_input,
+    models.optional_input,
+    models.optional_output,
+    models.strings,
+    models.random_model,
+    models.nan_output,
+    models.bfloat16_model,
+]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("level", ["none", "basic", "extended"])
+@pytest.mark.parametrize("make", KINDS)
+def test_outputs_stay_within_the_gate(tmp_path: Path, make, level: str) -> None:
+    model = models.save(make(), tmp_path / "model")
+    golden = record(model, tmp_path / "golden")
+    call_stage("optimize", tmp_path / "baked", {"model": model}, level=level, external_threshold=64)
+    found = compare(tmp_path / "baked" / "model.onnx", golden, tmp_path / "compare")
+    assert check_gate(found, Tolerance(absolute=1e-5, relative=1e-5, sqnr_db=90), ("noise",)) == ()
+
+
+def test_facts_count_nodes_and_bytes(tmp_path: Path) -> None:
+    result = call_stage("optimize", tmp_path / "out", {"model": models.save(models.redundant(), tmp_path)})
+    assert (result.facts["nodes_before"], result.facts["nodes_after"]) == (5, 2)
+    assert result.facts["operators"] == {"Mul": 1, "Relu": 1}
+    assert result.facts["bytes"] == (tmp_path / "out" / "model.onnx").stat().st_size
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10_000), kind=st.sampled_from([models.cnn, models.mlp, models.if_model, models.loop_model]))
+def test_how_a_model_was_written_down_does_not_matter(tmp_path_factory, seed: int, kind) -> None:
+    folder = tmp_path_factory.mktemp("forms")
+    model = kind()
+    results = []
+    for name, form in (("plain", model), ("shuffled", shuffle(model, seed))):
+        onnx.checker.check_model(form)
+        path = models.save(form, folder / name)
+        call_stage("optimize", folder / f"{name}-out", {"model": path}, external_threshold=64, level="basic")
+        results.append(files_of(folder / f"{name}-out"))
+    assert results[0] == results[1]
+
+
+def test_a_canonical_model_is_its_own_canonical_form(tmp_path: Path) -> None:
+    model = models.save(models.mlp(), tmp_path)
+    call_stage("optimize", tmp_path / "one", {"model": model}, level="none")
+    call_stage("optimize", tmp_path / "two", {"model": tmp_path / "one" / "model.onnx"}, level="none")
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
+
+
+def test_large_weights_leave_the_model_at_page_starts(tmp_path: Path) -> None:
+    model = models.save(models.mlp(width=64, hidden=128), tmp_path)
+    call_stage("optimize", tmp_path / "out", {"model": model}, external_threshold=1024)
+    baked = onnx.load(tmp_path / "out" / "model.onnx", load_external_data=False)
+    external = [
+        {entry.key: entry.value for entry in tensor.external_data}
+        for tensor in baked.graph.initializer
+        if tensor.external_data
+    ]
+    assert len(external) == 2
+    assert all(entry["location"] == "model.onnx.data" and int(entry["offset"]) % 4096 == 0 for entry in external)
+    assert sorted(files_of(tmp_path / "out")) == ["model.onnx", "model.onnx.data"]
+
+
+def test_equal_weights_are_stored_once(tmp_path: Path) -> None:
+    same = models.weights(32, 32)
+    nodes = [models.helper.make_node("MatMul", [name, f"w{name}"], [f"m{name}"]) for name in "ab"]
+    inputs = [models.value(name, [1, 32]) for name in "ab"]
+    outputs = [models.value(f"m{name}", [1, 32]) for name in "ab"]
+    model = models.make_model(nodes, inputs, outputs, (models.tensor("wa", same), models.tensor("wb", same)))
+    path = models.save(model, tmp_path)
+    call_stage("optimize", tmp_path / "out", {"model": path}, external_threshold=64, level="none")
+    assert (tmp_path / "out" / "model.onnx.data").stat().st_size == same.nbytes
+
+
+@pytest.mark.parametrize("threshold", [None, 64])
+def test_external_and_internal_weights_end_in_the_same_files(tmp_path: Path, threshold: int | None) -> None:
+    inside = models.save(models.cnn(), tmp_path / "inside")
+    outside = models.save_external(models.cnn(), tmp_path / "outside")
+    for path in (inside, outside):
+        call_stage("optimize", tmp_path / f"{path.parent.name}-out", {"model": path}, external_threshold=threshold)
+    assert files_of(tmp_path / "inside-out") == files_of(tmp_path / "outside-out")
+
+
+def test_weights_listed_as_inputs_become_plain_weights(tmp_path: Path) -> None:
+    result = call_stage("optimize", tmp_path / "out", {"model": models.save(models.old_ir(), tmp_path)})
+    baked = onnx.load(tmp_path / "out" / "model.onnx")
+    assert [value.name for value in baked.graph.input] == ["x"]
+    assert "listed as inputs" in result.notes[0].text
+
+
+def test_defaults_of_inputs_stay_open_to_the_caller(tmp_path: Path) -> None:
+    call_stage("optimize", tmp_path / "out", {"model": models.save(models.overridable(), tmp_path)})
+    baked = onnx.load(tmp_path / "out" / "model.onnx")
+    assert [value.name for value in baked.graph.input] == ["x", "scale"]
+    assert [tensor.name for tensor in baked.graph.initializer] == ["scale"]
+
+
+def test_layouts_of_one_cpu_class_are_refused() -> None:
+    model = models.identity()
+    baked = models.identity()
+    baked.graph.node[0].domain = "com.microsoft.nchwc"
+    with pytest.raises(StageError, match="one CPU class"):
+        _check(model, baked)
+
+
+def test_a_lost_input_is_refused() -> None:
+    with pytest.raises(StageError, match="inputs or outputs changed"):
+        _check(models.identity("x"), models.identity("z"))
+
+
+@pytest.mark.parametrize("name", models.HOSTILE_NAMES)
+def test_hostile_names_stay_the_interface(tmp_path: Path, name: str) -> None:
+    call_stage("optimize", tmp_path / "out", {"model": models.save(models.hostile(name), tmp_path)})
+    assert onnx.load(tmp_path / "out" / "model.onnx").graph.input[0].name == name
