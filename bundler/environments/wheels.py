@@ -69,9 +69,7 @@ def find_kept(lock: Lock, cache_root: Path) -> tuple[Wheel, ...] | None:
             path = next(iter((cache_root / "wheels" / sha256[:2] / sha256).glob("*.whl")), None)
             if path is None or digest_file(path) != sha256:
                 return None
-            found.append(
-                Wheel(name=pin.name, version=pin.version, path=path, sha256=sha256, size=path.stat().st_size)
-            )
+            found.append(Wheel(name=pin.name, version=pin.version, path=path, sha256=sha256, size=path.stat().st_size))
     return tuple(found)
 
 
