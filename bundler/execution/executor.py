@@ -181,7 +181,7 @@ class _Walk:
     def _begin(self, step: Step) -> None:
         self._run.check()
         started = time.perf_counter()
-        ready = make_ready(step, self._sources, self._outcomes, self._executor.environments)
+        ready = make_ready(step, self._sources, self._outcomes, self._executor.environments, self._run)
         outcome = self._executor.recall(ready)
         if outcome is not None:
             self._done(step, outcome, time.perf_counter() - started)

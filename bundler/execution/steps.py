@@ -18,13 +18,13 @@ from bundler.execution.journal import Journal
 from bundler.execution.keys import ingredients_of, key_of
 from bundler.execution.locks import hold
 from bundler.execution.pool import Worker, WorkerPool
-from bundler.execution.records import ActionRecord, is_safe_path
+from bundler.execution.records import ActionRecord, is_safe_path, parse_record
 from bundler.execution.sources import Source
 from bundler.execution.stage_sources import stage_packages
 from bundler.model.artifacts import Artifact
 from bundler.model.codec import decode
 from bundler.model.errors import BundlerError, DefectError, StageError, error_from_json
-from bundler.model.events import Listener, Message, StepProgress
+from bundler.model.events import Listener, Message, StepProgress, ignore
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.model.stage import Note, StageResult, StageSpec
@@ -105,7 +105,11 @@ class Run:
 
 
 def make_ready(
-    step: Step, sources: Mapping[str, Source], outcomes: Mapping[str, StepOutcome], environments: Environments
+    step: Step,
+    sources: Mapping[str, Source],
+    outcomes: Mapping[str, StepOutcome],
+    environments: Environments,
+    run: Run | None = None,
 ) -> ReadyStep:
     """The step with its inputs and key. Raises `DefectError` when the plan gives a role nothing to open."""
     spec = find_stage(step.stage)
@@ -113,7 +117,8 @@ def make_ready(
     missing = [role for role in spec.inputs if not role.endswith("?") and role not in inputs]
     if missing:
         raise DefectError(f"step {step.id} gives no {' and no '.join(missing)} to stage {spec.name}")
-    environment = environments.describe(step.environment, spec.packages)
+    listener, build = (run.listener, run.build) if run else (ignore, "")
+    environment = environments.describe(step.environment, spec.packages, listener, build)
     digests = {role: item.digest for role, item in inputs.items()}
     ingredients = ingredients_of(step, spec, environment, digests)
     return ReadyStep(step=step, spec=spec, inputs=inputs, ingredients=ingredients, key=key_of(ingredients))
@@ -250,7 +255,10 @@ class StepRunner:
         data = cache.records.put(ready.key, record, cache.scratch)
         if cache.remote is not None:
             cache.remote.push(ready.key, data, record.artifact, cache.artifacts, run.warn)
-        return make_outcome(ready, record, cache, seconds, cached=False)
+        stored = parse_record(ready.key, data)
+        if stored is None:
+            raise DefectError(f"the record of step {ready.step.id} cannot be read back")
+        return make_outcome(ready, stored, cache, seconds, cached=False)  # in every detail what a recall will give
 
     def _pass_through(self, ready: ReadyStep, error: BundlerError) -> StepOutcome:
         """What an optional stage that failed gives: its input and a warning. A failure is no result: not remembered."""

@@ -130,3 +130,11 @@ def test_a_worker_that_was_warmed_up_serves_the_first_step(executor: Executor, e
     executor.warm(imports=("json", "no_such_module"))
     (warmed,) = executor._workers._all
     assert execute(step("count"))["count"].facts["pid"] == warmed.pid
+
+
+def test_a_recalled_result_is_the_same_in_every_detail(execute: Execute) -> None:
+    first, second = execute(step("look"))["look"], execute(step("look"))["look"]
+    assert not first.cached
+    assert second.cached
+    assert repr(first.facts) == repr(second.facts)
+    assert (first.notes, first.ingredients, first.key) == (second.notes, second.ingredients, second.key)
