@@ -34,7 +34,11 @@ def python_docstring(text: str) -> str:
 
 def python_names(names: Sequence[str], indent: int) -> str:
     """A tuple of string literals, on one line where it fits, else one a line; `indent` is that of the line it is on."""
-    literals = [python_literal(name) for name in names]
+    return python_tuple([python_literal(name) for name in names], indent)
+
+
+def python_tuple(literals: Sequence[str], indent: int) -> str:
+    """The same of expressions."""
     single = f"({', '.join(literals)}{',' if len(literals) == 1 else ''})"
     if len(single) + indent < LONGEST:
         return single

@@ -26,7 +26,7 @@ FILTERS = {
     "names": escapes.python_names,
     "shorten": escapes.shorten,
     "toml": escapes.toml_string,
-    "visible": escapes.visible,
+    "tuple": escapes.python_tuple,
 }
 
 

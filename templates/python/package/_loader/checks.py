@@ -8,6 +8,7 @@ import numpy as np
 
 from .config import Port, describe_type
 from .errors import InputError
+from .storage import STORAGE
 
 
 def match_names(ports: list[Port], values: Mapping[str, object]) -> list[object]:
@@ -73,16 +74,6 @@ def dtype_name(port: Port) -> str:
     if port.element_type == "str":
         return "object"
     return STORAGE.get(port.element_type or "", ("",))[0] or port.element_type or "object"
-
-
-STORAGE: dict[str, tuple[str, int]] = {
-    "bfloat16": ("uint16", 16),
-    "float8e4m3fn": ("uint8", 17),
-    "float8e4m3fnuz": ("uint8", 18),
-    "float8e5m2": ("uint8", 19),
-    "float8e5m2fnuz": ("uint8", 20),
-}
-"""Element types that NumPy lacks: the type of their bits, and their number in ONNX (TensorProto.DataType)."""
 
 
 def _check_shape(port: Port, shape: tuple[int, ...], symbols: dict[str, tuple[int, str]]) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .checks import STORAGE
-from .config import REBUILD, Config
+from .config import REBUILD, Config, Port
 from .errors import IntegrityError, SelfTestError
 from .metrics import OutputFigures
+from .storage import STORAGE, decode
 
 Run = Callable[[tuple[Any, ...]], list[Any]]
 
@@ -100,7 +100,7 @@ def test_model(config: Config, run: Run) -> SelfTest:
     for sample in golden:
         results = run(tuple(sample.inputs.get(port.name) for port in config.inputs))
         for port, actual in zip(config.outputs, results, strict=True):
-            _compare(config, figures[port.name], actual, sample)
+            _compare(config, port, figures[port.name], actual, sample)
     faults = [(name, figure.find_fault(_tolerance(config, name))) for name, figure in figures.items()]
     return SelfTest(
         len(golden),
@@ -113,12 +113,14 @@ def test_model(config: Config, run: Run) -> SelfTest:
 test_model.__test__ = False  # type: ignore[attr-defined]  # not a test case, whatever a collector thinks of its name
 
 
-def _compare(config: Config, figure: OutputFigures, actual: Any, sample: Sample) -> None:
+def _compare(config: Config, port: Port, figure: OutputFigures, actual: Any, sample: Sample) -> None:
     if figure.name not in sample.outputs:
         return
     reference = sample.outputs[figure.name]
     if figure.name in config.unstable_outputs:
         actual = _shape_only(actual, reference)
+    if port.kind == "tensor" and port.element_type in STORAGE:
+        actual, reference = decode(actual, port.element_type), decode(reference, port.element_type)
     figure.add(actual, reference, config.tolerance, f"sample {sample.name!r}")
 
 

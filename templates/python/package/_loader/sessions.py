@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .checks import STORAGE, check_values
+import numpy as np
+
+from .checks import check_values
 from .config import Port, Variant
+from .storage import STORAGE
 
 # Set before the runtime's library loads: from 1.29 on it reports usage unless told not to. A user who wants that
 # sets the variable to 0.
@@ -115,4 +118,15 @@ def _wrap(value: Any, element_type: str) -> ort.OrtValue:
 
 
 def _unwrap(value: ort.OrtValue) -> Any:
-    return value.numpy()
+    """A tensor as an array. The runtime gives no array of a type that NumPy lacks, so its bits are copied out."""
+    stored = _STORED.get(value.data_type())
+    if stored is None:
+        return value.numpy()
+    import ctypes
+
+    tensor = np.empty(value.shape(), stored)
+    ctypes.memmove(tensor.ctypes.data, value.data_ptr(), tensor.nbytes)
+    return tensor
+
+
+_STORED = {f"tensor({name})": stored for name, (stored, _) in STORAGE.items()}

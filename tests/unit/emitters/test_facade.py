@@ -1,0 +1,147 @@
+"""The generated part of a package: what it looks like, and that no name can break it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+
+from bundler.data import data_root
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.python.context import make_context
+from bundler.emitters.rendering import make_environment
+from bundler.model.signature import Port, Signature, ValueType
+from tests.support import models
+from tests.support.bundles import make_request
+from tests.unit.emitters.test_escapes import HOSTILE, texts
+
+DIGEST = "0" * 64
+MIXED = Signature(
+    inputs=(
+        Port(name="input:0", type=ValueType(element_type="float32", shape=("batch", 3, None))),
+        Port(name="class", type=ValueType(element_type="str", shape=())),
+        Port(name="bias", type=ValueType(element_type="bfloat16", shape=None), optional=True),
+    ),
+    outputs=(
+        Port(name="count", type=ValueType(element_type="int64", shape=("batch",))),
+        Port(
+            name="probabilities",
+            type=ValueType(
+                kind="sequence",
+                element=ValueType(kind="map", key_type="int64", element=ValueType(element_type="float32", shape=())),
+            ),
+        ),
+        Port(name="rest", type=ValueType(kind="optional", element=ValueType(element_type="bool", shape=(2,)))),
+        Port(name="odd", type=ValueType(kind="sparse_tensor", element_type="float32", shape=(4,))),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def request_(tmp_path_factory: pytest.TempPathFactory) -> EmitRequest:
+    return make_request(models.cnn(), tmp_path_factory.mktemp("facade"), name="tiny cnn")
+
+
+def with_signature(request: EmitRequest, signature: Signature, **changes: object) -> EmitRequest:
+    config = dataclasses.replace(request.config, signature=signature, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(request, config=config)
+
+
+def render(request: EmitRequest, template: str = "facade.py.j2") -> str:
+    context = make_context(request, DIGEST)
+    fields = {field.name: getattr(context, field.name) for field in dataclasses.fields(context)}
+    return make_environment(data_root("templates") / "python").get_template(template).render(fields)
+
+
+def test_facade_of_a_plain_model(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
+    assert render(request_) == snapshot
+
+
+def test_facade_of_a_model_with_every_kind_of_value(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
+    assert render(with_signature(request_, MIXED)) == snapshot
+
+
+@pytest.mark.parametrize("format_", ["dir", "wheel", "pex"])
+def test_readme(request_: EmitRequest, format_: str, snapshot: SnapshotAssertion) -> None:
+    assert render(dataclasses.replace(request_, format=format_), "README.md.j2") == snapshot
+
+
+def test_project_file(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
+    assert render(request_, "pyproject.toml.j2") == snapshot
+
+
+def many_ports(names: list[str], stem: str) -> tuple[Port, ...]:
+    return tuple(Port(name=name or stem, type=ValueType(element_type="float32", shape=(name, 2))) for name in names)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(texts, min_size=0, max_size=6), st.lists(texts, min_size=1, max_size=6), texts)
+def test_no_name_breaks_the_facade(request_: EmitRequest, inputs: list[str], outputs: list[str], model: str) -> None:
+    signature = Signature(inputs=many_ports(inputs, "i"), outputs=many_ports(outputs, "o"))
+    request = with_signature(request_, signature, model=model)
+    tree = ast.parse(render(request))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    assert [node.name for node in classes] == ["Outputs", "Model"]
+    run = next(node for node in classes[1].body if isinstance(node, ast.FunctionDef))
+    pins = next(node for node in ast.walk(classes[1]) if isinstance(node, ast.Call)).keywords
+    held = {keyword.arg: ast.literal_eval(keyword.value) for keyword in pins if keyword.arg != "file"}
+    assert held["inputs"] == tuple(argument.arg for argument in run.args.kwonlyargs)
+    assert len(held["inputs"]) == len(inputs)
+    assert len(held["outputs"]) == len(outputs)
+    assert len(run.body) == (3 if inputs else 2)
+    tomllib.loads(render(request, "pyproject.toml.j2"))
+
+
+@pytest.fixture
+def rendered(request_: EmitRequest, tmp_path: Path) -> Path:
+    """Packages as they are emitted: a plain one, one with every kind of value, one with hostile names."""
+    hostile = Signature(inputs=many_ports(list(HOSTILE), "i"), outputs=many_ports(list(HOSTILE), "o"))
+    signatures = {"plain": request_.config.signature, "mixed": MIXED, "hostile": hostile}
+    for name, signature in signatures.items():
+        package = tmp_path / name
+        package.mkdir()
+        (package / "__init__.py").write_text(render(with_signature(request_, signature)), "utf-8")
+        (package / "_loader").symlink_to(data_root("templates") / "python" / "package" / "_loader")
+    return tmp_path
+
+
+def check(*command: str, folder: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_rendered_code_passes_the_linter(rendered: Path) -> None:
+    rules = "E,F,W,I,UP,B,C4,D,SIM,PL,ANN,PYI"
+    ignored = "D203,D213,D205,D301,D413,D400,D401,D415,D105,D107,D212,PLR0913,E501"
+    for name in ("plain", "mixed", "hostile"):
+        options = ("--isolated", "--no-cache", "--target-version", "py311", "--select", rules, "--ignore", ignored)
+        check("ruff", "check", *options, f"{name}/__init__.py", folder=rendered)
+
+
+def test_rendered_code_is_formatted(rendered: Path) -> None:
+    for name in ("plain", "mixed"):
+        options = ("--isolated", "--no-cache", "--line-length", "120", "--check", "--diff")
+        check("ruff", "format", *options, f"{name}/__init__.py", folder=rendered)
+
+
+def test_rendered_code_passes_the_type_checker(rendered: Path) -> None:
+    use = "from plain import Model, Outputs\nimport numpy as np\nimport numpy.typing as npt\n"
+    use += "def f(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:\n    out: Outputs = Model().run(image=x)\n"
+    (rendered / "use.py").write_text(use + "    return out.scores\n", "utf-8")
+    options = (
+        "--strict",
+        "--disable-error-code",
+        "import-untyped",
+        "--no-incremental",
+        "--cache-dir",
+        str(rendered / "cache"),
+    )
+    check("mypy", *options, "-p", "plain", "-p", "mixed", "-p", "hostile", "-m", "use", folder=rendered)
