@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import onnx
@@ -12,14 +11,18 @@ from onnx import ModelProto, TensorProto
 from onnxruntime.tools.onnx_model_utils import make_dim_param_fixed
 
 from bundler.model.codec import decode, encode
-from bundler.model.errors import StageError, UsageError
+from bundler.model.errors import UsageError
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.stages.fix_dimensions.spec import Options
-from bundler.workbench.canonical.tensor_data import DataFolders, embed_data
+from bundler.workbench.canonical.tensor_data import DataFolders, embed_non_initializers, place_initializers
 from bundler.workbench.signatures import model_signature
 from bundler.workbench.structure import iterate_graphs, iterate_tensors, read_structure
 
 ENTRY = "model.onnx"
+_EMBEDDED_LIMIT = 1 << 26
+"""Bytes of a model file from which on its weights go to an external file."""
+_EXTERNAL_THRESHOLD = 1024
+"""Bytes of a tensor from which on it goes there."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -33,8 +36,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
             make_dim_param_fixed(graph, name, size)
     _fix_outputs(model)
     report(0.5, "writing")
-    _copy_external_files(model, source, request.output)
-    _take_back_weights(model, source)
+    _place_weights(model, source, request.output / f"{ENTRY}.data")
     (request.output / ENTRY).write_bytes(model.SerializeToString(deterministic=True))
     facts = {"dimensions": dict(options.dimensions), "signature": encode(model_signature(model))}
     return StageResult(facts=facts, entry=ENTRY)
@@ -69,24 +71,16 @@ def _fix_outputs(model: ModelProto) -> None:
             output.type.tensor_type.shape.CopyFrom(found.type.tensor_type.shape)
 
 
-def _copy_external_files(model: ModelProto, source: Path, output: Path) -> None:
-    """Beside the new model stands all that it needs; the ONNX format forbids links, so these are copies."""
-    for name in sorted(_locations(model) - {source.name}):
-        if name == ENTRY:
-            raise StageError(f"the model's external data has the name {ENTRY!r}", hint="save it under another name")
-        target = output / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source.parent / name, target)
-
-
-def _locations(model: ModelProto) -> set[str]:
-    external = (tensor for tensor in iterate_tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
-    return {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}
-
-
-def _take_back_weights(model: ModelProto, source: Path) -> None:
-    """What stood in the model file goes back into it, as it was."""
+def _place_weights(model: ModelProto, source: Path, data: Path) -> None:
+    """Small models keep their weights inside; others get one external file, copied from file to file."""
+    external = any(tensor.data_location == TensorProto.EXTERNAL for tensor in _declared_tensors(source))
+    threshold = _EXTERNAL_THRESHOLD if external or source.stat().st_size > _EMBEDDED_LIMIT else None
     folders = DataFolders(source, source.parent)
-    for tensor in iterate_tensors(model):
-        if any(entry.key == "location" and entry.value == source.name for entry in tensor.external_data):
-            embed_data(tensor, folders)
+    initializers = [tensor for graph in iterate_graphs(model) for tensor in graph.initializer]
+    place_initializers(initializers, folders, data, threshold)
+    embed_non_initializers(model, folders)
+
+
+def _declared_tensors(source: Path) -> Iterator[TensorProto]:
+    """The tensors as the file itself declares them."""
+    return iterate_tensors(read_structure(source))

@@ -15,7 +15,9 @@ SPEC = StageSpec(
     packages=("onnx", "onnxruntime"),
     changes_model=True,
 )
-"""Facts: `dimensions` (what was fixed) and `signature` (encoded, after)."""
+"""Facts: `dimensions` (what was fixed) and `signature` (encoded, after). Weights
+of models that have external data, or more than 64 MiB, stand in `model.onnx.data`.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

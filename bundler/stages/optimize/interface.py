@@ -9,7 +9,9 @@ from onnx import ModelProto
 
 from bundler.model.errors import StageError
 from bundler.model.signature import Signature
+from bundler.workbench.canonical.tensor_data import DataFolders, embed_non_initializers
 from bundler.workbench.signatures import LISTED_INITIALIZERS_END, model_signature
+from bundler.workbench.structure import read_structure
 
 _SEVERED: Final = "its inputs or outputs changed"
 
@@ -20,17 +22,19 @@ def has_listed_initializers(model: ModelProto) -> bool:
     return model.ir_version < LISTED_INITIALIZERS_END and any(item.name in names for item in model.graph.input)
 
 
-def unlist_initializers(path: Path) -> bytes:
-    """The model at `path`, as bytes, in the first IR version that lets weights be weights alone.
+def link_model(path: Path) -> bytes:
+    """The model at `path`, as bytes, with its weights left in that file and none of them listed among the inputs.
 
-    Otherwise the runtime could fold none of them, and would leave inputs behind for those that it merges.
+    While an old format lists them there, the runtime can fold none, and leaves inputs behind for those that it merges.
     """
-    model: ModelProto = ModelProto.FromString(path.read_bytes())
-    names = {tensor.name for tensor in model.graph.initializer}
-    for index in reversed(range(len(model.graph.input))):
-        if model.graph.input[index].name in names:
-            del model.graph.input[index]
-    model.ir_version = LISTED_INITIALIZERS_END
+    model = read_structure(path, link=True)
+    if has_listed_initializers(model):
+        names = {tensor.name for tensor in model.graph.initializer}
+        for index in reversed(range(len(model.graph.input))):
+            if model.graph.input[index].name in names:
+                del model.graph.input[index]
+        model.ir_version = LISTED_INITIALIZERS_END
+    embed_non_initializers(model, DataFolders(path, path.parent))
     return bytes(model.SerializeToString())
 
 

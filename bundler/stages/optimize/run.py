@@ -11,13 +11,15 @@ from onnx import ModelProto
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.stages.optimize.interface import check_interface, has_listed_initializers, unlist_initializers
+from bundler.stages.optimize.interface import check_interface, has_listed_initializers, link_model
 from bundler.stages.optimize.spec import Options
-from bundler.workbench.canonical.writing import PROTOBUF_LIMIT, canonicalize
+from bundler.workbench.canonical.writing import canonicalize
 from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
 from bundler.workbench.structure import count_operators, iterate_nodes, read_structure
 
 ENTRY = "model.onnx"
+_EMBEDDED_LIMIT = 1 << 28
+"""Bytes from which on a model file is opened as if its weights were external, so that nobody loads or writes them."""
 _LAYOUT_DOMAINS = ("com.microsoft.nchwc", "com.ms.internal.nhwc")
 """Operators whose blocks have the size that suits the building machine's CPU: elsewhere they fail or answer rubbish."""
 
@@ -28,7 +30,11 @@ def run(request: StageRequest, report: Report) -> StageResult:
     before = read_structure(source)
     report(0.0, "optimising")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
-        saved = source if options.level == "none" else _bake(source, before, Path(scratch) / ENTRY, options)
+        saved = (
+            source
+            if options.level == "none"
+            else _bake(source, before, Path(scratch) / f"{source.name}.optimised", options)
+        )
         report(0.6, "writing the canonical form")
         target = request.output / ENTRY
         after = canonicalize(saved, target, source=source.parent, external_threshold=options.external_threshold)
@@ -47,12 +53,9 @@ def _bake(source: Path, structure: ModelProto, saved: Path, options: Options) ->
     """The runtime's own saved model. Its large initializers stay where they are in the source's external data."""
     settings = _settings(options)
     model: Path | bytes = source
-    if has_listed_initializers(structure):
-        model = unlist_initializers(source)
-    made = _save_options(settings, saved, source.parent)
-    if _embeds_too_much(source):
-        _externalise(made, saved)
-    save_through_session(model, made, settings, error=StageError)
+    if has_listed_initializers(structure) or source.stat().st_size > _EMBEDDED_LIMIT:
+        model = link_model(source)
+    save_through_session(model, _save_options(settings, saved, source.parent), settings, error=StageError)
     return saved
 
 
@@ -73,16 +76,6 @@ def _save_options(settings: SessionSettings, saved: Path, data_folder: Path) -> 
     options.optimized_model_filepath = str(saved)
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
     return options
-
-
-def _embeds_too_much(source: Path) -> bool:
-    """Whether what the source itself holds may outgrow one ONNX file when constants are folded and types change."""
-    return source.stat().st_size > PROTOBUF_LIMIT // 2
-
-
-def _externalise(options: onnxruntime.SessionOptions, saved: Path) -> None:
-    options.add_session_config_entry("session.optimized_model_external_initializers_file_name", saved.name + ".weights")
-    options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "1024")
 
 
 def _check(before: ModelProto, after: ModelProto) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from onnx import TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto, numpy_helper
 
 from bundler.model.errors import StageError
+from bundler.workbench.structure import iterate_graphs, iterate_tensors
 
 PAGE: Final = 4096
 """Start of every external tensor: a page, so that mapping it costs no neighbouring page."""
@@ -18,6 +20,7 @@ WINDOWS_GRANULARITY: Final = 65536
 """Start of a tensor so big that the padding does not matter: what MapViewOfFile on Windows asks of an offset."""
 BIG: Final = 1 << 20
 CHUNK: Final = 1 << 22
+SAMPLE: Final = 1 << 14
 _RAW_TYPES: Final = frozenset({
     TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.BOOL,
     TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64,
@@ -42,15 +45,15 @@ class Span:
             while left:
                 chunk = file.read(min(CHUNK, left))
                 if not chunk:
-                    raise StageError(f"{self.path}: external data ends {left} bytes early")
+                    raise StageError(f"{self.path.name}: external data ends {left} bytes early")
                 left -= len(chunk)
                 yield chunk
 
 
 @dataclass(frozen=True, slots=True)
 class DataFolders:
-    """Where external data may stand: the model file itself (`saved`, whose payloads are linked) with the files beside
-    it, and the folder of the model that it was made from.
+    """Where external data may stand: in the model file itself (`saved`, whose payloads are linked), or in the folder of
+    the model that it was made from. `saved` has a name that no file there has, unless it is that model.
     """
 
     saved: Path
@@ -66,11 +69,12 @@ class DataFolders:
         return Span(path, offset, int(entries["length"]) if "length" in entries else path.stat().st_size - offset)
 
     def _find(self, location: str) -> Path:
-        for folder in (self.saved.parent, self.source):
-            path = folder / location
-            if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
-                return path
-        raise StageError(f"the optimised model points to external data {location!r}, which is not there")
+        if location == self.saved.name:
+            return self.saved
+        path = self.source / location
+        if not path.is_file() or not path.resolve().is_relative_to(self.source.resolve()):
+            raise StageError(f"the optimised model points to external data {location!r}, which is not there")
+        return path
 
 
 def _to_raw(tensor: TensorProto) -> None:
@@ -89,30 +93,83 @@ class _DataFile:
         self.path = path
         self._file: BinaryIO | None = None
         self._end = 0
-        self._known: dict[tuple[int, bytes], int] = {}
+        self._known: dict[tuple[int, bytes], list[int]] = {}
+        """Where tensors of one length and one sample of their bytes start."""
 
-    def store(self, chunks: Iterable[bytes | memoryview], length: int) -> int:
-        """Copies in one pass: written first, taken back if the digest shows that the bytes are there already."""
+    def store(self, data: Span | bytes) -> tuple[int, int]:
+        """Where the bytes stand in the file, and how many they are."""
         if self._file is None:
-            self._file = self.path.open("wb")
+            self._file = self.path.open("w+b")
+        length = data.length if isinstance(data, Span) else len(data)
+        places = self._known.setdefault((length, _sample(data)), [])
+        for start in places:
+            if self._holds(start, data):
+                return start, length
         alignment = WINDOWS_GRANULARITY if length >= BIG else PAGE
         start = -(-self._end // alignment) * alignment
         self._file.seek(start)
-        digest = hashlib.sha256()
-        for chunk in chunks:
-            self._file.write(chunk)
-            digest.update(chunk)
-        known = self._known.setdefault((length, digest.digest()), start)
-        if known != start:
-            self._file.truncate(self._end)
-            return known
+        _write(self._file, data)
+        places.append(start)
         self._end = start + length
-        return start
+        return start, length
+
+    def _holds(self, start: int, data: Span | bytes) -> bool:
+        if self._file is None:
+            return False
+        self._file.seek(start)
+        return all(self._file.read(len(chunk)) == chunk for chunk in _chunks(data))
 
     def close(self) -> None:
+        """Close the file, if there is one."""
         if self._file is not None:
-            self._file.truncate(self._end)
             self._file.close()
+
+
+def _chunks(data: Span | bytes) -> Iterable[bytes]:
+    return data.chunks() if isinstance(data, Span) else (data,)
+
+
+def _sample(data: Span | bytes) -> bytes:
+    """A digest of the first and the last bytes: what differs there is not the same tensor."""
+    if isinstance(data, bytes):
+        return hashlib.sha256(data[:SAMPLE] + data[-SAMPLE:]).digest()
+    with data.path.open("rb") as file:
+        file.seek(data.offset)
+        first = file.read(min(SAMPLE, data.length))
+        file.seek(data.offset + max(0, data.length - SAMPLE))
+        return hashlib.sha256(first + file.read(min(SAMPLE, data.length))).digest()
+
+
+def _write(file: BinaryIO, data: Span | bytes) -> None:
+    """Append to `file`; between files the kernel copies, where it can."""
+    if isinstance(data, bytes):
+        file.write(data)
+        return
+    file.flush()
+    if not _copy_in_kernel(file, data):
+        file.writelines(data.chunks())
+
+
+def _copy_in_kernel(file: BinaryIO, span: Span) -> bool:
+    """Whether the whole span was copied; file systems that cannot say so before the first byte."""
+    if not hasattr(os, "copy_file_range"):
+        return False
+    start, done = file.tell(), 0
+    with span.path.open("rb") as source:
+        while done < span.length:
+            try:
+                copied = os.copy_file_range(
+                    source.fileno(), file.fileno(), span.length - done, span.offset + done, start + done
+                )
+            except OSError:
+                if done:
+                    raise
+                return False
+            if not copied:
+                raise StageError(f"{span.path.name}: external data ends {span.length - done} bytes early")
+            done += copied
+    file.seek(start + done)
+    return True
 
 
 def place_initializers(
@@ -138,7 +195,7 @@ def _place(tensor: TensorProto, folders: DataFolders, out: _DataFile, threshold:
     if threshold is None or length < threshold or not movable:
         embed_data(tensor, folders)
         return
-    offset = out.store(span.chunks() if span is not None else [memoryview(tensor.raw_data)], length)
+    offset, length = out.store(span if span is not None else tensor.raw_data)
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
     del tensor.external_data[:]
@@ -153,3 +210,11 @@ def embed_data(tensor: TensorProto, folders: DataFolders) -> None:
         tensor.raw_data = b"".join(span.chunks())
     del tensor.external_data[:]
     tensor.ClearField("data_location")
+
+
+def embed_non_initializers(model: ModelProto, folders: DataFolders) -> None:
+    """Only initializers may have external data: all other tensors of `model` take theirs back."""
+    initializers = {id(tensor): tensor for graph in iterate_graphs(model) for tensor in graph.initializer}
+    for tensor in iterate_tensors(model):
+        if tensor.data_location == TensorProto.EXTERNAL and id(tensor) not in initializers:
+            embed_data(tensor, folders)

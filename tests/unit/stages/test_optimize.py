@@ -117,6 +117,16 @@ def test_external_and_internal_weights_end_in_the_same_files(tmp_path: Path, thr
     assert files_of(tmp_path / "inside-out") == files_of(tmp_path / "outside-out")
 
 
+@pytest.mark.parametrize("make", [models.cnn, models.redundant, models.old_ir, models.if_model])
+def test_a_large_file_is_never_loaded_and_ends_the_same(tmp_path: Path, make, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = models.save(make(), tmp_path)
+    call_stage("optimize", tmp_path / "one", {"model": model}, external_threshold=64)
+    monkeypatch.setattr("bundler.stages.optimize.run._EMBEDDED_LIMIT", 0)
+    monkeypatch.setattr("bundler.workbench.slim.KEPT_PAYLOAD", 16)
+    call_stage("optimize", tmp_path / "two", {"model": model}, external_threshold=64)
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
+
+
 def test_weights_listed_as_inputs_become_plain_weights(tmp_path: Path) -> None:
     result = call_stage("optimize", tmp_path / "out", {"model": models.save(models.old_ir(), tmp_path)})
     baked = onnx.load(tmp_path / "out" / "model.onnx")
