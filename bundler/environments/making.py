@@ -50,10 +50,11 @@ def make_environment(folder: Path, lock: Lock, base: Path, say: Say) -> None:
         _install(passing, lock, base)
         description = {"name": lock.name, "digest": lock.digest, "versions": versions}
         (passing / MARKER).write_text(json.dumps(description), encoding="utf-8")
-        shutil.rmtree(folder, ignore_errors=True)
-        passing.rename(folder)
+        if not is_whole(folder):  # else another process was as quick, and may be using its own
+            shutil.rmtree(folder, ignore_errors=True)
+            passing.rename(folder)
     except OSError as error:
-        if not is_whole(folder):  # else another process was as quick
+        if not is_whole(folder):
             raise EnvironmentMissingError(
                 f"could not make environment {lock.name} in {folder}: {error.strerror or error}",
                 hint="check the free space and the permissions of the cache, or name another with BUNDLER_CACHE",

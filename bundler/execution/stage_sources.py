@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from bundler.model.digests import digest_json
 from bundler.model.errors import DefectError
 from bundler.stages.registry import run_module
 
@@ -23,13 +24,8 @@ def digest_stage_sources(stage: str) -> str:
     """SHA-256 over every file in the stage's folder and every module of its own package, or of ours, that those import,
     followed to the end. Read anew in each process: a few dozen small files.
     """
-    module = run_module(stage)
-    parts = [(name, path.read_bytes()) for name, path in sorted(_all_files(module).items())]
-    total = hashlib.sha256()
-    for name, data in parts:
-        total.update(f"{name}\0{len(data)}\0".encode())
-        total.update(data)
-    return total.hexdigest()
+    files = _all_files(run_module(stage))
+    return digest_json({name: hashlib.sha256(_read(path)).hexdigest() for name, path in files.items()})
 
 
 @functools.cache
@@ -52,14 +48,20 @@ def stage_packages(stage: str) -> dict[str, str]:
 def _all_files(module: str) -> dict[str, Path]:
     folder = module.rpartition(".")[0]
     roots = {"bundler", module.partition(".")[0]}
-    found = {f"{folder}/{path.name}": path for path in _files_in(_folder_of(folder))}
+    place = _folder_of(folder)
+    found = {f"{folder}/{path.relative_to(place).as_posix()}": path for path in _files_in(place)}
     pending = [name for path in found.values() for name in _imports(path)] + list(_WORKER)
+    seen: set[str] = set()
     while pending:
         name = pending.pop()
-        path = _module_file(name) if name.partition(".")[0] in roots else None
-        if path is not None and name not in found and path not in found.values():
+        if name in seen or name.partition(".")[0] not in roots:
+            continue
+        seen.add(name)
+        path = _module_file(name)
+        if path is not None:
             found[name] = path
             pending += _imports(path)
+        pending.append(name.rpartition(".")[0])  # importing a module runs its packages' code too
     return found
 
 
@@ -72,6 +74,13 @@ def _folder_of(package: str) -> Path:
     return package_folder(top).joinpath(*rest.split(".") if rest else ())
 
 
+@functools.cache
+def _read(path: Path) -> bytes:
+    """A file's bytes; many stages share most of what they import."""
+    return path.read_bytes()
+
+
+@functools.cache
 def _module_file(name: str) -> Path | None:
     place = _folder_of(name)
     for candidate in (place.with_suffix(".py"), place / "__init__.py"):
@@ -86,7 +95,7 @@ def _imports(path: Path) -> tuple[str, ...]:
     if path.suffix != ".py":
         return ()
     names: list[str] = []
-    for source, items, plain in _IMPORT.findall(path.read_bytes()):
+    for source, items, plain in _IMPORT.findall(_read(path)):
         names.append((source or plain).decode())
         names.extend(f"{source.decode()}.{item.decode()}" for item in re.findall(rb"\w+", items))
     return tuple(dict.fromkeys(names))

@@ -226,3 +226,15 @@ def test_the_survey_names_what_is_here(tmp_path: Path, wheelhouse: Path) -> None
     assert statuses[f"Python {PYTHON_VERSION}"].found
     assert any(name.startswith("environment tool-py") for name in statuses)
     assert all(status.hint for status in statuses.values() if not status.found)
+
+
+def test_two_processes_that_make_the_same_environment_both_get_one(wheelhouse: Path, tmp_path: Path) -> None:
+    text = write_wheel(wheelhouse, "1.0")
+    code = (
+        "import sys; from pathlib import Path; from bundler.environments.registry import Environments;"
+        "made = Environments(Path(sys.argv[1]), {'tool': sys.argv[2]}).resolve('tool'); print(made.python.exists())"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "cache"), text]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate(timeout=60)[0] for process in both] == ["True\n", "True\n"]
+    assert len(list((tmp_path / "cache" / "environments").iterdir())) == 1

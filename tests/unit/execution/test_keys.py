@@ -73,6 +73,7 @@ def test_the_digest_of_a_stages_sources_covers_what_it_imports() -> None:
     assert {
         "tests/support/stages_faults/grow/run.py",
         "tests/support/stages_faults/grow/spec.py",
+        "bundler/model/__init__.py",
         "bundler/model/stage.py",
         "bundler/model/codec.py",
         "bundler/model/errors.py",
