@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from typing import Any
 
-from .errors import IncompatibleError, IntegrityError
+from .errors import IncompatibleError
+from .integrity import File, Memory, read_pinned
 
 SCHEMA = 1
-
-REBUILD = "install the bundle again from a copy that you trust"
-
-
-class File:
-    """One file of the payload: its path relative to the payload folder, size in bytes and SHA-256."""
-
-    __slots__ = ("path", "sha256", "size")
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.path: str = data["path"]
-        self.size: int = data["size"]
-        self.sha256: str = data["sha256"]
 
 
 class Port:
@@ -104,32 +90,19 @@ class Config:
         self.unstable_outputs = frozenset[str](data["unstable_outputs"])
 
 
-def read_config(payload: str, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Config:
-    """Read `runtime.json` below `payload`; `sha256` pins its bytes, `inputs` and `outputs` are the Python names.
+def read_config(memory: Memory, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Config:
+    """Read the payload's `runtime.json`; `sha256` pins its bytes, `inputs` and `outputs` are the Python names.
 
     Raises `IntegrityError` when the file is missing or altered, `IncompatibleError` when its schema is unknown.
     """
-    text = _read_pinned(os.path.join(payload, "runtime.json"), sha256)
-    data = json.loads(text)
+    data = json.loads(read_pinned(memory, "runtime.json", sha256))
     if data["schema"] != SCHEMA:
         raise IncompatibleError(
             f"runtime.json has schema {data['schema']}",
             why=f"this loader reads schema {SCHEMA}",
             hint="build the bundle again",
         )
-    return Config(payload, data, inputs, outputs)
-
-
-def _read_pinned(path: str, sha256: str) -> bytes:
-    try:
-        with open(path, "rb", buffering=0) as stream:
-            text = stream.read()
-    except OSError as error:
-        raise IntegrityError(f"cannot read {path}", why=str(error), hint=REBUILD) from error
-    found = hashlib.sha256(text).hexdigest()
-    if found != sha256:
-        raise IntegrityError(f"{path} was altered", why=f"SHA-256 is {found}, not {sha256}", hint=REBUILD)
-    return text
+    return Config(memory.payload, data, inputs, outputs)
 
 
 def describe_type(data: dict[str, Any]) -> str:

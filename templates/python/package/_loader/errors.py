@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+REBUILD = "install the bundle again from a copy that you trust"
+
 
 class BundleError(Exception):
     """Base of all errors of this package.

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .config import REBUILD, Config, Port
-from .errors import IntegrityError, SelfTestError
+from .config import Config, Port
+from .errors import REBUILD, IntegrityError, SelfTestError
 from .metrics import OutputFigures
 from .storage import STORAGE, decode
 

@@ -1,22 +1,25 @@
 """The files are those that were built and proven: SHA-256 in full when a file is new or changed, remembered after.
 
-What was checked is remembered by a file's identity (size, times, inode) in the user's cache folder. A copy, a change
-or a new installation has another identity and is checked in full again. Set `BUNDLER_ALWAYS_CHECK=1`, or open the
-model with `always_check=True`, to check in full each time.
+What was checked is remembered by a file's identity (size, times, device, inode) in the user's cache folder. A copy, a
+change or a new installation has another identity and is checked in full again. Set `BUNDLER_ALWAYS_CHECK=1`, or open
+the model with `always_check=True`, to check in full each time.
+
+Modules that only a full check needs are imported there: an opening that remembers does not pay for them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import mmap
 import os
 import sys
 import time
-from threading import Thread
+import zlib
+from typing import TYPE_CHECKING, Any
 
-from .config import REBUILD, File
-from .errors import IntegrityError
+from .errors import REBUILD, IntegrityError
+
+if TYPE_CHECKING:
+    from threading import Thread
 
 SETTLED_NS = 2_000_000_000
 """A file that changed less than this long ago (2 s, the coarsest clock of a file system in use: FAT) could change
@@ -28,15 +31,62 @@ _WORTH_A_THREAD = 256 * 1024
 _MOST_THREADS = 4
 
 
+class File:
+    """One file of the payload: its path relative to the payload folder, size in bytes and SHA-256."""
+
+    __slots__ = ("path", "sha256", "size")
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.path: str = data["path"]
+        self.size: int = data["size"]
+        self.sha256: str = data["sha256"]
+
+
+class Memory:
+    """What was checked before, below one payload folder. A missing or damaged memory is no memory.
+
+    With `always` nothing is recalled, so that all is checked in full.
+    """
+
+    def __init__(self, payload: str, *, always: bool = False) -> None:
+        self.payload = payload
+        self._path = _find_memory(payload)
+        self._known = {} if always else _recall(self._path)
+        self._fresh: dict[str, str] = {}
+
+    def knows(self, path: str, sha256: str) -> bool:
+        """Whether the file is the one that was checked. Raises `IntegrityError` when it is gone."""
+        known = self._known.get(path)
+        return known is not None and known == _identify(os.path.join(self.payload, path), sha256)[0]
+
+    def note(self, path: str, sha256: str, before: str) -> None:
+        """The file was found good; `before` is its identity from before it was read."""
+        identity, changed_ns = _identify(os.path.join(self.payload, path), sha256)
+        if identity == before and time.time_ns() - changed_ns > SETTLED_NS:
+            self._fresh[path] = identity
+
+    def save(self) -> None:
+        """Write what is new, in one step. Where it cannot be written, the next opening checks again."""
+        if self._path is None or not self._fresh:
+            return
+        draft = f"{self._path}.{os.getpid()}"
+        try:
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            with open(draft, "w", encoding="utf-8") as stream:
+                json.dump({**self._known, **self._fresh}, stream)
+            os.replace(draft, self._path)
+        except OSError:
+            _discard(draft)
+        self._fresh = {}
+
+
 class Check:
     """A check under way. Nothing may be answered before `finish` has returned."""
 
-    def __init__(self, payload: str, files: list[File], *, always: bool = False) -> None:
-        self._payload = payload
+    def __init__(self, memory: Memory, files: list[File]) -> None:
+        self._memory = memory
         self._errors: list[BaseException] = []
-        self._memory = {} if always else _recall(payload)
-        self._fresh: dict[str, str] = {}
-        unknown = [file for file in files if not self._is_remembered(file)]
+        unknown = [file for file in files if not memory.knows(file.path, file.sha256)]
         unknown.sort(key=lambda file: file.size, reverse=True)
         self._queue = iter(unknown)
         self._threads = self._start(sum(file.size for file in unknown), len(unknown))
@@ -48,17 +98,12 @@ class Check:
             thread.join()
         if self._errors:
             raise self._errors[0]
-        if self._fresh:
-            _remember(self._payload, {**self._memory, **self._fresh})
-            self._fresh = {}
-
-    def _is_remembered(self, file: File) -> bool:
-        known = self._memory.get(file.path)
-        return known is not None and known == _identify(self._payload, file)[0]
 
     def _start(self, size: int, count: int) -> list[Thread]:
         if size < _WORTH_A_THREAD:
             return []
+        from threading import Thread
+
         threads = [Thread(target=self._work, daemon=True) for _ in range(min(count, _MOST_THREADS))]
         for thread in threads:
             thread.start()
@@ -72,14 +117,35 @@ class Check:
                 self._errors.append(error)
 
     def _check(self, file: File) -> None:
-        identity, changed_ns = _identify(self._payload, file)
-        path = os.path.join(self._payload, file.path)
+        path = os.path.join(self._memory.payload, file.path)
+        before, _ = _identify(path, file.sha256)
+        size = os.stat(path).st_size
+        if size != file.size:
+            raise _altered(path, f"it has {size} bytes, not {file.size}")
         found = _hash(path, file.size)
         if found != file.sha256:
             raise _altered(path, f"SHA-256 is {found}, not {file.sha256}")
-        settled = time.time_ns() - changed_ns > SETTLED_NS
-        if settled and _identify(self._payload, file)[0] == identity:
-            self._fresh[file.path] = identity
+        self._memory.note(file.path, file.sha256, before)
+
+
+def read_pinned(memory: Memory, name: str, sha256: str) -> bytes:
+    """The bytes of a small file. Raises `IntegrityError` when it is missing or altered."""
+    path = os.path.join(memory.payload, name)
+    known = memory.knows(name, sha256)
+    before, _ = _identify(path, sha256)
+    try:
+        with open(path, "rb", buffering=0) as stream:
+            text = stream.readall()
+    except OSError as error:
+        raise IntegrityError(f"cannot read {path}", why=str(error), hint=REBUILD) from error
+    if not known:
+        import hashlib
+
+        found = hashlib.sha256(text).hexdigest()
+        if found != sha256:
+            raise _altered(path, f"SHA-256 is {found}, not {sha256}")
+        memory.note(name, sha256, before)
+    return text
 
 
 def always_check_wanted() -> bool:
@@ -91,21 +157,21 @@ def _altered(path: str, why: str) -> IntegrityError:
     return IntegrityError(f"{path} is not the file that was built", why=why, hint=REBUILD)
 
 
-def _identify(payload: str, file: File) -> tuple[str, int]:
+def _identify(path: str, sha256: str) -> tuple[str, int]:
     """The identity of a file with the digest that it should have, and when it changed last (ns since 1970)."""
-    path = os.path.join(payload, file.path)
     try:
         stat = os.stat(path)
     except OSError as error:
         raise IntegrityError(f"cannot read {path}", why=str(error), hint=REBUILD) from error
-    if stat.st_size != file.size:
-        raise _altered(path, f"it has {stat.st_size} bytes, not {file.size}")
-    identity = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_dev} {stat.st_ino} {file.sha256}"
+    identity = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_dev} {stat.st_ino} {sha256}"
     return identity, max(stat.st_mtime_ns, stat.st_ctime_ns)
 
 
 def _hash(path: str, size: int) -> str:
     """One call over the mapped file: it runs without the interpreter's lock while the session opens beside it."""
+    import hashlib
+    import mmap
+
     try:
         with open(path, "rb", buffering=0) as stream:
             if size == 0:
@@ -116,7 +182,7 @@ def _hash(path: str, size: int) -> str:
         raise IntegrityError(f"cannot read {path}", why=str(error), hint=REBUILD) from error
 
 
-def cache_folder() -> str | None:
+def find_cache() -> str | None:
     """The user's cache folder for this, or None when there is none."""
     if sys.platform == "win32":
         root = os.environ.get("LOCALAPPDATA", "")
@@ -127,40 +193,24 @@ def cache_folder() -> str | None:
     return os.path.join(root, "bundler-loader") if os.path.isabs(root) else None
 
 
-def _memory_path(payload: str) -> str | None:
-    folder = cache_folder()
+def _find_memory(payload: str) -> str | None:
+    """Two folders of one name here would merely make each other check again: a checksum will do."""
+    folder = find_cache()
     if folder is None:
         return None
-    name = hashlib.sha256(os.path.realpath(payload).encode("utf-8", "surrogateescape")).hexdigest()
-    return os.path.join(folder, f"{name[:32]}.json")
+    place = os.path.realpath(payload).encode("utf-8", "surrogateescape")
+    return os.path.join(folder, f"{zlib.crc32(place):08x}-{len(place)}.json")
 
 
-def _recall(payload: str) -> dict[str, str]:
-    """What was checked before, by path. A missing or damaged memory is no memory."""
-    path = _memory_path(payload)
+def _recall(path: str | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
         with open(path, "rb", buffering=0) as stream:
-            data = json.loads(stream.read())
+            data = json.loads(stream.readall())
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}
-
-
-def _remember(payload: str, memory: dict[str, str]) -> None:
-    """Write the memory in one step. Where it cannot be written, the next opening checks again."""
-    path = _memory_path(payload)
-    if path is None:
-        return
-    draft = f"{path}.{os.getpid()}"
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(draft, "w", encoding="utf-8") as stream:
-            json.dump(memory, stream)
-        os.replace(draft, path)
-    except OSError:
-        _discard(draft)
 
 
 def _discard(path: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .checks import match_names
 from .config import Config, Port, read_config
 from .errors import FallbackWarning, InputError
-from .integrity import always_check_wanted
+from .integrity import Memory, always_check_wanted
 from .sessions import Runner
 from .variants import LoadReport, open_first
 
@@ -31,9 +31,9 @@ class Pins:
         self.inputs = inputs
         self.outputs = outputs
 
-    def read(self) -> Config:
+    def read(self, memory: Memory | None = None) -> Config:
         """`runtime.json`, checked. Raises `IntegrityError` or `IncompatibleError`."""
-        return read_config(self.payload, self.sha256, self.inputs, self.outputs)
+        return read_config(memory or Memory(self.payload), self.sha256, self.inputs, self.outputs)
 
 
 class BundledModel:
@@ -49,15 +49,15 @@ class BundledModel:
     def __init__(
         self, variant: str | None = None, *, strict: bool | None = None, always_check: bool | None = None
     ) -> None:
-        config = self.pins.read()
-        opened = open_first(
-            config,
-            choose_variants(config, variant),
-            strict=config.strict if strict is None else strict,
-            always_check=always_check_wanted() if always_check is None else always_check,
-        )
+        always = always_check_wanted() if always_check is None else always_check
+        memory = Memory(self.pins.payload, always=always)
+        config = self.pins.read(memory)
+        strict = config.strict if strict is None else strict
+        opened = open_first(choose_variants(config, variant), memory, strict=strict)
+        memory.save()
         self._config = config
         self._runner = Runner(opened.session, config.inputs, config.outputs, opened.variant.device)
+        self._run = self._runner.run
         self._report = opened.report
         if opened.report.fell_back:
             warnings.warn(str(opened.report), FallbackWarning, stacklevel=2)
@@ -92,9 +92,6 @@ class BundledModel:
         result = test_model(self._config, self._run)
         result.raise_on_failure()
         return result
-
-    def _run(self, values: tuple[Any, ...]) -> list[Any]:
-        return self._runner.run(values)
 
 
 def choose_variants(config: Config, name: str | None) -> list[Any]:

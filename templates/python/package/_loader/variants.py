@@ -7,9 +7,9 @@ import platform
 
 import onnxruntime as ort
 
-from .config import Config, Variant
+from .config import Variant
 from .errors import FallbackError, IncompatibleError
-from .integrity import Check
+from .integrity import Check, Memory
 from .sessions import RUNTIME_ERRORS, open_session
 
 
@@ -47,7 +47,7 @@ class Opened:
         self.report = report
 
 
-def open_first(config: Config, variants: list[Variant], *, strict: bool, always_check: bool) -> Opened:
+def open_first(variants: list[Variant], memory: Memory, *, strict: bool) -> Opened:
     """Open the first of `variants` that can run here.
 
     Raises `IntegrityError` when a file is not the one that was built, `FallbackError` when `strict` and the first
@@ -55,7 +55,7 @@ def open_first(config: Config, variants: list[Variant], *, strict: bool, always_
     """
     rejected: list[tuple[str, str]] = []
     for variant in variants:
-        opened = _try(config, variant, always_check=always_check)
+        opened = _try(variant, memory)
         if isinstance(opened, ort.InferenceSession):
             return Opened(variant, opened, LoadReport(variant.name, list(opened.get_providers()), rejected))
         rejected.append((variant.name, opened))
@@ -79,14 +79,14 @@ def _refuse(rejected: list[tuple[str, str]], *, strict: bool) -> IncompatibleErr
     )
 
 
-def _try(config: Config, variant: Variant, *, always_check: bool) -> ort.InferenceSession | str:
+def _try(variant: Variant, memory: Memory) -> ort.InferenceSession | str:
     """The open session, or the reason why the variant cannot run."""
     reason = find_obstacle(variant)
     if reason is not None:
         return reason
-    check = Check(config.payload, variant.files, always=always_check)
+    check = Check(memory, variant.files)
     try:
-        session = open_session(os.path.join(config.payload, variant.model), variant)
+        session = open_session(os.path.join(memory.payload, variant.model), variant)
     except RUNTIME_ERRORS as error:
         check.finish()  # An altered file explains the failure better than the runtime does.
         return f"the runtime could not open it ({_first_line(error)})"
