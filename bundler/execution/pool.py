@@ -39,6 +39,7 @@ class Worker:
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._log: collections.deque[bytes] = collections.deque()
         self._lifeline = -1
+        self._closing = threading.Lock()
         self._process = self._start()
         self._threads = (self._follow(self._read_answers), self._follow(self._read_log))
 
@@ -85,7 +86,7 @@ class Worker:
         with contextlib.suppress(OSError):
             if sys.platform == "win32":
                 self._process.kill()
-            else:
+            elif self._process.returncode is None:  # else the number may be another's by now
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._reap(None)
 
@@ -152,11 +153,13 @@ class Worker:
         stream.close()
 
     def _close_pipes(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            self._requests.close()
-        if self._lifeline >= 0:
-            os.close(self._lifeline)
-            self._lifeline = -1
+        """Once, whoever comes first: the thread that waits for an answer, or the one that kills."""
+        with self._closing:
+            with contextlib.suppress(OSError, ValueError):
+                self._requests.close()
+            if self._lifeline >= 0:
+                os.close(self._lifeline)
+                self._lifeline = -1
 
     def _reap(self, patience: float | None) -> None:
         try:
