@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import ModelProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto
 
+from bundler.model.errors import StageError
 from bundler.model.signature import Dimension, Port, Signature, ValueType
 from bundler.workbench.elements import element_of_onnx
 
@@ -61,3 +62,16 @@ def _dimension(dim: TensorShapeProto.Dimension) -> Dimension:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
     return dim.dim_param or None
+
+
+def check_interface(before: ModelProto, after: ModelProto) -> None:
+    """Names, kinds and element types of what a caller gives and gets. Raises `StageError`."""
+    old, new = (_outline(model_signature(model)) for model in (before, after))
+    if old != new:
+        details = (f"before: {old}", f"after: {new}")
+        raise StageError("the model's inputs or outputs changed", details=details)
+
+
+def _outline(signature: Signature) -> tuple[tuple[tuple[str, str, str | None], ...], ...]:
+    ports = (signature.inputs, signature.outputs)
+    return tuple(tuple((port.name, port.type.kind, port.type.element_type) for port in side) for side in ports)

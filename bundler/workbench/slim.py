@@ -27,17 +27,20 @@ class WireError(ValueError):
 
 @dataclass(slots=True)
 class _Message:
-    """Which fields of a message hold messages to walk into, and which hold tensor data."""
+    """Which fields of a message hold messages to walk into, which hold tensor data, and from which on there is neither:
+    long lists of numbers, each a field of its own.
+    """
 
     inner: dict[int, _Message] = field(default_factory=dict)
     payload: frozenset[int] = frozenset()
+    lists: frozenset[int] = frozenset()
 
 
 def _schema() -> _Message:
     """The part of onnx.proto that leads to tensors, by field numbers."""
     tensor = _Message(payload=frozenset({4, 5, 6, 7, 9, 10, 11}))
     sparse = _Message({1: tensor, 2: tensor})
-    graph, attribute = _Message(), _Message()
+    graph, attribute = _Message(), _Message(lists=frozenset({7, 8, 9}))
     node = _Message({5: attribute})
     attribute.inner.update({5: tensor, 6: graph, 10: tensor, 11: graph, 22: sparse, 23: sparse})
     graph.inner.update({1: node, 5: tensor, 15: sparse})
@@ -79,6 +82,9 @@ class _Slimmer:
         while position < end:
             field_start = position
             tag, position = _varint(self.data, position, end)
+            if tag >> 3 in message.lists:
+                pieces.append(self.data[field_start:end])
+                break
             if tag & 7 != _BYTES:
                 position = _skip(self.data, position, end, tag & 7)
                 pieces.append(self.data[field_start:position])

@@ -11,10 +11,11 @@ from onnx import ModelProto
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.stages.optimize.interface import check_interface, has_listed_initializers, link_model
+from bundler.stages.optimize.listed_weights import has_listed_initializers, link_model
 from bundler.stages.optimize.spec import Options
 from bundler.workbench.canonical.writing import canonicalize
 from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
+from bundler.workbench.signatures import check_interface
 from bundler.workbench.structure import count_operators, iterate_nodes, read_structure
 
 ENTRY = "model.onnx"

@@ -1,19 +1,14 @@
-"""The model keeps its inputs and outputs; weights that an old format listed as inputs become plain weights."""
+"""Weights that an old format listed as inputs become plain weights."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from onnx import ModelProto
 
-from bundler.model.errors import StageError
-from bundler.model.signature import Signature
 from bundler.workbench.canonical.tensor_data import DataFolders, embed_non_initializers
-from bundler.workbench.signatures import LISTED_INITIALIZERS_END, model_signature
+from bundler.workbench.signatures import LISTED_INITIALIZERS_END
 from bundler.workbench.structure import read_structure
-
-_SEVERED: Final = "its inputs or outputs changed"
 
 
 def has_listed_initializers(model: ModelProto) -> bool:
@@ -36,16 +31,3 @@ def link_model(path: Path) -> bytes:
         model.ir_version = LISTED_INITIALIZERS_END
     embed_non_initializers(model, DataFolders(path, path.parent))
     return bytes(model.SerializeToString())
-
-
-def check_interface(before: ModelProto, after: ModelProto) -> None:
-    """Names, kinds and element types of what a caller gives and gets. Raises `StageError`."""
-    old, new = (_outline(model_signature(model)) for model in (before, after))
-    if old != new:
-        details = (f"before: {old}", f"after: {new}")
-        raise StageError(f"the optimised model cannot be used: {_SEVERED}", details=details)
-
-
-def _outline(signature: Signature) -> tuple[tuple[tuple[str, str, str | None], ...], ...]:
-    ports = (signature.inputs, signature.outputs)
-    return tuple(tuple((port.name, port.type.kind, port.type.element_type) for port in side) for side in ports)
