@@ -74,10 +74,13 @@ class PlanResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
-    """What `verify` found. `proof` is the level that was reached now, `claimed` the manifest's."""
+    """What `verify` found. `proof` is the level that was reached now, `claimed` the manifest's; of `unstable_outputs`,
+    which a random operator makes differ on each run, only names, types and shapes are promised.
+    """
 
     bundle: Path
     files: int
     proof: Proof
     claimed: Proof
     variants: tuple[VariantProof, ...]
+    unstable_outputs: tuple[str, ...] = ()

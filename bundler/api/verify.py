@@ -36,4 +36,5 @@ def verify(bundle: Path, workshop: Workshop, listener: Listener) -> VerifyResult
         proof=combine_proofs(proofs).level,
         claimed=manifest.proof.level,
         variants=proofs,
+        unstable_outputs=manifest.unstable_outputs,
     )

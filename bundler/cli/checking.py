@@ -10,7 +10,7 @@ import typer
 from bundler.api.requests import VerifyResult
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.options import progress_style
-from bundler.cli.printing import print_json
+from bundler.cli.printing import print_json, printable
 
 
 def run_verify(bundle: Path, *, cache: str | None, as_json: bool, progress: str) -> None:
@@ -32,6 +32,8 @@ def _print_verified(result: VerifyResult) -> None:
     for variant in result.variants:
         state = "reproduced the golden set" if variant.passed else f"not run: {variant.reason}"
         typer.echo(f"  {variant.variant}: {state}")
+    for name in result.unstable_outputs:
+        typer.echo(f"  output {printable(name, 80)} is random: only its name, type and shape can be promised")
     typer.echo(f"proof {result.proof} (the manifest claims {result.claimed})")
 
 
