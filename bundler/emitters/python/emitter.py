@@ -50,5 +50,14 @@ class PythonEmitter:
 
         return prove_bundle(bundle, cache_root, listener)
 
+    def measure(self, bundle: Path, plain: Path, cache_root: Path, runs: int) -> dict[str, dict[str, float]] | None:
+        """Opening, first answer and latency of the bundle and of a plain session on the model `plain`, in seconds.
+
+        None where the bundle cannot run here at full speed. Raises `VerificationError`.
+        """
+        from bundler.emitters.python.launching import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
+
+        return measure_bundle(bundle, plain, cache_root, runs)
+
 
 EMITTER = PythonEmitter()

@@ -12,8 +12,9 @@ from pathlib import Path
 from bundler.emitters.python.emulating import Foreign, find_foreign
 from bundler.emitters.python.interpreters import find_python, install, prepare_environment, prepare_site
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
-from bundler.emitters.python.proving import Launch, is_native, run_self_test
+from bundler.emitters.python.proving import Launch, is_native, run_self_test, start
 from bundler.emitters.python.wheelhouse import check_locked, gather_locked
+from bundler.model.errors import VerificationError
 from bundler.model.events import Listener, Message
 from bundler.model.proof import VariantProof
 from bundler.model.stage import Note
@@ -44,6 +45,23 @@ def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[Va
     say(f"proving under emulation of {foreign.core}, with Python {foreign.version}")
     with _launch_there(layout, foreign, cache_root) as launch:
         return run_self_test(layout, launch)
+
+
+def measure_bundle(bundle: Path, plain: Path, cache_root: Path, runs: int) -> dict[str, dict[str, float]] | None:
+    """Time the bundle and a plain session on the model `plain` in turns, in the bundle's own runtime: seconds by name,
+    under `bundle` and `plain`. None where the bundle cannot run here at full speed. Raises `VerificationError`.
+    """
+    layout = read_layout(bundle.resolve())
+    found = find_python(layout.python_versions, cache_root) if is_native(layout) else None
+    if found is None:
+        return None
+    with _launch_here(layout, *found, cache_root) as launch:
+        ending = start(launch, ("bench", "--json", "--runs", str(runs), "--compare", str(plain.resolve())))
+    if ending.failure is not None:
+        raise VerificationError(
+            f"{bundle.name} could not be timed", details=(ending.failure,), hint="see `bundler verify`"
+        )
+    return {name: dict(ending.answer[name]) for name in ("bundle", "plain")}
 
 
 def _leave(layout: Layout, reason: str) -> tuple[VariantProof, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ class Runner:
         self, session: ort.InferenceSession, inputs: list[Port], outputs: list[Port], device: str | None
     ) -> None:
         self._session = session
+        self._call = _find_call(session)
         self._inputs = inputs
         self._names = [port.name for port in inputs]
         self._output_names = [port.name for port in outputs]
@@ -83,7 +85,7 @@ class Runner:
             check_values(self._inputs, values)
             self._seen = layout
         if self._plain and layout is not None:
-            return self._session.run(self._output_names, dict(zip(self._names, values, strict=True)))  # type: ignore[no-any-return, unused-ignore]
+            return self._call(self._output_names, dict(zip(self._names, values)), None)  # noqa: B905 (lengths are equal)
         return self._run_with_care(values)
 
     def _run_with_care(self, values: tuple[Any, ...]) -> list[Any]:
@@ -109,6 +111,15 @@ class Runner:
         types = {port.name: port.element_type or "" for port in self._inputs}
         wrapped = {name: _wrap(value, types[name]) for name, value in given.items()}
         return [_unwrap(value) for value in self._session.run_with_ort_values(self._output_names, wrapped)]
+
+
+def _find_call(session: ort.InferenceSession) -> Callable[..., list[Any]]:
+    """The session's `run` below its Python wrapper, which looks for missing names again at each call: here that is
+    known. The runtime's version is pinned; one that is built otherwise is called through the wrapper.
+    """
+    native = getattr(session, "_sess", None)
+    call: Callable[..., list[Any]] = getattr(native, "run", session.run)
+    return call
 
 
 def _wrap(value: Any, element_type: str) -> ort.OrtValue:

@@ -1,0 +1,181 @@
+"""Whole bundles: written, installed with no index, proven, and the same each time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.python.emitter import EMITTER
+from bundler.emitters.registry import emitter_names, find_emitter
+from bundler.environments.emulation import find_emulator
+from bundler.model.artifacts import record_folder
+from bundler.model.errors import UsageError, VerificationError
+from bundler.model.proof import Emitted
+from bundler.model.runtime import Compatibility
+from bundler.profiles.resolve import resolve_target
+from tests.support import models
+from tests.support.bundles import make_request, make_variant, model_artifact, with_variants
+
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@pytest.fixture(scope="module")
+def request_(tmp_path_factory: pytest.TempPathFactory) -> EmitRequest:
+    folder = tmp_path_factory.mktemp("bundles")
+    return make_request(models.cnn(), folder, name="tiny cnn", overrides=(f"python.versions=['{HERE}']",))
+
+
+def emit(request: EmitRequest, format_: str, folder: Path) -> tuple[Path, Emitted]:
+    bundle = folder / "bundle"
+    bundle.mkdir(parents=True)
+    emitted = find_emitter("python").emit(dataclasses.replace(request, format=format_), bundle)
+    return bundle, emitted
+
+
+def prove(request: EmitRequest, bundle: Path) -> dict[str, object]:
+    proof = find_emitter("python").prove(bundle, request.cache_root, request.listener)[0]
+    return {"level": proof.level, "passed": proof.passed, "reason": proof.reason, "comparison": proof.comparison}
+
+
+@pytest.mark.parametrize("format_", ["dir", "wheel", "pex"])
+def test_a_bundle_is_proven_in_its_own_runtime_and_is_the_same_each_time(
+    request_: EmitRequest, tmp_path: Path, format_: str
+) -> None:
+    bundle, emitted = emit(request_, format_, tmp_path / "a")
+    again, _ = emit(request_, format_, tmp_path / "elsewhere" / "b")
+    assert record_folder(bundle) == record_folder(again)
+    found = prove(request_, bundle)
+    assert (found["level"], found["passed"]) == ("executed", True)
+    assert found["comparison"].samples >= 1  # type: ignore[attr-defined]
+    assert record_folder(bundle) == record_folder(again), "a proof leaves nothing behind"
+    assert {component.name for component in emitted.components} >= {"onnxruntime", "numpy"}
+
+
+def test_the_folder_installs_with_no_index_and_runs(request_: EmitRequest, tmp_path: Path) -> None:
+    bundle, emitted = emit(request_, "dir", tmp_path)
+    environment = tmp_path / "fresh"
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    python = str(environment / "bin" / "python")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
+    install = [python, "-m", "pip", "install", "-q", "--no-index", "--find-links", "wheels", "."]
+    subprocess.run(install, cwd=bundle, env=plain, check=True, capture_output=True)
+    done = subprocess.run(
+        [python, "-m", emitted.package, "self-test", "--json", "--strict"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["variants"][0]["status"] == "passed"
+
+
+def test_components_carry_their_licences(request_: EmitRequest, tmp_path: Path) -> None:
+    bundle, emitted = emit(request_, "dir", tmp_path)
+    for component in emitted.components:
+        assert component.licence != "unknown"
+        assert component.file is not None
+        assert (bundle / component.file).is_file()
+        assert component.purl == f"pkg:pypi/{component.name.lower().replace('_', '-')}@{component.version}"
+    texts = {component.name: component.licence_text for component in emitted.components}
+    assert "MIT License" in texts["onnxruntime"]
+    assert "Permission is hereby granted" in texts["onnxruntime"]
+
+
+def test_an_altered_wheel_is_noticed(request_: EmitRequest, tmp_path: Path) -> None:
+    bundle, _ = emit(request_, "dir", tmp_path)
+    wheel = next((bundle / "wheels").glob("packaging-*.whl"))
+    wheel.write_bytes(wheel.read_bytes() + b"\x00")
+    with pytest.raises(VerificationError, match="not those of the lock"):
+        prove(request_, bundle)
+
+
+def test_an_altered_model_fails_its_proof(request_: EmitRequest, tmp_path: Path) -> None:
+    bundle, emitted = emit(request_, "dir", tmp_path)
+    model = next((bundle / emitted.package / "payload" / "models").glob("*/*.onnx"))
+    data = bytearray(model.read_bytes())
+    data[-20] ^= 1
+    model.write_bytes(bytes(data))
+    found = prove(request_, bundle)
+    assert found["passed"] is False
+    assert "not the file that was built" in str(found["reason"])
+
+
+def test_a_crash_is_a_failure_with_a_reason(request_: EmitRequest, tmp_path: Path) -> None:
+    bundle, emitted = emit(request_, "dir", tmp_path)
+    main = bundle / emitted.package / "__main__.py"
+    main.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "utf-8")
+    found = prove(request_, bundle)
+    assert found["passed"] is False
+    assert "SIGSEGV" in str(found["reason"])
+
+
+def test_a_hang_is_a_failure_with_a_reason(
+    request_: EmitRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bundler.emitters.python.proving.TIME_LIMIT", 1.0)
+    bundle, emitted = emit(request_, "dir", tmp_path)
+    (bundle / emitted.package / "__main__.py").write_text("import time\ntime.sleep(600)\n", "utf-8")
+    assert "did not end" in str(prove(request_, bundle)["reason"])
+
+
+def test_a_bundle_for_another_system_is_resolved_and_says_why(request_: EmitRequest, tmp_path: Path) -> None:
+    requires = Compatibility(systems=("Darwin",), machines=("arm64",), runtime="1.31.1")
+    request = with_variants(request_, make_variant("cpu", model_artifact(request_), requires=requires))
+    bundle, _ = emit(request, "dir", tmp_path)
+    found = prove(request, bundle)
+    assert (found["level"], found["passed"]) == ("resolved", None)
+    assert "Darwin on arm64" in str(found["reason"])
+
+
+def test_a_folder_that_is_no_bundle_is_told(request_: EmitRequest, tmp_path: Path) -> None:
+    with pytest.raises(VerificationError, match="not a whole Python bundle"):
+        prove(request_, tmp_path)
+
+
+def test_a_wheel_holds_the_model_and_its_pins(request_: EmitRequest, tmp_path: Path) -> None:
+    bundle, _ = emit(request_, "wheel", tmp_path)
+    with zipfile.ZipFile(next(bundle.glob("*.whl"))) as wheel:
+        names = wheel.namelist()
+        metadata = wheel.read(next(name for name in names if name.endswith("METADATA"))).decode()
+    assert "tiny_cnn/payload/runtime.json" in names
+    assert "tiny_cnn/py.typed" in names
+    assert "Requires-Dist: onnxruntime==1.31.1" in metadata
+
+
+def test_unknown_names_are_told(request_: EmitRequest, tmp_path: Path) -> None:
+    assert "python" in emitter_names()
+    with pytest.raises(UsageError, match="no emitter"):
+        find_emitter("cobol")
+    with pytest.raises(UsageError, match="no format"):
+        emit(request_, "floppy", tmp_path)
+
+
+def test_a_bundle_is_timed_beside_the_raw_model(request_: EmitRequest, tmp_path: Path) -> None:
+    bundle, _ = emit(request_, "dir", tmp_path)
+    source = next(iter(request_.models.values())).path
+    figures = EMITTER.measure(bundle, source, request_.cache_root, 5)
+    assert figures is not None
+    assert figures["bundle"].keys() == figures["plain"].keys()
+    assert figures["bundle"]["latency_median_seconds"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format_", ["dir", "wheel", "pex"])
+def test_an_arm_bundle_is_proven_under_emulation(request_: EmitRequest, tmp_path: Path, format_: str) -> None:
+    if find_emulator("aarch64") is None:
+        pytest.skip("no qemu-aarch64-static here")
+    requires = Compatibility(systems=("Linux",), machines=("aarch64",), runtime="1.31.1")
+    request = with_variants(
+        request_, make_variant("cpu", model_artifact(request_), requires=requires), target="raspberry-pi-5"
+    )
+    request = dataclasses.replace(request, profile=resolve_target("raspberry-pi-5"))
+    bundle, _ = emit(request, format_, tmp_path)
+    found = prove(request, bundle)
+    assert (found["level"], found["passed"]) == ("emulated", True)

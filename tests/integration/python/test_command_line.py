@@ -1,0 +1,108 @@
+"""`python -m <package>`, as a user types it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.integration.python.packages import Package
+from tests.support import models
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "image.npy"
+    np.save(path, np.ones((1, 3, 16, 16), np.float32))
+    return path
+
+
+def test_help_names_every_command(package: Package) -> None:
+    done = package.call("--help")
+    assert done.returncode == 0
+    for command in ("info", "self-test", "run", "bench", "exit codes"):
+        assert command in done.stdout
+
+
+def test_no_command_is_wrong_usage(package: Package) -> None:
+    assert package.call().returncode == 2
+
+
+def test_info_shows_the_signature_and_what_runs(package: Package) -> None:
+    text = package.call("info").stdout
+    assert "image: float32[batch, 3, 16, 16]" in text
+    assert "cpu: can run here" in text
+    assert package.ask("info", "--json")["variants"] == {"cpu": None}
+
+
+@pytest.mark.parametrize("choice", [(), ("--variant", "each"), ("--variant", "cpu"), ("--strict",)])
+def test_self_test_passes(package: Package, choice: tuple[str, ...]) -> None:
+    answer = package.ask("self-test", "--json", *choice)
+    assert [outcome["status"] for outcome in answer["variants"]] == ["passed"]
+    output = answer["variants"][0]["outputs"][0]
+    assert (output["name"], output["mismatch"]) == ("scores", None)
+    assert output["max_absolute"] < 1e-5
+
+
+def test_an_altered_bundle_has_its_exit_code_and_says_so(package: Package) -> None:
+    package.model.write_bytes(package.model.read_bytes()[:-1])
+    done = package.call("self-test")
+    assert done.returncode == 3
+    assert "not the file that was built" in done.stderr
+    assert package.ask("self-test", "--json")["error"]["kind"] == "IntegrityError"
+
+
+def test_run_writes_what_it_read(package: Package, image: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.npz"
+    for given in ([str(image)], [f"image={image}"]):
+        assert package.call("run", *given, "-o", str(out)).returncode == 0
+        assert np.load(out)["scores"].shape == (1, 5)
+    bundled = tmp_path / "in.npz"
+    np.savez(bundled, image=np.load(image))
+    shown = package.call("run", str(bundled))
+    assert shown.stdout.startswith("scores: float32[batch, 5]\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing.npy"], "cannot read nothing.npy"),
+        (["imgae={image}"], "did you mean 'image'"),
+        (["{image}", "--variant", "gpu"], "the variants are cpu"),
+        (["{image}", "-o", "/nowhere/out.npz"], "cannot write"),
+    ],
+)
+def test_wrong_use_is_told(package: Package, image: Path, arguments: list[str], words: str) -> None:
+    done = package.call("run", *(argument.format(image=image) for argument in arguments))
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_pickle_is_never_read(package: Package, tmp_path: Path) -> None:
+    path = tmp_path / "trap.npy"
+    np.save(path, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    assert package.call("run", str(path)).returncode == 2
+
+
+def test_maps_are_shown_as_json(bundle_of: Callable[..., Package], tmp_path: Path) -> None:
+    package = bundle_of(models.zipmap(text_labels=True))
+    port = package.ask("info", "--json")["signature"]["inputs"][0]
+    path = tmp_path / "x.npy"
+    np.save(path, np.ones([2 if not isinstance(d, int) else d for d in port["type"]["shape"]], np.float32))
+    done = package.call("run", str(path))
+    assert done.returncode == 0, done.stderr
+    assert "sequence(map(str, float32" in done.stdout
+
+
+def test_bench_times_the_bundle_beside_a_plain_session(package: Package) -> None:
+    answer = package.ask("bench", "--json", "-n", "10", "--warm-up", "1", "--compare", str(package.model))
+    for name in ("bundle", "plain"):
+        figures = answer[name]
+        assert 0 < figures["latency_p10_seconds"] <= figures["latency_median_seconds"] <= figures["latency_p90_seconds"]
+        assert 0 < figures["opening_seconds"] < figures["first_answer_seconds"]
+    text = package.call("bench", "-n", "3").stdout
+    assert "latency median" in text
+    assert "ms" in text
