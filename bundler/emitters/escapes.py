@@ -54,7 +54,7 @@ def toml_string(text: str) -> str:
 
 def markdown_text(text: str) -> str:
     """`text` in a paragraph or a table cell of Markdown: no markup, no HTML, no line ends."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+!|~$&-])", r"\\\1", visible(text))
+    return re.sub(r"([\\`*_{}\[\]<>#|~$&])", r"\\\1", visible(text))
 
 
 def _must_escape(text: str) -> bool:

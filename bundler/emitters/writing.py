@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -27,7 +28,8 @@ def write_bytes(path: Path, data: bytes) -> None:
         draft.chmod(FILE_MODE)
         draft.replace(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
         raise _cannot_write(path, error) from error
 
 
