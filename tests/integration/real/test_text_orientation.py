@@ -1,0 +1,78 @@
+"""The text-orientation example gives the same answers as the original package, from the bundle alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from tests.integration.real.conftest import BuildOnce
+from tests.support.real_models import EXAMPLES, ask_original, make_original, run_python
+
+ORIGINAL = """
+import json, sys
+from rapidocr_onnxruntime import RapidOCR
+engine = RapidOCR()
+answers = [engine(name, use_det=False, use_cls=True, use_rec=False)[0][0] for name in sys.argv[1:]]
+print(json.dumps([[label, float(score)] for label, score in answers]))
+"""
+
+LINES = {
+    "short": "Open",
+    "words": "Turn the page around",
+    "digits": "2026-11-20 14:35:07",
+    "long": "A line of text that is much longer than the network's own width of pixels",
+    "capitals": "EMERGENCY EXIT",
+}
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Each line upright and turned by 180 degrees, in several sizes and colours."""
+    folder = tmp_path_factory.mktemp("images")
+    paths = []
+    for index, (name, text) in enumerate(LINES.items()):
+        upright = _render(text, size=26 + 9 * index, ink=(20, 30 * index, 90), paper=(250, 250 - 20 * index, 220))
+        for turn in (0, 180):
+            paths.append(folder / f"{name}-{turn}.png")
+            upright.rotate(turn).save(paths[-1])
+    return paths
+
+
+def _render(text: str, *, size: int, ink: tuple[int, int, int], paper: tuple[int, int, int]) -> Image.Image:
+    font = ImageFont.load_default(size)
+    left, top, right, bottom = map(int, font.getbbox(text))
+    image = Image.new("RGB", (right - left + 16, bottom - top + 12), paper)
+    ImageDraw.Draw(image).text((8 - left, 6 - top), text, ink, font)
+    return image
+
+
+@pytest.fixture(scope="module")
+def bundle(orientation_model: Path, build_once: BuildOnce) -> Path:
+    return build_once(orientation_model)
+
+
+def test_the_bundle_gives_the_answers_of_the_original_package(shared: Path, bundle: Path, images: list[Path]) -> None:
+    requirement, python = "rapidocr-onnxruntime==1.4.4", ">=3.11,<3.13"
+    # OpenCV's usual wheel asks for a screen's libraries; the headless one has the same functions.
+    original = make_original(shared / "original-rapidocr", requirement, python, without=["opencv-python"])
+    theirs = ask_original(original, ORIGINAL, images)
+    ours = _classify(bundle, images)
+    assert [label for label, _ in ours] == [label for label, _ in theirs]
+    # OpenCV interpolates in fixed point, so a pixel may differ by one of its 255 levels.
+    np.testing.assert_allclose([s for _, s in ours], [s for _, s in theirs], atol=0.03)
+
+
+def test_text_turned_around_is_recognised(bundle: Path, images: list[Path]) -> None:
+    answers = dict(zip(images, _classify(bundle, images), strict=True))
+    wrong = {path.stem: answer for path, answer in answers.items() if not path.stem.endswith(f"-{answer[0]}")}
+    assert not wrong
+
+
+def _classify(bundle: Path, images: list[Path]) -> list[tuple[str, float]]:
+    out = run_python(Path(sys.executable), [EXAMPLES / "text_orientation" / "classify.py", bundle, *images])
+    words = [line.rsplit(": ", 1)[1].split() for line in out.splitlines()]
+    return [(label, float(score)) for label, score in words]

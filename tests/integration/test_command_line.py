@@ -1,0 +1,247 @@
+"""What a user gets from the command line on good input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from tests.support import models
+from tests.support.command_line import ROOT, CommandLine
+
+TARGETS = sorted(path.stem for path in (ROOT / "targets").glob("*.toml"))
+
+
+def read_manifest(bundle: str | Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((Path(bundle) / "bundle.json").read_text())
+    return manifest
+
+
+def read_golden(bundle: str | Path) -> list[dict[str, Any]]:
+    golden = Path(bundle) / read_manifest(bundle)["payload"] / "golden" / "index.json"
+    samples: list[dict[str, Any]] = json.loads(golden.read_text())["samples"]
+    return samples
+
+
+@pytest.fixture
+def mlp(tmp_path: Path) -> Path:
+    return models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
+
+
+def test_inspect_tells_signature_operators_and_targets(bundler: CommandLine, mlp: Path) -> None:
+    found = bundler.run("inspect", mlp, "--json").expect(0).document
+    facts = found["facts"]
+    assert facts["signature"]["inputs"][0]["type"]["shape"] == ["batch", 8]
+    assert (facts["operators"]["MatMul"], facts["parameter_count"]) == (2, 8 * 16 + 16 + 16 * 4 + 4 + 3)
+    assert {fit["target"]: fit["fits"] for fit in found["targets"]} == dict.fromkeys(TARGETS, True)
+    text = bundler.run("inspect", mlp).expect(0).out
+    for part in ("x: float32[batch, 8]", "MatMul x2", "opset ai.onnx 17", "batch   (fix one with --dim", *TARGETS):
+        assert part in text
+
+
+def test_inspect_names_what_stands_in_the_way(bundler: CommandLine, tmp_path: Path) -> None:
+    big = models.big_external(tmp_path, megabytes=600, layers=1)
+    found = bundler.run("inspect", big, "--json").expect(0).document
+    fits = {fit["target"]: fit["obstacles"] for fit in found["targets"]}
+    assert "budget is 500 MB" in fits["raspberry-pi-4"][0]
+    assert fits["linux-x64"] == []
+
+
+def test_plan_says_what_is_new_cached_and_stale(cold: CommandLine, mlp: Path, tmp_path: Path) -> None:
+    def plan(*options: str) -> dict[str, tuple[str, str]]:
+        document = cold.run("plan", mlp, "--target", "linux-x64", "--json", *options).expect(0).document
+        return {step["id"]: (step["state"], step["reason"]) for step in document["steps"]}
+
+    before = plan()
+    assert {state for state, _ in before.values()} <= {"new", "unknown"}
+    cold.build(mlp, "--target", "linux-x64", "--output", tmp_path / "out", "--no-prove", "--format", "wheel")
+    assert {state for state, _ in plan().values()} == {"cached"}
+    changed = plan("--set", "optimization.level=basic")
+    assert changed["record_golden"][0] == "cached"
+    state, reason = changed["cpu/optimize"]
+    assert state == "stale"
+    assert "level" in reason
+    assert "basic" in reason
+    other = plan("--dim", "batch=2")
+    assert other["record_golden"][0] == "stale"
+    assert other["fix_dimensions"][0] == "new"
+
+
+def test_plan_runs_nothing(cold: CommandLine, mlp: Path) -> None:
+    text = cold.run("plan", mlp, "--target", "linux-x64").expect(0).out
+    assert "cpu/optimize" in text
+    assert "decisions" in text
+    assert not list((cold.cache / "artifacts").rglob("model.onnx"))
+
+
+def test_a_rebuild_with_nothing_changed_writes_nothing(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    first = bundler.build(mlp, *here, "--output", tmp_path / "out")
+    files = {path: path.stat().st_mtime_ns for path in Path(first["bundle"]).rglob("*")}
+    second = bundler.build(mlp, *here, "--output", tmp_path / "out")
+    assert (first["up_to_date"], second["up_to_date"]) == (False, True)
+    assert second["proof"] == first["proof"] == "executed"
+    assert {path: path.stat().st_mtime_ns for path in Path(first["bundle"]).rglob("*")} == files
+
+
+def test_a_changed_bundle_is_built_again(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    bundle = Path(bundler.build(mlp, *here, "--output", tmp_path / "out", "--no-prove")["bundle"])
+    (bundle / "README.md").write_text("mine now")
+    again = bundler.build(mlp, *here, "--output", tmp_path / "out", "--no-prove")
+    assert again["up_to_date"] is False
+    assert "mine now" not in (bundle / "README.md").read_text()
+
+
+def test_several_models_and_targets_in_one_call(bundler: CommandLine, mlp: Path, tmp_path: Path) -> None:
+    cnn = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
+    every = [part for target in TARGETS for part in ("--target", target)]
+    one = ("--set", 'python.versions=["3.13"]', "--no-prove", "--format", "wheel")
+    bundles = bundler.build_all(mlp, cnn, *every, *one, "--output", tmp_path / "out")
+    assert [(bundle["name"], bundle["target"]) for bundle in bundles] == [
+        (name, target) for name in ("mlp", "cnn") for target in every[1::2]
+    ]
+    for bundle in bundles:
+        manifest = read_manifest(bundle["bundle"])
+        assert manifest["proof"]["level"] == "resolved"
+        assert manifest["target"]["id"] == bundle["target"]
+
+
+def test_every_target_is_built_on_this_host_with_its_own_wheels(
+    bundler: CommandLine, mlp: Path, tmp_path: Path
+) -> None:
+    marks = {"linux-x64": "x86_64", "macos-arm64": "macosx", "windows-x64": "win_amd64"}
+    for target in TARGETS:
+        one = ("--set", 'python.versions=["3.13"]', "--no-prove")
+        bundle = bundler.build(mlp, "--target", target, *one, "--output", tmp_path / "out")["bundle"]
+        (wheel,) = (Path(bundle) / "wheels").glob("onnxruntime-*.whl")
+        assert marks.get(target, "aarch64") in wheel.name
+
+
+def test_plain_output_names_the_bundle_its_proof_and_its_report(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    answer = bundler.run("build", mlp, *here, "--output", tmp_path / "out").expect(0)
+    assert str(tmp_path / "out" / "mlp-linux-x64") in answer.out
+    assert "proof executed" in answer.out
+    report = tmp_path / "out" / "mlp-linux-x64.report" / "report.html"
+    assert str(report) in answer.out
+    assert "<html" in report.read_text()[:500]
+    assert "warning: the golden set is synthetic" in answer.err
+
+
+def test_progress_as_json_lines_leaves_standard_output_to_the_result(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    options = ("--no-prove", "--progress", "json", "--json")
+    answer = bundler.run("build", mlp, *here, "--output", tmp_path / "out", *options).expect(0)
+    events = [json.loads(line)["event"] for line in answer.err.splitlines()]
+    assert {"StepStarted", "StepFinished"} <= set(events)
+    assert answer.document["bundles"][0]["name"] == "mlp"
+
+
+def _write_samples(folder: Path, kind: str, arrays: np.ndarray) -> Path:
+    """`arrays` float32[samples, 1, 8] in one of the three forms."""
+    if kind == "one-npz":
+        np.savez(folder / "samples.npz", x=arrays)
+        return folder / "samples.npz"
+    place = folder / "samples"
+    for index, array in enumerate(arrays):
+        own = place / f"test_data_set_{index}"
+        own.mkdir(parents=True)
+        if kind == "npz-folder":
+            np.savez(place / f"{index}.npz", x=array)
+            own.rmdir()
+        else:
+            (own / "input_0.pb").write_bytes(numpy_helper.from_array(array, "x").SerializeToString())
+    return place
+
+
+@pytest.mark.parametrize("kind", ["npz-folder", "onnx-test-data", "one-npz"])
+def test_samples_in_each_form_make_the_golden_set(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path, kind: str
+) -> None:
+    arrays = np.random.default_rng(3).standard_normal((3, 1, 8)).astype(np.float32)
+    samples = _write_samples(tmp_path, kind, arrays)
+    bundle = bundler.build(mlp, *here, "--output", tmp_path / "out", "--samples", samples)["bundle"]
+    manifest = read_manifest(bundle)
+    assert (manifest["synthetic_inputs"], manifest["proof"]["level"]) == (False, "executed")
+    golden = Path(bundle) / manifest["payload"] / "golden"
+    kept = [np.fromfile(golden / sample["inputs"]["x"]["file"], "<f4") for sample in read_golden(bundle)]
+    np.testing.assert_array_equal(np.stack(kept), arrays.reshape(3, 8))
+
+
+def test_a_fixed_dimension_is_in_the_signature(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    options = ("--dim", "batch=4", "--no-prove")
+    bundle = Path(bundler.build(mlp, *here, "--output", tmp_path / "out", *options)["bundle"])
+    runtime = json.loads((bundle / read_manifest(bundle)["payload"] / "runtime.json").read_text())
+    assert runtime["signature"]["inputs"][0]["type"]["shape"] == [4, 8]
+
+
+def test_diff_tells_what_two_bundles_do_differently(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    first = bundler.build(mlp, *here, "--output", tmp_path / "a", "--no-prove")["bundle"]
+    basic = ("--set", "optimization.level=basic")
+    second = bundler.build(mlp, *here, "--output", tmp_path / "b", "--no-prove", *basic)["bundle"]
+    text = bundler.run("diff", first, second).expect(0).out
+    assert "model" in text
+    assert json.loads(bundler.run("diff", first, first, "--json").expect(0).out) is not None
+
+
+def test_a_bundle_that_was_altered_is_refused(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    bundle = Path(bundler.build(mlp, *here, "--output", tmp_path / "out", "--no-prove")["bundle"])
+    verified = bundler.run("verify", bundle, "--json").expect(0).document
+    assert (verified["proof"], verified["claimed"]) == ("executed", "resolved")
+    (model,) = bundle.rglob("model.onnx")
+    data = bytearray(model.read_bytes())
+    data[len(data) // 2] ^= 1
+    model.write_bytes(bytes(data))
+    error = bundler.run("verify", bundle, "--json").expect(8).document["error"]
+    assert any("model.onnx" in line for line in (error["message"], *error["details"]))
+
+
+def test_a_file_added_to_a_bundle_is_refused(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    bundle = Path(bundler.build(mlp, *here, "--output", tmp_path / "out", "--no-prove")["bundle"])
+    (bundle / read_manifest(bundle)["package"] / "extra.py").write_text("print('hello')")
+    bundler.run("verify", bundle, "--json").expect(8)
+
+
+def test_help_and_version(bundler: CommandLine) -> None:
+    assert "Exit codes: 0 done, 2 usage, 3 bad model" in bundler.run("--help").expect(0).out
+    assert bundler.run("--version").expect(0).out.startswith("bundler ")
+    for command in (
+        "build",
+        "plan",
+        "inspect",
+        "verify",
+        "diff",
+        "targets",
+        "cache",
+        "doctor",
+        "init",
+        "lock",
+        "bench",
+    ):
+        assert "Usage" in bundler.run(command, "--help").expect(0).out
+
+
+def test_the_model_file_is_never_changed(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
+    path = models.save_external(models.cnn(), tmp_path / "in")
+    before = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.parent.iterdir()}
+    bundler.build(path, *here, "--output", tmp_path / "out", "--no-prove")
+    assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.parent.iterdir()} == before
+    onnx.checker.check_model(str(path))
