@@ -19,7 +19,10 @@ CONVOLUTIONS = ("Conv", "QLinearConv", "ConvInteger", "com.microsoft.FusedConv")
 """Operators whose kernels want a memory layout (NCHWc, NHWC) that depends on the device's own CPU."""
 
 EXTERNAL_WEIGHTS = 1_000_000
-"""Weights of this many bytes or more go into a file of their own, which the runtime maps instead of parsing."""
+"""From this many bytes of baked weights on, they go into a file that the runtime maps instead of parsing."""
+
+EXTERNAL_TENSOR = 1024
+"""Smaller tensors stay in the model then: each would cost a page of the file."""
 
 PARALLEL_PREPACKING = 8_000_000
 """From this many bytes of weights on, packing them for matrix products on all threads opens an encoder faster."""
@@ -66,7 +69,7 @@ def choose_baking(facts: ModelFacts, profile: TargetProfile) -> BakeRule:
     threads = _choose_threads(facts)
     packing = _choose_packing(facts, layout=layout)
     return BakeRule(
-        stages=_stages(facts, profile, level, model_format),
+        stages=_stages(profile, level, model_format),
         session={**opening.session, **memory.session, **threads.session},
         session_config=packing.config,
         disabled_optimizers=opening.disabled,
@@ -169,13 +172,13 @@ def _choose_packing(facts: ModelFacts, *, layout: bool) -> _Choice:
     return _Choice(config={"session.prepack.enable_parallel": "1"}, decision=decision)
 
 
-def _stages(facts: ModelFacts, profile: TargetProfile, level: _Choice, model_format: _Choice) -> tuple[BakeStage, ...]:
-    external = model_format.choice == "onnx" and facts.weight_bytes >= EXTERNAL_WEIGHTS
+def _stages(profile: TargetProfile, level: _Choice, model_format: _Choice) -> tuple[BakeStage, ...]:
     optimize = BakeStage(
         name="optimize",
         options={
             "level": level.choice,
-            "external_threshold": 1024 if external else None,
+            "external_threshold": EXTERNAL_TENSOR if model_format.choice == "onnx" else None,
+            "external_minimum": EXTERNAL_WEIGHTS,
             # Signed 8-bit operators are native on Arm; on x86 the unsigned ones are faster. The target decides, not
             # the building machine.
             "int8_allowed": profile.platform.architecture.startswith("arm"),

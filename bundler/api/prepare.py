@@ -40,6 +40,7 @@ class Prepared:
 
 def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Prepared:
     """Resolve, inspect and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
+    check_model_path(request.model)
     profile = resolve_target(request.target, request.overrides)
     name = bundle_name(request)
     title = f"{name} → {profile.id}"

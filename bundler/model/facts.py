@@ -13,9 +13,9 @@ class ModelFacts:
     """What planning and people need to know of a model.
 
     `operators` counts nodes by qualified name (`Conv`, `com.microsoft.Gelu`), subgraphs and functions included.
-    `file_bytes` is the ONNX file alone, `external_bytes` its external data, `weight_bytes` all initializers.
-    `peak_memory_bytes` is an estimate: weights plus the largest sum of live activations at batch size one; None
-    where shapes are unknown.
+    `file_bytes` is the ONNX file alone, `external_bytes` its external data, `weight_bytes` all initializers and
+    constants. `peak_memory_bytes` is an estimate: weights plus the largest sum of live activations at batch size one;
+    None where shapes are unknown.
     """
 
     name: str

@@ -19,7 +19,10 @@ LEVELS: Final = {
     "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
-    "layout": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_LAYOUT,
+    # Runtimes before 1.23 have no level of this name; what they call ALL includes it.
+    "layout": getattr(
+        onnxruntime.GraphOptimizationLevel, "ORT_ENABLE_LAYOUT", onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    ),
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
 MODES: Final = {

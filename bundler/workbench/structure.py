@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from bundler.model.errors import ModelError
+from bundler.workbench.elements import element_of_onnx, storage_bytes
 from bundler.workbench.slim import WireError, read_without_weights
 
 _SNIFF_BYTES: Final = 512
@@ -116,6 +118,13 @@ def iterate_tensors(model: ModelProto) -> Iterator[TensorProto]:
             if attribute.type == AttributeProto.TENSOR:
                 yield attribute.t
             yield from attribute.tensors
+
+
+def tensor_bytes(tensor: TensorProto) -> int:
+    """Bytes of a tensor in memory; text counts as it stands in the file."""
+    if tensor.data_type == TensorProto.STRING:
+        return sum(len(item) for item in tensor.string_data)
+    return storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
 
 
 def qualified_name(item: NodeProto | FunctionProto) -> str:

@@ -81,10 +81,11 @@ def test_a_model_over_two_gigabytes_never_becomes_ort_format(overrides: tuple[st
 
 
 def test_weights_that_are_large_go_into_a_file_of_their_own() -> None:
-    small = choose_baking(make_facts(weight_bytes=10_000), resolve_target("linux-x64"))
-    large = choose_baking(make_facts(weight_bytes=10_000_000), resolve_target("linux-x64"))
-    assert small.stages[0].options["external_threshold"] is None
-    assert large.stages[0].options["external_threshold"] == 1024
+    onnx = choose_baking(make_facts(), resolve_target("linux-x64")).stages[0].options
+    ort = choose_baking(make_facts(operators=TREES), resolve_target("linux-x64")).stages[0].options
+    assert onnx["external_threshold"] == 1024
+    assert onnx["external_minimum"] == 1_000_000
+    assert ort["external_threshold"] is None
 
 
 def test_the_target_and_not_this_machine_decides_about_signed_integers() -> None:

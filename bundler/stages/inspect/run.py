@@ -24,16 +24,15 @@ from bundler.stages.inspect.operators import (
 )
 from bundler.stages.inspect.order import sort_nodes
 from bundler.stages.inspect.spec import Options
-from bundler.workbench.elements import element_of_onnx, storage_bytes
 from bundler.workbench.sessions import clean_message
 from bundler.workbench.signatures import model_signature
 from bundler.workbench.structure import (
     count_operators,
-    iterate_graphs,
     iterate_nodes,
     iterate_tensors,
     random_operators,
     read_structure,
+    tensor_bytes,
 )
 
 
@@ -95,18 +94,18 @@ def _has_data(tensor: TensorProto) -> bool:
 
 
 def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -> ModelFacts:
-    initializers = [tensor for graph in iterate_graphs(model) for tensor in graph.initializer]
-    weight_bytes = sum(_tensor_bytes(tensor) for tensor in initializers)
+    weights = list(iterate_tensors(model))
+    weight_bytes = sum(tensor_bytes(tensor) for tensor in weights)
     operators = count_operators(model)
     return ModelFacts(
         name=name,
         ir_version=model.ir_version,
         opsets={domain_of(item.domain): item.version for item in model.opset_import},
-        producer=" ".join(filter(None, (model.producer_name, model.producer_version))),
+        producer=" ".join(filter(None, map(_as_text, (model.producer_name, model.producer_version)))),
         signature=model_signature(model),
         operators=operators,
         node_count=sum(1 for _ in iterate_nodes(model)),
-        parameter_count=sum(math.prod(tensor.dims) for tensor in initializers),
+        parameter_count=sum(math.prod(tensor.dims) for tensor in weights),
         file_bytes=path.stat().st_size,
         weight_bytes=weight_bytes,
         external_bytes=sum((path.parent / file).stat().st_size for file in files),
@@ -119,11 +118,9 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
     )
 
 
-def _tensor_bytes(tensor: TensorProto) -> int:
-    """Bytes of a tensor in memory; text counts as it stands in the file."""
-    if tensor.data_type == TensorProto.STRING:
-        return sum(len(item) for item in tensor.string_data)
-    return storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
+def _as_text(text: str | bytes) -> str:
+    """protobuf hands over a string field that is no UTF-8 as bytes."""
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
 
 
 def _notes(facts: ModelFacts, *, unsorted: bool) -> tuple[Note, ...]:

@@ -38,7 +38,13 @@ def run(request: StageRequest, report: Report) -> StageResult:
         )
         report(0.6, "writing the canonical form")
         target = request.output / ENTRY
-        after = canonicalize(saved, target, source=source.parent, external_threshold=options.external_threshold)
+        after = canonicalize(
+            saved,
+            target,
+            source=source.parent,
+            external_threshold=options.external_threshold,
+            external_minimum=options.external_minimum,
+        )
     _check(before, after)
     facts = {
         "level": options.level,

@@ -21,12 +21,14 @@ SPEC = StageSpec(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """`level` is what is baked: nothing, what every runtime can run, or what the runtime's CPU operators can run;
-    layouts of one CPU class are never baked. Initializers of `external_threshold` bytes or more go to a file of their
-    own that the runtime maps (None: all stay inside). `int8_allowed` keeps signed 8-bit weights, which Arm likes and
-    x86 does not: the target decides. `disabled_optimizers` are left out, by the runtime's names.
+    layouts of one CPU class are never baked. Where the baked weights have `external_minimum` bytes or more, those of
+    `external_threshold` bytes or more go to a file of their own that the runtime maps (None: all stay inside).
+    `int8_allowed` keeps signed 8-bit weights, which Arm likes and x86 does not: the target decides.
+    `disabled_optimizers` are left out, by the runtime's names.
     """
 
     level: Literal["none", "basic", "extended"] = "extended"
     external_threshold: int | None = None
+    external_minimum: int = 0
     int8_allowed: bool = False
     disabled_optimizers: tuple[str, ...] = ()
