@@ -66,6 +66,8 @@ def _read_texts(archive: zipfile.ZipFile, metadata: Message) -> str:
 
 
 def _is_licence(path: str, listed: set[str]) -> bool:
+    if ".dist-info/" not in path and path.count("/") != 1:
+        return False  # thousands of modules: no path object for each
     pure = PurePosixPath(path)
     inside = next((i for i, part in enumerate(pure.parts) if part.endswith(".dist-info")), None)
     relative = str(PurePosixPath(*pure.parts[inside + 1 :])) if inside is not None else ""
