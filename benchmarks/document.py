@@ -1,0 +1,102 @@
+"""What a benchmark answers, and how it becomes Markdown.
+
+RESULTS.md keeps one section a subject; a run replaces its own.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+
+PREAMBLE = """# Results
+
+Made by `make benchmarks` (`.venv/bin/python benchmarks/run.py`); one section again with `--only NAME`. In every
+comparison A and B alternate within one run. Figures are medians with the least and the greatest in brackets, ratios are
+medians of the ratios pair by pair. A benchmark never fails on a time: the bar stands beside the figure. Each section
+says when it was measured and how busy the machine was: with more work on it than it has cores, single times say
+little, the ratios still something.
+"""
+
+PACKAGES = ("onnxruntime", "onnx", "numpy", "typer", "pydantic")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table with its heading; every row has as many cells as `columns`."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+
+    def render(self) -> str:
+        """Markdown."""
+        lines = [f"### {self.title}\n"] if self.title else []
+        lines += [_row(self.columns), _row(["---"] * len(self.columns)), *(_row(row) for row in self.rows)]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """The result of one subject. `figures` are the raw ones, for `--json`."""
+
+    name: str
+    title: str
+    method: str
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...] = ()
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def render(self, circumstances: str) -> str:
+        """Markdown, from its heading on."""
+        parts = [f"## {self.name}: {self.title}\n", f"{self.method}\n", f"{circumstances}\n"]
+        parts += [table.render() for table in self.tables]
+        parts += ["".join(f"- {note}\n" for note in self.notes)] if self.notes else []
+        return "\n".join(parts)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def describe_machine() -> str:
+    """Processor, cores, system, versions."""
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    system = f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores"
+    return f"{system}; Python {platform.python_version()}, {packages}"
+
+
+def _processor() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or "unknown processor"
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1] if found else "unknown processor"
+
+
+def describe_circumstances(loads: Sequence[float], seconds: float) -> str:
+    """When it was measured, and how busy the machine was before and after (our own work counts, too)."""
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    before, after = loads
+    return f"*{now}, {seconds:.0f} s; load average {before:.1f} before, {after:.1f} after. {describe_machine()}.*"
+
+
+def update_results(names: Sequence[str], rendered: dict[str, str]) -> None:
+    """Write `rendered` sections into RESULTS.md, in the order of `names`; those that were not measured stay."""
+    old = _split(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    sections = {**old, **rendered}
+    RESULTS.write_text("\n".join([PREAMBLE, *(sections[name] for name in names if name in sections)]), encoding="utf-8")
+
+
+def _split(text: str) -> dict[str, str]:
+    parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]
+    return {part[3:].split(":", 1)[0]: part.rstrip("\n") + "\n" for part in parts}

@@ -1,0 +1,61 @@
+"""Side-by-side measurements of what bundler promises, printed as Markdown and kept in RESULTS.md.
+
+python benchmarks/run.py [--only NAME] [--quick] [--json FILE] [--work FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+
+from document import Section, describe_circumstances, update_results
+from workplace import Workplace
+
+SUBJECTS = ("start", "build", "proof", "rebuild", "memory", "bundle", "repeatability")
+
+
+def main() -> None:
+    options = _parse()
+    names = options.only or SUBJECTS
+    with tempfile.TemporaryDirectory(prefix="bundler-benchmarks-") as passing:
+        folder = options.work or Path(passing)
+        folder.mkdir(parents=True, exist_ok=True)
+        workplace = Workplace(folder=folder.resolve(), quick=options.quick)
+        sections = {name: _measure(name, workplace) for name in names}
+    if not options.quick:
+        update_results(SUBJECTS, {name: text for name, (_, text) in sections.items()})
+    if options.json:
+        figures = {name: section.figures for name, (section, _) in sections.items()}
+        options.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", choices=SUBJECTS, help="one subject; may be given several times")
+    parser.add_argument("--quick", action="store_true", help="few models and repetitions; RESULTS.md stays as it is")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the raw figures")
+    parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep models and wheels here (else: temporary)")
+    return parser.parse_args()
+
+
+def _measure(name: str, workplace: Workplace) -> tuple[Section, str]:
+    print(f"measuring: {name}", file=sys.stderr, flush=True)
+    load, began = os.getloadavg()[0], time.perf_counter()
+    section: Section = importlib.import_module(f"subjects.{name}").measure(workplace)
+    seconds = time.perf_counter() - began
+    text = section.render(describe_circumstances((load, os.getloadavg()[0]), seconds))
+    print(text, flush=True)
+    return section, text
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What a cold build costs beside the calls of ONNX Runtime and onnx that it cannot avoid."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from document import Section, Table
+from feeds import write_feeds
+from models import QUICK, Ready, choose, make_ready
+from pairs import Pairs, alternate, judge, show_number, show_ratio, show_seconds
+from processes import run_child
+from workplace import Built, Workplace, build_bundle
+
+BAR = 2.0
+MODELS = ("rapidocr_cls", "rapidocr_det", "rapidocr_rec", "magika", "resnet50", "encoder_90mb", "skl_regression")
+STAGES = ("inspect", "record_golden", "optimize", "convert_ort", "compare", "derive_operators")
+
+
+def measure(workplace: Workplace) -> Section:
+    ready = [make_ready(model, workplace.folder / "models") for model in _models(workplace)]
+    nothing = _build_with_nothing(workplace, ready[0])
+    measured = {model.name: _measure(workplace, model) for model in ready}
+    rows = tuple(_row(name, pairs) for name, (pairs, _) in measured.items())
+    phases = tuple(_phase_row(name, timings) for name, (_, timings) in measured.items())
+    heads = ("model", *STAGES, "emit", "the rest")
+    return Section(
+        name="build",
+        title="a cold build without proof",
+        method=(
+            "`bundler build --no-prove` for linux-x64 with an empty step cache (wheels are kept) beside one Python "
+            "script with the unavoidable calls (`children/bare_build.py`); whole processes."
+        ),
+        tables=(
+            Table(columns=("model", "build", "bare calls", "ratio", "bar", ""), rows=rows),
+            Table(title="Where a build's time goes (medians, ms)", columns=heads, rows=phases),
+        ),
+        notes=(
+            f"With nothing kept at all, wheels from the index too: {nothing.ran.seconds:.1f} s ({ready[0].name}).",
+            "The rest is starting the parent and the worker and ending them, hashing the model, and the report.",
+        ),
+        figures={name: {"ours": pairs.ours, "theirs": pairs.theirs} for name, (pairs, _) in measured.items()},
+    )
+
+
+def _models(workplace: Workplace) -> tuple[Any, ...]:
+    return choose(QUICK if workplace.quick else MODELS)
+
+
+def _build_with_nothing(workplace: Workplace, model: Ready) -> Built:
+    cache = workplace.empty("cold-cache")
+    built = build_bundle(workplace, model.path, workplace.empty("out"), model.samples, cache=cache)
+    shutil.rmtree(cache)
+    return built
+
+
+def _measure(workplace: Workplace, model: Ready) -> tuple[Pairs, list[Any]]:
+    """Pairs of whole processes, and what each build said of its time."""
+    first = build_bundle(workplace, model.path, workplace.empty("reference"), model.samples)
+    feeds = workplace.empty("feeds")
+    write_feeds(first.payload, feeds)
+    timings: list[Any] = []
+
+    def ours() -> float:
+        workplace.forget_steps()
+        built = build_bundle(workplace, model.path, workplace.empty("out"), model.samples)
+        timings.append({"seconds": built.ran.seconds, **built.timings})
+        return built.ran.seconds
+
+    def theirs() -> float:
+        return run_child("bare_build.py", model.path, first.payload, feeds, workplace.empty("bare")).seconds
+
+    return alternate(ours, theirs, workplace.pick(3, 9)), timings
+
+
+def _row(name: str, pairs: Pairs) -> tuple[str, ...]:
+    shown = show_seconds(pairs.ours), show_seconds(pairs.theirs), show_ratio(pairs)
+    return (name, *shown, f"{BAR:g} times", judge(pairs.ratio, BAR))
+
+
+def _phase_row(name: str, timings: list[Any]) -> tuple[str, ...]:
+    split = [_split(timing) for timing in timings]
+    columns = (*STAGES, "emit", "rest")
+    return (name, *(show_number(1000 * statistics.median(entry[column] for entry in split)) for column in columns))
+
+
+def _split(timing: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds by stage and phase; what no part accounts for is the rest."""
+    parts = dict.fromkeys(STAGES, 0.0)
+    for step in timing["steps"]:
+        parts[step["stage"]] += step["seconds"]
+    parts["emit"] = timing["phases"].get("emit", 0.0)
+    return {**parts, "rest": timing["seconds"] - sum(parts.values())}

@@ -1,0 +1,48 @@
+"""How long the command line takes to answer."""
+
+from __future__ import annotations
+
+from document import Section, Table
+from pairs import alternate, judge, show_ratio, show_seconds
+from processes import BUNDLER, CHILDREN, PYTHON, run_timed
+from workplace import Workplace
+
+HELP_BAR = 2.0
+LIST_BAR_SECONDS = 0.5
+
+
+def measure(workplace: Workplace) -> Section:
+    count = workplace.pick(5, 25)
+    empty = [PYTHON, str(CHILDREN / "empty_typer.py"), "--help"]
+    help_ = alternate(_timed([BUNDLER, "--help"]), _timed(empty), count)
+    listing = alternate(_timed([BUNDLER, "targets", "list"]), _timed([PYTHON, "-c", "pass"]), count)
+    median = sorted(listing.ours)[len(listing.ours) // 2]
+    rows = (
+        (
+            "`bundler --help`",
+            show_seconds(help_.ours),
+            f"empty typer program, `--help`: {show_seconds(help_.theirs)}",
+            show_ratio(help_),
+            f"{HELP_BAR:g} times",
+            judge(help_.ratio, HELP_BAR),
+        ),
+        (
+            "`bundler targets list`",
+            show_seconds(listing.ours),
+            f"empty Python program: {show_seconds(listing.theirs)}",
+            show_ratio(listing),
+            f"{LIST_BAR_SECONDS:g} s",
+            judge(median, LIST_BAR_SECONDS),
+        ),
+    )
+    return Section(
+        name="start",
+        title="the command line answers",
+        method=f"Whole processes, {count} pairs each.",
+        tables=(Table(columns=("command", "time", "beside it", "ratio", "bar", ""), rows=rows),),
+        figures={"help": [help_.ours, help_.theirs], "list": [listing.ours, listing.theirs]},
+    )
+
+
+def _timed(command: list[str]):  # noqa: ANN202 - a Measure
+    return lambda: run_timed(command).seconds
