@@ -12,7 +12,7 @@ import typer
 
 from bundler import __version__
 from bundler.cli import build, cache, doctor, project, targets, verify
-from bundler.cli.failures import report_defect, report_error, report_interrupt
+from bundler.cli.failures import INTERRUPTED, report_defect, report_error, report_interrupt
 from bundler.model.errors import BundlerError, UsageError
 
 # typer gives the errors of its parser no public name, but this public one derives from them: BadParameter, a usage
@@ -79,7 +79,8 @@ def _run() -> int:
         return report_error(error)
     except Exception as error:  # noqa: BLE001 - the edge: anything else is a defect of ours, reported as one
         return _report_usage(error) if isinstance(error, _ParserFault) else report_defect(error)
-    return code if isinstance(code, int) else 0
+    # Typer turns an interruption into this code and says nothing.
+    return report_interrupt() if code == INTERRUPTED else code if isinstance(code, int) else 0
 
 
 def _report_usage(error: Any) -> int:
