@@ -17,6 +17,9 @@ from bundler.providers.registry import find_provider
 
 INSPECT_ID = "inspect"
 
+SIMPLIFIER = "onnxscript"
+"""The locked environment of the simplifier; it holds no runtime, so its results are compared on the host."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
@@ -97,7 +100,8 @@ def _shared_steps(profile: TargetProfile, dimensions: Mapping[str, int]) -> tupl
         steps += _checked(_step("fix_dimensions", current, {"dimensions": dict(dimensions)}, reason=reason))
         current = "fix_dimensions"
     if profile.optimization.simplify:
-        steps += _checked(_step("simplify", current, {}, reason="the profile asks for it"))
+        simplify = _step("simplify", current, {}, reason="the profile asks for it", environment=SIMPLIFIER)
+        steps += _checked(simplify)
         current = "simplify"
     return steps, current
 
@@ -129,7 +133,7 @@ def _checked(step: Step, session: Mapping[str, Any] | None = None) -> tuple[Step
         stage="compare",
         inputs={"model": step.id, "golden": "record_golden"},
         options=dict(session or {}),
-        environment=step.environment,
+        environment=HOST if step.variant is None else step.environment,
         variant=step.variant,
         reason=f"{step.stage} changes the model",
     )
