@@ -6,15 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import networks
 import numpy as np
 from content_type.fetch_model import REQUIREMENT as MAGIKA
 from content_type.fetch_model import list_files as list_magika
 from package_files import PackageFile, fetch_files
+from processes import CommandError
 from text_orientation.fetch_model import REQUIREMENT as RAPIDOCR
+from workplace import Workplace
 
 Shape = tuple[int, ...]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,19 @@ def make_ready(model: Model, folder: Path) -> Ready:
     if not path.exists():
         model.make(path)
     return Ready(name=model.name, path=path, samples=_write_samples(model, path.with_name("samples")))
+
+
+def measure_each(
+    workplace: Workplace, names: Sequence[str], measure: Callable[[Workplace, Ready], Result]
+) -> tuple[dict[str, Result], tuple[str, ...]]:
+    """The results by model, and a note for each model that could not be measured: one failure ends no benchmark."""
+    found, failures = {}, []
+    for model in choose(QUICK if workplace.quick else names):
+        try:
+            found[model.name] = measure(workplace, make_ready(model, workplace.folder / "models"))
+        except CommandError as error:
+            failures.append(f"**{model.name} could not be measured**: {error.reason}")
+    return found, tuple(failures)
 
 
 def _write_samples(model: Model, folder: Path) -> Path | None:

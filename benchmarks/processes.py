@@ -39,7 +39,12 @@ class Peak:
 
 
 class CommandError(Exception):
-    """A command that was to be measured failed."""
+    """A command that was to be measured failed. `reason` is its last line but the hint."""
+
+    def __init__(self, command: Sequence[str], code: int, said: str) -> None:
+        super().__init__(f"{' '.join(command)} ended with {code}\n{said}")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        self.reason = next((line for line in reversed(lines) if not line.startswith(("hint:", "next:"))), "")
 
 
 def run_timed(command: Sequence[str], env: Mapping[str, str] | None = None) -> Ran:
@@ -50,7 +55,7 @@ def run_timed(command: Sequence[str], env: Mapping[str, str] | None = None) -> R
     seconds = time.perf_counter() - began
     after = os.times()
     if done.returncode:
-        raise CommandError(f"{' '.join(command)} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+        raise CommandError(command, done.returncode, f"{done.stdout}\n{done.stderr}")
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return Ran(seconds=seconds, cpu_seconds=cpu, output=done.stdout)
 
@@ -69,7 +74,7 @@ def watch_memory(command: Sequence[str], env: Mapping[str, str] | None = None) -
             peaks = [max(pair) for pair in zip(peaks, _weigh_tree(process.pid), strict=True)]
             time.sleep(SAMPLING_SECONDS)
     if process.returncode:
-        raise CommandError(f"{' '.join(command)} ended with {process.returncode}")
+        raise CommandError(command, process.returncode, "")
     return Peak(shared_out=peaks[0], own=peaks[1], largest=peaks[2], seconds=time.perf_counter() - began)
 
 

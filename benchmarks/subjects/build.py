@@ -9,7 +9,7 @@ from typing import Any
 
 from document import Section, Table
 from feeds import write_feeds
-from models import QUICK, Ready, choose, make_ready
+from models import Ready, choose, make_ready, measure_each
 from pairs import Pairs, alternate, judge, show_number, show_ratio, show_seconds
 from processes import run_child
 from workplace import Built, Workplace, build_bundle
@@ -20,9 +20,9 @@ STAGES = ("inspect", "record_golden", "optimize", "convert_ort", "compare", "der
 
 
 def measure(workplace: Workplace) -> Section:
-    ready = [make_ready(model, workplace.folder / "models") for model in _models(workplace)]
-    nothing = _build_with_nothing(workplace, ready[0])
-    measured = {model.name: _measure(workplace, model) for model in ready}
+    measured, failures = measure_each(workplace, MODELS, _measure)
+    first = make_ready(choose(MODELS)[0], workplace.folder / "models")
+    nothing = _build_with_nothing(workplace, first)
     rows = tuple(_row(name, pairs) for name, (pairs, _) in measured.items())
     phases = tuple(_phase_row(name, timings) for name, (_, timings) in measured.items())
     heads = ("model", *STAGES, "emit", "the rest")
@@ -38,15 +38,15 @@ def measure(workplace: Workplace) -> Section:
             Table(title="Where a build's time goes (medians, ms)", columns=heads, rows=phases),
         ),
         notes=(
-            f"With nothing kept at all, wheels from the index too: {nothing.ran.seconds:.1f} s ({ready[0].name}).",
-            "The rest is starting the parent and the worker and ending them, hashing the model, and the report.",
+            f"With nothing kept at all, wheels from the index too: {nothing.ran.seconds:.1f} s ({first.name}).",
+            (
+                "The rest is starting the parent, hashing the model, the manifest, and the report. Stages of one build "
+                "may run at once, so that the columns may add up to more than the whole."
+            ),
+            *failures,
         ),
         figures={name: {"ours": pairs.ours, "theirs": pairs.theirs} for name, (pairs, _) in measured.items()},
     )
-
-
-def _models(workplace: Workplace) -> tuple[Any, ...]:
-    return choose(QUICK if workplace.quick else MODELS)
 
 
 def _build_with_nothing(workplace: Workplace, model: Ready) -> Built:

@@ -12,9 +12,9 @@ from typing import Any
 
 from document import Section, Table
 from feeds import write_feeds
-from models import EVERY, QUICK, Ready, choose, make_ready
+from models import EVERY, Ready, measure_each
 from pairs import Pairs, judge, show_number, show_ratio, show_seconds
-from processes import CommandError, run_child
+from processes import run_child
 from workplace import Built, Workplace, build_bundle
 
 OPENING_BAR, STEADY_BAR = 0.7, 1.03
@@ -36,14 +36,8 @@ class Taken:
 
 
 def measure(workplace: Workplace) -> Section:
-    models = choose(QUICK) if workplace.quick else EVERY
-    taken: list[Taken] = []
-    failures: list[str] = []
-    for model in models:
-        try:
-            taken.append(_measure(workplace, make_ready(model, workplace.folder / "models")))
-        except CommandError as error:
-            failures.append(f"{model.name} could not be measured: {_last_line(error)}")
+    found, failures = measure_each(workplace, [model.name for model in EVERY], _measure)
+    taken = list(found.values())
     return Section(
         name="bundle",
         title="the bundle beside a plain session",
@@ -53,13 +47,9 @@ def measure(workplace: Workplace) -> Section:
             "answer."
         ),
         tables=(_opening_table(taken), _steady_table(taken), _import_table(taken)),
-        notes=tuple(failures),
+        notes=failures,
         figures={one.name: _figures(one) for one in taken},
     )
-
-
-def _last_line(error: CommandError) -> str:
-    return (str(error).strip().splitlines() or [""])[-1]
 
 
 def _measure(workplace: Workplace, model: Ready) -> Taken:

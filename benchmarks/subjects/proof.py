@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from document import Section, Table
-from models import QUICK, Ready, choose, make_ready
+from models import Ready, measure_each
 from pairs import alternate, judge, show_ratio, show_seconds
 from processes import BUNDLER, PYTHON, run_timed
 from workplace import Built, Workplace, build_bundle
@@ -16,8 +16,7 @@ MODELS = ("rapidocr_cls", "rapidocr_det", "magika", "encoder_90mb", "skl_regress
 
 
 def measure(workplace: Workplace) -> Section:
-    ready = [make_ready(model, workplace.folder / "models") for model in choose(QUICK if workplace.quick else MODELS)]
-    rows = tuple(_measure(workplace, model) for model in ready)
+    rows, failures = measure_each(workplace, MODELS, _measure)
     columns = ("model", "`bundler verify`", "self-test by hand", "ratio", "bar", "", "the first verify on this machine")
     return Section(
         name="proof",
@@ -26,8 +25,8 @@ def measure(workplace: Workplace) -> Section:
             "`bundler verify BUNDLE` beside `python -m PACKAGE self-test` in an environment that was made from the "
             "bundle's wheels before; whole processes."
         ),
-        tables=(Table(columns=columns, rows=rows),),
-        notes=("The first verify makes the environment of the bundle's wheels; later ones find it.",),
+        tables=(Table(columns=columns, rows=tuple(rows.values())),),
+        notes=("The first verify makes the environment of the bundle's wheels; later ones find it.", *failures),
     )
 
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from document import Section, Table
-from models import QUICK, Ready, choose, make_ready
+from models import Ready, measure_each
 from workplace import KEPT, Workplace, build_bundle
 
 MODELS = (
@@ -23,8 +23,7 @@ MODELS = (
 
 
 def measure(workplace: Workplace) -> Section:
-    names = QUICK if workplace.quick else MODELS
-    rows = tuple(_compare(workplace, make_ready(model, workplace.folder / "models")) for model in choose(names))
+    rows, failures = measure_each(workplace, MODELS, _compare)
     return Section(
         name="repeatability",
         title="the same bytes twice",
@@ -32,7 +31,10 @@ def measure(workplace: Workplace) -> Section:
             "Two builds of the same model file from two folders, with two cold step caches and different seeds of "
             "Python's hashes; every file of the bundle counts."
         ),
-        tables=(Table(columns=("model", "files", "digest of the bundle", "files that differ"), rows=rows),),
+        tables=(
+            Table(columns=("model", "files", "digest of the bundle", "files that differ"), rows=tuple(rows.values())),
+        ),
+        notes=failures,
     )
 
 
