@@ -105,7 +105,7 @@ def _emit(piece: Workpiece) -> Emitted:
         version=prepared.request.version,
         models={variant.name: outcomes[variant.model] for variant in prepared.plan.variants},
         golden=golden,
-        cache_root=piece.workshop.cache.root,
+        environments=piece.workshop.environments,
         listener=piece.listener,
         build=prepared.title,
     )

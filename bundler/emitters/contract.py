@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from bundler.environments.registry import Environments
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
 from bundler.model.measurement import Measurement
@@ -22,7 +23,7 @@ __all__ = ["Component", "EmitRequest", "Emitted", "Emitter", "Proof", "VariantPr
 class EmitRequest:
     """All that an emitter needs. `models` maps each variant to the step that made its model, `golden` is the folder
     of the golden set; `config` is the finished `runtime.json`, whose paths are relative to the payload folder.
-    `version` is the version of the emitted package; `cache_root` is where downloads may be kept.
+    `version` is the version of the emitted package; `environments` give locks, tools and downloads.
     """
 
     config: RuntimeConfig
@@ -32,7 +33,7 @@ class EmitRequest:
     version: str
     models: Mapping[str, StepOutcome]
     golden: Path
-    cache_root: Path
+    environments: Environments
     listener: Listener
     build: str
 
@@ -43,6 +44,10 @@ class Emitter(Protocol):
     name: str
     formats: Mapping[str, str]
     """Formats that it can pack, each with one line of explanation; the first is the default."""
+
+    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
+        """Names of the locks whose files a build of this format downloads, with what each resolves where it is none."""
+        ...
 
     def emit(self, request: EmitRequest, folder: Path) -> Emitted:
         """Write the ecosystem's project into the empty `folder`. Raises `BundlerError`."""

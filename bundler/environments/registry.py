@@ -57,6 +57,11 @@ class Environments:
         self._locks: dict[str, Lock] = {}
         self._guard = threading.RLock()
 
+    @property
+    def root(self) -> Path:
+        """The cache that environments and wheels are kept in."""
+        return self._root
+
     def describe(
         self, name: str, packages: Sequence[str] = (), listener: Listener = ignore, build: str = ""
     ) -> Environment:
@@ -86,9 +91,19 @@ class Environments:
 
     def lock(self, name: str, listener: Listener = ignore, build: str = "") -> Lock:
         """The lock of an environment other than the host: pinned, shipped, kept from before, or resolved now."""
+        package, _, version = name.partition("==")
+        if package == RUNTIME and _VERSION.fullmatch(version):
+            return self.lock_for(name, runtime_requirements(version), listener, build)
+        return self.lock_for(name, (), listener, build)
+
+    def lock_for(self, name: str, requirements: Sequence[str], listener: Listener = ignore, build: str = "") -> Lock:
+        """As `lock`; `requirements` are what is resolved where there is none yet (empty: there must be one).
+
+        Raises `EnvironmentMissingError`.
+        """
         with self._guard:
             if name not in self._locks:
-                self._locks[name] = self._find_lock(name, listener, build)
+                self._locks[name] = self._find_lock(name, requirements, listener, build)
             return self._locks[name]
 
     def _is_host_runtime(self, name: str) -> bool:
@@ -105,23 +120,23 @@ class Environments:
             if not is_whole(folder):
                 make_environment(folder, lock, Path(sys.executable), _say(listener, build))
 
-    def _find_lock(self, name: str, listener: Listener, build: str) -> Lock:
+    def _find_lock(self, name: str, requirements: Sequence[str], listener: Listener, build: str) -> Lock:
         if name in self._pinned:
             return parse_lock(name, self._pinned[name])
-        package, _, version = name.partition("==")
-        if package == RUNTIME and _VERSION.fullmatch(version):
-            return shipped_lock(f"{RUNTIME}-{version}") or self._kept_lock(name, version, listener, build)
-        found = shipped_lock(name) if re.fullmatch(r"[A-Za-z0-9._-]+", name) else None
-        if found is None:
+        plain = name.replace("==", "-")
+        found = shipped_lock(plain) if re.fullmatch(r"[A-Za-z0-9._+!-]+", plain) else None
+        if found is not None:
+            return found
+        if not requirements:
             raise EnvironmentMissingError(
                 f"no environment is named {name!r}",
                 hint=f"there are host, {RUNTIME}==VERSION, {', '.join(shipped_names())}",
             )
-        return found
+        return self._kept_lock(name, requirements, listener, build)
 
-    def _kept_lock(self, name: str, version: str, listener: Listener, build: str) -> Lock:
-        """The lock for a runtime that bundler ships no lock for: resolved once, then kept in the cache."""
-        place = self._root / "locked" / f"{RUNTIME}-{version}.lock"
+    def _kept_lock(self, name: str, requirements: Sequence[str], listener: Listener, build: str) -> Lock:
+        """The lock of what bundler ships no lock for: resolved once, then kept in the cache."""
+        place = self._root / "locked" / f"{name.replace('==', '-')}.lock"
         try:
             return parse_lock(name, place.read_text(encoding="utf-8"))
         except (OSError, DefectError):
@@ -129,7 +144,7 @@ class Environments:
         place.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
         try:
-            lock = resolve_lock(name, runtime_requirements(version), scratch)
+            lock = resolve_lock(name, requirements, scratch)
             (scratch / "kept").write_text(render_pins(lock.pins), encoding="utf-8")
             (scratch / "kept").replace(place)
         finally:

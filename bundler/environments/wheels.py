@@ -40,7 +40,7 @@ def fetch_wheels(
     lock: Lock,
     platform_tags: Sequence[str],
     python_version: str,
-    cache_root: Path,
+    environments: Environments,
     *,
     listener: Listener = ignore,
     build: str = "",
@@ -50,13 +50,14 @@ def fetch_wheels(
     In the order of their names. Raises `EnvironmentMissingError` when some are neither kept nor to be had.
     """
     pins = lock.select(target_markers(platform_tags, python_version))
+    cache_root = environments.root
     place = cache_root / "wheels" / "sets" / f"{digest_json([pins, list(platform_tags), python_version])}.json"
     kept = _recall(place, cache_root)
     if kept is not None:
         return kept
     where = f"Python {python_version} on {platform_tags[0]}"
     listener(Message(build=build, note=Note(text=f"fetching {len(pins)} wheels for {where}")))
-    wheels = _download(pins, platform_tags, python_version, cache_root, f"fetch the wheels for {where}")
+    wheels = _download(pins, platform_tags, python_version, environments, f"fetch the wheels for {where}")
     _remember(place, wheels)
     return wheels
 
@@ -89,9 +90,10 @@ def fresh_environment(python: Path, wheels: Path, requirements: Sequence[str], w
 
 
 def _download(
-    pins: Sequence[Pin], tags: Sequence[str], python_version: str, cache_root: Path, doing: str
+    pins: Sequence[Pin], tags: Sequence[str], python_version: str, environments: Environments, doing: str
 ) -> tuple[Wheel, ...]:
-    pip = Environments(cache_root).resolve("pip", ("pip",)).python
+    cache_root = environments.root
+    pip = environments.resolve("pip", ("pip",)).python
     passing = cache_root / "wheels" / f".{os.getpid()}-{secrets.token_hex(4)}"
     passing.mkdir(parents=True)
     try:

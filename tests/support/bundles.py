@@ -11,6 +11,7 @@ from typing import Any
 import onnx
 
 from bundler.emitters.contract import EmitRequest
+from bundler.environments.registry import Environments
 from bundler.model.artifacts import Artifact, FileRecord, record_folder
 from bundler.model.codec import decode
 from bundler.model.digests import digest_file
@@ -49,7 +50,7 @@ def make_request(model: onnx.ModelProto, folder: Path, **changes: Any) -> EmitRe
         version="1.2.3",
         models={variant.name: outcome for variant in config.variants},
         golden=recorded,
-        cache_root=cache_root(folder / "cache"),
+        environments=Environments(cache_root(folder / "cache")),
         listener=ignore,
         build="tiny → linux-x64",
     )

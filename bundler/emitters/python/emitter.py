@@ -8,12 +8,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.python.context import NUMPY
 from bundler.emitters.python.dir_format import write_dir
-from bundler.emitters.python.pex_format import write_pex
+from bundler.emitters.python.pex_format import PACKAGER, write_pex
 from bundler.emitters.python.wheel_format import write_wheel
+from bundler.emitters.python.wheelhouse import BACKEND_LOCK, DOWNLOADER, name_runtime_lock
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener
 from bundler.model.proof import Emitted, VariantProof
+from bundler.profiles.schema import TargetProfile
 
 Writer = Callable[[EmitRequest, Path], Emitted]
 
@@ -35,6 +38,12 @@ class PythonEmitter:
 
     name: str = "python"
     formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
+
+    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
+        """The runtime, the build backend, what downloads them, and for a single file its packager."""
+        runtime = (f"{profile.runtime.package}=={profile.runtime.version}", NUMPY)
+        tools = (BACKEND_LOCK, DOWNLOADER, *((PACKAGER,) if package_format == "pex" else ()))
+        return {name_runtime_lock(profile.runtime): runtime, **dict.fromkeys(tools, ())}
 
     def emit(self, request: EmitRequest, folder: Path) -> Emitted:
         """Write the bundle into the empty `folder`. Raises `BundlerError`."""

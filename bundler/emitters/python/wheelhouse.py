@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.emitters.contract import EmitRequest
-from bundler.environments.lockfiles import Lock, parse_lock, render_pins, resolve_lock, shipped_lock
+from bundler.environments.lockfiles import Lock, parse_lock, render_pins
+from bundler.environments.registry import Environments
 from bundler.environments.wheels import Wheel, fetch_wheels, find_kept
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import DefectError, VerificationError
@@ -19,6 +20,9 @@ from bundler.profiles.schema import Runtime
 
 BACKEND_LOCK = "flit-core"
 """The build backend travels with the folder, so that `pip install` needs no index for it either."""
+
+DOWNLOADER = "pip"
+"""What fetches wheels for other systems."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +45,15 @@ def fetch_runtime(request: EmitRequest, requirements: Sequence[str]) -> Wheelhou
 
     Raises `EnvironmentMissingError` when a wheel is neither kept nor to be had.
     """
-    lock = merge_locks(find_runtime_lock(request.profile.runtime, requirements, request.cache_root), _backend_lock())
+    environments = request.environments
+    name = name_runtime_lock(request.profile.runtime)
+    runtime = environments.lock_for(name, requirements, request.listener, request.build)
+    lock = merge_locks(runtime, environments.lock(BACKEND_LOCK))
     settings = request.profile.python
     found: dict[str, Wheel] = {}
     for version in settings.versions:
         for wheel in fetch_wheels(
-            lock, settings.wheel_platforms, version, request.cache_root, listener=request.listener, build=request.build
+            lock, settings.wheel_platforms, version, environments, listener=request.listener, build=request.build
         ):
             found[wheel.path.name] = wheel
     return Wheelhouse(
@@ -55,22 +62,9 @@ def fetch_runtime(request: EmitRequest, requirements: Sequence[str]) -> Wheelhou
     )
 
 
-def find_runtime_lock(runtime: Runtime, requirements: Sequence[str], cache_root: Path) -> Lock:
-    """The lock that ships with bundler, else the one kept from before, else one resolved now and kept."""
-    name = f"python-runtime-{runtime.package}-{runtime.version}"
-    place = cache_root / "locked" / f"{name}.lock"
-    if (shipped := shipped_lock(name)) is not None:
-        return shipped
-    try:
-        return parse_lock(name, place.read_text("utf-8"))
-    except (OSError, DefectError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as scratch:
-        lock = resolve_lock(name, requirements, Path(scratch))
-        kept = Path(scratch) / "kept"
-        kept.write_text(render_pins(lock.pins), "utf-8")
-        kept.replace(place)
-    return lock
+def name_runtime_lock(runtime: Runtime) -> str:
+    """The lock of a runtime with all that it needs."""
+    return f"python-runtime-{runtime.package}-{runtime.version}"
 
 
 def merge_locks(first: Lock, second: Lock) -> Lock:
@@ -112,7 +106,7 @@ def gather_locked(lock: Lock, python_version: str, tags: Sequence[str], cache_ro
 
     Raises `EnvironmentMissingError` when one is not to be had.
     """
-    wheels = find_kept(lock, cache_root) or fetch_wheels(lock, tags, python_version, cache_root)
+    wheels = find_kept(lock, cache_root) or fetch_wheels(lock, tags, python_version, Environments(cache_root))
     with gather_wheels(wheels) as folder:
         yield folder
 
@@ -130,10 +124,3 @@ def list_minor_versions(names: Sequence[str]) -> tuple[str, ...]:
     """Versions that wheels with compiled code for one version of CPython are for (`cp312-cp312` is 3.12)."""
     found = {match[1] for name in names if (match := re.search(r"-cp3(\d+)-cp3\d+-", name))}
     return tuple(f"3.{minor}" for minor in sorted(found, key=int))
-
-
-def _backend_lock() -> Lock:
-    lock = shipped_lock(BACKEND_LOCK)
-    if lock is None:
-        raise DefectError(f"the lock {BACKEND_LOCK} is missing from this installation")
-    return lock

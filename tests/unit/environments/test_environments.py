@@ -195,10 +195,10 @@ def test_wheels_that_were_fetched_once_need_no_network(
 ) -> None:
     text, place = kept_wheels
     monkeypatch.setattr("bundler.environments.wheels.run_tool", lambda *_: pytest.fail("pip was started"))
-    (wheel,) = fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", tmp_path / "cache")
+    (wheel,) = fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", Environments(tmp_path / "cache"))
     assert (wheel.name, wheel.path) == ("tinytool", place)
     os.utime(place, ns=(1, 1))  # only touched: read again, and trusted
-    assert fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", tmp_path / "cache") == (wheel,)
+    assert fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", Environments(tmp_path / "cache")) == (wheel,)
 
 
 def test_an_altered_wheel_is_fetched_again(
@@ -208,7 +208,7 @@ def test_an_altered_wheel_is_fetched_again(
     place.write_bytes(place.read_bytes()[:-1] + b"!")
     monkeypatch.setattr("bundler.environments.wheels._download", lambda *_: (_ for _ in ()).throw(LookupError))
     with pytest.raises(LookupError):
-        fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", tmp_path / "cache")
+        fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", Environments(tmp_path / "cache"))
 
 
 def test_interpreters_are_found() -> None:

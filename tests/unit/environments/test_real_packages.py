@@ -25,9 +25,9 @@ def test_an_older_runtime_is_made_and_kept_without_a_network(tmp_path: Path, mon
 
 def test_wheels_for_a_system_that_this_is_not_are_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = shipped_lock("python-runtime-onnxruntime-1.31.1")
-    wheels = fetch_wheels(lock, ("win_arm64",), "3.13", tmp_path)
+    wheels = fetch_wheels(lock, ("win_arm64",), "3.13", Environments(tmp_path))
     names = {wheel.name: wheel.path.name for wheel in wheels}
     assert names["onnxruntime"].endswith("-cp313-cp313-win_arm64.whl")
     assert names["numpy"].endswith("-win_arm64.whl")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    assert fetch_wheels(lock, ("win_arm64",), "3.13", tmp_path) == wheels
+    assert fetch_wheels(lock, ("win_arm64",), "3.13", Environments(tmp_path)) == wheels
