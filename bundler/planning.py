@@ -65,6 +65,12 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
     )
 
 
+def step_environments(profile: TargetProfile) -> tuple[str, ...]:
+    """Names of the environments that steps of a plan for `profile` may run in."""
+    runtime = f"{profile.runtime.package}=={profile.runtime.version}"
+    return (HOST, runtime, *((SIMPLIFIER,) if profile.optimization.simplify else ()))
+
+
 def _resolve_dimensions(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -> dict[str, int]:
     symbols = facts.signature.symbols
     unknown = sorted(set(request.dimensions) - set(symbols))

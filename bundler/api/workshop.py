@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -21,9 +21,14 @@ class Workshop:
 
 
 @contextmanager
-def open_workshop(cache_url: str | None = None, jobs: int = 2) -> Iterator[Workshop]:
-    """Open the cache and start the executor; its workers end with the block. Raises `StageError` for a bad cache."""
+def open_workshop(
+    cache_url: str | None = None, jobs: int = 2, pinned: Mapping[str, str] | None = None
+) -> Iterator[Workshop]:
+    """Open the cache and start the executor; its workers end with the block. Raises `StageError` for a bad cache.
+
+    `pinned` are texts of locks by environment name that count before those that ship with bundler.
+    """
     cache = open_cache(cache_url)
-    environments = Environments(cache.root)
+    environments = Environments(cache.root, pinned)
     with Executor(cache=cache, environments=environments, jobs=jobs) as executor:
         yield Workshop(cache=cache, environments=environments, executor=executor)

@@ -10,6 +10,7 @@ from typing import cast
 import typer
 
 from bundler.api.build import build
+from bundler.api.prepare import bundle_name
 from bundler.api.requests import BuildRequest, BuildResult
 from bundler.api.workshop import Workshop, open_workshop
 from bundler.cli.console import ProgressStyle, open_console
@@ -18,6 +19,10 @@ from bundler.cli.options import parse_dimensions, progress_style
 from bundler.cli.printing import megabytes, print_json
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import Listener
+from bundler.project.load import LoadedProject, find_project
+from bundler.project.lock import read_lock
+from bundler.project.pinning import pin_project
+from bundler.project.requests import project_requests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +53,18 @@ class Failure:
 
 def run_builds(arguments: BuildArguments, *, cache: str | None, jobs: int, as_json: bool, progress: str) -> None:
     """Build all, print the summary, and exit with the code of the first failure."""
-    requests = make_requests(arguments)
+    loaded = None if arguments.models else find_project(Path.cwd())
+    if arguments.locked and loaded is None:
+        raise UsageError("--locked needs a project file", hint="`bundler init` writes one, `bundler lock` its lock")
+    requests = make_requests(arguments, loaded)
+    lock = read_lock(loaded.lock_path) if loaded else None
     style = cast("ProgressStyle", progress_style(progress, json=as_json))
-    with open_workshop(cache, jobs) as workshop, open_console(style) as listener:
+    with (
+        open_workshop(cache, jobs, lock.environments if lock else None) as workshop,
+        open_console(style) as listener,
+    ):
+        if loaded is not None:
+            pin_project(loaded, requests, workshop.environments, locked=arguments.locked, listener=listener)
         finished = _build_all(requests, workshop, listener, jobs)
     failures = [item for item in finished if isinstance(item, Failure)]
     if len(requests) == 1 and failures:
@@ -64,13 +78,29 @@ def run_builds(arguments: BuildArguments, *, cache: str | None, jobs: int, as_js
         raise typer.Exit(failures[0].error.exit_code)
 
 
-def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
-    """One request for each model and target: of the command line, or of the project file when it names no model.
+def make_requests(arguments: BuildArguments, loaded: LoadedProject | None = None) -> tuple[BuildRequest, ...]:
+    """One request for each model and target: of the project, or of the command line when it names models.
 
-    Raises `UsageError` when a target is missing or a name would serve two models.
+    Raises `UsageError` when a target is missing, or two builds would write the same bundle.
     """
-    if not arguments.models:
-        return _project_requests(arguments)
+    requests = _project_requests(arguments, loaded) if loaded else _own_requests(arguments)
+    _check_clashes(requests)
+    return requests
+
+
+def _check_clashes(requests: tuple[BuildRequest, ...]) -> None:
+    seen: dict[tuple[str, str, Path], Path] = {}
+    for request in requests:
+        key = (bundle_name(request), request.target, request.output)
+        if key in seen:
+            raise UsageError(
+                f"{seen[key]} and {request.model} would both become {key[0]}-{request.target}",
+                hint="build them one by one with --name, or give each a name in bundler.toml",
+            )
+        seen[key] = request.model
+
+
+def _own_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
     if not arguments.targets:
         raise UsageError("no target given", hint="`bundler targets list` shows the targets; give one with --target")
     if arguments.name and len(arguments.models) > 1:
@@ -95,13 +125,10 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
     )
 
 
-def _project_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
-    """What the project file names; targets and format of the command line narrow or replace it."""
-    from bundler.project.load import find_project  # noqa: PLC0415 - only where no model is named
-    from bundler.project.requests import project_requests  # noqa: PLC0415
-
+def _project_requests(arguments: BuildArguments, loaded: LoadedProject) -> tuple[BuildRequest, ...]:
+    """What the project file names; what the command line gives narrows or replaces it."""
     return project_requests(
-        find_project(Path.cwd()),
+        loaded,
         targets=arguments.targets,
         output=arguments.output,
         overrides=arguments.overrides,

@@ -69,7 +69,7 @@ class Environments:
 
         Raises `EnvironmentMissingError` when its lock is not here and cannot be resolved.
         """
-        if name == HOST or self._is_host_runtime(name):
+        if self.is_host(name):
             return host_environment(tuple(packages))
         lock = self.lock(name, listener, build)
         return Environment(
@@ -105,6 +105,15 @@ class Environments:
             if name not in self._locks:
                 self._locks[name] = self._find_lock(name, requirements, listener, build)
             return self._locks[name]
+
+    def is_host(self, name: str) -> bool:
+        """Whether `name` means the interpreter that bundler runs in."""
+        return name == HOST or self._is_host_runtime(name)
+
+    def forget_kept_locks(self) -> None:
+        """Resolve anew what was resolved before and kept; what ships with bundler stays."""
+        for path in (self._root / "locked").glob("*.lock"):
+            path.unlink(missing_ok=True)
 
     def _is_host_runtime(self, name: str) -> bool:
         package, _, version = name.partition("==")

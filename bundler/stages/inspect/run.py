@@ -119,7 +119,7 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
 
 
 def _as_text(text: str | bytes) -> str:
-    """protobuf hands over a string field that is no UTF-8 as bytes."""
+    """Protobuf hands over a string field that is no UTF-8 as bytes."""
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
 
 

@@ -1,0 +1,107 @@
+"""`bundler.lock`: every version and digest that builds of a project download, and the tools that they were made with.
+
+A JSON document with sorted keys. Each environment's pins are what pip and uv read, a line an entry; versions of bundler
+and of the tools beside it are recorded because they decide a build's bytes as much as what is downloaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bundler import __version__
+from bundler.environments.lockfiles import Lock, parse_lock, render_pins
+from bundler.environments.registry import Environments, host_version
+from bundler.model.errors import DefectError, UsageError
+from bundler.model.events import Listener, ignore
+
+LOCK_SCHEMA = 1
+HOST_TOOLS = ("numpy", "onnx", "onnxruntime")
+"""Packages beside bundler whose versions decide what stages write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockFile:
+    """The content of `bundler.lock`. `tools` are versions by name, `environments` texts of pins by lock name.
+
+    `decisions` are what was decided by measuring, by model and target; a build repeats them from here.
+    """
+
+    tools: Mapping[str, str] = field(default_factory=dict)
+    environments: Mapping[str, str] = field(default_factory=dict)
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_lock(path: Path) -> LockFile | None:
+    """The lock at `path`, or None when there is none. Raises `UsageError` for one that cannot be used."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _unusable(path, str(error)) from error
+    if not isinstance(data, dict) or data.get("schema") != LOCK_SCHEMA:
+        raise _unusable(path, f"its schema is {data.get('schema') if isinstance(data, dict) else None!r}")
+    try:
+        lock = LockFile(
+            tools=dict(data["tools"]),
+            environments={name: "".join(f"{line}\n" for line in lines) for name, lines in data["environments"].items()},
+            decisions=dict(data.get("decisions", {})),
+        )
+        for name, text in lock.environments.items():
+            parse_lock(name, text)
+    except (KeyError, TypeError, AttributeError, DefectError) as error:
+        raise _unusable(path, str(error)) from error
+    return lock
+
+
+def write_lock(path: Path, lock: LockFile) -> None:
+    """Write `lock` in one step; equal locks give equal bytes."""
+    data = {
+        "schema": LOCK_SCHEMA,
+        "tools": dict(lock.tools),
+        "environments": {name: text.splitlines() for name, text in lock.environments.items()},
+        "decisions": dict(lock.decisions),
+    }
+    partial = path.with_name(f".{path.name}.tmp")
+    partial.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8", newline="\n")
+    partial.replace(path)
+
+
+def resolve_locks(
+    wanted: Mapping[str, Sequence[str]], environments: Environments, listener: Listener = ignore
+) -> LockFile:
+    """A lock of everything in `wanted` (requirements by lock name). Raises `EnvironmentMissingError`."""
+    found: dict[str, Lock] = {
+        name: environments.lock_for(name, requirements, listener) for name, requirements in wanted.items()
+    }
+    return LockFile(tools=current_tools(), environments={name: render_pins(lock.pins) for name, lock in found.items()})
+
+
+def current_tools() -> dict[str, str]:
+    """Versions of bundler and of the tools beside it."""
+    found = {name: host_version(name) for name in HOST_TOOLS}
+    return {"bundler": __version__, **{name: version for name, version in found.items() if version}}
+
+
+def find_differences(lock: LockFile | None, current: LockFile) -> tuple[str, ...]:
+    """What keeps `lock` from being up to date, a line each; empty when nothing does."""
+    if lock is None:
+        return ("there is no bundler.lock",)
+    lines = [
+        f"{name}: locked {lock.tools.get(name, 'nothing')}, here {version}"
+        for name, version in current.tools.items()
+        if lock.tools.get(name) != version
+    ]
+    lines += [f"{name}: not in the lock" for name in current.environments if name not in lock.environments]
+    lines += [f"{name}: no longer needed" for name in lock.environments if name not in current.environments]
+    return tuple(lines)
+
+
+def _unusable(path: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{path} cannot be used", details=(why,), hint="restore it from version control, or `bundler lock --upgrade`"
+    )

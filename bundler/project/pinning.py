@@ -1,0 +1,73 @@
+"""Which locks a project's builds need, and keeping its lock file up to date with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bundler.api.requests import BuildRequest
+from bundler.emitters.registry import find_emitter
+from bundler.environments.registry import Environments, runtime_requirements
+from bundler.model.errors import UsageError
+from bundler.model.events import Listener, ignore
+from bundler.planning import step_environments
+from bundler.profiles.resolve import resolve_target
+from bundler.project.load import LoadedProject
+from bundler.project.lock import LockFile, find_differences, read_lock, resolve_locks, write_lock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """The lock that builds obey, and what had to change to bring it up to date."""
+
+    lock: LockFile
+    changes: tuple[str, ...]
+
+
+def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -> dict[str, tuple[str, ...]]:
+    """Requirements by lock name, of all that these builds may download. Raises `ProfileError`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for request in requests:
+        profile = resolve_target(request.target, request.overrides)
+        emitter = find_emitter(profile.bundle.ecosystem)
+        found |= emitter.locks(profile, request.format or profile.bundle.format)
+        for name in step_environments(profile):
+            if not environments.is_host(name):
+                _, _, version = name.partition("==")
+                found[name] = runtime_requirements(version) if version else ()
+    return dict(sorted(found.items()))
+
+
+def pin_project(
+    loaded: LoadedProject,
+    requests: Sequence[BuildRequest],
+    environments: Environments,
+    *,
+    locked: bool = False,
+    upgrade: bool = False,
+    listener: Listener = ignore,
+) -> Pinned:
+    """Bring `bundler.lock` up to date with what the builds need.
+
+    `locked` refuses to: raises `UsageError` naming each difference. `upgrade` forgets what was pinned. Decisions that
+    were measured stay, whatever else changes.
+    """
+    before = read_lock(loaded.lock_path)
+    current = resolve_locks(needed_locks(requests, environments), environments, listener)
+    changes = find_differences(before, current)
+    if before is not None:
+        changes += tuple(
+            f"{name}: other versions"
+            for name, text in current.environments.items()
+            if before.environments.get(name, text) != text
+        )
+    if changes and locked:
+        raise UsageError(
+            f"{loaded.lock_path.name} is not up to date, and --locked refuses to change it",
+            details=changes,
+            hint="`bundler lock` brings it up to date; `bundler lock --upgrade` resolves everything anew",
+        )
+    after = replace(current, decisions=before.decisions if before else {})
+    if changes or upgrade:
+        write_lock(loaded.lock_path, after)
+    return Pinned(lock=after, changes=changes)

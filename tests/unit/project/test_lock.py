@@ -1,0 +1,90 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from bundler.api.requests import BuildRequest
+from bundler.environments.registry import Environments
+from bundler.model.errors import UsageError
+from bundler.project.load import LoadedProject
+from bundler.project.lock import LockFile, read_lock, write_lock
+from bundler.project.pinning import needed_locks, pin_project
+from bundler.project.schema import Project
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> LoadedProject:
+    project = Project.model_validate({"models": ({"path": "m.onnx"},), "targets": ("linux-x64",)})
+    return LoadedProject(path=tmp_path / "bundler.toml", project=project)
+
+
+def request_for(target: str, *, bundle_format: str | None = None, overrides: tuple[str, ...] = ()) -> BuildRequest:
+    return BuildRequest(model=Path("m.onnx"), target=target, format=bundle_format, overrides=overrides)
+
+
+def pin(loaded: LoadedProject, tmp_path: Path, *requests: BuildRequest, locked: bool = False) -> tuple[str, ...]:
+    return pin_project(loaded, requests, Environments(tmp_path / "cache"), locked=locked).changes
+
+
+def test_everything_that_a_build_downloads_is_pinned(tmp_path: Path) -> None:
+    environments = Environments(tmp_path)
+    assert set(needed_locks([request_for("linux-x64")], environments)) == {
+        "flit-core",
+        "pip",
+        "python-runtime-onnxruntime-1.31.1",
+    }
+    single = needed_locks([request_for("linux-x64", bundle_format="pex")], environments)
+    assert "pex" in single
+    simplified = needed_locks([request_for("linux-x64", overrides=("optimization.simplify=true",))], environments)
+    assert "onnxscript" in simplified
+
+
+def test_a_lock_is_made_once_and_then_stays_to_the_byte(loaded: LoadedProject, tmp_path: Path) -> None:
+    assert pin(loaded, tmp_path, request_for("linux-x64")) == ("there is no bundler.lock",)
+    first = loaded.lock_path.read_bytes()
+    assert pin(loaded, tmp_path, request_for("linux-x64")) == ()
+    assert loaded.lock_path.read_bytes() == first
+    assert b"://" not in first
+
+
+def test_locked_names_what_is_missing_and_changes_nothing(loaded: LoadedProject, tmp_path: Path) -> None:
+    pin(loaded, tmp_path, request_for("linux-x64"))
+    before = loaded.lock_path.read_bytes()
+    with pytest.raises(UsageError) as caught:
+        pin(loaded, tmp_path, request_for("linux-x64", bundle_format="pex"), locked=True)
+    assert caught.value.details == ("pex: not in the lock",)
+    assert loaded.lock_path.read_bytes() == before
+
+
+def test_another_version_of_a_tool_beside_us_is_a_difference(loaded: LoadedProject, tmp_path: Path) -> None:
+    pin(loaded, tmp_path, request_for("linux-x64"))
+    data = json.loads(loaded.lock_path.read_text())
+    data["tools"]["onnxruntime"] = "1.0.0"
+    loaded.lock_path.write_text(json.dumps(data))
+    with pytest.raises(UsageError) as caught:
+        pin(loaded, tmp_path, request_for("linux-x64"), locked=True)
+    assert caught.value.details[0].startswith("onnxruntime: locked 1.0.0, here ")
+
+
+def test_pins_of_the_lock_count_before_those_that_ship(tmp_path: Path) -> None:
+    text = "pip==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n"
+    environments = Environments(tmp_path, {"pip": text})
+    assert environments.lock("pip").versions() == {"pip": "1.0"}
+
+
+def test_measured_decisions_survive_an_update(loaded: LoadedProject, tmp_path: Path) -> None:
+    write_lock(loaded.lock_path, LockFile(decisions={"m.onnx linux-x64": {"method": "int8"}}))
+    pin(loaded, tmp_path, request_for("linux-x64"))
+    found = read_lock(loaded.lock_path)
+    assert found is not None
+    assert found.decisions == {"m.onnx linux-x64": {"method": "int8"}}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"schema": 99}', '{"schema": 1, "tools": {}, "environments": {"pip": ["pip>=1"]}}']
+)
+def test_a_lock_that_cannot_be_used_says_so(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bundler.lock"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="cannot be used"):
+        read_lock(path)
