@@ -43,7 +43,7 @@ lint: $(READY) ## Check style, types and import contracts
 	$(BIN)/lint-imports --no-cache
 
 docs: $(READY) ## Write the generated tables and the schema again
-	$(BIN)/python -m bundler.profiles.documentation docs
+	$(BIN)/python -m bundler.profiles.documents docs
 
 benchmarks: $(READY) ## Measure side by side and print what goes to benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py

@@ -11,6 +11,7 @@ from typing import Any
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import HOST, MODEL, SAMPLES, BuildPlan, Decision, Step, VariantPlan
+from bundler.planning_gate import gate_decision
 from bundler.planning_rules import BakeRule, choose_baking
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
@@ -59,7 +60,7 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         steps=tuple(steps),
         golden=golden.id,
         variants=tuple(variants),
-        decisions=(*_dimension_decisions(facts, dimensions), *rule.decisions),
+        decisions=(*_dimension_decisions(facts, dimensions), *rule.decisions, gate_decision(facts, profile)),
         emitter=profile.bundle.ecosystem,
         format=request.format or profile.bundle.format,
     )

@@ -16,9 +16,9 @@ from bundler.model.runtime import (
     ProviderEntry,
     RuntimeConfig,
     RuntimeVariant,
-    Tolerance,
 )
 from bundler.model.signature import Port, Signature
+from bundler.planning_gate import choose_gate
 from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.schema import TargetProfile
 
@@ -40,21 +40,9 @@ def make_runtime_config(
         signature=fix_signature(facts.signature, fixed_dimensions(plan)),
         variants=tuple(_variant(entry, profile, outcomes[entry.model]) for entry in plan.variants),
         fallback=profile.bundle.fallback,
-        tolerance=make_tolerance(profile),
+        tolerance=choose_gate(facts, profile),
         golden_digest=golden.artifact.digest if golden.artifact else "",
         unstable_outputs=tuple(golden.facts.get("unstable_outputs", ())),
-    )
-
-
-def make_tolerance(profile: TargetProfile) -> Tolerance:
-    """The profile's gate as runtimes take it."""
-    gate = profile.accuracy
-    return Tolerance(
-        absolute=gate.absolute,
-        relative=gate.relative,
-        sqnr_db=gate.sqnr_db,
-        cosine=gate.cosine,
-        top1_agreement=gate.top1_agreement,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bundler.api.assemble import make_runtime_config, make_tolerance
+from bundler.api.assemble import make_runtime_config
 from bundler.api.memo import recall_bundle, remember_bundle
 from bundler.api.place import check_replaceable, put_in_place, staging_folder
 from bundler.api.prepare import Prepared, prepare
@@ -21,6 +21,7 @@ from bundler.model.events import Listener
 from bundler.model.plan import MODEL
 from bundler.model.results import Comparison, StepOutcome
 from bundler.model.runtime import RuntimeConfig
+from bundler.planning_gate import choose_gate
 from bundler.verification.gates import check_gate
 
 
@@ -85,7 +86,7 @@ def _check_format(prepared: Prepared) -> None:
 
 def check_gates(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> None:
     """Raise `GateError` naming the first stage, in the order of the plan, whose outputs broke the gate."""
-    tolerance = make_tolerance(prepared.profile)
+    tolerance = choose_gate(prepared.facts, prepared.profile)
     unstable = tuple(outcomes[prepared.plan.golden].facts.get("unstable_outputs", ()))
     for step in prepared.plan.steps:
         if step.stage != "compare":

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bundler.api.assemble import make_tolerance
 from bundler.api.prepare import Prepared
 from bundler.api.workshop import Workshop
 from bundler.emitters.contract import EmitRequest
@@ -21,6 +20,7 @@ from bundler.model.proof import Emitted, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.model.stage import Note
+from bundler.planning_gate import choose_gate
 from bundler.reporting.data import ReportData
 from bundler.reporting.manifest import ManifestRequest, make_manifest, write_manifest
 from bundler.reporting.notices import NOTICES_NAME, render_notices
@@ -142,7 +142,7 @@ def _write_manifest(piece: Workpiece, emitted: Emitted, proofs: Sequence[Variant
         emitted=emitted,
         outcomes=(prepared.inspection, *outcomes.values()),
         gate=GateRecord(
-            tolerance=make_tolerance(prepared.profile),
+            tolerance=choose_gate(prepared.facts, prepared.profile),
             passed=True,
             budget_mb={name: limit for name, limit in limits.items() if limit is not None},
         ),

@@ -92,14 +92,17 @@ class Optimization(Section):
 
 
 class Accuracy(Section):
-    """The gate: how close every output must come to the untouched model's."""
+    """The gate: how close every output must come to the untouched model's. What is left out follows the model: a model
+    that is quantised already rounds in steps, and other kernels round elsewhere.
+    """
 
-    absolute: float = Field(default=1e-4, ge=0, allow_inf_nan=False)
-    """Greatest absolute error, added to `relative` times the reference."""
-    relative: float = Field(default=1e-3, ge=0, allow_inf_nan=False)
-    """Greatest relative error."""
-    sqnr_db: float | None = Field(default=40.0, allow_inf_nan=False)
-    """Least signal-to-quantisation-noise ratio in dB."""
+    absolute: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Greatest absolute error, added to `relative` times the reference. Left out: 0.0001, or 0.05 for a quantised
+    model."""
+    relative: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Greatest relative error. Left out: 0.001, or 0.05 for a quantised model."""
+    sqnr_db: float | None = Field(default=None, allow_inf_nan=False)
+    """Least signal-to-quantisation-noise ratio in dB. Left out: 40, or 30 for a quantised model."""
     cosine: float | None = Field(default=None, ge=-1, le=1)
     """Least cosine similarity."""
     top1_agreement: float | None = Field(default=None, ge=0, le=1)

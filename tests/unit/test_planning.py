@@ -3,6 +3,7 @@ import pytest
 from bundler.model.errors import UsageError
 from bundler.model.plan import BuildPlan
 from bundler.planning import PlanRequest, make_plan
+from bundler.planning_gate import FLOAT, QUANTIZED, choose_gate
 from bundler.planning_rules import choose_baking, find_obstacles
 from bundler.profiles.resolve import resolve_target
 from bundler.providers.graph_optimizers import LAYOUT_OPTIMIZERS, OPTIMIZERS
@@ -98,3 +99,10 @@ def test_a_model_over_the_budget_is_an_obstacle() -> None:
     profile = resolve_target("linux-x64", ("budget.model_mb=1.0",))
     assert "budget is 1 MB" in find_obstacles(make_facts(), profile)[0]
     assert find_obstacles(make_facts(), resolve_target("linux-x64")) == ()
+
+
+def test_a_quantised_model_gets_a_gate_of_steps_unless_the_profile_says_otherwise() -> None:
+    profile, strict = resolve_target("linux-x64"), resolve_target("linux-x64", ("accuracy.absolute=1e-6",))
+    assert choose_gate(make_facts(), profile) == FLOAT
+    assert choose_gate(make_facts(quantized=True), profile) == QUANTIZED
+    assert choose_gate(make_facts(quantized=True), strict).absolute == 1e-6

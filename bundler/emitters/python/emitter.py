@@ -15,6 +15,7 @@ from bundler.emitters.python.wheel_format import write_wheel
 from bundler.emitters.python.wheelhouse import BACKEND_LOCK, DOWNLOADER, name_runtime_lock
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener
+from bundler.model.measurement import Measurement
 from bundler.model.proof import Emitted, VariantProof
 from bundler.profiles.schema import TargetProfile
 
@@ -59,14 +60,11 @@ class PythonEmitter:
 
         return prove_bundle(bundle, cache_root, listener)
 
-    def measure(self, bundle: Path, plain: Path, cache_root: Path, runs: int) -> dict[str, dict[str, float]] | None:
-        """Opening, first answer and latency of the bundle and of a plain session on the model `plain`, in seconds.
-
-        None where the bundle cannot run here at full speed. Raises `VerificationError`.
-        """
+    def measure(self, bundle: Path, model: Path, cache_root: Path, listener: Listener) -> tuple[Measurement, ...]:
+        """Time each variant that runs here at full speed, in turns with a plain session on the untouched `model`."""
         from bundler.emitters.python.launching import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
 
-        return measure_bundle(bundle, plain, cache_root, runs)
+        return measure_bundle(bundle, model, cache_root, listener)
 
 
 EMITTER = PythonEmitter()

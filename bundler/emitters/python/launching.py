@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
@@ -14,10 +14,13 @@ from bundler.emitters.python.interpreters import find_python, install, prepare_e
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.proving import Launch, is_native, run_self_test, start
 from bundler.emitters.python.wheelhouse import check_locked, gather_locked
-from bundler.model.errors import VerificationError
 from bundler.model.events import Listener, Message
+from bundler.model.measurement import Measurement
 from bundler.model.proof import VariantProof
 from bundler.model.stage import Note
+
+MEASURE_SECONDS = 4.0
+"""After this long a variant has been timed enough, whatever the model costs."""
 
 
 def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[VariantProof, ...]:
@@ -28,10 +31,7 @@ def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[Va
     layout = read_layout(bundle.resolve())
     if layout.format == "dir":
         check_locked(layout.root / WHEELS, layout.lock)
-
-    def say(text: str) -> None:
-        listener(Message(build=bundle.name, note=Note(text=text)))
-
+    say = _speaker(layout, listener)
     if is_native(layout):
         found = find_python(layout.python_versions, cache_root)
         if found is None:
@@ -47,21 +47,48 @@ def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[Va
         return run_self_test(layout, launch)
 
 
-def measure_bundle(bundle: Path, plain: Path, cache_root: Path, runs: int) -> dict[str, dict[str, float]] | None:
-    """Time the bundle and a plain session on the model `plain` in turns, in the bundle's own runtime: seconds by name,
-    under `bundle` and `plain`. None where the bundle cannot run here at full speed. Raises `VerificationError`.
+def measure_bundle(bundle: Path, model: Path, cache_root: Path, listener: Listener) -> tuple[Measurement, ...]:
+    """Time each variant and a plain session on the untouched `model` in turns, in the bundle's own runtime.
+
+    A variant that cannot be timed is left out, and the listener is told why; empty where none runs at full speed.
     """
     layout = read_layout(bundle.resolve())
     found = find_python(layout.python_versions, cache_root) if is_native(layout) else None
     if found is None:
-        return None
+        return ()
     with _launch_here(layout, *found, cache_root) as launch:
-        ending = start(launch, ("bench", "--json", "--runs", str(runs), "--compare", str(plain.resolve())))
+        timed = [
+            _measure_variant(variant.name, launch, model, _speaker(layout, listener))
+            for variant in layout.config.variants
+        ]
+    return tuple(measurement for measurement in timed if measurement is not None)
+
+
+def _measure_variant(variant: str, launch: Launch, model: Path, say: Callable[[str], None]) -> Measurement | None:
+    plain = ("--compare", str(model.resolve()))
+    ending = start(launch, ("bench", "--json", "--variant", variant, "--limit", f"{MEASURE_SECONDS:g}", *plain))
     if ending.failure is not None:
-        raise VerificationError(
-            f"{bundle.name} could not be timed", details=(ending.failure,), hint="see `bundler verify`"
-        )
-    return {name: dict(ending.answer[name]) for name in ("bundle", "plain")}
+        say(f"variant {variant} could not be timed: {ending.failure}")
+        return None
+    bundle, baseline = (ending.answer["series"][name] for name in ("bundle", "plain"))
+    return Measurement(
+        name="golden sample 0",
+        variant=variant,
+        opening_ms=_milliseconds(bundle["first_answer_seconds"]),
+        latency_ms=_milliseconds(bundle["latency_seconds"]),
+        baseline_opening_ms=_milliseconds(baseline["first_answer_seconds"]),
+        baseline_latency_ms=_milliseconds(baseline["latency_seconds"]),
+    )
+
+
+def _milliseconds(seconds: Sequence[float]) -> tuple[float, ...]:
+    return tuple(value * 1000 for value in seconds)
+
+
+def _speaker(layout: Layout, listener: Listener) -> Callable[[str], None]:
+    """Tells the listener, under the name that the build has in all other messages."""
+    build = f"{layout.config.model} → {layout.config.target}"
+    return lambda text: listener(Message(build=build, note=Note(text=text)))
 
 
 def _leave(layout: Layout, reason: str) -> tuple[VariantProof, ...]:
