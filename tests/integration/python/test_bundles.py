@@ -18,6 +18,7 @@ from bundler.emitters.registry import emitter_names, find_emitter
 from bundler.environments.emulation import find_emulator
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import UsageError, VerificationError
+from bundler.model.events import ignore
 from bundler.model.proof import Emitted
 from bundler.model.runtime import Compatibility
 from bundler.profiles.resolve import resolve_target
@@ -41,7 +42,7 @@ def emit(request: EmitRequest, format_: str, folder: Path) -> tuple[Path, Emitte
 
 
 def prove(request: EmitRequest, bundle: Path) -> dict[str, object]:
-    proof = find_emitter("python").prove(bundle, request.cache_root, request.listener)[0]
+    proof = find_emitter("python").prove(bundle, request.environments.root, request.listener)[0]
     return {"level": proof.level, "passed": proof.passed, "reason": proof.reason, "comparison": proof.comparison}
 
 
@@ -160,10 +161,11 @@ def test_unknown_names_are_told(request_: EmitRequest, tmp_path: Path) -> None:
 def test_a_bundle_is_timed_beside_the_raw_model(request_: EmitRequest, tmp_path: Path) -> None:
     bundle, _ = emit(request_, "dir", tmp_path)
     source = next(iter(request_.models.values())).path
-    figures = EMITTER.measure(bundle, source, request_.cache_root, 5)
-    assert figures is not None
-    assert figures["bundle"].keys() == figures["plain"].keys()
-    assert figures["bundle"]["latency_median_seconds"] > 0
+    (measured,) = EMITTER.measure(bundle, source, request_.environments.root, ignore)
+    assert measured.variant == request_.config.variants[0].name
+    assert len(measured.opening_ms) == len(measured.baseline_opening_ms) > 0
+    assert len(measured.latency_ms) == len(measured.baseline_latency_ms) > 0
+    assert min(*measured.opening_ms, *measured.latency_ms) > 0
 
 
 @pytest.mark.slow

@@ -101,6 +101,7 @@ def _add_bench(commands: Any) -> None:
     parser = _add_command(commands, "bench", run_bench, "Time opening, first answer and steady latency.")
     parser.add_argument("-n", "--runs", type=_positive, default=100, help="timed calls (default: %(default)s)")
     parser.add_argument("--warm-up", type=int, default=10, help="calls before that (default: %(default)s)")
+    parser.add_argument("--limit", type=float, default=60, help="seconds after which to stop (default: %(default)s)")
     parser.add_argument("--compare", metavar="MODEL.onnx", help="time a plain session on this model beside it")
     parser.add_argument("--json", action="store_true", help="print one JSON document; times are in seconds")
     _add_choice(parser)
@@ -229,10 +230,13 @@ def run_bench(model: ModelType, options: Any) -> int:
     opens = [_opener(model, opened.report.variant, values)]
     if options.compare:
         opens.append(_plain_opener(options.compare, opened, sample.inputs))
-    timings = time_side_by_side(opens, runs=options.runs, warm_up=options.warm_up)
-    figures = dict(zip(("bundle", "plain"), [timing.to_json() for timing in timings], strict=False))
+    timings = time_side_by_side(opens, runs=options.runs, warm_up=options.warm_up, limit=options.limit)
+    named = dict(zip(("bundle", "plain"), timings, strict=False))
+    figures = {name: timing.to_json() for name, timing in named.items()}
     if options.json:
-        _print_json({**_describe_host(config), "variant": opened.report.variant, "runs": options.runs, **figures})
+        series = {name: timing.series() for name, timing in named.items()}
+        about = {**_describe_host(config), "variant": opened.report.variant, "runs": options.runs}
+        _print_json({**about, **figures, "series": series})
         return 0
     for name, lines in figures.items():
         print("\n".join([f"{name} ({options.runs} calls)", *summarise(lines)]))

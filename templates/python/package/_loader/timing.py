@@ -24,10 +24,15 @@ class Timing:
         self.latency_median = find_quantile(latencies, 0.5)
         self.latency_p10 = find_quantile(latencies, 0.1)
         self.latency_p90 = find_quantile(latencies, 0.9)
+        self._series = {"first_answer_seconds": firsts, "latency_seconds": latencies}
 
     def to_json(self) -> dict[str, float]:
         """All figures by name, in seconds."""
-        return {f"{name}_seconds": value for name, value in vars(self).items()}
+        return {f"{name}_seconds": value for name, value in vars(self).items() if name != "_series"}
+
+    def series(self) -> dict[str, list[float]]:
+        """Every single time behind the figures, in seconds."""
+        return self._series
 
 
 def find_quantile(values: list[float], share: float) -> float:
@@ -41,20 +46,31 @@ def find_quantile(values: list[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
-def time_side_by_side(opens: list[Open], *, runs: int, warm_up: int) -> list[Timing]:
-    """Time several models in turns, so that a busy machine is unfair to none of them."""
+def time_side_by_side(opens: list[Open], *, runs: int, warm_up: int, limit: float = float("inf")) -> list[Timing]:
+    """Time several models in turns, so that a busy machine is unfair to none of them.
+
+    After about `limit` seconds it makes do with what it has: at least one opening and one call of each.
+    """
+    start = time.perf_counter()
     measured = [_Measurement(open_) for open_ in opens]
-    for _ in range(OPENINGS):
-        for one in measured:
-            one.open()
-    for _ in range(warm_up):
-        for one in measured:
-            one.call()
+    _repeat([one.open for one in measured], OPENINGS, start + limit / 3)
+    _repeat([one.call for one in measured], warm_up, start + limit / 3)
     block = max(1, runs // 10)
-    for start in range(0, runs, block):
+    for done in range(0, runs, block):
         for one in measured:
-            one.run(min(block, runs - start))
+            one.run(min(block, runs - done), start + limit)
+        if time.perf_counter() > start + limit:
+            break
     return [one.finish() for one in measured]
+
+
+def _repeat(calls: list[Call], times: int, until: float) -> None:
+    """One of each in turn, `times` times over; no new turn is begun after `until`."""
+    for turn in range(times):
+        if turn and time.perf_counter() > until:
+            return
+        for call in calls:
+            call()
 
 
 class _Measurement:
@@ -74,12 +90,15 @@ class _Measurement:
         self._openings.append(opened - start)
         self._firsts.append(time.perf_counter() - start)
 
-    def run(self, times: int) -> None:
+    def run(self, times: int, until: float) -> None:
         self.call()  # The other model's turn has cooled the caches.
         for _ in range(times):
             start = time.perf_counter()
             self.call()
-            self._latencies.append(time.perf_counter() - start)
+            end = time.perf_counter()
+            self._latencies.append(end - start)
+            if end > until:
+                return
 
     def finish(self) -> Timing:
         return Timing(self._openings, self._firsts, self._latencies)
