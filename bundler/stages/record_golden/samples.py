@@ -45,6 +45,9 @@ def _natural_order(path: Path) -> tuple[Any, ...]:
 
 def _read_archive(path: Path) -> dict[str, np.ndarray]:
     try:
+        # NumPy would take anything else for a pickle, and advise to load it all the same.
+        if not zipfile.is_zipfile(path):
+            raise zipfile.BadZipFile("it is no .npz archive, or only part of one")  # noqa: TRY301 - told as those below
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:

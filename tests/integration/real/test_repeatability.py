@@ -17,6 +17,7 @@ def build_apart(number: int, model: Path, options: tuple[str, ...], bundler: Com
     """One build that shares nothing with another but the wheels, which are files by digest from the index."""
     cache = tmp_path / f"cache-{number}"
     shutil.copytree(bundler.cache / "wheels", cache / "wheels", copy_function=_link_or_copy)
+    shutil.copyfile(bundler.cache / "CACHEDIR.TAG", cache / "CACHEDIR.TAG")
     home = tmp_path / ("a" if number else "another folder with a long name")
     (home / "in").mkdir(parents=True)
     for path in (model, *model.parent.glob("*.bin")):
