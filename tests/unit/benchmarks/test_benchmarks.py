@@ -1,0 +1,115 @@
+"""The benchmarks measure fairly, say what they found, and keep what they did not measure."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+
+
+def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module of the benchmarks, which run as scripts."""
+    for folder in (BENCHMARKS, BENCHMARKS.parent / "examples"):
+        monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return importlib.import_module(name)
+
+
+def test_pairs_alternate_and_count_only_after_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = load("pairs", monkeypatch)
+    order: list[str] = []
+    seconds = {"ours": iter([9.0, 2.0, 4.0, 6.0]), "theirs": iter([9.0, 1.0, 1.0, 2.0])}
+
+    def measure(name: str) -> float:
+        order.append(name)
+        return next(seconds[name])
+
+    found = pairs.alternate(lambda: measure("ours"), lambda: measure("theirs"), 3, warm_up=1)
+    assert found.ours == (2.0, 4.0, 6.0)
+    assert found.ratios == (2.0, 4.0, 3.0)
+    assert found.ratio == 3.0
+    assert found.ratio_of_minima == 2.0
+    assert order == ["ours", "theirs", "theirs", "ours"] * 2
+
+
+@pytest.mark.parametrize(("value", "word"), [(0.7, "met"), (0.69, "met"), (0.71, "**missed**")])
+def test_a_bar_is_met_up_to_its_value(value: float, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load("pairs", monkeypatch).judge(value, 0.7) == word
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [((0.0123, 0.0119, 0.015), "12.3 ms (11.9…15)"), ((1.5, 2.0, 12.25), "2 s (1.5…12.2)"), ((0.2615,), "262 ms")],
+)
+def test_times_read_with_their_spread(values: tuple[float, ...], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load("pairs", monkeypatch).show_seconds(values).startswith(text)
+
+
+def test_a_run_of_one_subject_leaves_the_other_sections(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    document = load("document", monkeypatch)
+    monkeypatch.setattr(document, "RESULTS", tmp_path / "RESULTS.md")
+    names = ("start", "build")
+    document.update_results(names, {name: section(document, name, "old") for name in names})
+    document.update_results(names, {"build": section(document, "build", "new")})
+    text = document.RESULTS.read_text(encoding="utf-8")
+    assert text.count("## ") == 2
+    assert text.index("## start: old") < text.index("## build: new")
+    assert "## build: old" not in text
+
+
+def section(document: ModuleType, name: str, title: str) -> str:
+    table = document.Table(columns=("a", "b"), rows=(("1|2", "3"),))
+    rendered: str = document.Section(name=name, title=title, method="how", tables=(table,)).render("*when*")
+    assert "| 1\\|2 | 3 |" in rendered
+    return rendered
+
+
+def test_every_model_has_one_name_and_the_quick_ones_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    models = load("models", monkeypatch)
+    names = [model.name for model in models.EVERY]
+    assert len(set(names)) == len(names)
+    assert [model.name for model in models.choose(models.QUICK)] == list(models.QUICK)
+
+
+def test_a_model_that_fails_is_a_note_and_the_others_are_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    models = load("models", monkeypatch)
+    error = sys.modules["processes"].CommandError
+    workplace = sys.modules["workplace"].Workplace(folder=tmp_path, quick=False)
+
+    def measure(_: object, model: object) -> str:
+        if model.name == "loop_and_if":  # type: ignore[attr-defined]
+            raise error(["bundler"], 7, "error: it does not fit\n  hint: try another")
+        return model.path.name  # type: ignore[attr-defined, no-any-return]
+
+    found, notes = models.measure_each(workplace, ("encoder_5mb", "loop_and_if"), measure)
+    assert found == {"encoder_5mb": "encoder_5mb.onnx"}
+    assert notes == ("**loop_and_if could not be measured**: error: it does not fit",)
+
+
+def test_memory_counts_the_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/smaps_rollup").exists():
+        pytest.skip("this system does not say how much memory a process shares")
+    processes = load("processes", monkeypatch)
+    size = 80_000_000
+    child = f"import time; held = bytearray(b'x') * {size}; time.sleep(0.5)"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    peak = processes.watch_memory([sys.executable, "-c", parent])
+    assert size < peak.own < 2 * size
+    assert size < peak.largest
+
+
+def test_one_subject_runs_and_prints_its_bars() -> None:
+    command = [sys.executable, str(BENCHMARKS / "run.py"), "--only", "start", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "## start: " in done.stdout
+    assert "`bundler targets list`" in done.stdout
+    assert "load average" in done.stdout
