@@ -10,6 +10,7 @@ from typing import Any
 from bundler.api.assemble import make_runtime_config
 from bundler.api.memo import recall_bundle, remember_bundle
 from bundler.api.place import check_replaceable, put_in_place, staging_folder
+from bundler.api.preloading import preload_on_start
 from bundler.api.prepare import Prepared, prepare
 from bundler.api.requests import BuildRequest, BuildResult
 from bundler.api.stamp import bundle_key
@@ -24,10 +25,14 @@ from bundler.model.runtime import RuntimeConfig
 from bundler.planning_gate import choose_gate
 from bundler.verification.gates import check_gate
 
+DEFAULT_EMITTER = "python"
+"""Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
+
 
 def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> BuildResult:
     """Build one bundle. Raises a `BundlerError`; the bundle that stood there before is then untouched."""
     began = time.perf_counter()
+    listener = preload_on_start(listener, DEFAULT_EMITTER)
     prepared = prepare(request, workshop, listener)
     _check_format(prepared)
     final = request.output / f"{prepared.plan.model_name}-{prepared.profile.id}"

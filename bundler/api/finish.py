@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +60,15 @@ def finish_bundle(piece: Workpiece) -> Finished:
     with _timed(phases, "emit"):
         emitted = _emit(piece)
         _write_notices(piece, emitted)
-    manifest = _write_manifest(piece, emitted, ())
+    manifest = _write_manifest(piece, emitted)
     _check_budget(piece, manifest)
     proofs: tuple[VariantProof, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     if piece.prepared.request.prove:
         with _timed(phases, "prove"):
             proofs = _prove(piece)
-        manifest = _write_manifest(piece, emitted, proofs)
+        manifest = replace(manifest, proof=combine_proofs(proofs))
+        write_manifest(piece.staged, manifest)
         with _timed(phases, "measure"):
             measurements = _measure(piece)
     return Finished(
@@ -130,7 +131,7 @@ def _write_notices(piece: Workpiece, emitted: Emitted) -> None:
     (staged / NOTICES_NAME).write_text(notices, encoding="utf-8", newline="\n")
 
 
-def _write_manifest(piece: Workpiece, emitted: Emitted, proofs: Sequence[VariantProof]) -> Manifest:
+def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
     prepared, outcomes = piece.prepared, piece.outcomes
     budget = prepared.profile.budget
     limits = {"model": budget.model_mb, "bundle": budget.bundle_mb}
@@ -146,7 +147,7 @@ def _write_manifest(piece: Workpiece, emitted: Emitted, proofs: Sequence[Variant
             passed=True,
             budget_mb={name: limit for name, limit in limits.items() if limit is not None},
         ),
-        proof=combine_proofs(proofs),
+        proof=combine_proofs(()),
         synthetic_inputs=prepared.request.samples is None,
     )
     manifest = make_manifest(piece.staged, request)

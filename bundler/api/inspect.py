@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.api.prepare import bundle_name, inspect_source
-from bundler.api.requests import BuildRequest
+from bundler.api.prepare import inspect_source
+from bundler.api.requests import BuildRequest, bundle_name
 from bundler.api.workshop import Workshop
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts

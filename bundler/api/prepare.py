@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.api.requests import BuildRequest
+from bundler.api.requests import BuildRequest, bundle_name
 from bundler.api.workshop import Workshop
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
@@ -20,9 +19,6 @@ from bundler.model.results import StepOutcome
 from bundler.planning import INSPECT_ID, PlanRequest, inspect_step, make_plan
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import TargetProfile
-
-MAXIMUM_NAME = 64
-"""Characters of a bundle's name: with the target and file names it stays below what file systems take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,17 +76,6 @@ def check_model_path(path: Path) -> None:
         )
     if not path.is_file():
         raise ModelError(f"there is no file {path}", hint="give the path of an ONNX model")
-
-
-def bundle_name(request: BuildRequest) -> str:
-    """The bundle's name: as given, else the model file's stem, reduced to letters, digits, `.`, `_` and `-`."""
-    if request.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", request.name):
-        raise UsageError(
-            f"{request.name!r} cannot be the name of a bundle",
-            hint="use up to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit",
-        )
-    stem = request.name or request.model.stem
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:MAXIMUM_NAME] or "model"
 
 
 def _sample_source(request: BuildRequest, workshop: Workshop) -> dict[str, Source]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bundler.model.errors import UsageError
 from bundler.model.plan import BuildPlan
 from bundler.model.proof import Proof, VariantProof
+
+MAXIMUM_NAME = 64
+"""Characters of a bundle's name: with the target and file names it stays below what file systems take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +89,14 @@ class VerifyResult:
     claimed: Proof
     variants: tuple[VariantProof, ...]
     unstable_outputs: tuple[str, ...] = ()
+
+
+def bundle_name(request: BuildRequest) -> str:
+    """The bundle's name: as given, else the model file's stem, reduced to letters, digits, `.`, `_` and `-`."""
+    if request.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", request.name):
+        raise UsageError(
+            f"{request.name!r} cannot be the name of a bundle",
+            hint="use up to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit",
+        )
+    stem = request.name or request.model.stem
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:MAXIMUM_NAME] or "model"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from bundler.environments.registry import Environments
 from bundler.execution.cache import Cache, open_cache
 from bundler.execution.executor import Executor
+from bundler.execution.sources import is_known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +20,16 @@ class Workshop:
     cache: Cache
     environments: Environments
     executor: Executor
+
+
+TOOLS = ("bundler.stages.inspect.run", "bundler.stages.record_golden.run")
+"""What the first steps of every build import; the rest of the stages need little more."""
+
+
+def start_early(workshop: Workshop, models: Iterable[Path]) -> None:
+    """Start a worker for models that this cache has not seen, so that it loads its tools while we load ours."""
+    if any(not is_known(model, workshop.cache) for model in models):
+        workshop.executor.warm(imports=TOOLS)
 
 
 @contextmanager

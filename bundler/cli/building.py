@@ -9,20 +9,14 @@ from typing import cast
 
 import typer
 
-from bundler.api.build import build
-from bundler.api.prepare import bundle_name
-from bundler.api.requests import BuildRequest, BuildResult
-from bundler.api.workshop import Workshop, open_workshop
+from bundler.api.requests import BuildRequest, BuildResult, bundle_name
+from bundler.api.workshop import Workshop, open_workshop, start_early
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.failures import render_error
 from bundler.cli.options import parse_dimensions, progress_style
 from bundler.cli.printing import megabytes, print_json
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import Listener
-from bundler.project.load import LoadedProject, find_project
-from bundler.project.lock import read_lock
-from bundler.project.pinning import pin_project
-from bundler.project.requests import project_requests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,21 +47,20 @@ class Failure:
 
 def run_builds(arguments: BuildArguments, *, cache: str | None, jobs: int, as_json: bool, progress: str) -> None:
     """Build all, print the summary, and exit with the code of the first failure."""
-    loaded = None if arguments.models else find_project(Path.cwd())
-    if arguments.locked and loaded is None:
-        raise UsageError("--locked needs a project file", hint="`bundler init` writes one, `bundler lock` its lock")
-    requests = make_requests(arguments, loaded)
-    lock = read_lock(loaded.lock_path) if loaded else None
-    style = cast("ProgressStyle", progress_style(progress, json=as_json))
-    with (
-        open_workshop(cache, jobs, lock.environments if lock else None) as workshop,
-        open_console(style) as listener,
-    ):
-        if loaded is not None:
-            pin_project(loaded, requests, workshop.environments, locked=arguments.locked, listener=listener)
-        finished = _build_all(requests, workshop, listener, jobs)
+    if not arguments.models:
+        from bundler.cli.project_building import build_project  # noqa: PLC0415 - only where no model is named
+
+        finished = build_project(arguments, cache=cache, jobs=jobs, style=_style(progress, as_json=as_json))
+    else:
+        if arguments.locked:
+            hint = "`bundler init` writes one, `bundler lock` its lock"
+            raise UsageError("--locked needs a project file", hint=hint)
+        requests = make_requests(arguments)
+        with open_workshop(cache, jobs) as workshop, open_console(_style(progress, as_json=as_json)) as listener:
+            start_early(workshop, [request.model for request in requests])
+            finished = build_all(requests, workshop, listener, jobs)
     failures = [item for item in finished if isinstance(item, Failure)]
-    if len(requests) == 1 and failures:
+    if len(finished) == 1 and failures:
         raise failures[0].error
     results = [item for item in finished if isinstance(item, BuildResult)]
     if as_json:
@@ -78,17 +71,12 @@ def run_builds(arguments: BuildArguments, *, cache: str | None, jobs: int, as_js
         raise typer.Exit(failures[0].error.exit_code)
 
 
-def make_requests(arguments: BuildArguments, loaded: LoadedProject | None = None) -> tuple[BuildRequest, ...]:
-    """One request for each model and target: of the project, or of the command line when it names models.
-
-    Raises `UsageError` when a target is missing, or two builds would write the same bundle.
-    """
-    requests = _project_requests(arguments, loaded) if loaded else _own_requests(arguments)
-    _check_clashes(requests)
-    return requests
+def _style(progress: str, *, as_json: bool) -> ProgressStyle:
+    return cast("ProgressStyle", progress_style(progress, json=as_json))
 
 
-def _check_clashes(requests: tuple[BuildRequest, ...]) -> None:
+def check_clashes(requests: tuple[BuildRequest, ...]) -> None:
+    """Raise `UsageError` when two builds would write the same bundle."""
     seen: dict[tuple[str, str, Path], Path] = {}
     for request in requests:
         key = (bundle_name(request), request.target, request.output)
@@ -100,13 +88,14 @@ def _check_clashes(requests: tuple[BuildRequest, ...]) -> None:
         seen[key] = request.model
 
 
-def _own_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
+def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
+    """One request for each model and target. Raises `UsageError` when a target is missing, or two builds clash."""
     if not arguments.targets:
         raise UsageError("no target given", hint="`bundler targets list` shows the targets; give one with --target")
     if arguments.name and len(arguments.models) > 1:
         raise UsageError("--name fits one model only", hint="leave it out, or build the models one by one")
     dimensions = parse_dimensions(list(arguments.dimensions))
-    return tuple(
+    requests = tuple(
         BuildRequest(
             model=model,
             target=target,
@@ -123,24 +112,16 @@ def _own_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
         for model in arguments.models
         for target in arguments.targets
     )
+    check_clashes(requests)
+    return requests
 
 
-def _project_requests(arguments: BuildArguments, loaded: LoadedProject) -> tuple[BuildRequest, ...]:
-    """What the project file names; what the command line gives narrows or replaces it."""
-    return project_requests(
-        loaded,
-        targets=arguments.targets,
-        output=arguments.output,
-        overrides=arguments.overrides,
-        bundle_format=arguments.format,
-        prove=arguments.prove,
-    )
-
-
-def _build_all(
+def build_all(
     requests: tuple[BuildRequest, ...], workshop: Workshop, listener: Listener, jobs: int
 ) -> list[BuildResult | Failure]:
     """Every request in the order given; one that fails does not stop the others."""
+    # Imported here, so that a worker can start before the schema of profiles and all that stands on it is loaded.
+    from bundler.api.build import build  # noqa: PLC0415
 
     def attempt(request: BuildRequest) -> BuildResult | Failure:
         try:

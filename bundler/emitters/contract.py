@@ -45,6 +45,10 @@ class Emitter(Protocol):
     formats: Mapping[str, str]
     """Formats that it can pack, each with one line of explanation; the first is the default."""
 
+    def preload(self) -> None:
+        """Import and compile what `emit` needs, while there is nothing else to do."""
+        ...
+
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
         """Names of the locks whose files a build of this format downloads, with what each resolves where it is none."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,6 +58,15 @@ def write_project(template: Template, context: Mapping[str, Any], names: Mapping
         write_text(folder / target.format_map(names), environment.get_template(source).render(context))
 
 
+def compile_templates(name: str) -> None:
+    """Load and compile the templates of an ecosystem before they are needed."""
+    template = load_template(name)
+    environment = make_environment(template.folder)
+    for source in template.rendered:
+        environment.get_template(source)
+
+
+@functools.cache
 def make_environment(folder: Path) -> Environment:
     """Jinja for templates that make code: a name that is missing is an error, and nothing is escaped by itself."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (heavy; only builds need it)

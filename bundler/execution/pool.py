@@ -26,6 +26,9 @@ LOG_BYTES = 1 << 20
 """How much of a worker's last output is kept."""
 TAIL_LINES = 15
 CLOSE_SECONDS = 2.0
+PATIENCE = 0.4
+"""Seconds to wait for a worker that is at work before another is started (starting one and importing the runtime took
+0.3 to 0.5 s)."""
 Progress = Callable[[float, str], None]
 
 
@@ -205,6 +208,7 @@ class WorkerPool:
         self._idle: dict[Path, list[Worker]] = {}
         self._all: set[Worker] = set()
         self._lock = threading.Lock()
+        self._returned = threading.Condition(self._lock)
 
     def warm(self, environment: Environment, imports: Sequence[str]) -> None:
         """Start a worker, and let it import modules while the parent does something else."""
@@ -235,14 +239,22 @@ class WorkerPool:
 
     def _take(self, environment: Environment) -> Worker:
         while True:
-            with self._lock:
-                idle = self._idle.get(environment.python)
-                worker = idle.pop() if idle else None
+            worker = self._await_idle(environment)
             if worker is None:
                 return self._add(environment)
             if worker.alive:
                 return worker
             self._drop(worker)
+
+    def _await_idle(self, environment: Environment) -> Worker | None:
+        """An idle worker. While others of the environment are at work, one is waited for a little: loading the tools
+        anew takes longer than most steps.
+        """
+        with self._returned:
+            if any(worker.environment.python == environment.python for worker in self._all):
+                self._returned.wait_for(lambda: self._idle.get(environment.python), PATIENCE)
+            idle = self._idle.get(environment.python)
+            return idle.pop() if idle else None
 
     def _add(self, environment: Environment) -> Worker:
         worker = Worker(environment, self._logs)
@@ -251,8 +263,9 @@ class WorkerPool:
         return worker
 
     def _give_back(self, worker: Worker) -> None:
-        with self._lock:
+        with self._returned:
             self._idle.setdefault(worker.environment.python, []).append(worker)
+            self._returned.notify()
 
     def _drop(self, worker: Worker) -> None:
         with self._lock:

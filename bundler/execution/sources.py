@@ -59,10 +59,23 @@ def digest_source(path: Path, extra_files: Iterable[Path], cache: Cache) -> Sour
     return Source(path=path, digest=artifact.digest, files=artifact.files)
 
 
+def is_known(path: Path, cache: Cache) -> bool:
+    """Whether the file's digest is remembered: then its steps most likely are, too. Reads nothing of the file."""
+    try:
+        return _recall(_memory(path.absolute(), cache), identify(path)) is not None
+    except OSError:
+        return False
+
+
+def _memory(path: Path, cache: Cache) -> Path:
+    name = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()
+    return cache.root / "sources" / f"{name}.json"
+
+
 def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
     before = identify(path)
     name = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()
-    memory = cache.root / "sources" / f"{hashlib.sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()}.json"
+    memory = _memory(path, cache)
     digest = _recall(memory, before)
     if digest is None:
         digest = digest_file(path)

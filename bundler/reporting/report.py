@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bundler.data import data_root
 from bundler.model.codec import encode
@@ -19,6 +20,9 @@ from bundler.reporting.models import chart_sizes, count_operators, follow_model
 from bundler.reporting.page import Page
 from bundler.reporting.speed import chart_speed, stack_providers
 from bundler.reporting.story import chart_files, collect_notes, list_steps, make_cards, tell_proof
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 REPORT_NAME = "report.html"
 TIMINGS_NAME = "timings.json"
@@ -43,12 +47,23 @@ def render_report(data: ReportData) -> str:
     Everything in `data` that came from a model is escaped by the template, and a content security policy that allows
     one style sheet, by its digest, stands behind it.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - heavy
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 
-    root = data_root("templates") / "report"
+    style = (data_root("templates") / "report" / "report.css").read_text(encoding="utf-8")
+    return page_template().render(
+        page=make_page(data),
+        style=Markup(style),  # noqa: S704 - our own style sheet
+        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )
+
+
+@functools.cache
+def page_template() -> Template:
+    """The page's template, compiled; a builder may ask for it early, while it waits for something else."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - heavy
+
     environment = Environment(
-        loader=FileSystemLoader(root),
+        loader=FileSystemLoader(data_root("templates") / "report"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_tidy,
@@ -56,12 +71,7 @@ def render_report(data: ReportData) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    style = (root / "report.css").read_text(encoding="utf-8")
-    return environment.get_template("report.html.j2").render(
-        page=make_page(data),
-        style=Markup(style),  # noqa: S704 - our own style sheet
-        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-    )
+    return environment.get_template("report.html.j2")
 
 
 def make_page(data: ReportData) -> Page:

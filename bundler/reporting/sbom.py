@@ -50,6 +50,14 @@ def render_sbom(
     return json.dumps(data, sort_keys=True, indent=2) + "\n"
 
 
+def preload() -> None:
+    """Import the library before it is needed, while there is nothing else to do."""
+    from cyclonedx.contrib.license.factories import LicenseFactory  # noqa: PLC0415
+    from cyclonedx.output.json import JsonV1Dot7  # noqa: PLC0415
+
+    del LicenseFactory, JsonV1Dot7
+
+
 def _serial_number(name: str, version: str, config: RuntimeConfig, components: Sequence[Component]) -> uuid.UUID:
     content = digest_json([name, version, __version__, config, [digest_json(component) for component in components]])
     return uuid.uuid5(_NAMESPACE, content)

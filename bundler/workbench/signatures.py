@@ -58,10 +58,15 @@ def _shape(shape: TensorShapeProto) -> tuple[Dimension, ...]:
     return tuple(_dimension(dim) for dim in shape.dim)
 
 
+PLACEHOLDERS = frozenset({"", "?", "*", "-1", "None", "none", "unk"})
+"""What exporters write for a size that they do not know. As a name it would tie sizes together that have nothing to do
+with each other."""
+
+
 def _dimension(dim: TensorShapeProto.Dimension) -> Dimension:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
-    return dim.dim_param or None
+    return None if dim.dim_param in PLACEHOLDERS else dim.dim_param
 
 
 def check_interface(before: ModelProto, after: ModelProto) -> None:

@@ -13,6 +13,7 @@ from bundler.emitters.python.dir_format import write_dir
 from bundler.emitters.python.pex_format import PACKAGER, write_pex
 from bundler.emitters.python.wheel_format import write_wheel
 from bundler.emitters.python.wheelhouse import BACKEND_LOCK, DOWNLOADER, name_runtime_lock
+from bundler.emitters.rendering import compile_templates
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener
 from bundler.model.measurement import Measurement
@@ -39,6 +40,10 @@ class PythonEmitter:
 
     name: str = "python"
     formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
+
+    def preload(self) -> None:
+        """Compile the templates."""
+        compile_templates("python")
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
         """The runtime, the build backend, what downloads them, and for a single file its packager."""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import threading
 import zipfile
+from dataclasses import replace
 from email.message import Message
-from email.parser import BytesParser
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from bundler.environments.wheels import Wheel
+from bundler.model.codec import decode, encode
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.proof import Component
+
+FORMAT = 1
+"""Raise it when a component is read from a wheel in another way."""
 
 _CLASSIFIER = "License :: OSI Approved :: "
 _FILE_NAMES = ("licen", "notice", "copying", "thirdparty", "authors")
@@ -19,8 +27,32 @@ _FILE_NAMES = ("licen", "notice", "copying", "thirdparty", "authors")
 def describe_wheel(wheel: Wheel, folder: str) -> Component:
     """The wheel as a component; `folder` is where it stands in the bundle, empty when it is not kept there.
 
-    Raises `EnvironmentMissingError` when the file is no wheel.
+    Raises `EnvironmentMissingError` when the file is no wheel. Its place in the cache is named by its digest, so what
+    it says of itself is kept beside it.
     """
+    kept = wheel.path.parent / f"component-{FORMAT}.json"
+    component = _recall(kept) or _read_component(wheel)
+    if not kept.exists():
+        _remember(kept, component)
+    return replace(component, file=f"{folder}/{wheel.path.name}" if folder else None)
+
+
+def _recall(kept: Path) -> Component | None:
+    try:
+        return decode(Component, json.loads(kept.read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _remember(kept: Path, component: Component) -> None:
+    """Its failure costs the next build some milliseconds only."""
+    draft = kept.with_name(f".{kept.name}-{os.getpid()}-{threading.get_ident()}")
+    with contextlib.suppress(OSError):
+        draft.write_text(json.dumps(encode(component)), "utf-8")
+        draft.replace(kept)
+
+
+def _read_component(wheel: Wheel) -> Component:
     try:
         with zipfile.ZipFile(wheel.path) as archive:
             metadata = _read_metadata(archive)
@@ -37,11 +69,13 @@ def describe_wheel(wheel: Wheel, folder: str) -> Component:
         licence_text=text,
         purl=f"pkg:pypi/{name.lower().replace('_', '-')}@{version}",
         sha256=wheel.sha256,
-        file=f"{folder}/{wheel.path.name}" if folder else None,
+        file=None,
     )
 
 
 def _read_metadata(archive: zipfile.ZipFile) -> Message:
+    from email.parser import BytesParser  # noqa: PLC0415 (what a wheel says is read once, then kept)
+
     name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     return BytesParser().parsebytes(archive.read(name), headersonly=True)
 

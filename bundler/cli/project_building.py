@@ -1,0 +1,38 @@
+"""`bundler build` without a model: what the project file names, with what its lock pins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bundler.api.requests import BuildResult
+from bundler.api.workshop import open_workshop, start_early
+from bundler.cli.building import BuildArguments, Failure, build_all, check_clashes
+from bundler.cli.console import ProgressStyle, open_console
+from bundler.project.load import find_project
+from bundler.project.lock import read_lock
+from bundler.project.pinning import pin_project
+from bundler.project.requests import project_requests
+
+
+def build_project(
+    arguments: BuildArguments, *, cache: str | None, jobs: int, style: ProgressStyle
+) -> list[BuildResult | Failure]:
+    """Build all that the nearest project file names; what the command line gives narrows or replaces it.
+
+    Brings `bundler.lock` up to date first, or, with `--locked`, raises `UsageError` when it is not.
+    """
+    loaded = find_project(Path.cwd())
+    requests = project_requests(
+        loaded,
+        targets=arguments.targets,
+        output=arguments.output,
+        overrides=arguments.overrides,
+        bundle_format=arguments.format,
+        prove=arguments.prove,
+    )
+    check_clashes(requests)
+    lock = read_lock(loaded.lock_path)
+    with open_workshop(cache, jobs, lock.environments if lock else None) as workshop, open_console(style) as listener:
+        start_early(workshop, [request.model for request in requests])
+        pin_project(loaded, requests, workshop.environments, locked=arguments.locked, listener=listener)
+        return build_all(requests, workshop, listener, jobs)
