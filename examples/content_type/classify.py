@@ -40,6 +40,7 @@ def load_model(bundle: Path) -> Any:
     """The bundle's model. In a project of your own, install the bundle and import its package by name."""
     package = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["package"]
     sys.path.insert(0, str(bundle.resolve()))
+    sys.dont_write_bytecode = True  # the bundle stays as its manifest lists it
     return importlib.import_module(package).Model()
 
 
