@@ -70,6 +70,7 @@ class Context:
     uses_any: bool
     variants: tuple[str, ...]
     strict: bool
+    device_copy: bool
     telemetry: bool
 
 
@@ -102,6 +103,7 @@ def make_context(request: EmitRequest, config_sha256: str) -> Context:
         uses_any=any("Any" in annotation for annotation in annotations),
         variants=tuple(variant.name for variant in config.variants),
         strict=config.fallback == "strict",
+        device_copy=any(variant.device_cache for variant in config.variants),
         telemetry=config.telemetry,
     )
 

@@ -193,9 +193,9 @@ class TestIntegrity:
 
         integrity = importlib.import_module(f"{package.name}._loader.integrity")
         hashed: list[str] = []
-        real = integrity._hash
+        real = integrity.hash_file
         monkeypatch.setattr(integrity, "SETTLED_NS", 0)
-        monkeypatch.setattr(integrity, "_hash", lambda path, size: hashed.append(path) or real(path, size))
+        monkeypatch.setattr(integrity, "hash_file", lambda path, size: hashed.append(path) or real(path, size))
         return hashed
 
     def test_a_file_is_hashed_once(self, package: Package, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The loader: opens the bundle's model, checks it and says what it did. The same in every bundle, written by hand.
 
-Modules: `config` reads `runtime.json`, `integrity` checks files, `variants` chooses how to run, `sessions` opens and
-calls the runtime, `checks` looks at inputs, `golden` and `metrics` serve the self-test, `timing` the benchmark, `cli`
+Modules: `config` reads `runtime.json`, `integrity` checks files, `variants` chooses how to run, `opening` opens it from
+the shipped file or from the device's own copy (`device_copy`, `device`), `sessions` makes and calls the runtime's
+sessions, `checks` looks at inputs, `golden`, `metrics` and `proving` serve the self-test, `timing` the benchmark, `cli`
 the command line, and `model` is what the package's own `Model` stands on.
 """

@@ -6,7 +6,6 @@ import argparse
 import json
 import platform
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,8 +17,9 @@ from .arrays import read_inputs, show_outputs, write_outputs
 from .checks import match_names
 from .config import Config, Port, describe_type
 from .errors import BundleError, FallbackWarning
-from .golden import GoldenSet, SelfTest, test_model
-from .model import BundledModel, choose_variants
+from .golden import GoldenSet
+from .model import BundledModel
+from .proving import print_outcomes, prove_variant, try_variant
 from .timing import summarise, time_side_by_side
 from .variants import find_obstacle
 
@@ -155,58 +155,16 @@ def run_self_test(model: ModelType, options: Any) -> int:
     """`self-test`."""
     config = model.pins.read()
     if options.variant == "each":
-        outcomes = [_test_variant(model, config, variant.name) for variant in config.variants]
+        outcomes = [try_variant(model, config, variant.name) for variant in config.variants]
     else:
-        outcomes = [_test_one(model, config, options.variant, strict=options.strict or None)]
+        outcomes = [prove_variant(model, config, options.variant, strict=options.strict or None)]
     if options.json:
         _print_json({**_describe_host(config), "variants": outcomes})
     else:
-        _print_outcomes(outcomes)
+        print_outcomes(outcomes)
     failed = any(outcome["status"] == "failed" for outcome in outcomes)
     ran = any(outcome["status"] == "passed" for outcome in outcomes)
     return 1 if failed else 0 if ran else 3
-
-
-def _test_variant(model: ModelType, config: Config, name: str) -> dict[str, Any]:
-    obstacle = find_obstacle(choose_variants(config, name)[0])
-    if obstacle is not None:
-        return _make_outcome(name, "unavailable", obstacle)
-    return _test_one(model, config, name, strict=None)
-
-
-def _test_one(model: ModelType, config: Config, name: str | None, *, strict: bool | None) -> dict[str, Any]:
-    start = time.perf_counter()
-    opened = model(name, strict=strict)
-    opening = time.perf_counter() - start
-    result = test_model(config, opened._run)  # noqa: SLF001 (one package: the values are in the model's order already)
-    outcome = _make_outcome(opened.report.variant, "passed" if result.passed else "failed", "; ".join(result.faults))
-    outcome.update(_describe_result(result))
-    outcome["providers"] = opened.report.providers
-    outcome["rejected"] = dict(opened.report.rejected)
-    outcome["figures"] = {"opening_seconds": opening, "golden_seconds": time.perf_counter() - start - opening}
-    return outcome
-
-
-def _make_outcome(variant: str, status: str, reason: str) -> dict[str, Any]:
-    return {"variant": variant, "status": status, "reason": reason, "samples": 0, "outputs": [], "figures": {}}
-
-
-def _describe_result(result: SelfTest) -> dict[str, Any]:
-    outputs = [figures.to_json() for figures in result.outputs]
-    return {"samples": result.samples, "synthetic": result.synthetic, "outputs": outputs}
-
-
-def _print_outcomes(outcomes: list[dict[str, Any]]) -> None:
-    for outcome in outcomes:
-        print(f"{outcome['variant']}: {outcome['status']}{', ' if outcome['reason'] else ''}{outcome['reason']}")
-        for name, reason in outcome.get("rejected", {}).items():
-            print(f"  variant {name} does not run here: {reason}")
-        if outcome["status"] != "unavailable":
-            kind = "synthetic samples" if outcome["synthetic"] else "samples"
-            print(f"  {outcome['samples']} {kind} on {', '.join(outcome['providers'])}")
-        for output in outcome["outputs"]:
-            equal = "equal to the bit" if output["equal"] else f"largest error {output['max_absolute']:.3g}"
-            print(f"  {output['name']!r}: {equal}")
 
 
 def run_once(model: ModelType, options: Any) -> int:

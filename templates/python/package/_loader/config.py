@@ -38,7 +38,17 @@ class Port:
 class Variant:
     """One way to run the model; the fields are those of `runtime.json`."""
 
-    __slots__ = ("disabled_optimizers", "files", "model", "name", "providers", "requires", "session", "session_config")
+    __slots__ = (
+        "device_cache",
+        "disabled_optimizers",
+        "files",
+        "model",
+        "name",
+        "providers",
+        "requires",
+        "session",
+        "session_config",
+    )
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.name: str = data["name"]
@@ -49,6 +59,7 @@ class Variant:
         self.session_config: dict[str, str] = data["session_config"]
         self.disabled_optimizers: list[str] = data["disabled_optimizers"]
         self.requires: dict[str, Any] = data["requires"]
+        self.device_cache: bool = data["device_cache"]
 
     @property
     def provider_names(self) -> list[str]:

@@ -45,12 +45,14 @@ class File:
 class Memory:
     """What was checked before, below one payload folder. A missing or damaged memory is no memory.
 
+    `place` is the beginning of the paths under which things about this payload are kept, None where nothing can be.
     With `always` nothing is recalled, so that all is checked in full.
     """
 
     def __init__(self, payload: str, *, always: bool = False) -> None:
         self.payload = payload
-        self._path = _find_memory(payload)
+        self.place = _find_place(payload)
+        self._path = None if self.place is None else f"{self.place}.json"
         self._known = {} if always else _recall(self._path)
         self._fresh: dict[str, str] = {}
 
@@ -73,7 +75,7 @@ class Memory:
         try:
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
             with open(draft, "w", encoding="utf-8") as stream:
-                json.dump({**self._known, **self._fresh}, stream)
+                json.dump({**_drop_gone(self._known), **self._fresh}, stream)
             os.replace(draft, self._path)
         except OSError:
             _discard(draft)
@@ -122,7 +124,7 @@ class Check:
         size = os.stat(path).st_size
         if size != file.size:
             raise _altered(path, f"it has {size} bytes, not {file.size}")
-        found = _hash(path, file.size)
+        found = hash_file(path, file.size)
         if found != file.sha256:
             raise _altered(path, f"SHA-256 is {found}, not {file.sha256}")
         self._memory.note(file.path, file.sha256, before)
@@ -167,8 +169,11 @@ def _identify(path: str, sha256: str) -> tuple[str, int]:
     return identity, max(stat.st_mtime_ns, stat.st_ctime_ns)
 
 
-def _hash(path: str, size: int) -> str:
-    """One call over the mapped file: it runs without the interpreter's lock while the session opens beside it."""
+def hash_file(path: str, size: int) -> str:
+    """SHA-256 in hexadecimal. Raises `IntegrityError` when the file cannot be read.
+
+    One call over the mapped file: it runs without the interpreter's lock while the session opens beside it.
+    """
     import hashlib
     import mmap
 
@@ -193,13 +198,13 @@ def find_cache() -> str | None:
     return os.path.join(root, "bundler-loader") if os.path.isabs(root) else None
 
 
-def _find_memory(payload: str) -> str | None:
+def _find_place(payload: str) -> str | None:
     """Two folders of one name here would merely make each other check again: a checksum will do."""
     folder = find_cache()
     if folder is None:
         return None
     place = os.path.realpath(payload).encode("utf-8", "surrogateescape")
-    return os.path.join(folder, f"{zlib.crc32(place):08x}-{len(place)}.json")
+    return os.path.join(folder, f"{zlib.crc32(place):08x}-{len(place)}")
 
 
 def _recall(path: str | None) -> dict[str, Any]:
@@ -211,6 +216,11 @@ def _recall(path: str | None) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}
+
+
+def _drop_gone(known: dict[str, Any]) -> dict[str, Any]:
+    """Without files outside the payload that are no longer there: the device's own copies come and go."""
+    return {path: identity for path, identity in known.items() if not os.path.isabs(path) or os.path.exists(path)}
 
 
 def _discard(path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,27 @@ class OutputFigures:
         same = np.argmax(actual, axis=-1) == np.argmax(reference, axis=-1)
         self._same_top += int(same.sum())
         self._tops += int(same.size)
+
+
+_WORSE: dict[str, Callable[..., Any]] = {
+    "equal": min,
+    "max_absolute": max,
+    "mean_absolute": max,
+    "max_relative": max,
+    "cosine": min,
+    "sqnr_db": min,
+    "top1_agreement": min,
+}
+"""Of two values of a figure, the worse one."""
+
+
+def take_worse(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Figures of one output (`OutputFigures.to_json`) from two runs: of each the worse. None is no figure."""
+    worse = {"name": first["name"], "mismatch": first["mismatch"] or second["mismatch"]}
+    for name, choose in _WORSE.items():
+        found = [figures[name] for figures in (first, second) if figures[name] is not None]
+        worse[name] = choose(found) if found else None
+    return worse
 
 
 def _as_double(values: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .checks import match_names
 from .config import Config, Port, read_config
+from .device_copy import device_copy_wanted
 from .errors import FallbackWarning, InputError
 from .integrity import Memory, always_check_wanted
 from .sessions import Runner
@@ -41,26 +42,33 @@ class BundledModel:
 
     `variant` asks for one way to run by name; without it the first that can run here is taken. `strict` raises when
     that is not the preferred one (the default stands in the bundle). `always_check` hashes all files again, whatever
-    is remembered of them.
+    is remembered of them. With `device_copy=False` the loader neither opens nor makes the device's own copy of a model
+    whose memory layout depends on the processor (`BUNDLER_DEVICE_COPY=0` does the same).
     """
 
     pins: ClassVar[Pins]
 
     def __init__(
-        self, variant: str | None = None, *, strict: bool | None = None, always_check: bool | None = None
+        self,
+        variant: str | None = None,
+        *,
+        strict: bool | None = None,
+        always_check: bool | None = None,
+        device_copy: bool | None = None,
     ) -> None:
         always = always_check_wanted() if always_check is None else always_check
         memory = Memory(self.pins.payload, always=always)
         config = self.pins.read(memory)
         strict = config.strict if strict is None else strict
-        opened = open_first(choose_variants(config, variant), memory, strict=strict)
+        copies = device_copy_wanted() if device_copy is None else device_copy
+        opened, report = open_first(choose_variants(config, variant), memory, strict=strict, copies=copies)
         memory.save()
         self._config = config
         self._runner = Runner(opened.session, config.inputs, config.outputs, opened.variant.device)
         self._run = self._runner.run
-        self._report = opened.report
-        if opened.report.fell_back:
-            warnings.warn(str(opened.report), FallbackWarning, stacklevel=2)
+        self._report = report
+        if report.fell_back:
+            warnings.warn(str(report), FallbackWarning, stacklevel=2)
 
     @property
     def report(self) -> LoadReport:

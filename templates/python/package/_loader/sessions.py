@@ -19,6 +19,8 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import onnxruntime as ort
 from onnxruntime.capi import onnxruntime_pybind11_state as _native
 
+Adapt = Callable[[ort.SessionOptions], None]
+
 RUNTIME_ERRORS: tuple[type[Exception], ...] = (
     RuntimeError,
     ValueError,
@@ -27,16 +29,68 @@ RUNTIME_ERRORS: tuple[type[Exception], ...] = (
 """Everything that the runtime raises of its own when it cannot open a model."""
 
 
-def open_session(path: str, variant: Variant) -> ort.InferenceSession:
-    """A session as `runtime.json` wants it, with the runtime's own silent fallback switched off.
+_ERRORS_ONLY = 3
+"""A level of the runtime's log."""
+
+_SMALLEST_APART = "1024"
+"""Bytes; each tensor that goes into a file of weights costs up to a page of it."""
+
+
+def open_session(path: str, variant: Variant, adapt: Adapt | None = None) -> ort.InferenceSession:
+    """A session as `runtime.json` wants it, with the runtime's own silent fallback switched off; `adapt` may change its
+    options before it is made.
 
     Raises one of `RUNTIME_ERRORS`.
     """
+    options = _make_options(variant)
+    if adapt is not None:
+        adapt(options)
+    return _open(path, variant, options, variant.disabled_optimizers)
+
+
+def open_finished(path: str, variant: Variant) -> ort.InferenceSession:
+    """The same for a model that was already optimised for this very device: nothing is left to do."""
+    options = _make_options(variant)
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return _open(path, variant, options, [])
+
+
+def save_model(options: ort.SessionOptions, path: str, weights: str | None) -> None:
+    """Let the runtime save the model as it has optimised it; `weights` names a file beside it for large tensors.
+
+    The runtime warns that such a model is for this hardware alone, which is the purpose, so this session tells errors
+    only.
+    """
+    options.optimized_model_filepath = path
+    options.log_severity_level = _ERRORS_ONLY
+    if weights is not None:
+        entry = "session.optimized_model_external_initializers"
+        options.add_session_config_entry(f"{entry}_file_name", weights)
+        options.add_session_config_entry(f"{entry}_min_size_in_bytes", _SMALLEST_APART)
+
+
+def count_nodes(path: str, variant: Variant) -> dict[str, int]:
+    """How many nodes of the optimised graph each provider took; empty where this runtime cannot tell.
+
+    Raises one of `RUNTIME_ERRORS`.
+    """
+
+    def record(options: ort.SessionOptions) -> None:
+        options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+
+    ask = getattr(open_session(path, variant, record), "get_provider_graph_assignment_info", None)
+    counts: dict[str, int] = {}
+    for part in () if ask is None else ask():
+        counts[part.ep_name] = counts.get(part.ep_name, 0) + len(part.get_nodes())
+    return counts
+
+
+def _open(path: str, variant: Variant, options: ort.SessionOptions, disabled: list[str]) -> ort.InferenceSession:
     return ort.InferenceSession(
         path,
-        _make_options(variant),
+        options,
         providers=[(provider["name"], provider["options"]) for provider in variant.providers],
-        disabled_optimizers=variant.disabled_optimizers or None,
+        disabled_optimizers=disabled or None,
         enable_fallback=0,
     )
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import platform
 
 import onnxruntime as ort
 
 from .config import Variant
+from .device_copy import find_device_copy
 from .errors import FallbackError, IncompatibleError
 from .integrity import Check, Memory
-from .sessions import RUNTIME_ERRORS, open_session
+from .opening import Opened, first_line, open_plainly, open_with_copy
+from .sessions import RUNTIME_ERRORS
 
 
 class LoadReport:
     """What the loader did. `variant` runs, `providers` are those that the runtime took, in order of preference, and
-    `rejected` says for each earlier variant why it does not run.
+    `rejected` says for each earlier variant why it does not run. `device_copy` says that the device's own copy of the
+    model runs, in place of the shipped file that it was made from; `remark` why a copy that was there does not.
     """
 
-    __slots__ = ("providers", "rejected", "variant")
+    __slots__ = ("device_copy", "providers", "rejected", "remark", "variant")
 
-    def __init__(self, variant: str, providers: list[str], rejected: list[tuple[str, str]]) -> None:
-        self.variant = variant
-        self.providers = providers
+    def __init__(self, opened: Opened, rejected: list[tuple[str, str]]) -> None:
+        self.variant = opened.variant.name
+        self.providers = list(opened.session.get_providers())
         self.rejected = rejected
+        self.device_copy = opened.from_copy
+        self.remark = opened.remark
 
     @property
     def fell_back(self) -> bool:
@@ -31,33 +35,24 @@ class LoadReport:
         return bool(self.rejected)
 
     def __str__(self) -> str:
-        lines = [f"variant {self.variant} runs on {', '.join(self.providers)}"]
+        origin = ", from the device's own copy" if self.device_copy else ""
+        lines = [f"variant {self.variant} runs on {', '.join(self.providers)}{origin}"]
+        lines += [self.remark] if self.remark else []
         lines += [f"variant {name} does not: {reason}" for name, reason in self.rejected]
         return "\n".join(lines)
 
 
-class Opened:
-    """A variant with its open session."""
-
-    __slots__ = ("report", "session", "variant")
-
-    def __init__(self, variant: Variant, session: ort.InferenceSession, report: LoadReport) -> None:
-        self.variant = variant
-        self.session = session
-        self.report = report
-
-
-def open_first(variants: list[Variant], memory: Memory, *, strict: bool) -> Opened:
-    """Open the first of `variants` that can run here.
+def open_first(variants: list[Variant], memory: Memory, *, strict: bool, copies: bool) -> tuple[Opened, LoadReport]:
+    """Open the first of `variants` that can run here; with `copies`, from the device's own copy where there is one.
 
     Raises `IntegrityError` when a file is not the one that was built, `FallbackError` when `strict` and the first
     cannot run, `IncompatibleError` when none can.
     """
     rejected: list[tuple[str, str]] = []
     for variant in variants:
-        opened = _try(variant, memory)
-        if isinstance(opened, ort.InferenceSession):
-            return Opened(variant, opened, LoadReport(variant.name, list(opened.get_providers()), rejected))
+        opened = _try(variant, memory, copies=copies)
+        if isinstance(opened, Opened):
+            return opened, LoadReport(opened, rejected)
         rejected.append((variant.name, opened))
         if strict:
             break
@@ -79,19 +74,23 @@ def _refuse(rejected: list[tuple[str, str]], *, strict: bool) -> IncompatibleErr
     )
 
 
-def _try(variant: Variant, memory: Memory) -> ort.InferenceSession | str:
-    """The open session, or the reason why the variant cannot run."""
+def _try(variant: Variant, memory: Memory, *, copies: bool) -> Opened | str:
+    """The variant with an open session, or the reason why it cannot run."""
     reason = find_obstacle(variant)
     if reason is not None:
         return reason
     check = Check(memory, variant.files)
+    copy = find_device_copy(variant, memory, ort.__version__) if copies else None
     try:
-        session = open_session(os.path.join(memory.payload, variant.model), variant)
+        opened = open_plainly(variant, memory) if copy is None else open_with_copy(variant, memory, copy)
     except RUNTIME_ERRORS as error:
         check.finish()  # An altered file explains the failure better than the runtime does.
-        return f"the runtime could not open it ({_first_line(error)})"
-    check.finish()
-    return _compare_providers(variant, session)
+        return f"the runtime could not open it ({first_line(error)})"
+    try:
+        check.finish()
+        return _compare_providers(opened) or opened.keep_copy()
+    finally:
+        opened.forget_draft()
 
 
 def find_obstacle(variant: Variant) -> str | None:
@@ -109,13 +108,9 @@ def find_obstacle(variant: Variant) -> str | None:
     return None
 
 
-def _compare_providers(variant: Variant, session: ort.InferenceSession) -> ort.InferenceSession | str:
+def _compare_providers(opened: Opened) -> str | None:
     """The runtime drops a provider that it cannot create and goes on; that is no success."""
-    wanted, found = variant.provider_names, list(session.get_providers())
+    wanted, found = opened.variant.provider_names, list(opened.session.get_providers())
     if found[: len(wanted)] == wanted:
-        return session
+        return None
     return f"the runtime took {', '.join(found)} in place of {', '.join(wanted)}"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:300]

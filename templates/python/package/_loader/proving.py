@@ -1,0 +1,114 @@
+"""`self-test`: every way in which a variant may run reproduces the golden set.
+
+A variant is opened as it is shipped and, where the loader keeps a copy for the device, from that copy too.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from .config import Config, Variant
+from .device_copy import device_copy_wanted
+from .golden import test_model
+from .integrity import Memory
+from .metrics import take_worse
+from .model import BundledModel, choose_variants
+from .sessions import count_nodes
+from .variants import find_obstacle
+
+ModelType = type[BundledModel]
+
+_FROM_COPY = "from the device's own copy: "
+
+
+def try_variant(model: ModelType, config: Config, name: str) -> dict[str, Any]:
+    """The outcome for one variant; `unavailable` with the reason where it cannot run here."""
+    obstacle = find_obstacle(choose_variants(config, name)[0])
+    if obstacle is not None:
+        return _make_outcome(name, "unavailable", obstacle)
+    return prove_variant(model, config, name, strict=None)
+
+
+def prove_variant(model: ModelType, config: Config, name: str | None, *, strict: bool | None) -> dict[str, Any]:
+    """The outcome for the variant called `name`, or for the first that can run here, in all ways in which it may run.
+
+    Figures are seconds; `nodes` counts the nodes of the graph that each provider took. Raises `BundleError` when no
+    variant can be opened.
+    """
+    outcome = _prove_opened(model, config, name, strict=strict, device_copy=False)
+    variant = choose_variants(config, outcome["variant"])[0]
+    if variant.device_cache and device_copy_wanted():
+        _add_copy(outcome, _prove_copy(model, config, variant))
+    outcome["nodes"] = count_nodes(os.path.join(config.payload, variant.model), variant)
+    return outcome
+
+
+def _prove_opened(
+    model: ModelType, config: Config, name: str | None, *, strict: bool | None, device_copy: bool
+) -> dict[str, Any]:
+    start = time.perf_counter()
+    opened = model(name, strict=strict, device_copy=device_copy)
+    opening = time.perf_counter() - start
+    result = test_model(config, opened._run)  # noqa: SLF001 (one package: the values are in the model's order already)
+    status, report = "passed" if result.passed else "failed", opened.report
+    outcome = _make_outcome(report.variant, status, "; ".join(result.faults))
+    outcome.update(
+        samples=result.samples,
+        synthetic=result.synthetic,
+        outputs=[figures.to_json() for figures in result.outputs],
+        providers=report.providers,
+        rejected=dict(report.rejected),
+        figures={"opening_seconds": opening, "golden_seconds": time.perf_counter() - start - opening},
+    )
+    return outcome
+
+
+def _prove_copy(model: ModelType, config: Config, variant: Variant) -> dict[str, Any]:
+    """The first start makes the copy, unless it is there; the second runs it."""
+    report = model(variant.name, device_copy=True).report
+    if not report.device_copy:
+        report = model(variant.name, device_copy=True).report
+    if not report.device_copy:
+        why = report.remark or _explain_missing(config)
+        return _make_outcome(variant.name, "unavailable", why)
+    return _prove_opened(model, config, variant.name, strict=None, device_copy=True)
+
+
+def _explain_missing(config: Config) -> str:
+    place = Memory(config.payload).place
+    return "there is no cache folder for it" if place is None else f"it could not be kept at {os.path.dirname(place)}"
+
+
+def _add_copy(outcome: dict[str, Any], copy: dict[str, Any]) -> None:
+    """Put what was found of the copy into the `outcome` of the shipped model: the worse of both counts."""
+    outcome["device_copy"] = {name: copy[name] for name in ("status", "reason", "outputs")}
+    outcome["figures"].update({f"device_copy_{name}": seconds for name, seconds in copy["figures"].items()})
+    if copy["status"] == "unavailable":
+        return
+    outcome["outputs"] = [take_worse(*pair) for pair in zip(outcome["outputs"], copy["outputs"], strict=True)]
+    if copy["status"] == "failed":
+        outcome["status"] = "failed"
+        outcome["reason"] = "; ".join(filter(None, (outcome["reason"], _FROM_COPY + copy["reason"])))
+
+
+def _make_outcome(variant: str, status: str, reason: str) -> dict[str, Any]:
+    return {"variant": variant, "status": status, "reason": reason, "samples": 0, "outputs": [], "figures": {}}
+
+
+def print_outcomes(outcomes: list[dict[str, Any]]) -> None:
+    """For a person."""
+    for outcome in outcomes:
+        print(f"{outcome['variant']}: {outcome['status']}{', ' if outcome['reason'] else ''}{outcome['reason']}")
+        for name, reason in outcome.get("rejected", {}).items():
+            print(f"  variant {name} does not run here: {reason}")
+        if outcome["status"] != "unavailable":
+            kind = "synthetic samples" if outcome["synthetic"] else "samples"
+            print(f"  {outcome['samples']} {kind} on {', '.join(outcome['providers'])}")
+        for output in outcome["outputs"]:
+            equal = "equal to the bit" if output["equal"] else f"largest error {output['max_absolute']:.3g}"
+            print(f"  {output['name']!r}: {equal}")
+        copy = outcome.get("device_copy")
+        if copy is not None:
+            print(f"  {_FROM_COPY}{copy['status']}{', ' if copy['reason'] else ''}{copy['reason']}")
