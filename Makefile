@@ -9,18 +9,19 @@ JOBS ?= 2
 export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint docs benchmarks clean
+.PHONY: help setup demo test test-slow lint constraints docs benchmarks clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(READY) ## Make the development environment in .venv
 
-$(READY): pyproject.toml
+# constraints.txt pins every version, so that a release elsewhere breaks nothing here; `make constraints` renews it.
+$(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("bundler needs Python 3.11 or newer; name one with make PYTHON=…" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable . --group dev
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable . --group dev --constraint constraints.txt
 	touch $@
 
 demo: $(READY) ## Build a real trained model for linux-x64, run the bundle, and say where its report is
@@ -33,7 +34,11 @@ demo: $(READY) ## Build a real trained model for linux-x64, run the bundle, and 
 test: $(READY) ## Run the tests (a quarter of an hour at most on two cores)
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)
 
+# The emulator is installed where we may; without it the tests that need it are skipped, and say so.
 test-slow: $(READY) ## Run the heavy real parts: emulation, gigabytes
+	@command -v qemu-aarch64-static qemu-aarch64 >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y qemu-user-static >/dev/null; } \
+		|| echo "QEMU's user emulation is not here and cannot be installed: install qemu-user-static to run all tests"
 	$(BIN)/pytest -m slow $(PYTEST_FLAGS)
 
 lint: $(READY) ## Check style, types and import contracts
@@ -41,6 +46,10 @@ lint: $(READY) ## Check style, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+constraints: $(READY) ## Resolve the versions of the development environment anew
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 pyproject.toml --group dev \
+		--no-annotate --no-header --output-file constraints.txt
 
 docs: $(READY) ## Write the generated tables and the schema again
 	$(BIN)/python -m bundler.profiles.documents docs
