@@ -52,14 +52,16 @@ def test_inspect_names_what_stands_in_the_way(bundler: CommandLine, tmp_path: Pa
     assert fits["linux-x64"] == []
 
 
-def test_plan_says_what_is_new_cached_and_stale(cold: CommandLine, mlp: Path, tmp_path: Path) -> None:
+def test_plan_says_what_is_new_cached_and_stale(
+    cold: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
     def plan(*options: str) -> dict[str, tuple[str, str]]:
-        document = cold.run("plan", mlp, "--target", "linux-x64", "--json", *options).expect(0).document
+        document = cold.run("plan", mlp, *here, "--json", *options).expect(0).document
         return {step["id"]: (step["state"], step["reason"]) for step in document["steps"]}
 
     before = plan()
     assert {state for state, _ in before.values()} <= {"new", "unknown"}
-    cold.build(mlp, "--target", "linux-x64", "--output", tmp_path / "out", "--no-prove", "--format", "wheel")
+    cold.build(mlp, *here, "--output", tmp_path / "out", "--no-prove")
     assert {state for state, _ in plan().values()} == {"cached"}
     changed = plan("--set", "optimization.level=basic")
     assert changed["record_golden"][0] == "cached"
@@ -102,27 +104,25 @@ def test_a_changed_bundle_is_built_again(
 
 def test_several_models_and_targets_in_one_call(bundler: CommandLine, mlp: Path, tmp_path: Path) -> None:
     cnn = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
-    every = [part for target in TARGETS for part in ("--target", target)]
-    one = ("--set", 'python.versions=["3.13"]', "--no-prove", "--format", "wheel")
-    bundles = bundler.build_all(mlp, cnn, *every, *one, "--output", tmp_path / "out")
+    targets = ("--target", "macos-arm64", "--target", "linux-x64")
+    options = ("--set", 'python.versions=["3.13"]', "--no-prove", "--format", "wheel", "--output", tmp_path / "out")
+    bundles = bundler.build_all(mlp, cnn, *targets, *options)
     assert [(bundle["name"], bundle["target"]) for bundle in bundles] == [
-        (name, target) for name in ("mlp", "cnn") for target in every[1::2]
+        (name, target) for name in ("mlp", "cnn") for target in targets[1::2]
     ]
-    for bundle in bundles:
-        manifest = read_manifest(bundle["bundle"])
-        assert manifest["proof"]["level"] == "resolved"
-        assert manifest["target"]["id"] == bundle["target"]
 
 
 def test_every_target_is_built_on_this_host_with_its_own_wheels(
     bundler: CommandLine, mlp: Path, tmp_path: Path
 ) -> None:
+    every = [part for target in TARGETS for part in ("--target", target)]
+    one = ("--set", 'python.versions=["3.13"]', "--no-prove")
     marks = {"linux-x64": "x86_64", "macos-arm64": "macosx", "windows-x64": "win_amd64"}
-    for target in TARGETS:
-        one = ("--set", 'python.versions=["3.13"]', "--no-prove")
-        bundle = bundler.build(mlp, "--target", target, *one, "--output", tmp_path / "out")["bundle"]
-        (wheel,) = (Path(bundle) / "wheels").glob("onnxruntime-*.whl")
-        assert marks.get(target, "aarch64") in wheel.name
+    for bundle in bundler.build_all(mlp, *every, *one, "--output", tmp_path / "out"):
+        manifest = read_manifest(bundle["bundle"])
+        assert (manifest["target"]["id"], manifest["proof"]["level"]) == (bundle["target"], "resolved")
+        (wheel,) = (Path(bundle["bundle"]) / "wheels").glob("onnxruntime-*.whl")
+        assert marks.get(bundle["target"], "aarch64") in wheel.name
 
 
 def test_plain_output_names_the_bundle_its_proof_and_its_report(
@@ -143,7 +143,7 @@ def test_progress_as_json_lines_leaves_standard_output_to_the_result(
     options = ("--no-prove", "--progress", "json", "--json")
     answer = bundler.run("build", mlp, *here, "--output", tmp_path / "out", *options).expect(0)
     events = [json.loads(line)["event"] for line in answer.err.splitlines()]
-    assert {"StepStarted", "StepFinished"} <= set(events)
+    assert "StepFinished" in events
     assert answer.document["bundles"][0]["name"] == "mlp"
 
 
