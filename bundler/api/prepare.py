@@ -63,7 +63,6 @@ def inspect_source(
     outcome = workshop.executor.execute((inspect_step(name),), {MODEL: alone}, listener, title)[INSPECT_ID]
     facts = decode(ModelFacts, outcome.facts)
     external = [path.parent / name for name in facts.external_files]
-    external = [path.parent / name for name in facts.external_files]
     model = digest_source(path, external, workshop.cache) if external else alone
     return facts, outcome, model
 

@@ -61,6 +61,8 @@ def main() -> NoReturn:
     """Run the command line and exit with its documented code."""
     signal.signal(signal.SIGTERM, _terminate)
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    # We use no plugins of pydantic; looking for some would read the metadata of every installed package.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     sys.exit(_run())
 
 

@@ -161,7 +161,8 @@ def _describe(error: BaseException, request: Mapping[str, Any]) -> dict[str, Any
         return dict(StageError(full.message, hint=full.hint, details=details).to_json())
     message = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {message[0][:300]}" if message else type(error).__name__
-    return dict(StageError(f"stage {stage} failed with {text}", details=details).to_json())
+    hint = "a defect of the stage or of a tool that it uses: report it with the lines above and the model, if you may"
+    return dict(StageError(f"stage {stage} failed with {text}", hint=hint, details=details).to_json())
 
 
 if __name__ == "__main__":

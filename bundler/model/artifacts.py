@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,16 +33,21 @@ class Artifact:
         return sum(record.size for record in self.files)
 
 
-def record_folder(folder: Path) -> Artifact:
-    """Hash every regular file below `folder`, in the order of their paths."""
+def record_folder(folder: Path, known: Mapping[str, str] | None = None) -> Artifact:
+    """Hash every regular file below `folder`, in the order of their paths.
+
+    `known` are digests, by path, of files that were just copied from where they are kept by digest.
+    """
+    digests = known or {}
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     # Hashing lets go of the interpreter's lock, so threads share it.
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        return make_artifact(tuple(pool.map(lambda path: _record_file(path, folder), paths)))
+        return make_artifact(tuple(pool.map(lambda path: _record_file(path, folder, digests), paths)))
 
 
-def _record_file(path: Path, folder: Path) -> FileRecord:
-    return FileRecord(path=path.relative_to(folder).as_posix(), size=path.stat().st_size, sha256=digest_file(path))
+def _record_file(path: Path, folder: Path, known: Mapping[str, str]) -> FileRecord:
+    name = path.relative_to(folder).as_posix()
+    return FileRecord(path=name, size=path.stat().st_size, sha256=known.get(name) or digest_file(path))
 
 
 def make_artifact(files: tuple[FileRecord, ...]) -> Artifact:

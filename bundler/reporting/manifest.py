@@ -58,8 +58,11 @@ class ManifestRequest:
 
 
 def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
-    """The manifest of the finished folder `bundle`, whose files are hashed now (its `bundle.json` is left out)."""
+    """The manifest of the finished folder `bundle`, whose files are hashed now (its `bundle.json` is left out; what was
+    vendored has its digest already).
+    """
     plan, profile, config = request.plan, request.profile, request.config
+    vendored = {part.file: part.sha256 for part in request.emitted.components if part.file and part.sha256}
     return Manifest(
         schema=MANIFEST_SCHEMA,
         bundler=__version__,
@@ -75,7 +78,9 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
         synthetic_inputs=request.synthetic_inputs,
         unstable_outputs=config.unstable_outputs,
         variants=tuple(_variant(variant) for variant in config.variants),
-        files=list_files(bundle),
+        files=list_files(
+            bundle, {part.file: part.sha256 for part in request.emitted.components if part.file and part.sha256}
+        ),
         stages=tuple(_stage(outcome, plan) for outcome in order_outcomes(plan, request.outcomes)),
         decisions=plan.decisions,
         checks=make_checks(plan, request.outcomes),
@@ -84,9 +89,9 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
     )
 
 
-def list_files(bundle: Path) -> tuple[FileRecord, ...]:
-    """Every file of a bundle but its manifest, by path."""
-    return tuple(record for record in record_folder(bundle).files if record.path != MANIFEST_NAME)
+def list_files(bundle: Path, known: Mapping[str, str] | None = None) -> tuple[FileRecord, ...]:
+    """Every file of a bundle but its manifest, by path; `known` are digests that need not be taken again."""
+    return tuple(record for record in record_folder(bundle, known).files if record.path != MANIFEST_NAME)
 
 
 def render_manifest(manifest: Manifest) -> str:

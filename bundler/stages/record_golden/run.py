@@ -140,7 +140,7 @@ def _output_notes(unstable: list[str], broken: list[str]) -> tuple[Note, ...]:
     notes = []
     if unstable:
         names = ", ".join(map(repr, unstable))
-        text = f"{names} differ between two runs: only their names, types and shapes can be promised"
+        text = f"not the same in two runs: {names}; only name, type and shape can be promised there"
         notes.append(Note(text=text, level="warning"))
     if broken:
         names = ", ".join(map(repr, broken))
