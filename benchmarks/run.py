@@ -1,6 +1,6 @@
 """Side-by-side measurements of what bundler promises, printed as Markdown and kept in RESULTS.md.
 
-python benchmarks/run.py [--only NAME] [--quick] [--json FILE] [--work FOLDER]
+python benchmarks/run.py [--only NAME] [--quick] [--model MODEL] [--json FILE] [--work FOLDER]
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bundler-benchmarks-") as passing:
         folder = options.work or Path(passing)
         folder.mkdir(parents=True, exist_ok=True)
-        workplace = Workplace(folder=folder.resolve(), quick=options.quick)
+        workplace = Workplace(folder=folder.resolve(), quick=options.quick, models=tuple(options.model or ()))
         sections = {name: _measure(name, workplace) for name in names}
-    if not options.quick:
+    if not options.quick and not options.model:
         update_results(SUBJECTS, {name: text for name, (_, text) in sections.items()})
     if options.json:
         figures = {name: section.figures for name, (section, _) in sections.items()}
@@ -42,6 +42,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=SUBJECTS, help="one subject; may be given several times")
     parser.add_argument("--quick", action="store_true", help="few models and repetitions; RESULTS.md stays as it is")
+    parser.add_argument("--model", action="append", metavar="MODEL", help="one model; RESULTS.md stays as it is")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the raw figures")
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep models and wheels here (else: temporary)")
     return parser.parse_args()

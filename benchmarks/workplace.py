@@ -19,10 +19,11 @@ KEPT = ("wheels", "environments", "locked", "CACHEDIR.TAG")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """`quick` asks for few repetitions and few models."""
+    """`quick` asks for few repetitions and few models; `models` names the only ones that are wanted, if any."""
 
     folder: Path
     quick: bool
+    models: tuple[str, ...] = ()
 
     @property
     def cache(self) -> Path:
