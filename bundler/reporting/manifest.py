@@ -78,9 +78,7 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
         synthetic_inputs=request.synthetic_inputs,
         unstable_outputs=config.unstable_outputs,
         variants=tuple(_variant(variant) for variant in config.variants),
-        files=list_files(
-            bundle, {part.file: part.sha256 for part in request.emitted.components if part.file and part.sha256}
-        ),
+        files=list_files(bundle, vendored),
         stages=tuple(_stage(outcome, plan) for outcome in order_outcomes(plan, request.outcomes)),
         decisions=plan.decisions,
         checks=make_checks(plan, request.outcomes),
