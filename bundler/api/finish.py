@@ -170,7 +170,7 @@ def _check_budget(piece: Workpiece, manifest: Manifest) -> None:
         raise GateError(
             f"{prepared.title}: over the size budget",
             details=tuple(over),
-            hint="raise it with --set budget.bundle_mb=…, or ship fewer Python versions with --set python.versions=…",
+            hint="raise it with --set budget.model_mb=… or budget.bundle_mb=…; fewer python.versions make it smaller",
         )
 
 
@@ -217,6 +217,7 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
         proofs=finished.proofs,
         measurements=finished.measurements,
         unmeasured=_unmeasured(finished),
+        assignments={proof.variant: proof.nodes for proof in finished.proofs if proof.nodes},
         phases=finished.phases,
         log=tuple(_log_lines(outcomes)),
     )

@@ -46,3 +46,20 @@ def run_diff(first: Path, second: Path, *, as_json: bool) -> None:
         print_json(difference)
     else:
         typer.echo(render_diff(difference))
+
+
+def run_bench(
+    bundles: tuple[Path, ...], *, baseline: Path | None, cache: str | None, as_json: bool, progress: str
+) -> None:
+    """Time the bundles and print them side by side."""
+    from bundler.api.bench import bench  # noqa: PLC0415 - verify and diff do not need it
+    from bundler.api.workshop import open_workshop  # noqa: PLC0415
+    from bundler.cli.timetable import timetable_lines  # noqa: PLC0415
+
+    style = cast("ProgressStyle", progress_style(progress, json=as_json))
+    with open_workshop(cache, 1) as workshop, open_console(style) as listener:
+        times = bench(bundles, baseline, workshop, listener)
+    if as_json:
+        print_json({"variants": times})
+    else:
+        typer.echo("\n".join(timetable_lines(times)))

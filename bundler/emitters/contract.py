@@ -61,8 +61,10 @@ class Emitter(Protocol):
         """Run the golden set in the bundle's own runtime, in a fresh environment with no index."""
         ...
 
-    def measure(self, bundle: Path, model: Path, cache_root: Path, listener: Listener) -> tuple[Measurement, ...]:
+    def measure(
+        self, bundle: Path, model: Path | None, cache_root: Path, listener: Listener
+    ) -> tuple[Measurement, ...]:
         """Opening and latency of each variant that this machine can run, in turn with a plain session on the untouched
-        `model`; empty when it can run none. Bounded to some seconds.
+        `model`, where one is given; empty when it can run none. Bounded to some seconds.
         """
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from bundler.model.results import Comparison
@@ -50,7 +50,8 @@ class Emitted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantProof:
     """One variant's run of the golden set. `figures` holds seconds and other values that vary (they go to the report,
-    never into the bundle). `passed` is None when it did not run; `reason` then says why.
+    never into the bundle). `passed` is None when it did not run; `reason` then says why. `nodes` counts the nodes of
+    the graph that each provider took, by the runtime's name of the provider; empty where the runtime did not tell.
     """
 
     variant: str
@@ -59,3 +60,4 @@ class VariantProof:
     comparison: Comparison | None
     reason: str
     figures: Mapping[str, float]
+    nodes: Mapping[str, int] = field(default_factory=dict)

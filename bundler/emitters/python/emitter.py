@@ -65,7 +65,9 @@ class PythonEmitter:
 
         return prove_bundle(bundle, cache_root, listener)
 
-    def measure(self, bundle: Path, model: Path, cache_root: Path, listener: Listener) -> tuple[Measurement, ...]:
+    def measure(
+        self, bundle: Path, model: Path | None, cache_root: Path, listener: Listener
+    ) -> tuple[Measurement, ...]:
         """Time each variant that runs here at full speed, in turns with a plain session on the untouched `model`."""
         from bundler.emitters.python.launching import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
 

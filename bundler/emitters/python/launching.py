@@ -19,8 +19,12 @@ from bundler.model.measurement import Measurement
 from bundler.model.proof import VariantProof
 from bundler.model.stage import Note
 
-MEASURE_SECONDS = 4.0
+MEASURE_SECONDS = 3.0
 """After this long a variant has been timed enough, whatever the model costs."""
+
+MEASURE_OPENINGS = 30
+MEASURE_RUNS = 1000
+"""No more than so many openings and calls, however quick the model."""
 
 
 def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[VariantProof, ...]:
@@ -47,10 +51,11 @@ def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[Va
         return run_self_test(layout, launch)
 
 
-def measure_bundle(bundle: Path, model: Path, cache_root: Path, listener: Listener) -> tuple[Measurement, ...]:
+def measure_bundle(bundle: Path, model: Path | None, cache_root: Path, listener: Listener) -> tuple[Measurement, ...]:
     """Time each variant and a plain session on the untouched `model` in turns, in the bundle's own runtime.
 
-    A variant that cannot be timed is left out, and the listener is told why; empty where none runs at full speed.
+    Without a `model` there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
+    why; empty where none runs at full speed.
     """
     layout = read_layout(bundle.resolve())
     found = find_python(layout.python_versions, cache_root) if is_native(layout) else None
@@ -64,13 +69,17 @@ def measure_bundle(bundle: Path, model: Path, cache_root: Path, listener: Listen
     return tuple(measurement for measurement in timed if measurement is not None)
 
 
-def _measure_variant(variant: str, launch: Launch, model: Path, say: Callable[[str], None]) -> Measurement | None:
-    plain = ("--compare", str(model.resolve()))
-    ending = start(launch, ("bench", "--json", "--variant", variant, "--limit", f"{MEASURE_SECONDS:g}", *plain))
+def _measure_variant(
+    variant: str, launch: Launch, model: Path | None, say: Callable[[str], None]
+) -> Measurement | None:
+    beside = () if model is None else ("--compare", str(model.resolve()))
+    bounds = ("--seconds", f"{MEASURE_SECONDS:g}", "--openings", str(MEASURE_OPENINGS), "--runs", str(MEASURE_RUNS))
+    ending = start(launch, ("bench", "--json", "--variant", variant, *bounds, *beside))
     if ending.failure is not None:
         say(f"variant {variant} could not be timed: {ending.failure}")
         return None
-    bundle, baseline = (ending.answer["series"][name] for name in ("bundle", "plain"))
+    bundle = ending.answer["series"]["bundle"]
+    baseline = ending.answer["series"].get("plain", {"first_answer_seconds": (), "latency_seconds": ()})
     return Measurement(
         name="golden sample 0",
         variant=variant,

@@ -148,9 +148,20 @@ def _make_proof(name: str, told: Mapping[str, Any] | None, ending: Ending, launc
         level=launch.level if ran else "resolved",
         passed=told["status"] == "passed" if ran else None,
         comparison=_read_comparison(told) if ran else None,
-        reason=told["reason"] or launch.remark,
+        reason=told["reason"] or launch.remark + _tell_copy(told),
         figures={**told["figures"], "process_seconds": ending.seconds} if ran else {},
+        nodes=dict(told.get("nodes", {})),
     )
+
+
+def _tell_copy(told: Mapping[str, Any]) -> str:
+    """Whether the device's own copy was tried, where the loader keeps one."""
+    copy = told.get("device_copy")
+    if copy is None:
+        return ""
+    if copy["status"] == "passed":
+        return ", as shipped and from the device's own copy"
+    return ", as shipped; the device's own copy could not be kept there"  # Why is of the machine, not of the bundle.
 
 
 def _read_comparison(told: Mapping[str, Any]) -> Comparison:

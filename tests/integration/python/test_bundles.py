@@ -166,6 +166,16 @@ def test_a_bundle_is_timed_beside_the_raw_model(request_: EmitRequest, tmp_path:
     assert len(measured.opening_ms) == len(measured.baseline_opening_ms) > 0
     assert len(measured.latency_ms) == len(measured.baseline_latency_ms) > 0
     assert min(*measured.opening_ms, *measured.latency_ms) > 0
+    (alone,) = EMITTER.measure(bundle, None, request_.environments.root, ignore)
+    assert alone.opening_ms
+    assert alone.baseline_opening_ms == alone.baseline_latency_ms == ()
+
+
+def test_a_bundle_for_another_machine_is_not_timed(request_: EmitRequest, tmp_path: Path) -> None:
+    elsewhere = Compatibility(systems=("Plan9",), machines=("z80",), runtime="1.31.1")
+    request = with_variants(request_, make_variant("cpu", model_artifact(request_), requires=elsewhere))
+    bundle, _ = emit(request, "dir", tmp_path)
+    assert EMITTER.measure(bundle, None, request.environments.root, ignore) == ()
 
 
 @pytest.mark.slow

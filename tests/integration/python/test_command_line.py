@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -103,6 +105,40 @@ def test_bench_times_the_bundle_beside_a_plain_session(package: Package) -> None
         figures = answer[name]
         assert 0 < figures["latency_p10_seconds"] <= figures["latency_median_seconds"] <= figures["latency_p90_seconds"]
         assert 0 < figures["opening_seconds"] < figures["first_answer_seconds"]
+        assert len(answer["series"][name]["latency_seconds"]) == 10
+        assert len(answer["series"][name]["opening_seconds"]) == len(answer["series"][name]["first_answer_seconds"])
     text = package.call("bench", "-n", "3").stdout
+    assert "bundle (3 calls)" in text
     assert "latency median" in text
     assert "ms" in text
+
+
+def test_bench_ends_when_its_time_is_over(package: Package) -> None:
+    answer = package.ask("bench", "--json", "-n", "100000000", "--openings", "1000000", "--seconds", "0.5")
+    series = answer["series"]["bundle"]
+    assert 1 <= len(series["opening_seconds"]) < 1000000
+    assert 1 <= len(series["latency_seconds"]) < 100000000
+    assert "plain" not in answer["series"]
+
+
+def test_large_models_are_timed_one_at_a_time(module: ModuleType) -> None:
+    timing = importlib.import_module(f"{module.__name__}._loader.timing")
+    alive: list[str] = []
+    most: list[int] = []
+
+    class Session:
+        def __init__(self, name: str) -> None:
+            alive.append(name)
+            most.append(len(alive))
+
+        def __call__(self) -> None:
+            return
+
+        def __del__(self) -> None:
+            alive.pop()
+
+    limits = timing.Limits(openings=10, runs=5, warm_up=3, seconds=1.0)
+    both = timing.time_one_by_one([lambda: Session("bundle"), lambda: Session("plain")], limits)
+    assert [len(one.openings) for one in both] == [timing.FEW_OPENINGS] * 2
+    assert [len(one.latencies) for one in both] == [5, 5]
+    assert max(most) == 1

@@ -11,28 +11,50 @@ Call = Callable[[], object]
 Open = Callable[[], Call]
 """Opens a model and returns a call of it on fixed inputs."""
 
-OPENINGS = 5
-"""Openings of which the median counts."""
+MOST_AT_ONCE = 20
+"""Calls of one model before it is another's turn."""
+
+TURNS = 20
+"""No turn takes more than this part of the time: each model has its calls, however long one takes."""
+
+FEW_OPENINGS = 2
+"""Openings of a model that is opened for a long time."""
+
+
+class Limits:
+    """How much to time: openings, calls in a steady loop, calls before that, and about how many seconds in all."""
+
+    __slots__ = ("openings", "runs", "seconds", "warm_up")
+
+    def __init__(self, *, openings: int, runs: int, warm_up: int, seconds: float) -> None:
+        self.openings = openings
+        self.runs = runs
+        self.warm_up = warm_up
+        self.seconds = seconds
 
 
 class Timing:
     """Seconds. `first_answer` counts from the start of the opening; latency is that of one call in a steady loop."""
 
     def __init__(self, openings: list[float], firsts: list[float], latencies: list[float]) -> None:
-        self.opening = find_quantile(openings, 0.5)
-        self.first_answer = find_quantile(firsts, 0.5)
-        self.latency_median = find_quantile(latencies, 0.5)
-        self.latency_p10 = find_quantile(latencies, 0.1)
-        self.latency_p90 = find_quantile(latencies, 0.9)
-        self._series = {"first_answer_seconds": firsts, "latency_seconds": latencies}
+        self.openings = openings
+        self.firsts = firsts
+        self.latencies = latencies
 
     def to_json(self) -> dict[str, float]:
         """All figures by name, in seconds."""
-        return {f"{name}_seconds": value for name, value in vars(self).items() if name != "_series"}
+        figures = {"opening": find_quantile(self.openings, 0.5), "first_answer": find_quantile(self.firsts, 0.5)}
+        shares = {"median": 0.5, "p10": 0.1, "p90": 0.9}
+        figures.update({f"latency_{name}": find_quantile(self.latencies, share) for name, share in shares.items()})
+        return {f"{name}_seconds": value for name, value in figures.items()}
 
     def series(self) -> dict[str, list[float]]:
         """Every single time behind the figures, in seconds."""
-        return self._series
+        return {
+            "opening_seconds": self.openings,
+            "first_answer_seconds": self.firsts,
+            "latency_seconds": self.latencies,
+        }
 
 
 def find_quantile(values: list[float], share: float) -> float:
@@ -46,22 +68,29 @@ def find_quantile(values: list[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
-def time_side_by_side(opens: list[Open], *, runs: int, warm_up: int, limit: float = float("inf")) -> list[Timing]:
+def time_side_by_side(opens: list[Open], limits: Limits) -> list[Timing]:
     """Time several models in turns, so that a busy machine is unfair to none of them.
 
-    After about `limit` seconds it makes do with what it has: at least one opening and one call of each.
+    When the seconds are over it makes do with what it has: at least one opening and one call of each.
     """
     start = time.perf_counter()
     measured = [_Measurement(open_) for open_ in opens]
-    _repeat([one.open for one in measured], OPENINGS, start + limit / 3)
-    _repeat([one.call for one in measured], warm_up, start + limit / 3)
-    block = max(1, runs // 10)
-    for done in range(0, runs, block):
+    _repeat([one.open for one in measured], limits.openings, start + limits.seconds / 2)
+    _repeat([one.call for one in measured], limits.warm_up, start + limits.seconds * 2 / 3)
+    block = min(MOST_AT_ONCE, max(1, limits.runs // 10))
+    for done in range(0, limits.runs, block):
         for one in measured:
-            one.run(min(block, runs - done), start + limit)
-        if time.perf_counter() > start + limit:
+            one.run(min(block, limits.runs - done), time.perf_counter() + limits.seconds / TURNS)
+        if time.perf_counter() > start + limits.seconds:
             break
     return [one.finish() for one in measured]
+
+
+def time_one_by_one(opens: list[Open], limits: Limits) -> list[Timing]:
+    """The same for large models: no more than one of them is in memory at a time."""
+    openings, seconds = min(limits.openings, FEW_OPENINGS), limits.seconds / len(opens)
+    each = Limits(openings=openings, runs=limits.runs, warm_up=min(limits.warm_up, 1), seconds=seconds)
+    return [time_side_by_side([open_], each)[0] for open_ in opens]
 
 
 def _repeat(calls: list[Call], times: int, until: float) -> None:
@@ -82,6 +111,7 @@ class _Measurement:
         self._latencies: list[float] = []
 
     def open(self) -> None:
+        self.call = self._open  # Lets go of the model that was open.
         gc.collect()
         start = time.perf_counter()
         self.call = self._open()

@@ -1,0 +1,77 @@
+"""`bench`: opening and latency of finished bundles on this machine, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.api.workshop import Workshop
+from bundler.emitters.registry import find_emitter
+from bundler.model.errors import UsageError, VerificationError
+from bundler.model.events import Listener
+from bundler.model.manifest import Manifest
+from bundler.model.measurement import Measurement
+from bundler.reporting.data import Spread, summarize_series
+from bundler.reporting.manifest import read_manifest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantTimes:
+    """One variant of one bundle, in milliseconds. `opening` is from opening to the first answer, `latency` one steady
+    call; ratios are to the median of a plain session on the baseline, None without one. `measurement` holds each time.
+    """
+
+    bundle: Path
+    target: str
+    variant: str
+    opening: Spread | None
+    latency: Spread | None
+    baseline_opening: Spread | None
+    baseline_latency: Spread | None
+    opening_ratio: float | None
+    latency_ratio: float | None
+    measurement: Measurement
+
+
+def bench(
+    bundles: Iterable[Path], baseline: Path | None, workshop: Workshop, listener: Listener
+) -> tuple[VariantTimes, ...]:
+    """Time each variant that runs here in its bundle's own runtime; `baseline` is an ONNX file to time in turn with it.
+
+    Raises `UsageError` when there is no such file, `VerificationError` when a folder is no bundle or none runs here.
+    """
+    if baseline is not None and not baseline.is_file():
+        raise UsageError(f"there is no model {baseline}", hint="give the ONNX file that the bundles were built from")
+    found = [times for bundle in bundles for times in _time_bundle(bundle, baseline, workshop, listener)]
+    if not found:
+        raise VerificationError("no bundle could be timed on this machine", hint="see `bundler verify`")
+    return tuple(found)
+
+
+def _time_bundle(bundle: Path, baseline: Path | None, workshop: Workshop, listener: Listener) -> list[VariantTimes]:
+    manifest = read_manifest(bundle)
+    measurements = find_emitter(manifest.ecosystem).measure(bundle, baseline, workshop.cache.root, listener)
+    return [_summarise(bundle, manifest, measurement) for measurement in measurements]
+
+
+def _summarise(bundle: Path, manifest: Manifest, measurement: Measurement) -> VariantTimes:
+    opening, latency = summarize_series(measurement.opening_ms), summarize_series(measurement.latency_ms)
+    plain_opening = summarize_series(measurement.baseline_opening_ms)
+    plain_latency = summarize_series(measurement.baseline_latency_ms)
+    return VariantTimes(
+        bundle=bundle,
+        target=manifest.target.id,
+        variant=measurement.variant,
+        opening=opening,
+        latency=latency,
+        baseline_opening=plain_opening,
+        baseline_latency=plain_latency,
+        opening_ratio=_divide(opening, plain_opening),
+        latency_ratio=_divide(latency, plain_latency),
+        measurement=measurement,
+    )
+
+
+def _divide(measured: Spread | None, plain: Spread | None) -> float | None:
+    return measured.median / plain.median if measured and plain and plain.median else None

@@ -1,0 +1,57 @@
+"""`bundler bench` for people: one row a variant, the baseline beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bundler.api.bench import VariantTimes
+from bundler.cli.printing import printable
+from bundler.reporting.data import Spread
+
+_HEAD = ("bundle", "variant", "opening", "p10..p90", "ratio", "latency", "p10..p90", "ratio", "calls")
+_TEXT_COLUMNS = 2
+
+
+def timetable_lines(times: Sequence[VariantTimes]) -> Iterator[str]:
+    """The lines of the table, and what its columns say."""
+    rows = [_HEAD, *(_row(one) for one in times)]
+    rows += [_baseline_row(one) for one in times if one.baseline_opening or one.baseline_latency]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    for row in rows:
+        cells = [_align(text, width, column) for column, (text, width) in enumerate(zip(row, widths, strict=True))]
+        yield "  ".join(cells).rstrip()
+    yield "milliseconds: opening is until the first answer, latency one steady call; medians, and where most lie"
+    if any(one.opening_ratio is not None for one in times):
+        yield "ratio: to the median of a plain session on the baseline, timed in turn with the bundle"
+
+
+def _row(one: VariantTimes) -> tuple[str, ...]:
+    opening, latency = _spread(one.opening), _spread(one.latency)
+    calls = str(one.latency.count) if one.latency else ""
+    name = printable(one.bundle.name, 60)
+    return (name, one.variant, *opening, _ratio(one.opening_ratio), *latency, _ratio(one.latency_ratio), calls)
+
+
+def _baseline_row(one: VariantTimes) -> tuple[str, ...]:
+    """A baseline is timed anew beside each bundle: the machine may be busier at one time than at another."""
+    name = f"plain session beside {printable(one.bundle.name, 40)}"
+    calls = str(one.baseline_latency.count) if one.baseline_latency else ""
+    return (name, one.variant, *_spread(one.baseline_opening), "", *_spread(one.baseline_latency), "", calls)
+
+
+def _spread(spread: Spread | None) -> tuple[str, str]:
+    if spread is None:
+        return "", ""
+    return _time(spread.median), f"{_time(spread.low)}..{_time(spread.high)}"
+
+
+def _time(milliseconds: float) -> str:
+    return f"{milliseconds:.3g}" if milliseconds < 1000 else f"{milliseconds:.0f}"  # noqa: PLR2004 - three digits
+
+
+def _ratio(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2f}"
+
+
+def _align(text: str, width: int, column: int) -> str:
+    return text.ljust(width) if column < _TEXT_COLUMNS else text.rjust(width)

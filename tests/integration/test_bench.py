@@ -1,0 +1,38 @@
+"""`bundler bench` on bundles as a user builds them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support import models
+from tests.support.command_line import CommandLine
+
+
+def test_bundles_are_timed_beside_the_untouched_model(
+    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path
+) -> None:
+    model = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
+    bundler.build(model, *here, "--output", tmp_path / "out")
+    bundle = tmp_path / "out" / "cnn-linux-x64"
+    (one,) = bundler.run("bench", bundle, "--baseline", model, "--json").expect(0).document["variants"]
+    series = one["measurement"]
+    assert len(series["opening_ms"]) == len(series["baseline_opening_ms"]) == one["opening"]["count"] > 1
+    assert len(series["latency_ms"]) == one["latency"]["count"] > 1
+    assert 0 < one["opening"]["low"] <= one["opening"]["median"] <= one["opening"]["high"]
+    assert one["opening_ratio"] == one["opening"]["median"] / one["baseline_opening"]["median"]
+    text = bundler.run("bench", bundle, bundle).expect(0).out
+    assert text.count("cnn-linux-x64") == 2
+    assert "ratio: to" not in text
+
+    report = json.loads((tmp_path / "out" / "cnn-linux-x64.report" / "timings.json").read_text("utf-8"))
+    assert report["measurements"], "the report of the build has such figures too"
+    page = (tmp_path / "out" / "cnn-linux-x64.report" / "report.html").read_text("utf-8")
+    assert "no runtime said which nodes it gave to whom" not in page
+    reasons = json.loads((bundle / "bundle.json").read_text("utf-8"))["proof"]["variants"]
+    assert "as shipped and from the device's own copy" in reasons[0]["reason"]
+
+
+def test_wrong_use_is_told(bundler: CommandLine, tmp_path: Path) -> None:
+    assert "no model" in bundler.run("bench", tmp_path, "--baseline", tmp_path / "none.onnx").expect(2).err
+    assert bundler.run("bench", tmp_path).expect(8).err

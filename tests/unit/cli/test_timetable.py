@@ -1,0 +1,72 @@
+"""The table of `bundler bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from bundler.api import bench as benching
+from bundler.api.bench import VariantTimes, bench
+from bundler.api.workshop import Workshop, open_workshop
+from bundler.cli.timetable import timetable_lines
+from bundler.model.errors import UsageError, VerificationError
+from bundler.model.events import ignore
+from bundler.model.measurement import Measurement
+from bundler.reporting.data import Spread
+
+
+def spread(median: float, count: int = 30) -> Spread:
+    return Spread(median=median, low=median * 0.9, high=median * 1.25, count=count)
+
+
+def times(name: str, opening: float, latency: float, *, plain: float | None = None) -> VariantTimes:
+    return VariantTimes(
+        bundle=Path("dist") / name,
+        target="linux-x64",
+        variant="cpu",
+        opening=spread(opening),
+        latency=spread(latency, 1000),
+        baseline_opening=None if plain is None else spread(plain),
+        baseline_latency=None if plain is None else spread(latency, 980),
+        opening_ratio=None if plain is None else opening / plain,
+        latency_ratio=None if plain is None else 1.0,
+        measurement=Measurement(name="golden sample 0", variant="cpu"),
+    )
+
+
+def test_bundles_stand_side_by_side(snapshot: SnapshotAssertion) -> None:
+    found = (times("small-linux-x64", 1.1, 0.0064), times("large-linux-x64", 1250.0, 310.5))
+    assert "\n".join(timetable_lines(found)) == snapshot
+
+
+def test_the_baseline_stands_below(snapshot: SnapshotAssertion) -> None:
+    found = (times("one-linux-x64", 30.0, 5.0, plain=60.0), times("two-linux-x64", 20.0, 5.0, plain=50.0))
+    assert "\n".join(timetable_lines(found)) == snapshot
+
+
+def test_a_folder_name_cannot_control_the_terminal() -> None:
+    assert "\x1b" not in "\n".join(timetable_lines((times("\x1b[2J", 1.0, 1.0, plain=2.0),)))
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    with open_workshop(str(tmp_path / "cache")) as found:
+        return found
+
+
+def test_a_missing_baseline_is_told(workshop: Workshop, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no model .*nothing\.onnx"):
+        bench((tmp_path,), tmp_path / "nothing.onnx", workshop, ignore)
+
+
+def test_nothing_to_time_is_told(workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benching, "_time_bundle", lambda *_: [])
+    with pytest.raises(VerificationError, match="no bundle could be timed"):
+        bench((tmp_path,), None, workshop, ignore)
+
+
+def test_a_folder_that_is_no_bundle_is_told(workshop: Workshop, tmp_path: Path) -> None:
+    with pytest.raises(VerificationError):
+        bench((tmp_path,), None, workshop, ignore)
