@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
@@ -71,6 +72,28 @@ def plain_answer(package: Package) -> np.ndarray:
     return answer
 
 
+def move_weights_apart(package: Package) -> None:
+    """As if the bundle had been built with every weight in a second file."""
+    import onnx  # noqa: PLC0415
+
+    model = onnx.load(package.model)
+    options: dict[str, Any] = {"location": "weights.data", "size_threshold": 0, "all_tensors_to_one_file": True}
+    onnx.save(model, package.model, save_as_external_data=True, **options)
+    path = package.payload / "runtime.json"
+    config = json.loads(path.read_text("utf-8"))
+    folder = package.model.parent
+    config["variants"][0]["files"] = [
+        {
+            "path": file.relative_to(package.payload).as_posix(),
+            "size": file.stat().st_size,
+            "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        }
+        for file in sorted(folder.iterdir())
+    ]
+    path.write_text(json.dumps(config), "utf-8")
+    package.repin()
+
+
 class TestUse:
     def test_the_second_start_runs_the_copy_with_equal_answers(self, any_size: ModuleType, package: Package) -> None:
         first, second = any_size.Model(), any_size.Model()
@@ -111,6 +134,20 @@ class TestUse:
         module.Model()
         assert sorted(path.name for path in copy_of(package).iterdir()) == ["copy.json", "model.onnx", "weights.bin"]
         assert module.Model().report.device_copy
+
+    @pytest.mark.parametrize("smallest", ["1", "16384"])
+    def test_a_model_with_external_weights_has_a_copy_of_its_own(
+        self, package: Package, monkeypatch: pytest.MonkeyPatch, smallest: str
+    ) -> None:
+        """No reference into the bundle stays in it, however small the model and its tensors are."""
+        move_weights_apart(package)
+        with imported(package) as found:
+            monkeypatch.setattr(part(found, "sessions"), "_SMALLEST_APART", smallest)
+            found.Model()
+            opened = found.Model()
+            assert opened.report.device_copy
+            assert opened.self_test().passed
+        assert b"weights.data" not in (copy_of(package) / "model.onnx").read_bytes()
 
     @pytest.mark.parametrize("how", ["argument", "environment"])
     def test_it_can_be_left_out(

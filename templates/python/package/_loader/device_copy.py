@@ -44,6 +44,7 @@ class DeviceCopy:
         self.remark = ""
         self._memory = memory
         self._size = sum(file.size for file in variant.files)
+        self._has_weights_apart = len(variant.files) > 1
         self._key = _make_key(variant, runtime)
         self._stem = f"{place}-{_shorten(variant.name)}-"
         self._folder = f"{self._stem}{_shorten(self._key)}{_SUFFIX}"
@@ -120,8 +121,10 @@ class DeviceCopy:
 
     @property
     def wants_weights_apart(self) -> bool:
-        """Whether the weights go into a file of their own."""
-        return self._size >= EXTERNAL
+        """Whether the weights go into a file of their own. From a model that has such a file they have to: the runtime
+        would write a reference to the shipped one.
+        """
+        return self._has_weights_apart or self._size >= EXTERNAL
 
     def publish(self) -> None:
         """Put the draft into place, when there is one. Whoever was quicker wins: their copy is the same."""
@@ -202,6 +205,9 @@ def _describe_file(folder: str, name: str) -> dict[str, Any]:
 
 def _measure_room(folder: str) -> int:
     """Free bytes."""
+    if hasattr(os, "statvfs"):
+        found = os.statvfs(folder)
+        return found.f_bavail * found.f_frsize
     import shutil
 
     return shutil.disk_usage(folder).free
