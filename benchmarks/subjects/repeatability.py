@@ -50,9 +50,13 @@ def _build_elsewhere(workplace: Workplace, model: Ready, seed: str) -> dict[str,
     """Digests by path of a bundle that was built in a folder, and with a cache, of its own."""
     folder = workplace.empty(f"elsewhere-{seed}")
     shutil.copytree(model.path.parent, folder / "source")
+    (folder / "cache").mkdir()
     for name in KEPT:
-        if (kept := workplace.cache / name).is_dir():
-            shutil.copytree(kept, folder / "cache" / name, symlinks=True)
+        kept, place = workplace.cache / name, folder / "cache" / name
+        if kept.is_dir():
+            shutil.copytree(kept, place, symlinks=True)
+        elif kept.exists():
+            shutil.copyfile(kept, place)
     samples = folder / "source" / "samples" if model.samples else None
     built = build_bundle(
         workplace,
