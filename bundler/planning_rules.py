@@ -29,7 +29,12 @@ PARALLEL_PREPACKING = 8_000_000
 
 TINY_NODES = 64
 TINY_WEIGHTS = 65_536
-"""Below both, starting a thread pool costs more than it can win."""
+TINY_MEMORY = 1_000_000
+"""Nodes, bytes of weights, and bytes of weights and activations: below all three, starting a thread pool costs more
+than it can win."""
+
+GENERATED_SHARE = 2
+"""Generated constants of more than this many times the file are not baked: the bundle would be mostly made of them."""
 
 ENABLE_ALL, DISABLE_ALL = "ORT_ENABLE_ALL", "ORT_DISABLE_ALL"
 """Levels by the runtime's own names, as profiles and `runtime.json` have them."""
@@ -61,19 +66,19 @@ class BakeRule:
 
 def choose_baking(facts: ModelFacts, profile: TargetProfile) -> BakeRule:
     """The rule for one model and one target."""
-    level = _choose_level(profile)
+    level = _choose_level(facts, profile)
     model_format = _choose_format(facts, profile)
     layout = facts.has_operator(*CONVOLUTIONS)
     opening = _choose_opening(layout=layout, baked=level.choice != "none")
     memory = _choose_memory(facts, profile)
-    threads = _choose_threads(facts)
+    threads = _choose_threads(facts, layout=layout)
     packing = _choose_packing(facts, layout=layout)
     return BakeRule(
         stages=_stages(profile, level, model_format),
         session={**opening.session, **memory.session, **threads.session},
         session_config=packing.config,
         disabled_optimizers=opening.disabled,
-        device_cache=layout and model_format.choice == "onnx",
+        device_cache=layout and level.choice != "none" and model_format.choice == "onnx",
         decisions=tuple(
             choice.decision
             for choice in (_choose_simplifier(profile), level, model_format, opening, memory, threads, packing)
@@ -98,10 +103,16 @@ def _choose_simplifier(profile: TargetProfile) -> _Choice:
     return _Choice(decision=Decision(subject="simplifier", choice="none", reason=reason))
 
 
-def _choose_level(profile: TargetProfile) -> _Choice:
+def _choose_level(facts: ModelFacts, profile: TargetProfile) -> _Choice:
     asked = profile.optimization.level
     if asked != "auto":
         return _Choice(choice=asked, decision=Decision(subject="level", choice=asked, reason="the profile names it"))
+    if facts.generated_bytes > GENERATED_SHARE * facts.total_bytes + EXTERNAL_WEIGHTS:
+        megabytes = facts.generated_bytes / 1e6
+        reason = (
+            f"the model generates its weights at each start; baked, they would add {megabytes:.0f} MB to the bundle"
+        )
+        return _Choice(choice="none", decision=Decision(subject="level", choice="none", reason=reason))
     reason = "the highest level whose result is the same and right on every CPU of the target"
     return _Choice(choice="extended", decision=Decision(subject="level", choice="extended", reason=reason))
 
@@ -155,10 +166,13 @@ def _choose_memory(facts: ModelFacts, profile: TargetProfile) -> _Choice:
     return _Choice(session={"enable_mem_reuse": False}, decision=decision)
 
 
-def _choose_threads(facts: ModelFacts) -> _Choice:
-    tiny = facts.node_count <= TINY_NODES and facts.weight_bytes <= TINY_WEIGHTS
+def _choose_threads(facts: ModelFacts, *, layout: bool) -> _Choice:
+    """One thread only where little can be computed: few weights do not mean little work in an image filter."""
+    weights = facts.weight_bytes + facts.generated_bytes
+    memory = facts.peak_memory_bytes
+    tiny = facts.node_count <= TINY_NODES and weights <= TINY_WEIGHTS and memory is not None and memory <= TINY_MEMORY
     # Tree ensembles sum in another order with another number of threads, which changes the last bits.
-    if not tiny or _has_trees(facts):
+    if not tiny or layout or facts.control_flow or _has_trees(facts):
         return _Choice()
     decision = Decision(subject="threads", choice="1", reason="the model is too small for a thread pool to pay")
     return _Choice(session={"intra_op_num_threads": 1}, decision=decision)

@@ -15,7 +15,8 @@ class ModelFacts:
     `operators` counts nodes by qualified name (`Conv`, `com.microsoft.Gelu`), subgraphs and functions included.
     `file_bytes` is the ONNX file alone, `external_bytes` its external data, `weight_bytes` all initializers and
     constants. `peak_memory_bytes` is an estimate: weights plus the largest sum of live activations at batch size one;
-    None where shapes are unknown.
+    None where shapes are unknown. `generated_bytes` are constants that the file does not hold but makes (a network
+    published for its structure alone).
     """
 
     name: str
@@ -35,6 +36,7 @@ class ModelFacts:
     control_flow: bool
     quantized: bool
     peak_memory_bytes: int | None
+    generated_bytes: int = 0
 
     @property
     def total_bytes(self) -> int:

@@ -106,3 +106,22 @@ def test_a_quantised_model_gets_a_gate_of_steps_unless_the_profile_says_otherwis
     assert choose_gate(make_facts(), profile) == FLOAT
     assert choose_gate(make_facts(quantized=True), profile) == QUANTIZED
     assert choose_gate(make_facts(quantized=True), strict).absolute == 1e-6
+
+
+SMALL = {"node_count": 5, "weight_bytes": 100, "operators": {"Gemm": 1}}
+
+
+def test_only_what_is_small_in_every_way_runs_on_one_thread() -> None:
+    profile = resolve_target("linux-x64")
+    tiny = make_facts(**SMALL, peak_memory_bytes=2_000)
+    assert choose_baking(tiny, profile).session["intra_op_num_threads"] == 1
+    for change in ({"peak_memory_bytes": None}, {"peak_memory_bytes": 10**8}, {"generated_bytes": 10**8}):
+        facts = make_facts(**{**SMALL, "peak_memory_bytes": 2_000, **change})
+        assert "intra_op_num_threads" not in choose_baking(facts, profile).session
+
+
+def test_weights_that_a_model_generates_are_not_baked_into_the_bundle() -> None:
+    rule = choose_baking(make_facts(file_bytes=15_000, generated_bytes=500_000_000), resolve_target("linux-x64"))
+    assert rule.stages[0].options["level"] == "none"
+    assert rule.session["graph_optimization_level"] == "ORT_ENABLE_ALL"
+    assert not rule.device_cache

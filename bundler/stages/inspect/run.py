@@ -13,6 +13,7 @@ from bundler.model.errors import ModelError
 from bundler.model.facts import ModelFacts
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.inspect.external import check_external_data
+from bundler.stages.inspect.generated import count_generated_bytes
 from bundler.stages.inspect.memory import estimate_peak_memory
 from bundler.stages.inspect.operators import (
     check_operators,
@@ -108,6 +109,7 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
         parameter_count=sum(math.prod(tensor.dims) for tensor in weights),
         file_bytes=path.stat().st_size,
         weight_bytes=weight_bytes,
+        generated_bytes=count_generated_bytes(model),
         external_bytes=sum((path.parent / file).stat().st_size for file in files),
         external_files=files,
         custom_domains=foreign_domains(model),

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -217,3 +218,11 @@ def test_weights_are_not_part_of_what_is_read(tmp_path: Path) -> None:
     slim = read_without_weights(path)
     assert len(slim) < path.stat().st_size - weights.nbytes // 2
     assert np.frombuffer(model.graph.initializer[2].raw_data, np.float32) == pytest.approx(np.sqrt(2))
+
+
+def test_weights_that_are_generated_and_not_held_are_counted(tmp_path: Path) -> None:
+    published = Path(onnx.__file__).parent / "backend/test/data/light/light_squeezenet.onnx"
+    facts = inspect(published)
+    assert facts.file_bytes < 20_000
+    assert 4_900_000 < facts.generated_bytes < 5_100_000
+    assert inspect(models.save(models.cnn(), tmp_path)).generated_bytes == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from bundler.model.results import Comparison, OutputComparison
@@ -72,3 +73,20 @@ def test_the_text_names_output_worst_and_limit() -> None:
         "output 'boxes': SQNR in dB 12.25, at least 40 wanted",
     ]
     assert (found[1].limit, found[1].worst) == (40.0, 12.25)
+
+
+def test_rounding_of_an_output_that_is_all_but_zero_is_no_noise() -> None:
+    output = OutputComparison(
+        name="mask",
+        equal=False,
+        max_absolute=1.5e-7,
+        mean_absolute=1e-8,
+        max_relative=0.1,
+        cosine=0.99,
+        sqnr_db=19.6,
+        top1_agreement=None,
+    )
+    tolerance = Tolerance(absolute=1e-4, relative=1e-3, sqnr_db=40.0, cosine=0.999)
+    assert check_gate(Comparison(outputs=(output,), samples=1), tolerance) == ()
+    strict = dataclasses.replace(tolerance, absolute=1e-8)
+    assert check_gate(Comparison(outputs=(output,), samples=1), strict)

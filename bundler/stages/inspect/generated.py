@@ -1,0 +1,28 @@
+"""Weights that a model does not hold but generates: networks published for their structure alone."""
+
+from __future__ import annotations
+
+import math
+
+from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
+
+from bundler.workbench.elements import element_of_onnx, storage_bytes
+from bundler.workbench.structure import iterate_nodes, iterate_tensors
+
+
+def count_generated_bytes(model: ModelProto) -> int:
+    """Bytes that constant folding would add: what ConstantOfShape makes from shapes that stand in the file."""
+    shapes = {tensor.name: tensor for tensor in iterate_tensors(model) if tensor.data_type == TensorProto.INT64}
+    for node in iterate_nodes(model):
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
+            shapes[node.output[0]] = node.attribute[0].t
+    return sum(_made_by(node, shapes) for node in iterate_nodes(model) if node.op_type == "ConstantOfShape")
+
+
+def _made_by(node: NodeProto, shapes: dict[str, TensorProto]) -> int:
+    shape = shapes.get(node.input[0]) if node.input else None
+    if shape is None or (not shape.raw_data and not shape.int64_data):
+        return 0
+    kinds = [attribute.t.data_type for attribute in node.attribute if attribute.name == "value"]
+    element = element_of_onnx(kinds[0] if kinds else TensorProto.FLOAT)
+    return storage_bytes(element, math.prod(max(0, int(size)) for size in numpy_helper.to_array(shape)))
