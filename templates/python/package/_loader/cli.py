@@ -213,7 +213,7 @@ def _settle(model: ModelType, options: Any) -> Variant:
     integrity.SETTLED_NS = 0  # Nothing changes these files while they are timed, however new they are.
     opened = _open(model, options)
     name = opened.report.variant
-    variant = choose_variants(model.pins.read(), name)[0]
+    variant: Variant = choose_variants(model.pins.read(), name)[0]
     if variant.device_cache:
         del opened  # A large model fits into memory once, maybe not twice.
         model(name)
