@@ -69,7 +69,7 @@ class OutputFigures:
             return self.mismatch
         if self.excess:
             return f"{self.excess} of {self._count} elements are off, the worst by {self.max_absolute:.3g}"
-        rounding = self.max_absolute <= min(NEGLIGIBLE, tolerance["absolute"] or 0.0)
+        rounding = self.max_absolute <= min(NEGLIGIBLE, tolerance.get("absolute") or 0.0)
         for name in ("top1_agreement",) if rounding else ("sqnr_db", "cosine", "top1_agreement"):
             found, least = getattr(self, name), tolerance.get(name)
             if not self.equal and found is not None and least is not None and found < least:
