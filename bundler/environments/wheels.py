@@ -49,12 +49,12 @@ def fetch_wheels(
 
     In the order of their names. Raises `EnvironmentMissingError` when some are neither kept nor to be had.
     """
-    pins = lock.select(target_markers(platform_tags, python_version))
     cache_root = environments.root
-    place = cache_root / "wheels" / "sets" / f"{digest_json([pins, list(platform_tags), python_version])}.json"
+    place = cache_root / "wheels" / "sets" / f"{digest_json([lock.digest, list(platform_tags), python_version])}.json"
     kept = _recall(place, cache_root)
     if kept is not None:
         return kept
+    pins = lock.select(target_markers(platform_tags, python_version))
     where = f"Python {python_version} on {platform_tags[0]}"
     listener(Message(build=build, note=Note(text=f"fetching {len(pins)} wheels for {where}")))
     wheels = _download(pins, platform_tags, python_version, environments, f"fetch the wheels for {where}")
@@ -82,8 +82,9 @@ def fresh_environment(python: Path, wheels: Path, requirements: Sequence[str], w
     run_uv(("venv", "--quiet", "--no-project", "--python", str(python), str(where)), f"make an environment in {where}")
     interpreter = interpreter_in(where)
     source = ("--no-index", "--offline", "--no-config", "--find-links", str(wheels))
+    # Compiled now: whoever starts it may have no right, or no wish, to write byte code into it.
     run_uv(
-        ("pip", "install", "--quiet", *source, "--python", str(interpreter), *requirements),
+        ("pip", "install", "--quiet", "--compile-bytecode", *source, "--python", str(interpreter), *requirements),
         f"install {', '.join(Path(item).name for item in requirements)} from {wheels} alone",
     )
     return interpreter

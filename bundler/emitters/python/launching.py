@@ -34,7 +34,7 @@ def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[Va
     """
     layout = read_layout(bundle.resolve())
     if layout.format == "dir":
-        check_locked(layout.root / WHEELS, layout.lock)
+        check_locked(layout.root, WHEELS, layout.lock)
     say = _speaker(layout, listener)
     if is_native(layout):
         found = find_python(layout.python_versions, cache_root)

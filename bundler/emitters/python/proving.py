@@ -112,7 +112,7 @@ def _isolate(extra: Mapping[str, str], home: str) -> dict[str, str]:
         "USERPROFILE": home,
         "LOCALAPPDATA": home,
         "XDG_CACHE_HOME": os.path.join(home, "cache"),  # noqa: PTH118 (text for another process)
-        "PYTHONPYCACHEPREFIX": os.path.join(home, "bytecode"),  # noqa: PTH118 (the same)
+        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
         "PYTHONUTF8": "1",
         "ORT_DISABLE_TELEMETRY": "1",

@@ -16,6 +16,7 @@ from bundler.environments.registry import Environments
 from bundler.environments.wheels import Wheel, fetch_wheels, find_kept
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import DefectError, VerificationError
+from bundler.model.manifest import MANIFEST_NAME, load_manifest_data
 from bundler.profiles.schema import Runtime
 
 BACKEND_LOCK = "flit-core"
@@ -86,18 +87,30 @@ def read_lock(text: str) -> Lock:
         raise VerificationError(error.message, hint="build the bundle again") from error
 
 
-def check_locked(folder: Path, lock: Lock) -> None:
-    """Raise `VerificationError` unless `folder` holds exactly the wheels that `lock` names by digest."""
+def check_locked(bundle: Path, wheels: str, lock: Lock) -> None:
+    """Raise `VerificationError` unless the folder `wheels` of a bundle holds exactly what `lock` names by digest."""
     wanted = {digest for pin in lock.pins for digest in pin.hashes}
-    records = record_folder(folder).files
-    strange = sorted(record.path for record in records if record.sha256 not in wanted)
-    missing = len(wanted - {record.sha256 for record in records})
+    found = _list_wheels(bundle, wheels)
+    strange = sorted(name for name, sha256 in found.items() if sha256 not in wanted)
+    missing = len(wanted - set(found.values()))
     if strange or missing:
         raise VerificationError(
-            f"the wheels in {folder} are not those of the lock",
+            f"the wheels in {bundle / wheels} are not those of the lock",
             hint="build the bundle again",
             details=(*(f"not in the lock: {name}" for name in strange), f"{missing} of the lock are missing"),
         )
+
+
+def _list_wheels(bundle: Path, wheels: str) -> dict[str, str]:
+    """Digests by file name: those of the manifest, which whoever asks has checked or just written, else taken now."""
+    if not (bundle / MANIFEST_NAME).is_file():
+        return {record.path: record.sha256 for record in record_folder(bundle / wheels).files}
+    entries = load_manifest_data(bundle).get("files", [])
+    return {
+        entry["path"].removeprefix(f"{wheels}/"): entry["sha256"]
+        for entry in entries
+        if entry["path"].startswith(f"{wheels}/")
+    }
 
 
 @contextmanager

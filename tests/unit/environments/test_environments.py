@@ -165,7 +165,6 @@ def test_a_fresh_environment_comes_from_the_folder_alone(tmp_path: Path) -> None
 @pytest.fixture
 def kept_wheels(tmp_path: Path) -> tuple[str, Path]:
     """A set of wheels as an earlier fetch leaves it."""
-    from bundler.environments.platforms import target_markers  # noqa: PLC0415
     from bundler.model.digests import digest_json  # noqa: PLC0415
 
     house = tmp_path / "house"
@@ -175,7 +174,7 @@ def kept_wheels(tmp_path: Path) -> tuple[str, Path]:
     place = tmp_path / "cache" / "wheels" / sha256[:2] / sha256 / "tinytool-1.0-py3-none-any.whl"
     place.parent.mkdir(parents=True)
     shutil.copy(house / place.name, place)
-    pins = parse_lock("x", text).select(target_markers(("win_amd64",), "3.12"))
+    lock = parse_lock("x", text)
     status = place.stat()
     item = {
         "name": "tinytool",
@@ -186,7 +185,7 @@ def kept_wheels(tmp_path: Path) -> tuple[str, Path]:
     }
     sets = tmp_path / "cache" / "wheels" / "sets"
     sets.mkdir()
-    (sets / f"{digest_json([pins, ['win_amd64'], '3.12'])}.json").write_text(json.dumps([item]))
+    (sets / f"{digest_json([lock.digest, ['win_amd64'], '3.12'])}.json").write_text(json.dumps([item]))
     return text, place
 
 
