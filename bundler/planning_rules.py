@@ -21,8 +21,9 @@ CONVOLUTIONS = ("Conv", "QLinearConv", "ConvInteger", "com.microsoft.FusedConv")
 EXTERNAL_WEIGHTS = 1_000_000
 """From this many bytes of baked weights on, they go into a file that the runtime maps instead of parsing."""
 
-EXTERNAL_TENSOR = 1024
-"""Smaller tensors stay in the model then: each would cost a page of the file."""
+EXTERNAL_TENSOR = 16_384
+"""Smaller tensors stay in the model then: the runtime maps each external one by itself, which cost a network of many
+small tensors a fifth of its opening."""
 
 PARALLEL_PREPACKING = 8_000_000
 """From this many bytes of weights on, packing them for matrix products on all threads opens an encoder faster."""

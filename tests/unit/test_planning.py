@@ -84,7 +84,7 @@ def test_a_model_over_two_gigabytes_never_becomes_ort_format(overrides: tuple[st
 def test_weights_that_are_large_go_into_a_file_of_their_own() -> None:
     onnx = choose_baking(make_facts(), resolve_target("linux-x64")).stages[0].options
     ort = choose_baking(make_facts(operators=TREES), resolve_target("linux-x64")).stages[0].options
-    assert onnx["external_threshold"] == 1024
+    assert onnx["external_threshold"] == 16_384
     assert onnx["external_minimum"] == 1_000_000
     assert ort["external_threshold"] is None
 
