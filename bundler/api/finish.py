@@ -141,6 +141,7 @@ def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
         facts=prepared.facts,
         config=piece.config,
         emitted=emitted,
+        known=_known_digests(piece, emitted),
         outcomes=(prepared.inspection, *outcomes.values()),
         gate=GateRecord(
             tolerance=choose_gate(prepared.facts, prepared.profile),
@@ -153,6 +154,15 @@ def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
     manifest = make_manifest(piece.staged, request)
     write_manifest(piece.staged, manifest)
     return manifest
+
+
+def _known_digests(piece: Workpiece, emitted: Emitted) -> dict[str, str]:
+    """Digests of what was copied from where it is kept by digest: vendored files and, in the open, the models."""
+    known = {part.file: part.sha256 for part in emitted.components if part.file and part.sha256}
+    if emitted.payload is not None:
+        files = [record for variant in piece.config.variants for record in variant.files]
+        known |= {f"{emitted.payload}/{record.path}": record.sha256 for record in files}
+    return known
 
 
 def _check_budget(piece: Workpiece, manifest: Manifest) -> None:

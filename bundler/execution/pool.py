@@ -217,9 +217,12 @@ class WorkerPool:
         self._give_back(worker)
 
     @contextlib.contextmanager
-    def lease(self, environment: Environment, *, keep: bool = True) -> Iterator[Worker]:
-        """A living worker for one thread; it goes back to the idle ones unless it died, or `keep` is false."""
-        worker = self._take(environment)
+    def lease(self, environment: Environment, *, keep: bool = True, patience: float = PATIENCE) -> Iterator[Worker]:
+        """A living worker for one thread; it goes back to the idle ones unless it died, or `keep` is false.
+
+        While all of the environment are at work, one is waited for up to `patience` seconds before another is started.
+        """
+        worker = self._take(environment, patience)
         try:
             yield worker
         finally:
@@ -237,22 +240,22 @@ class WorkerPool:
         for worker in workers:
             worker.close()
 
-    def _take(self, environment: Environment) -> Worker:
+    def _take(self, environment: Environment, patience: float) -> Worker:
         while True:
-            worker = self._await_idle(environment)
+            worker = self._await_idle(environment, patience)
             if worker is None:
                 return self._add(environment)
             if worker.alive:
                 return worker
             self._drop(worker)
 
-    def _await_idle(self, environment: Environment) -> Worker | None:
+    def _await_idle(self, environment: Environment, patience: float) -> Worker | None:
         """An idle worker. While others of the environment are at work, one is waited for a little: loading the tools
         anew takes longer than most steps.
         """
         with self._returned:
             if any(worker.environment.python == environment.python for worker in self._all):
-                self._returned.wait_for(lambda: self._idle.get(environment.python), PATIENCE)
+                self._returned.wait_for(lambda: self._idle.get(environment.python), patience)
             idle = self._idle.get(environment.python)
             return idle.pop() if idle else None
 

@@ -17,7 +17,7 @@ from bundler.execution.disk import disk_full_error, is_disk_full
 from bundler.execution.journal import Journal
 from bundler.execution.keys import ingredients_of, key_of
 from bundler.execution.locks import hold
-from bundler.execution.pool import Worker, WorkerPool
+from bundler.execution.pool import PATIENCE, Worker, WorkerPool
 from bundler.execution.records import ActionRecord, is_safe_path, parse_record
 from bundler.execution.sources import Source
 from bundler.execution.stage_sources import stage_packages
@@ -32,6 +32,9 @@ from bundler.stages.registry import find_stage, run_module
 
 LARGE_BYTES = 1_000_000_000
 """From this size of the model on, steps run one by one, each in its own process: that keeps the peak of memory low."""
+
+SLOW_BYTES = 20_000_000
+"""From this size of an input on, a step takes longer than it takes to start another worker beside it."""
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error: another step failed, or the user interrupted
@@ -75,7 +78,16 @@ class ReadyStep:
     @property
     def is_large(self) -> bool:
         """Whether an input is so large that memory decides how it is run."""
-        return any(item.artifact.size > LARGE_BYTES for item in self.inputs.values())
+        return self._largest > LARGE_BYTES
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which a worker that is at work is better waited for than another started."""
+        return PATIENCE if self._largest < SLOW_BYTES else 0.0
+
+    @property
+    def _largest(self) -> int:
+        return max((item.artifact.size for item in self.inputs.values()), default=0)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -229,7 +241,7 @@ class StepRunner:
             "options": dict(ready.step.options),
             "output": str(output),
         }
-        with self._pool.lease(environment, keep=not ready.is_large) as worker:
+        with self._pool.lease(environment, keep=not ready.is_large, patience=ready.patience) as worker:
             run.active.add(worker)
             try:
                 run.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,9 @@ _OF_THE_MACHINE = {"machine", "python"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestRequest:
-    """All that a manifest tells beside the files. `outcomes` may be in any order."""
+    """All that a manifest tells beside the files. `outcomes` may be in any order; `known` are digests, by path, of files
+    that need not be hashed again.
+    """
 
     plan: BuildPlan
     profile: TargetProfile
@@ -55,14 +57,14 @@ class ManifestRequest:
     gate: GateRecord
     proof: ProofRecord
     synthetic_inputs: bool
+    known: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
-    """The manifest of the finished folder `bundle`, whose files are hashed now (its `bundle.json` is left out; what was
-    vendored has its digest already).
+    """The manifest of the finished folder `bundle`, whose files are hashed now (its `bundle.json` is left out; what is
+    `known` has its digest already).
     """
     plan, profile, config = request.plan, request.profile, request.config
-    vendored = {part.file: part.sha256 for part in request.emitted.components if part.file and part.sha256}
     return Manifest(
         schema=MANIFEST_SCHEMA,
         bundler=__version__,
@@ -78,7 +80,7 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
         synthetic_inputs=request.synthetic_inputs,
         unstable_outputs=config.unstable_outputs,
         variants=tuple(_variant(variant) for variant in config.variants),
-        files=list_files(bundle, vendored),
+        files=list_files(bundle, request.known),
         stages=tuple(_stage(outcome, plan) for outcome in order_outcomes(plan, request.outcomes)),
         decisions=plan.decisions,
         checks=make_checks(plan, request.outcomes),
