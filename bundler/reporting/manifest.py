@@ -44,8 +44,8 @@ _OF_THE_MACHINE = {"machine", "python"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestRequest:
-    """All that a manifest tells beside the files. `outcomes` may be in any order; `known` are digests, by path, of files
-    that need not be hashed again.
+    """All that a manifest tells beside the files. `outcomes` may be in any order; `known` are digests, by path, of
+    files that need not be hashed again.
     """
 
     plan: BuildPlan
