@@ -37,7 +37,7 @@ def find_foreign(layout: Layout, cache_root: Path, say: Callable[[str], None]) -
     if machine is None:
         return f"no emulator for {' or '.join(requires.machines)} is installed (qemu-user-static)"
     try:
-        python = emulated_python(make_image(cache_root / "emulation", machine, say), _find_core(layout))
+        python = emulated_python(make_image(cache_root / "images", machine, say), _find_core(layout))
     except EmulationError as error:
         return f"its processor could not be emulated: {error}"
     if python.version not in layout.python_versions:
