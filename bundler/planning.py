@@ -5,7 +5,7 @@ building machine plans the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bundler.model.errors import UsageError
@@ -159,19 +159,11 @@ def _variant_steps(
         source = step.id
     steps.append(_step("derive_operators", source, {}, reason="for reports", environment=runtime, variant=variant.name))
     comparisons = tuple(step_id for step_id in (*shared, *(s.id for s in steps)) if step_id.endswith("/compare"))
-    return steps, VariantPlan(
-        name=variant.name,
-        model=source,
-        providers=plan.providers,
-        session=plan.session,
-        session_config=plan.session_config,
-        comparisons=comparisons,
-        disabled_optimizers=plan.disabled_optimizers,
-        device_cache=plan.device_cache,
-    )
+    return steps, replace(plan, model=source, comparisons=comparisons)
 
 
 def _variant_plan(variant: Variant, rule: BakeRule) -> VariantPlan:
+    """How a session is opened; which model it opens is known when its steps are."""
     chain = tuple(
         (find_provider(entry.name).runtime_name, {key: _as_text(value) for key, value in entry.options.items()})
         for entry in variant.providers

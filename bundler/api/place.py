@@ -36,7 +36,7 @@ def check_replaceable(final: Path) -> None:
     """Raise `UsageError` when `final` holds something that is not a bundle: we never delete what we did not write."""
     if not final.exists() or (final / MARK).is_file() or (final.is_dir() and not any(final.iterdir())):
         return
-    raise UsageError(f"{final} exists and is not a bundle", hint="move it away, or choose another --output", details=())
+    raise UsageError(f"{final} exists and is not a bundle", hint="move it away, or choose another --output")
 
 
 def put_in_place(staged: Path, final: Path) -> None:

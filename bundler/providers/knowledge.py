@@ -32,8 +32,7 @@ class ProviderKnowledge:
     """All knowledge of one execution provider.
 
     `name` is the short name in profiles; `runtime_name` the runtime's own; `package` the distribution that carries it;
-    `options` its valid options; `replaced` maps keys of old playbooks to what to use today; `layouts` are the graph
-    optimisers that choose a memory layout for the device's own CPU and therefore run on the device, by architecture;
+    `options` its valid options; `replaced` maps keys of old playbooks to what to use today;
     `device_resident` says that its tensors live in device memory, so that I/O binding pays.
     """
 
@@ -43,5 +42,4 @@ class ProviderKnowledge:
     package: str
     options: tuple[OptionRule, ...] = ()
     replaced: Mapping[str, str] = field(default_factory=dict)
-    bakes: Mapping[str, str] = field(default_factory=dict)
     device_resident: bool = False
