@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.api.workshop import Workshop
+from bundler.emitters.contract import ProofRequest
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener
@@ -35,7 +36,11 @@ class VariantTimes:
 
 
 def bench(
-    bundles: Iterable[Path], baseline: Path | None, workshop: Workshop, listener: Listener
+    bundles: Iterable[Path],
+    baseline: Path | None,
+    workshop: Workshop,
+    listener: Listener,
+    browser: Path | None = None,
 ) -> tuple[VariantTimes, ...]:
     """Time each variant that runs here in its bundle's own runtime; `baseline` is an ONNX file to time in turn with it.
 
@@ -43,16 +48,21 @@ def bench(
     """
     if baseline is not None and not baseline.is_file():
         raise UsageError(f"there is no model {baseline}", hint="give the ONNX file that the bundles were built from")
-    found = [times for bundle in bundles for times in _time_bundle(bundle, baseline, workshop, listener)]
+    root = workshop.cache.root
+    requests = [
+        ProofRequest(bundle=bundle, cache_root=root, listener=listener, model=baseline, browser=browser)
+        for bundle in bundles
+    ]
+    found = [times for request in requests for times in _time_bundle(request)]
     if not found:
         raise VerificationError("no bundle could be timed on this machine", hint="see `bundler verify`")
     return tuple(found)
 
 
-def _time_bundle(bundle: Path, baseline: Path | None, workshop: Workshop, listener: Listener) -> list[VariantTimes]:
-    manifest = read_manifest(bundle)
-    measurements = find_emitter(manifest.ecosystem).measure(bundle, baseline, workshop.cache.root, listener)
-    return [_summarise(bundle, manifest, measurement) for measurement in measurements]
+def _time_bundle(request: ProofRequest) -> list[VariantTimes]:
+    manifest = read_manifest(request.bundle)
+    measurements = find_emitter(manifest.ecosystem).measure(request)
+    return [_summarise(request.bundle, manifest, measurement) for measurement in measurements]
 
 
 def _summarise(bundle: Path, manifest: Manifest, measurement: Measurement) -> VariantTimes:

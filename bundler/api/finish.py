@@ -10,7 +10,7 @@ from typing import Any
 
 from bundler.api.prepare import Prepared
 from bundler.api.workshop import Workshop
-from bundler.emitters.contract import EmitRequest
+from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import GateError, VerificationError
 from bundler.model.events import Listener, Message
@@ -186,7 +186,7 @@ def _check_budget(piece: Workpiece, manifest: Manifest) -> None:
 
 def _prove(piece: Workpiece) -> tuple[VariantProof, ...]:
     prepared, listener = piece.prepared, piece.listener
-    proofs = find_emitter(prepared.plan.emitter).prove(piece.staged, piece.workshop.cache.root, listener)
+    proofs = find_emitter(prepared.plan.emitter).prove(_proof_request(piece))
     failed = [proof for proof in proofs if proof.passed is False]
     if failed:
         raise VerificationError(
@@ -202,8 +202,18 @@ def _prove(piece: Workpiece) -> tuple[VariantProof, ...]:
 
 def _measure(piece: Workpiece) -> tuple[Measurement, ...]:
     """Opening and latency beside the untouched model, where this machine can run the bundle."""
-    emitter = find_emitter(piece.prepared.plan.emitter)
-    return emitter.measure(piece.staged, piece.prepared.request.model, piece.workshop.cache.root, piece.listener)
+    return find_emitter(piece.prepared.plan.emitter).measure(_proof_request(piece))
+
+
+def _proof_request(piece: Workpiece) -> ProofRequest:
+    request = piece.prepared.request
+    return ProofRequest(
+        bundle=piece.staged,
+        cache_root=piece.workshop.cache.root,
+        listener=piece.listener,
+        model=request.model,
+        browser=request.browser,
+    )
 
 
 def _summary(piece: Workpiece, manifest: Manifest) -> dict[str, Any]:

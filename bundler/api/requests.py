@@ -22,7 +22,8 @@ class BuildRequest:
 
     `output` is the folder in which the bundle's folder `<name>-<target>` is made. `overrides` are `dotted.key=value`
     over the profile. `format` None takes the profile's. `prove` runs the golden set in the bundle's own runtime and
-    measures it; without it the manifest claims no more than `resolved`.
+    measures it; without it the manifest claims no more than `resolved`. `browser` is the one to prove web bundles in
+    (None: the one that is found).
     """
 
     model: Path
@@ -35,6 +36,7 @@ class BuildRequest:
     overrides: tuple[str, ...] = ()
     format: str | None = None
     prove: bool = True
+    browser: Path | None = None
     seed: int = 0
     synthetic_count: int = 3
 

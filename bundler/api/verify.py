@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bundler.api.requests import VerifyResult
 from bundler.api.workshop import Workshop
+from bundler.emitters.contract import ProofRequest
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import VerificationError
 from bundler.model.events import Listener
@@ -14,7 +15,7 @@ from bundler.verification.integrity import require_integrity
 from bundler.verification.proof import combine_proofs
 
 
-def verify(bundle: Path, workshop: Workshop, listener: Listener) -> VerifyResult:
+def verify(bundle: Path, workshop: Workshop, listener: Listener, browser: Path | None = None) -> VerifyResult:
     """Check the digests, then run the golden set in the bundle's own runtime.
 
     Raises `VerificationError` when a file differs or an output does; a variant that cannot run here is told in the
@@ -22,7 +23,8 @@ def verify(bundle: Path, workshop: Workshop, listener: Listener) -> VerifyResult
     """
     manifest = read_manifest(bundle)
     integrity = require_integrity(bundle)
-    proofs = find_emitter(manifest.ecosystem).prove(bundle, workshop.cache.root, listener)
+    request = ProofRequest(bundle=bundle, cache_root=workshop.cache.root, listener=listener, browser=browser)
+    proofs = find_emitter(manifest.ecosystem).prove(request)
     failed = [proof for proof in proofs if proof.passed is False]
     if failed:
         raise VerificationError(

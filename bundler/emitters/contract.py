@@ -11,12 +11,22 @@ from bundler.environments.registry import Environments
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
 from bundler.model.measurement import Measurement
-from bundler.model.proof import Component, Emitted, Proof, VariantProof
+from bundler.model.proof import Component, Download, DownloadFile, Emitted, Proof, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.profiles.schema import TargetProfile
 
-__all__ = ["Component", "EmitRequest", "Emitted", "Emitter", "Proof", "VariantProof"]
+__all__ = [
+    "Component",
+    "Download",
+    "DownloadFile",
+    "EmitRequest",
+    "Emitted",
+    "Emitter",
+    "Proof",
+    "ProofRequest",
+    "VariantProof",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +48,19 @@ class EmitRequest:
     build: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofRequest:
+    """A finished bundle that is to be run on this machine. `model` is the untouched model to time beside it, where
+    there is one; `browser` names the browser to run it in (None: the one that is found), for ecosystems that need one.
+    """
+
+    bundle: Path
+    cache_root: Path
+    listener: Listener
+    model: Path | None = None
+    browser: Path | None = None
+
+
 class Emitter(Protocol):
     """One ecosystem."""
 
@@ -57,14 +80,12 @@ class Emitter(Protocol):
         """Write the ecosystem's project into the empty `folder`. Raises `BundlerError`."""
         ...
 
-    def prove(self, bundle: Path, cache_root: Path, listener: Listener) -> tuple[VariantProof, ...]:
+    def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
         """Run the golden set in the bundle's own runtime, in a fresh environment with no index."""
         ...
 
-    def measure(
-        self, bundle: Path, model: Path | None, cache_root: Path, listener: Listener
-    ) -> tuple[Measurement, ...]:
+    def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
         """Opening and latency of each variant that this machine can run, in turn with a plain session on the untouched
-        `model`, where one is given; empty when it can run none. Bounded to some seconds.
+        model, where one is given; empty when it can run none. Bounded to some seconds.
         """
         ...

@@ -36,15 +36,50 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadFile:
+    """One file that a first visit fetches, in bytes: as it is, by gzip and by brotli."""
+
+    path: str
+    size: int
+    gzip: int
+    brotli: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """What the first visit fetches for a variant, where it runs on this build of the runtime."""
+
+    variant: str
+    build: str
+    files: tuple[DownloadFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes with no compression."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def gzip(self) -> int:
+        """Bytes when the host compresses by gzip."""
+        return sum(file.gzip for file in self.files)
+
+    @property
+    def brotli(self) -> int:
+        """Bytes when the host compresses by brotli."""
+        return sum(file.brotli for file in self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Emitted:
     """What was written. `payload` is the folder (relative, forward slashes, `.` for the root) holding `runtime.json`,
     `golden/` and the models, or None when a packed format hides it; `package` is the name that users import;
-    `components` are what was vendored.
+    `components` are what was vendored. `downloads` are for ecosystems whose users fetch a bundle piece by piece.
     """
 
     payload: str | None
     package: str
     components: tuple[Component, ...]
+    downloads: tuple[Download, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

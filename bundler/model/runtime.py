@@ -53,6 +53,7 @@ class RuntimeVariant:
 
     `session` holds attributes of the runtime's session options, `session_config` its configuration entries;
     `disabled_optimizers` are graph optimisers that were applied when the model was baked and need not run again.
+    `builds` are the builds of the runtime that have its providers, the preferred first; empty where there is but one.
     `device_cache` lets the loader keep the model, as the runtime laid it out for the device's own CPU, in the user's
     cache folder after the first start, and open that from then on.
     """
@@ -66,6 +67,7 @@ class RuntimeVariant:
     disabled_optimizers: tuple[str, ...]
     requires: Compatibility
     device_cache: bool = False
+    builds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

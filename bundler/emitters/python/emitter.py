@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from bundler.emitters.contract import EmitRequest
+from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.python.context import NUMPY
 from bundler.emitters.python.dir_format import write_dir
 from bundler.emitters.python.pex_format import PACKAGER, write_pex
@@ -15,7 +15,6 @@ from bundler.emitters.python.wheel_format import write_wheel
 from bundler.emitters.python.wheelhouse import BACKEND_LOCK, DOWNLOADER, name_runtime_lock
 from bundler.emitters.rendering import compile_templates
 from bundler.model.errors import UsageError
-from bundler.model.events import Listener
 from bundler.model.measurement import Measurement
 from bundler.model.proof import Emitted, VariantProof
 from bundler.profiles.schema import TargetProfile
@@ -59,19 +58,17 @@ class PythonEmitter:
             raise UsageError(f"the Python emitter has no format {request.format!r}", hint=f"its formats are {known}")
         return writer(request, folder)
 
-    def prove(self, bundle: Path, cache_root: Path, listener: Listener) -> tuple[VariantProof, ...]:
+    def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
         """Run the golden set in the bundle's own runtime, with no index. Raises `BundlerError`."""
         from bundler.emitters.python.launching import prove_bundle  # noqa: PLC0415 (needed when proving alone)
 
-        return prove_bundle(bundle, cache_root, listener)
+        return prove_bundle(request.bundle, request.cache_root, request.listener)
 
-    def measure(
-        self, bundle: Path, model: Path | None, cache_root: Path, listener: Listener
-    ) -> tuple[Measurement, ...]:
-        """Time each variant that runs here at full speed, in turns with a plain session on the untouched `model`."""
+    def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
+        """Time each variant that runs here at full speed, in turns with a plain session on the untouched model."""
         from bundler.emitters.python.launching import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
 
-        return measure_bundle(bundle, model, cache_root, listener)
+        return measure_bundle(request.bundle, request.model, request.cache_root, request.listener)
 
 
 EMITTER = PythonEmitter()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bundler.emitters.contract import EmitRequest
+from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.python.emitter import EMITTER
 from bundler.emitters.registry import emitter_names, find_emitter
 from bundler.environments.emulation import find_emulator
@@ -41,8 +41,12 @@ def emit(request: EmitRequest, format_: str, folder: Path) -> tuple[Path, Emitte
     return bundle, emitted
 
 
+def _ask(bundle: Path, root: Path, model: Path | None = None) -> ProofRequest:
+    return ProofRequest(bundle=bundle, cache_root=root, listener=ignore, model=model)
+
+
 def prove(request: EmitRequest, bundle: Path) -> dict[str, object]:
-    proof = find_emitter("python").prove(bundle, request.environments.root, request.listener)[0]
+    proof = find_emitter("python").prove(_ask(bundle, request.environments.root))[0]
     return {"level": proof.level, "passed": proof.passed, "reason": proof.reason, "comparison": proof.comparison}
 
 
@@ -161,12 +165,12 @@ def test_unknown_names_are_told(request_: EmitRequest, tmp_path: Path) -> None:
 def test_a_bundle_is_timed_beside_the_raw_model(request_: EmitRequest, tmp_path: Path) -> None:
     bundle, _ = emit(request_, "dir", tmp_path)
     source = next(iter(request_.models.values())).path
-    (measured,) = EMITTER.measure(bundle, source, request_.environments.root, ignore)
+    (measured,) = EMITTER.measure(_ask(bundle, request_.environments.root, source))
     assert measured.variant == request_.config.variants[0].name
     assert len(measured.opening_ms) == len(measured.baseline_opening_ms) > 0
     assert len(measured.latency_ms) == len(measured.baseline_latency_ms) > 0
     assert min(*measured.opening_ms, *measured.latency_ms) > 0
-    (alone,) = EMITTER.measure(bundle, None, request_.environments.root, ignore)
+    (alone,) = EMITTER.measure(_ask(bundle, request_.environments.root))
     assert alone.opening_ms
     assert alone.baseline_opening_ms == alone.baseline_latency_ms == ()
 
@@ -175,7 +179,7 @@ def test_a_bundle_for_another_machine_is_not_timed(request_: EmitRequest, tmp_pa
     elsewhere = Compatibility(systems=("Plan9",), machines=("z80",), runtime="1.31.1")
     request = with_variants(request_, make_variant("cpu", model_artifact(request_), requires=elsewhere))
     bundle, _ = emit(request, "dir", tmp_path)
-    assert EMITTER.measure(bundle, None, request.environments.root, ignore) == ()
+    assert EMITTER.measure(_ask(bundle, request.environments.root)) == ()
 
 
 @pytest.mark.slow
