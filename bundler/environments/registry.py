@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins, resolve_lock, shipped_lock, shipped_names
 from bundler.environments.making import environment_folder, interpreter_in, is_whole, make_environment
+from bundler.environments.npm import is_npm, resolve_package
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
 from bundler.model.plan import HOST
@@ -153,7 +154,10 @@ class Environments:
         place.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
         try:
-            lock = resolve_lock(name, requirements, scratch)
+            if is_npm(requirements):
+                lock = resolve_package(name, requirements, self, listener, build)
+            else:
+                lock = resolve_lock(name, requirements, scratch)
             (scratch / "kept").write_text(render_pins(lock.pins), encoding="utf-8")
             (scratch / "kept").replace(place)
         finally:

@@ -33,6 +33,8 @@ PARTS = (
     "environments",
     "locked",
     "wheels",
+    "npm",
+    "compressed",
     "proofs",
     "images",
     "bundles",

@@ -19,6 +19,8 @@ _UNITS = (
     "wheels/??/*",
     "wheels/sets/*",
     f"wheels/{'?' * 32}",
+    "npm/??/*",
+    "compressed/??/*",
     *(f"{part}/*" for part in ("environments", "proofs", "images", "logs", "journal", "history", "sources")),
 )
 """What can be removed on its own, besides artifacts and records: a wheel, a set of them, a whole environment, …"""
@@ -145,7 +147,7 @@ def _remove_orphans(cache: Cache, spared: float) -> None:
 
 def _remove_passing(root: Path) -> None:
     """Unfinished downloads and environments of processes that are gone for a day."""
-    for pattern in ("wheels/.*", "environments/.*", "locked/.*", "proofs/.*", "images/.*"):
+    for pattern in ("wheels/.*", "npm/.*", "environments/.*", "locked/.*", "proofs/.*", "images/.*"):
         for path in root.glob(pattern):
             if time.time() - _used(path) > 24 * 3600:
                 _remove(_Entry(paths=(path,), size=0, used=0.0))
@@ -160,7 +162,9 @@ def _remove(entry: _Entry) -> None:
 
 
 def _measure(root: Path, part: str) -> PartUsage:
-    depth = {"artifacts": "*/*/", "records": "*/*.json", "wheels": "**/*.whl"}.get(part, "*")
+    depth = {"artifacts": "*/*/", "records": "*/*.json", "wheels": "**/*.whl", "npm": "*/*", "compressed": "*/*"}.get(
+        part, "*"
+    )
     entries = [path for path in (root / part).glob(depth) if not path.name.startswith(".")]
     return PartUsage(name=part, size=_size(root / part), entries=len(entries))
 

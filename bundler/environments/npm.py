@@ -1,0 +1,186 @@
+"""Packages of npm: fetched by npm itself with the user's own configuration, kept by digest, never installed.
+
+No script of a package is run, and of its files only those that are asked for are unpacked. What was fetched once is
+found again without a network.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from bundler.environments.lockfiles import Lock, Pin
+from bundler.environments.nodejs import find_npm
+from bundler.environments.tools import run_tool
+from bundler.model.digests import digest_file
+from bundler.model.errors import DefectError, EnvironmentMissingError
+from bundler.model.events import Listener, Message, ignore
+from bundler.model.stage import Note
+
+if TYPE_CHECKING:
+    from bundler.environments.registry import Environments
+
+_REQUIREMENT = re.compile(r"npm:([a-z0-9][a-z0-9._-]*)@([0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)")
+_RULES = ("--ignore-scripts", "--no-update-notifier", "--no-progress", "--loglevel", "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageFile:
+    """One file of a package. `path` is that inside the package, `source` where it is kept; `size` is in bytes."""
+
+    path: str
+    source: Path
+    size: int
+    sha256: str
+
+
+def name_lock(package: str, version: str) -> str:
+    """The name of the lock of one package."""
+    return f"npm-{package}-{version}"
+
+
+def name_requirement(package: str, version: str) -> str:
+    """What resolves a package of npm where there is no lock: a requirement that no Python package can have."""
+    return f"npm:{package}@{version}"
+
+
+def is_npm(requirements: Sequence[str]) -> bool:
+    """Whether `requirements` are one package of npm."""
+    return any(item.startswith("npm:") for item in requirements)
+
+
+def resolve_package(
+    name: str, requirements: Sequence[str], environments: Environments, listener: Listener = ignore, build: str = ""
+) -> Lock:
+    """The lock `name` of what npm gives now for the one requirement; the package is kept, too.
+
+    Raises `EnvironmentMissingError`.
+    """
+    match = _REQUIREMENT.fullmatch(requirements[0]) if len(requirements) == 1 else None
+    if match is None:
+        raise DefectError(f"the lock {name} is not of one package of npm: {', '.join(requirements)[:80]!r}")
+    pin = Pin(name=match[1], version=match[2], marker="", hashes=())
+    with _download(pin, environments, listener, build) as tarball:
+        sha256 = digest_file(tarball)
+        _keep(tarball, _place(environments.root, sha256))
+    return Lock(name=name, pins=(Pin(name=pin.name, version=pin.version, marker="", hashes=(sha256,)),))
+
+
+def fetch_files(
+    lock: Lock, wanted: Sequence[str], environments: Environments, listener: Listener = ignore, build: str = ""
+) -> tuple[PackageFile, ...]:
+    """The files `wanted` (paths inside the package) of the one package in `lock`, in that order.
+
+    Raises `EnvironmentMissingError` when the package is neither kept nor to be had, is not the one that was locked, or
+    lacks a file.
+    """
+    pin = lock.pins[0]
+    place = _place(environments.root, pin.hashes[0])
+    found = [_recall(place, path) for path in wanted]
+    if not all(found):
+        tarball = _ensure_tarball(pin, place, environments, listener, build)
+        _unpack(tarball, wanted, place / "files")
+        found = [_recall(place, path) for path in wanted]
+    _touch(place)
+    missing = [path for path, file in zip(wanted, found, strict=True) if file is None]
+    if missing:
+        raise EnvironmentMissingError(
+            f"{pin.name} {pin.version} has no {missing[0]}",
+            details=tuple(missing),
+            hint="its files are laid out as in another version: choose one that bundler ships a lock for",
+        )
+    return tuple(file for file in found if file is not None)
+
+
+def _place(root: Path, sha256: str) -> Path:
+    return root / "npm" / sha256[:2] / sha256
+
+
+def _recall(place: Path, path: str) -> PackageFile | None:
+    """A file that was unpacked before, when it is whole still."""
+    source = place / "files" / path
+    try:
+        sha256 = source.with_name(f"{source.name}.sha256").read_text("ascii")
+        if digest_file(source) != sha256:
+            return None
+        return PackageFile(path=path, source=source, size=source.stat().st_size, sha256=sha256)
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _ensure_tarball(pin: Pin, place: Path, environments: Environments, listener: Listener, build: str) -> Path:
+    kept = next(iter(place.glob("*.tgz")), None)
+    if kept is not None and digest_file(kept) == pin.hashes[0]:
+        return kept
+    listener(Message(build=build, note=Note(text=f"fetching {pin.name} {pin.version}")))
+    with _download(pin, environments, listener, build) as tarball:
+        sha256 = digest_file(tarball)
+        if sha256 not in pin.hashes:
+            raise EnvironmentMissingError(
+                f"the package {pin.name} {pin.version} that npm fetched is not the one in the lock",
+                details=(f"locked sha256:{pin.hashes[0]}", f"fetched sha256:{sha256}"),
+                hint="find out who altered it: a version once published never changes",
+            )
+        return _keep(tarball, place)
+
+
+@contextmanager
+def _download(pin: Pin, environments: Environments, listener: Listener, build: str) -> Iterator[Path]:
+    """The package's file in a passing folder."""
+    npm = find_npm(environments, listener, build)
+    passing = environments.root / "npm" / f".{os.getpid()}-{secrets.token_hex(4)}"
+    passing.mkdir(parents=True)
+    try:
+        command = (*npm, "pack", f"{pin.name}@{pin.version}", *_RULES, "--pack-destination", str(passing))
+        run_tool(command, f"fetch {pin.name} {pin.version}", "npm")
+        found = sorted(passing.glob("*.tgz"))
+        if len(found) != 1:
+            raise EnvironmentMissingError(f"npm fetched {len(found)} files for {pin.name} {pin.version}, not one")
+        yield found[0]
+    finally:
+        shutil.rmtree(passing, ignore_errors=True)
+
+
+def _keep(tarball: Path, place: Path) -> Path:
+    """Move a fetched package to its place by digest."""
+    place.mkdir(parents=True, exist_ok=True)
+    kept = place / tarball.name
+    tarball.replace(kept)
+    return kept
+
+
+def _unpack(tarball: Path, wanted: Sequence[str], folder: Path) -> None:
+    """Write the regular files `wanted` below `folder`. Where they go is what was asked, never what the archive says."""
+    with tarfile.open(tarball, "r:gz") as archive:
+        for member in archive:
+            path = "/".join(PurePosixPath(member.name).parts[1:])  # the first is the package's root, often `package`
+            if member.isreg() and path in wanted:
+                _write(archive, member, folder / path)
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    stream = archive.extractfile(member)
+    if stream is None:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}-{os.getpid()}-{secrets.token_hex(3)}")
+    with stream, draft.open("wb") as output:
+        shutil.copyfileobj(stream, output, 1 << 20)
+    digest = draft.with_name(f"{draft.name}.sha256")
+    digest.write_text(digest_file(draft), "ascii")
+    draft.replace(target)
+    digest.replace(target.with_name(f"{target.name}.sha256"))
+
+
+def _touch(place: Path) -> None:
+    """Used now: the last that trimming the cache removes."""
+    if place.exists():
+        os.utime(place)
