@@ -11,12 +11,17 @@ from typing import Any
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import HOST, MODEL, SAMPLES, BuildPlan, Decision, Step, VariantPlan
+from bundler.model.runtime import ProviderEntry
 from bundler.planning_gate import gate_decision
-from bundler.planning_rules import BakeRule, choose_baking
+from bundler.planning_rules import DISABLE_ALL, BakeRule, choose_baking
+from bundler.planning_web import choose_web_baking
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
 INSPECT_ID = "inspect"
+
+REHEARSAL = {"graph_optimization_level": DISABLE_ALL}
+"""How a model is opened where another provider stands in for the one that it ships for: as it was baked."""
 
 SIMPLIFIER = "onnxscript"
 """The locked environment of the simplifier; it holds no runtime, so its results are compared on the host."""
@@ -47,11 +52,12 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
     dimensions = _resolve_dimensions(facts, profile, request)
     golden = _golden_step(dimensions, request)
     shared, current = _shared_steps(profile, dimensions)
-    rule = choose_baking(facts, profile)
     steps = [golden, *shared]
     variants = []
+    rules = {variant.name: _choose_rule(facts, profile, variant) for variant in profile.variants}
     for variant in profile.variants:
-        own, plan = _variant_steps(variant, profile, rule, current, tuple(step.id for step in shared))
+        _check_capture(variant, facts, dimensions)
+        own, plan = _variant_steps(variant, profile, rules[variant.name], current, tuple(step.id for step in shared))
         steps += own
         variants.append(plan)
     return BuildPlan(
@@ -60,7 +66,7 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         steps=tuple(steps),
         golden=golden.id,
         variants=tuple(variants),
-        decisions=(*_dimension_decisions(facts, dimensions), *rule.decisions, gate_decision(facts, profile)),
+        decisions=(*_dimension_decisions(facts, dimensions), *_rule_decisions(rules), gate_decision(facts, profile)),
         emitter=profile.bundle.ecosystem,
         format=request.format or profile.bundle.format,
     )
@@ -68,8 +74,12 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
 
 def step_environments(profile: TargetProfile) -> tuple[str, ...]:
     """Names of the environments that steps of a plan for `profile` may run in."""
-    runtime = f"{profile.runtime.package}=={profile.runtime.version}"
-    return (HOST, runtime, *((SIMPLIFIER,) if profile.optimization.simplify else ()))
+    return (HOST, _baker(profile), *((SIMPLIFIER,) if profile.optimization.simplify else ()))
+
+
+def _baker(profile: TargetProfile) -> str:
+    """The environment with the Python runtime of the version that ships."""
+    return f"{profile.runtime.baker}=={profile.runtime.version}"
 
 
 def _resolve_dimensions(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -> dict[str, int]:
@@ -150,12 +160,12 @@ def _checked(step: Step, session: Mapping[str, Any] | None = None) -> tuple[Step
 def _variant_steps(
     variant: Variant, profile: TargetProfile, rule: BakeRule, source: str, shared: tuple[str, ...]
 ) -> tuple[list[Step], VariantPlan]:
-    runtime = f"{profile.runtime.package}=={profile.runtime.version}"
+    runtime = _baker(profile)
     plan = _variant_plan(variant, rule)
     steps: list[Step] = []
     for stage in rule.stages:
         step = _step(stage.name, source, stage.options, reason=stage.reason, environment=runtime, variant=variant.name)
-        steps += _checked(step, _session_options(plan) if stage is rule.stages[-1] else None)
+        steps += _checked(step, _session_options(variant, plan) if stage is rule.stages[-1] else None)
         source = step.id
     steps.append(_step("derive_operators", source, {}, reason="for reports", environment=runtime, variant=variant.name))
     comparisons = tuple(step_id for step_id in (*shared, *(s.id for s in steps)) if step_id.endswith("/compare"))
@@ -164,9 +174,14 @@ def _variant_steps(
 
 def _variant_plan(variant: Variant, rule: BakeRule) -> VariantPlan:
     """How a session is opened; which model it opens is known when its steps are."""
+    known = [(find_provider(entry.name), entry.options) for entry in variant.providers]
     chain = tuple(
-        (find_provider(entry.name).runtime_name, {key: _as_text(value) for key, value in entry.options.items()})
-        for entry in variant.providers
+        ProviderEntry(
+            name=provider.runtime_name,
+            options={key: _as_text(value) for key, value in options.items()},
+            device=provider.device_memory if variant.keep_on_device else None,
+        )
+        for provider, options in known
     )
     config = {key: _as_text(value) for key, value in variant.session_config.items()}
     return VariantPlan(
@@ -178,13 +193,22 @@ def _variant_plan(variant: Variant, rule: BakeRule) -> VariantPlan:
         comparisons=(),
         disabled_optimizers=rule.disabled_optimizers,
         device_cache=rule.device_cache,
+        builds=known[0][0].builds,
     )
 
 
-def _session_options(plan: VariantPlan) -> dict[str, Any]:
-    """The session as the bundle will open it, for the comparison of the model that ships."""
+def _session_options(variant: Variant, plan: VariantPlan) -> dict[str, Any]:
+    """The session as the bundle will open it, for the comparison of the model that ships.
+
+    Where the Python runtime lacks a provider, the one that rehearses for it runs the model as it is written; the
+    bundle's own runtime is what the proof runs.
+    """
+    stand_ins = {find_provider(entry.name).rehearsed_by for entry in variant.providers} - {""}
+    if stand_ins:
+        names = [find_provider(name).runtime_name for name in sorted(stand_ins)]
+        return {"providers": [[name, {}] for name in names], "session": dict(REHEARSAL)}
     return {
-        "providers": [[name, dict(options)] for name, options in plan.providers],
+        "providers": [[entry.name, dict(entry.options)] for entry in plan.providers],
         "session": dict(plan.session),
         "session_config": dict(plan.session_config),
         "disabled_optimizers": list(plan.disabled_optimizers),
@@ -194,6 +218,35 @@ def _session_options(plan: VariantPlan) -> dict[str, Any]:
 def _as_text(value: str | float | bool) -> str:  # noqa: FBT001 - an option's value may be a boolean
     """Options cross into the runtime as text; booleans as `1` and `0`, which all of its parsers take."""
     return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _choose_rule(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> BakeRule:
+    if profile.platform.system == "web":
+        return choose_web_baking(facts, profile, variant)
+    return choose_baking(facts, profile)
+
+
+def _rule_decisions(rules: Mapping[str, BakeRule]) -> tuple[Decision, ...]:
+    """Every variant's decisions; one that is the same for all is told once, the others with the variant's name."""
+    found = [(name, decision) for name, rule in rules.items() for decision in rule.decisions]
+    shared = [decision for name, decision in found if all(decision in rule.decisions for rule in rules.values())]
+    return tuple(
+        dict.fromkeys(
+            decision if decision in shared else replace(decision, subject=f"{decision.subject} of {name}")
+            for name, decision in found
+        )
+    )
+
+
+def _check_capture(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> None:
+    """Raise `UsageError` when commands shall be recorded that depend on sizes which are not known."""
+    free = [name for name in facts.signature.symbols if name not in dimensions]
+    if variant.session.get("enable_graph_capture") and free:
+        raise UsageError(
+            f"variant {variant.name} records the GPU's commands, which needs fixed sizes",
+            details=tuple(f"dimension {name!r} is dynamic" for name in free),
+            hint="fix them with --dim name=size, or leave variants.session.enable_graph_capture out",
+        )
 
 
 def _dimension_decisions(facts: ModelFacts, dimensions: Mapping[str, int]) -> tuple[Decision, ...]:

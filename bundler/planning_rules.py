@@ -67,29 +67,31 @@ class BakeRule:
 
 def choose_baking(facts: ModelFacts, profile: TargetProfile) -> BakeRule:
     """The rule for one model and one target."""
-    level = _choose_level(facts, profile)
+    level = choose_level(facts, profile)
     model_format = _choose_format(facts, profile)
     layout = facts.has_operator(*CONVOLUTIONS)
     opening = _choose_opening(layout=layout, baked=level.choice != "none")
     memory = _choose_memory(facts, profile)
-    threads = _choose_threads(facts, layout=layout)
+    threads = choose_threads(facts, layout=layout)
     packing = _choose_packing(facts, layout=layout)
     return BakeRule(
-        stages=_stages(profile, level, model_format),
+        stages=bake_stages(profile, level, model_format, EXTERNAL_WEIGHTS),
         session={**opening.session, **memory.session, **threads.session},
         session_config=packing.config,
         disabled_optimizers=opening.disabled,
         device_cache=layout and level.choice != "none" and model_format.choice == "onnx",
         decisions=tuple(
             choice.decision
-            for choice in (_choose_simplifier(profile), level, model_format, opening, memory, threads, packing)
+            for choice in (choose_simplifier(profile), level, model_format, opening, memory, threads, packing)
             if choice.decision
         ),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Choice:
+class Choice:
+    """What one rule chose, with what follows for the session; `decision` tells people."""
+
     choice: str = ""
     session: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
@@ -97,32 +99,34 @@ class _Choice:
     decision: Decision | None = None
 
 
-def _choose_simplifier(profile: TargetProfile) -> _Choice:
+def choose_simplifier(profile: TargetProfile) -> Choice:
+    """Whether a simplifier runs first."""
     if profile.optimization.simplify:
-        return _Choice(decision=Decision(subject="simplifier", choice="onnxscript", reason="the profile asks for it"))
+        return Choice(decision=Decision(subject="simplifier", choice="onnxscript", reason="the profile asks for it"))
     reason = "the runtime's own optimiser finds the same, measured"
-    return _Choice(decision=Decision(subject="simplifier", choice="none", reason=reason))
+    return Choice(decision=Decision(subject="simplifier", choice="none", reason=reason))
 
 
-def _choose_level(facts: ModelFacts, profile: TargetProfile) -> _Choice:
+def choose_level(facts: ModelFacts, profile: TargetProfile) -> Choice:
+    """What is baked."""
     asked = profile.optimization.level
     if asked != "auto":
-        return _Choice(choice=asked, decision=Decision(subject="level", choice=asked, reason="the profile names it"))
+        return Choice(choice=asked, decision=Decision(subject="level", choice=asked, reason="the profile names it"))
     if facts.generated_bytes > GENERATED_SHARE * facts.total_bytes + EXTERNAL_WEIGHTS:
         megabytes = facts.generated_bytes / 1e6
         reason = (
             f"the model generates its weights at each start; baked, they would add {megabytes:.0f} MB to the bundle"
         )
-        return _Choice(choice="none", decision=Decision(subject="level", choice="none", reason=reason))
+        return Choice(choice="none", decision=Decision(subject="level", choice="none", reason=reason))
     reason = "the highest level whose result is the same and right on every CPU of the target"
-    return _Choice(choice="extended", decision=Decision(subject="level", choice="extended", reason=reason))
+    return Choice(choice="extended", decision=Decision(subject="level", choice="extended", reason=reason))
 
 
-def _choose_format(facts: ModelFacts, profile: TargetProfile) -> _Choice:
+def _choose_format(facts: ModelFacts, profile: TargetProfile) -> Choice:
     asked = profile.optimization.format
     if asked != "auto":
         choice, reason = asked, "the profile names it"
-    elif _has_trees(facts):
+    elif has_trees(facts):
         choice, reason = "ort", "tree ensembles open fastest from it, and have no layout to lose"
     elif facts.has_operator(*CONVOLUTIONS):
         choice, reason = "onnx", "an ORT-format file would lose the memory layout that convolutions need"
@@ -130,30 +134,31 @@ def _choose_format(facts: ModelFacts, profile: TargetProfile) -> _Choice:
         choice, reason = "onnx", "its weights are mapped from a file of their own, or are too small to matter"
     if choice == "ort" and facts.total_bytes >= PROTOBUF_LIMIT:
         choice, reason = "onnx", "an ORT-format file cannot hold more than 2 GB"
-    return _Choice(choice=choice, decision=Decision(subject="format", choice=choice, reason=reason))
+    return Choice(choice=choice, decision=Decision(subject="format", choice=choice, reason=reason))
 
 
-def _has_trees(facts: ModelFacts) -> bool:
+def has_trees(facts: ModelFacts) -> bool:
+    """Whether it has a tree ensemble."""
     return any(name.startswith("ai.onnx.ml.TreeEnsemble") for name in facts.operators)
 
 
-def _choose_opening(*, layout: bool, baked: bool) -> _Choice:
+def _choose_opening(*, layout: bool, baked: bool) -> Choice:
     """Which optimisers run on the device: those that choose a layout for its own CPU, and no others."""
     if not baked:
         reason = "nothing was baked, so the runtime optimises at every start"
         decision = Decision(subject="optimisation on the device", choice="all", reason=reason)
-        return _Choice(session={"graph_optimization_level": ENABLE_ALL}, decision=decision)
+        return Choice(session={"graph_optimization_level": ENABLE_ALL}, decision=decision)
     if not layout:
         reason = "all of it is baked"
         decision = Decision(subject="optimisation on the device", choice="none", reason=reason)
-        return _Choice(session={"graph_optimization_level": DISABLE_ALL}, decision=decision)
+        return Choice(session={"graph_optimization_level": DISABLE_ALL}, decision=decision)
     reason = "convolutions take the layout of the device's own CPU; it is kept there after the first start"
     decision = Decision(subject="optimisation on the device", choice="layout only", reason=reason)
     disabled = tuple(name for name in OPTIMIZERS if name not in LAYOUT_OPTIMIZERS)
-    return _Choice(session={"graph_optimization_level": ENABLE_ALL}, disabled=disabled, decision=decision)
+    return Choice(session={"graph_optimization_level": ENABLE_ALL}, disabled=disabled, decision=decision)
 
 
-def _choose_memory(facts: ModelFacts, profile: TargetProfile) -> _Choice:
+def _choose_memory(facts: ModelFacts, profile: TargetProfile) -> Choice:
     """Without known shapes the planner of memory reuse searches long at every start and finds little."""
     unknown = any(
         not isinstance(size, int) and size not in profile.dimensions
@@ -161,39 +166,42 @@ def _choose_memory(facts: ModelFacts, profile: TargetProfile) -> _Choice:
         for size in (port.type.shape or ())
     )
     if not unknown:
-        return _Choice()
+        return Choice()
     reason = "input sizes are unknown, so searching for buffers to share only delays the start"
     decision = Decision(subject="planned memory reuse", choice="off", reason=reason)
-    return _Choice(session={"enable_mem_reuse": False}, decision=decision)
+    return Choice(session={"enable_mem_reuse": False}, decision=decision)
 
 
-def _choose_threads(facts: ModelFacts, *, layout: bool) -> _Choice:
+def choose_threads(facts: ModelFacts, *, layout: bool) -> Choice:
     """One thread only where little can be computed: few weights do not mean little work in an image filter."""
     weights = facts.weight_bytes + facts.generated_bytes
     memory = facts.peak_memory_bytes
     tiny = facts.node_count <= TINY_NODES and weights <= TINY_WEIGHTS and memory is not None and memory <= TINY_MEMORY
     # Tree ensembles sum in another order with another number of threads, which changes the last bits.
-    if not tiny or layout or facts.control_flow or _has_trees(facts):
-        return _Choice()
+    if not tiny or layout or facts.control_flow or has_trees(facts):
+        return Choice()
     decision = Decision(subject="threads", choice="1", reason="the model is too small for a thread pool to pay")
-    return _Choice(session={"intra_op_num_threads": 1}, decision=decision)
+    return Choice(session={"intra_op_num_threads": 1}, decision=decision)
 
 
-def _choose_packing(facts: ModelFacts, *, layout: bool) -> _Choice:
+def _choose_packing(facts: ModelFacts, *, layout: bool) -> Choice:
     if layout or facts.weight_bytes < PARALLEL_PREPACKING:
-        return _Choice()
+        return Choice()
     reason = "packing large weights is most of the start"
     decision = Decision(subject="weight packing", choice="parallel", reason=reason)
-    return _Choice(config={"session.prepack.enable_parallel": "1"}, decision=decision)
+    return Choice(config={"session.prepack.enable_parallel": "1"}, decision=decision)
 
 
-def _stages(profile: TargetProfile, level: _Choice, model_format: _Choice) -> tuple[BakeStage, ...]:
+def bake_stages(
+    profile: TargetProfile, level: Choice, model_format: Choice, external_minimum: int
+) -> tuple[BakeStage, ...]:
+    """The stages that bake; from `external_minimum` bytes of weights on, they go into a file of their own."""
     optimize = BakeStage(
         name="optimize",
         options={
             "level": level.choice,
             "external_threshold": EXTERNAL_TENSOR if model_format.choice == "onnx" else None,
-            "external_minimum": EXTERNAL_WEIGHTS,
+            "external_minimum": external_minimum,
             # Signed 8-bit operators are native on Arm; on x86 the unsigned ones are faster. The target decides, not
             # the building machine.
             "int8_allowed": profile.platform.architecture.startswith("arm"),

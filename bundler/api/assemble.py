@@ -13,7 +13,6 @@ from bundler.model.results import StepOutcome
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
     Compatibility,
-    ProviderEntry,
     RuntimeConfig,
     RuntimeVariant,
 )
@@ -30,7 +29,10 @@ def make_runtime_config(
     outcomes: Mapping[str, StepOutcome],
     model_digest: str,
 ) -> RuntimeConfig:
-    """The runtime configuration of the bundle; its variants' files lie under `models/<variant>/`."""
+    """The runtime configuration of the bundle; its variants' files lie under `models/<variant>/`, where variants of
+    equal files share the folder of the first.
+    """
+    folders = _name_folders(plan, outcomes)
     golden = outcomes[plan.golden]
     return RuntimeConfig(
         schema=RUNTIME_SCHEMA,
@@ -38,7 +40,7 @@ def make_runtime_config(
         model_digest=model_digest,
         target=profile.id,
         signature=fix_signature(facts.signature, fixed_dimensions(plan)),
-        variants=tuple(_variant(entry, profile, outcomes[entry.model]) for entry in plan.variants),
+        variants=tuple(_variant(entry, profile, outcomes[entry.model], folders[entry.name]) for entry in plan.variants),
         fallback=profile.bundle.fallback,
         tolerance=choose_gate(facts, profile),
         golden_digest=golden.artifact.digest if golden.artifact else "",
@@ -69,8 +71,18 @@ def fix_signature(signature: Signature, dimensions: Mapping[str, int]) -> Signat
     )
 
 
-def _variant(plan: VariantPlan, profile: TargetProfile, outcome: StepOutcome) -> RuntimeVariant:
-    root = PurePosixPath("models") / plan.name
+def _name_folders(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> dict[str, str]:
+    """The folder below `models/` of each variant."""
+    first: dict[str, str] = {}
+    folders = {}
+    for variant in plan.variants:
+        artifact = outcomes[variant.model].artifact
+        folders[variant.name] = first.setdefault(artifact.digest, variant.name) if artifact else variant.name
+    return folders
+
+
+def _variant(plan: VariantPlan, profile: TargetProfile, outcome: StepOutcome, folder: str) -> RuntimeVariant:
+    root = PurePosixPath("models") / folder
     return RuntimeVariant(
         name=plan.name,
         model=str(root / outcome.path.name),
@@ -78,11 +90,12 @@ def _variant(plan: VariantPlan, profile: TargetProfile, outcome: StepOutcome) ->
             FileRecord(path=str(root / record.path), size=record.size, sha256=record.sha256)
             for record in (outcome.artifact.files if outcome.artifact else ())
         ),
-        providers=tuple(ProviderEntry(name=name, options=options) for name, options in plan.providers),
+        providers=plan.providers,
         session=plan.session,
         session_config=plan.session_config,
         disabled_optimizers=plan.disabled_optimizers,
         device_cache=plan.device_cache,
+        builds=plan.builds,
         requires=Compatibility(
             systems=python_systems(profile.platform),
             machines=python_machines(profile.platform),

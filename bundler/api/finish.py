@@ -16,7 +16,7 @@ from bundler.model.errors import GateError, VerificationError
 from bundler.model.events import Listener, Message
 from bundler.model.manifest import GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import Measurement
-from bundler.model.proof import Emitted, VariantProof
+from bundler.model.proof import Download, Emitted, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.model.stage import Note
@@ -51,6 +51,7 @@ class Finished:
     proofs: tuple[VariantProof, ...]
     measurements: tuple[Measurement, ...]
     phases: Mapping[str, float]
+    downloads: tuple[Download, ...] = ()
     summary: dict[str, Any] = field(default_factory=dict)
 
 
@@ -61,7 +62,7 @@ def finish_bundle(piece: Workpiece) -> Finished:
         emitted = _emit(piece)
         _write_notices(piece, emitted)
     manifest = _write_manifest(piece, emitted)
-    _check_budget(piece, manifest)
+    _check_budget(piece, manifest, emitted.downloads)
     proofs: tuple[VariantProof, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     if piece.prepared.request.prove:
@@ -76,6 +77,7 @@ def finish_bundle(piece: Workpiece) -> Finished:
         proofs=proofs,
         measurements=measurements,
         phases=phases,
+        downloads=emitted.downloads,
         summary=_summary(piece, manifest),
     )
 
@@ -134,7 +136,7 @@ def _write_notices(piece: Workpiece, emitted: Emitted) -> None:
 def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
     prepared, outcomes = piece.prepared, piece.outcomes
     budget = prepared.profile.budget
-    limits = {"model": budget.model_mb, "bundle": budget.bundle_mb}
+    limits = {"model": budget.model_mb, "bundle": budget.bundle_mb, "download": budget.download_mb}
     request = ManifestRequest(
         plan=prepared.plan,
         profile=prepared.profile,
@@ -165,7 +167,7 @@ def _known_digests(piece: Workpiece, emitted: Emitted) -> dict[str, str]:
     return known
 
 
-def _check_budget(piece: Workpiece, manifest: Manifest) -> None:
+def _check_budget(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ...]) -> None:
     prepared, config = piece.prepared, piece.config
     budget = prepared.profile.budget
     models = {variant.name: sum(record.size for record in variant.files) for variant in config.variants}
@@ -176,11 +178,18 @@ def _check_budget(piece: Workpiece, manifest: Manifest) -> None:
     ]
     if budget.bundle_mb is not None and manifest.size > budget.bundle_mb * MEGABYTE:
         over.append(f"bundle: {manifest.size / MEGABYTE:.2f} MB, budget {budget.bundle_mb:g} MB")
+    over += [
+        f"download of variant {item.variant} ({item.build}): {item.brotli / MEGABYTE:.2f} MB with brotli, "
+        f"budget {budget.download_mb:g} MB"
+        for item in downloads
+        if budget.download_mb is not None and item.brotli > budget.download_mb * MEGABYTE
+    ]
     if over:
         raise GateError(
             f"{prepared.title}: over the size budget",
             details=tuple(over),
-            hint="raise it with --set budget.model_mb=… or budget.bundle_mb=…; fewer python.versions make it smaller",
+            hint="raise it with --set budget.model_mb=…, budget.bundle_mb=… or budget.download_mb=…; "
+            "for Python, fewer python.versions make a bundle smaller",
         )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bundler.model.runtime import ProviderEntry
+
 MODEL = "model"
 SAMPLES = "samples"
 """Sources that no step makes: the user's files, hashed in place."""
@@ -35,18 +37,19 @@ class Step:
 class VariantPlan:
     """One variant of the bundle: which step's model it ships and how a session is opened on it.
 
-    `providers` are (name as the runtime knows it, options) in order; `session` and `session_config` are as in
+    `providers` (in order), the runtime's `builds` that have them, `session` and `session_config` are as in
     `runtime.json`; `comparisons` are the ids of the `compare` steps in the order of the stages that they check.
     """
 
     name: str
     model: str
-    providers: tuple[tuple[str, Mapping[str, str]], ...]
+    providers: tuple[ProviderEntry, ...]
     session: Mapping[str, Any]
     session_config: Mapping[str, str]
     comparisons: tuple[str, ...]
     disabled_optimizers: tuple[str, ...] = ()
     device_cache: bool = False
+    builds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 
 from bundler.profiles.chain import Key
 from bundler.profiles.machines import ARCHITECTURES, CORES, fits_tag, required_version, takes_wheels
-from bundler.profiles.options import check_variant, is_on
+from bundler.profiles.options import check_variant, is_on, session_rules
 from bundler.profiles.problems import Problem, suggest
 from bundler.profiles.schema import TargetProfile, Variant
+from bundler.providers.registry import find_provider, provider_names
 
 
 def find_contradictions(profile: TargetProfile) -> list[Problem]:
@@ -18,8 +19,9 @@ def find_contradictions(profile: TargetProfile) -> list[Problem]:
 
 
 def _check_options(profile: TargetProfile) -> Iterator[Problem]:
+    rules = session_rules(profile.platform.system)
     for position, variant in enumerate(profile.variants):
-        yield from check_variant(variant, ("variants", position))
+        yield from check_variant(variant, ("variants", position), rules)
 
 
 def _check_names(profile: TargetProfile) -> Iterator[Problem]:
@@ -71,6 +73,37 @@ def _check_wheels(profile: TargetProfile) -> Iterator[Problem]:
                 key=("python", "wheel_platforms", position),
                 text=f'wheels of "{tag}" do not install on {system} {architecture}',
             )
+
+
+def _check_ecosystem(profile: TargetProfile) -> Iterator[Problem]:
+    """Web bundles run in browsers, and nothing else does; what else fits where, its own rule tells."""
+    system, ecosystem = profile.platform.system, profile.bundle.ecosystem
+    if ecosystem == "web" and system != "web":
+        yield Problem(key=("bundle", "ecosystem"), text=f"a web bundle runs in a browser, not on {system}")
+
+
+def _check_providers(profile: TargetProfile) -> Iterator[Problem]:
+    """The runtime of browsers has providers of its own, and no others."""
+    for position, variant in enumerate(profile.variants):
+        for place, entry in enumerate(variant.providers):
+            if entry.name not in provider_names():
+                continue  # told elsewhere
+            at = ("variants", position, "providers", place, "name")
+            in_browsers = bool(find_provider(entry.name).builds)
+            if in_browsers != (profile.platform.system == "web"):
+                where = "runs in browsers only" if in_browsers else "is not in the runtime of browsers"
+                yield Problem(key=at, text=f'"{entry.name}" {where}, and platform.system is {profile.platform.system}')
+
+
+def _check_device_memory(variant: Variant, at: Key) -> Iterator[Problem]:
+    """What shall stay on the device needs a device that is not the CPU."""
+    first = variant.providers[0].name
+    on_device = first in provider_names() and find_provider(first).device_memory is not None
+    if variant.keep_on_device and not on_device:
+        yield Problem(key=(*at, "keep_on_device"), text=f'the tensors of "{first}" are in the CPU\'s memory anyway')
+    if variant.session.get("enable_graph_capture") in (True, "true", "1", 1) and not on_device:
+        text = f'"{first}" has no GPU whose commands it could record'
+        yield Problem(key=(*at, "session", "enable_graph_capture"), text=text)
 
 
 def _check_minimum(profile: TargetProfile) -> Iterator[Problem]:
@@ -144,9 +177,12 @@ _RULES: tuple[Callable[[TargetProfile], Iterator[Problem]], ...] = (
     _check_architecture,
     _check_core,
     _check_wheels,
+    _check_ecosystem,
+    _check_providers,
     _check_minimum,
     _check_format,
     _each_variant(_check_spinning),
     _each_variant(_check_fallback),
+    _each_variant(_check_device_memory),
     _each_variant(_check_affinities),
 )

@@ -22,6 +22,7 @@ from bundler.providers.registry import find_provider, provider_names
 from bundler.providers.session import SESSION_OPTIONS
 from bundler.providers.session_config import SESSION_CONFIG
 from bundler.providers.values import expected
+from bundler.providers.web_session import WEB_SESSION_OPTIONS
 
 _COMMAND = "`python -m bundler.profiles.documents docs`"
 
@@ -74,6 +75,7 @@ def describe_options() -> str:
         lines += ["", f"## `{path}`" if path else "## Top level", "", _flow(section.__doc__)]
         lines += ["", *_table(("Key", "Takes", "Default", "Meaning"), _field_rows(section))]
     lines += ["", "## Session options (`variants.session`)", "", *_rule_table(SESSION_OPTIONS)]
+    lines += ["", "## Session options of web bundles (`variants.session`)", "", *_rule_table(WEB_SESSION_OPTIONS)]
     lines += ["", "## Session configuration (`variants.session_config`)", "", *_rule_table(SESSION_CONFIG)]
     for name in provider_names():
         knowledge = find_provider(name)

@@ -14,6 +14,7 @@ from bundler.providers.registry import describe_unknown, find_provider, provider
 from bundler.providers.session import SESSION_OPTIONS
 from bundler.providers.session_config import SESSION_CONFIG
 from bundler.providers.values import as_entry, normalize_value
+from bundler.providers.web_session import WEB_SESSION_OPTIONS
 
 Rules = Mapping[str, OptionRule]
 
@@ -25,27 +26,33 @@ def index_rules(rules: Iterable[OptionRule]) -> Rules:
 
 SESSION = index_rules(SESSION_OPTIONS)
 CONFIG = index_rules(SESSION_CONFIG)
+WEB_SESSION = index_rules(WEB_SESSION_OPTIONS)
 
 
-def check_variant(variant: Variant, at: Key) -> Iterator[Problem]:
-    """Every option that its table does not have, or not with this value."""
+def session_rules(system: str) -> Rules:
+    """The attributes that the runtime of this system has."""
+    return WEB_SESSION if system == "web" else SESSION
+
+
+def check_variant(variant: Variant, at: Key, session: Rules) -> Iterator[Problem]:
+    """Every option that its table does not have, or not with this value; `session` are the runtime's attributes."""
     for position, provider in enumerate(variant.providers):
         yield from _check_provider(provider, (*at, "providers", position))
     yield from _check_options(
-        variant.session, SESSION, REPLACED_IN_SESSION, (*at, "session"), ("session_config", CONFIG)
+        variant.session, session, REPLACED_IN_SESSION, (*at, "session"), ("session_config", CONFIG)
     )
     yield from _check_options(
-        variant.session_config, CONFIG, REPLACED_IN_SESSION_CONFIG, (*at, "session_config"), ("session", SESSION)
+        variant.session_config, CONFIG, REPLACED_IN_SESSION_CONFIG, (*at, "session_config"), ("session", session)
     )
 
 
-def normalize_variant(variant: Variant) -> Variant:
+def normalize_variant(variant: Variant, rules: Rules) -> Variant:
     """A checked variant with every value in the runtime's own spelling: attributes typed, everything else as text."""
     providers = tuple(
         entry.model_copy(update={"options": _as_entries(entry.options, index_rules(find_provider(entry.name).options))})
         for entry in variant.providers
     )
-    session = {key: normalize_value(SESSION[key], value) for key, value in sorted(variant.session.items())}
+    session = {key: normalize_value(rules[key], value) for key, value in sorted(variant.session.items())}
     config = _as_entries(variant.session_config, CONFIG)
     return variant.model_copy(update={"providers": providers, "session": session, "session_config": config})
 

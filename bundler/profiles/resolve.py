@@ -65,7 +65,7 @@ def check_layers(layered: Layered) -> TargetProfile:
     from pydantic import ValidationError  # noqa: PLC0415 - see above
 
     from bundler.profiles.contradictions import find_contradictions  # noqa: PLC0415
-    from bundler.profiles.options import normalize_variant  # noqa: PLC0415
+    from bundler.profiles.options import normalize_variant, session_rules  # noqa: PLC0415
     from bundler.profiles.problems import explain_errors  # noqa: PLC0415
     from bundler.profiles.schema import TargetProfile  # noqa: PLC0415
 
@@ -78,7 +78,9 @@ def check_layers(layered: Layered) -> TargetProfile:
     problems = find_contradictions(profile)
     if problems:
         raise _invalid(layered, problems)
-    return profile.model_copy(update={"variants": tuple(normalize_variant(variant) for variant in profile.variants)})
+    rules = session_rules(profile.platform.system)
+    variants = tuple(normalize_variant(variant, rules) for variant in profile.variants)
+    return profile.model_copy(update={"variants": variants})
 
 
 def _spell_texts(layered: Layered) -> Layered:

@@ -46,6 +46,8 @@ class Runtime(Section):
     """Its distribution in the ecosystem's package index."""
     version: Version
     """Its exact version; models are baked with this version."""
+    baker: Distribution = "onnxruntime"
+    """The Python distribution that bakes models for it, at the same version."""
 
 
 class PythonSettings(Section):
@@ -55,6 +57,15 @@ class PythonSettings(Section):
     """Python versions whose wheels are vendored."""
     wheel_platforms: tuple[PlatformTag, ...] = ()
     """Platform tags that the device's pip accepts, the most specific first (`manylinux_2_28_x86_64`)."""
+
+
+class WebSettings(Section):
+    """For bundles that run in a browser."""
+
+    part_mb: float = Field(default=25.0, gt=0, allow_inf_nan=False)
+    """Largest file, in MB of 1,000,000 bytes; what is larger is stored in parts that the loader joins."""
+    precompressed: bool = False
+    """Also write every file that a visitor downloads as `.br` and `.gz`, for hosts that serve those."""
 
 
 class Provider(Section):
@@ -77,6 +88,9 @@ class Variant(Section):
     """Attributes of the runtime's session options (`intra_op_num_threads`)."""
     session_config: dict[str, OptionValue] = {}
     """Configuration entries of a session (`session.intra_op.allow_spinning`)."""
+    keep_on_device: bool = False
+    """Outputs stay in the memory of the first provider's device until they are read, so that they can be the next run's
+    inputs without a copy."""
 
 
 class Optimization(Section):
@@ -116,15 +130,17 @@ class Budget(Section):
     """Largest model (all files of one variant), in MB of 1,000,000 bytes."""
     bundle_mb: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Largest bundle, in MB of 1,000,000 bytes."""
+    download_mb: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Largest download of a first visit, over all variants, in MB of 1,000,000 bytes with brotli; for web bundles."""
 
 
 class Bundle(Section):
     """What is written."""
 
     ecosystem: Identifier = "python"
-    """The emitter: `python`."""
+    """The emitter: `python`, `web`."""
     format: Identifier = "dir"
-    """One of the emitter's formats: `dir`, `wheel`, `pex`."""
+    """One of the emitter's formats: `dir`, `wheel`, `pex` for Python, `dir`, `tgz` for the web."""
     fallback: Literal["report", "strict"] = "report"
     """When a variant cannot run: take the next and report why, or raise."""
 
@@ -143,6 +159,7 @@ class TargetProfile(Section):
     platform: Platform
     runtime: Runtime
     python: PythonSettings = PythonSettings()
+    web: WebSettings = WebSettings()
     variants: tuple[Variant, ...] = Field(min_length=1)
     optimization: Optimization = Optimization()
     dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}

@@ -32,8 +32,12 @@ class ProviderKnowledge:
     """All knowledge of one execution provider.
 
     `name` is the short name in profiles; `runtime_name` the runtime's own; `package` the distribution that carries it;
-    `options` its valid options; `replaced` maps keys of old playbooks to what to use today;
-    `device_resident` says that its tensors live in device memory, so that I/O binding pays.
+    `options` its valid options; `replaced` maps keys of old playbooks to what to use today.
+
+    `builds` are the builds of a runtime of several builds that have it, the preferred first. `rehearsed_by` is the
+    short name of the provider that stands in for it where a stage's result is compared on the building machine; empty
+    where the Python runtime has it. `device_memory` is the runtime's name of the memory that its tensors live in, when
+    that is not the CPU's.
     """
 
     name: str
@@ -42,4 +46,6 @@ class ProviderKnowledge:
     package: str
     options: tuple[OptionRule, ...] = ()
     replaced: Mapping[str, str] = field(default_factory=dict)
-    device_resident: bool = False
+    builds: tuple[str, ...] = ()
+    rehearsed_by: str = ""
+    device_memory: str | None = None

@@ -1,0 +1,44 @@
+"""The GPU in a browser, through WebGPU.
+
+The options are those that onnxruntime-web 1.30.0 hands to its WebGPU provider; its native siblings have more.
+"""
+
+from __future__ import annotations
+
+from bundler.providers.knowledge import OptionRule, ProviderKnowledge
+
+_CACHE_MODES = ("disabled", "lazyRelease", "simple", "bucket")
+
+
+def _cache(key: str, of: str, default: str) -> OptionRule:
+    return OptionRule(key=key, values=_CACHE_MODES, default=default, meaning=f"How {of} are kept for the next use.")
+
+
+PROVIDER = ProviderKnowledge(
+    name="webgpu",
+    runtime_name="webgpu",
+    title="WebGPU",
+    package="onnxruntime-web",
+    options=(
+        OptionRule(
+            key="preferredLayout",
+            values=("NCHW", "NHWC"),
+            default="NHWC",
+            meaning="Memory layout that convolutions and their like are given.",
+        ),
+        OptionRule(
+            key="validationMode",
+            values=("disabled", "wgpuOnly", "basic", "full"),
+            default="basic",
+            meaning="How much is checked before work is handed to the GPU.",
+        ),
+        _cache("storageBufferCacheMode", "freed tensors", "bucket"),
+        _cache("uniformBufferCacheMode", "small parameters", "simple"),
+        _cache("queryResolveBufferCacheMode", "buffers of timings", "disabled"),
+        _cache("defaultBufferCacheMode", "all other buffers", "disabled"),
+    ),
+    # The first waits for the GPU by the engine's own means and is smaller; the second runs where an engine lacks those.
+    builds=("jspi", "asyncify"),
+    rehearsed_by="cpu",
+    device_memory="gpu-buffer",
+)

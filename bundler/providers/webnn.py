@@ -1,0 +1,32 @@
+"""The operating system's own inference (NPU, GPU or CPU) in a browser, through WebNN.
+
+The options are those that onnxruntime-web 1.30.0 reads.
+"""
+
+from __future__ import annotations
+
+from bundler.providers.knowledge import OptionRule, ProviderKnowledge
+
+PROVIDER = ProviderKnowledge(
+    name="webnn",
+    runtime_name="webnn",
+    title="WebNN",
+    package="onnxruntime-web",
+    options=(
+        OptionRule(
+            key="deviceType",
+            values=("cpu", "gpu", "npu"),
+            default="cpu",
+            meaning="Kind of device that the browser is asked for.",
+        ),
+        OptionRule(
+            key="powerPreference",
+            values=("default", "low-power", "high-performance"),
+            default="default",
+            meaning="Which of several devices the browser should prefer.",
+        ),
+    ),
+    builds=("jspi", "asyncify"),
+    rehearsed_by="cpu",
+    device_memory="ml-tensor",
+)
