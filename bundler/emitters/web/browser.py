@@ -1,0 +1,140 @@
+"""A headless browser with a fresh profile, started at one page and ended with all that it started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from bundler.model.errors import EnvironmentMissingError
+
+Adapter = Literal["hardware", "software"]
+"""What WebGPU runs on: the machine's own, or the browser's software adapter."""
+
+_QUIET: Final = (
+    "--headless",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-quic",
+    "--disable-sync",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--password-store=basic",
+    "--use-mock-keychain",
+    # Containers give shared memory so little room that a tab dies of it.
+    "--disable-dev-shm-usage",
+    # The page is not shown, and must run as fast as one that is.
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+)
+
+_SOFTWARE: Final = ("--disable-gpu", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
+_HARDWARE: Final = ("--enable-unsafe-webgpu",)
+_HARDWARE_LINUX: Final = ("--use-angle=vulkan", "--enable-features=Vulkan", "--disable-vulkan-surface")
+
+_LAST_LINES = 5
+_NOISE = ("dbus/", "DevTools listening", "vaapi", "gcm/engine", "object_proxy")
+"""What a browser without a desktop always complains of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningBrowser:
+    """A started browser."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def find_ending(self) -> str | None:
+        """How it ended, with the last that it said; None while it runs."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        how = f"it was ended by {signal.Signals(-code).name}" if code < 0 else f"it ended with code {code}"
+        return f"{how}: {self.last_lines()}"
+
+    def last_lines(self) -> str:
+        """The last that it said, as one line."""
+        try:
+            lines = self.log.read_text("utf-8", "replace").splitlines()
+        except OSError:
+            lines = []
+        told = [line.strip() for line in lines if line.strip() and not any(word in line for word in _NOISE)]
+        return " | ".join(told[-_LAST_LINES:]) or "it said nothing"
+
+
+def guess_adapter() -> Adapter:
+    """What WebGPU can be expected to run on. Only Linux tells at a glance that there is no GPU."""
+    if not sys.platform.startswith("linux"):
+        return "hardware"
+    there = any(Path("/dev/dri").glob("renderD*")) or Path("/dev/nvidiactl").exists()
+    return "hardware" if there else "software"
+
+
+@contextmanager
+def start_browser(browser: Path, url: str, adapter: Adapter) -> Iterator[RunningBrowser]:
+    """Run `browser` at `url` for as long as the block does. Raises `EnvironmentMissingError` when it does not start."""
+    with tempfile.TemporaryDirectory(prefix="bundler-browser-", ignore_cleanup_errors=True) as folder:
+        home, log = Path(folder), Path(folder) / "log.txt"
+        command = (str(browser), *_flags(adapter), f"--user-data-dir={home / 'profile'}", url)
+        process = _start(command, home, log)
+        try:
+            yield RunningBrowser(process=process, log=log)
+        finally:
+            _end(process)
+
+
+def _flags(adapter: Adapter) -> tuple[str, ...]:
+    hardware = (*_HARDWARE, *(_HARDWARE_LINUX if sys.platform.startswith("linux") else ()))
+    return (*_QUIET, *(_SOFTWARE if adapter == "software" else hardware), *_sandbox())
+
+
+def _sandbox() -> tuple[str, ...]:
+    """Chromium refuses to make its sandbox for root. What it opens there is our page and the bundle alone, served from
+    this machine under a policy that lets nothing else in; for anybody else the sandbox stays.
+    """
+    return ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
+
+
+def _start(command: tuple[str, ...], home: Path, log: Path) -> subprocess.Popen[bytes]:
+    # Its caches and settings are for this once, whoever's home it is.
+    places = {"XDG_CONFIG_HOME": str(home / "config"), "XDG_CACHE_HOME": str(home / "cache")}
+    try:
+        with log.open("wb") as stream:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                env={**os.environ, **places},
+                # A group of its own: it is ended as one, and Ctrl-C reaches us alone.
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise EnvironmentMissingError(
+            f"the browser {command[0]} cannot be started",
+            details=(str(error.strerror or error),),
+            hint="name another Chromium-family browser with --browser",
+        ) from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End it and all its children at once: there is nothing in the profile that it should save."""
+    if os.name == "posix":
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        subprocess.run(("taskkill", "/F", "/T", "/PID", str(process.pid)), capture_output=True, check=False)
+    process.wait()

@@ -1,0 +1,98 @@
+"""Browsers of the Chromium family on this machine: where they are, and what to do where there is none."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from bundler.model.errors import EnvironmentMissingError
+
+VARIABLE: Final = "BUNDLER_BROWSER"
+"""Names the browser where `--browser` does not."""
+
+NONE_FOUND: Final = (
+    f"no Chromium-family browser was found on this machine; install Chromium, or name one with --browser or {VARIABLE}"
+)
+
+_COMMANDS: Final = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "google-chrome",
+    "chrome",
+    "microsoft-edge-stable",
+    "microsoft-edge",
+    "msedge",
+    "brave-browser",
+    "chromium-headless-shell",
+)
+
+_MAC: Final = ("Chromium", "Google Chrome", "Microsoft Edge", "Brave Browser")
+
+_WINDOWS: Final = (
+    "Chromium/Application/chrome.exe",
+    "Google/Chrome/Application/chrome.exe",
+    "Microsoft/Edge/Application/msedge.exe",
+    "BraveSoftware/Brave-Browser/Application/brave.exe",
+)
+
+
+def find_browser(named: Path | None = None) -> Path | None:
+    """The browser that is named (a path or a command), else the first that is found; None when there is none.
+
+    Raises `EnvironmentMissingError` when one is named that is not there.
+    """
+    wanted = str(named) if named is not None else os.environ.get(VARIABLE, "")
+    if not wanted:
+        return next(_installed(), None)
+    found = shutil.which(wanted)
+    if found is None:
+        source = "--browser" if named is not None else VARIABLE
+        raise EnvironmentMissingError(
+            f"there is no browser {wanted}, which {source} names",
+            hint="give the path or the command of a Chromium-family browser (Chromium, Chrome, Edge)",
+        )
+    return Path(found)
+
+
+def is_named(named: Path | None) -> bool:
+    """Whether the user chose the browser: then one that does not start is an error and no circumstance."""
+    return named is not None or bool(os.environ.get(VARIABLE))
+
+
+def ask_version(browser: Path) -> str | None:
+    """What the browser calls itself (`Chromium 156.0.8078.79`), None where it does not say so on a command line."""
+    if platform.system() == "Windows":
+        return None  # Asked there, it opens a window instead.
+    try:
+        done = subprocess.run((browser, "--version"), capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    words = done.stdout.strip().split(" built on ")[0].strip()
+    return words or None
+
+
+def _installed() -> Iterator[Path]:
+    for command in _COMMANDS:
+        found = shutil.which(command)
+        if found:
+            yield Path(found)
+    for place in _places():
+        if place.is_file():
+            yield place
+
+
+def _places() -> Iterator[Path]:
+    """Where browsers stand that are on no path."""
+    if platform.system() == "Darwin":
+        for root in (Path("/Applications"), Path.home() / "Applications"):
+            yield from (root / f"{name}.app" / "Contents" / "MacOS" / name for name in _MAC)
+    elif platform.system() == "Windows":
+        roots = [os.environ.get(name) for name in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA")]
+        for folder in filter(None, roots):
+            yield from (Path(folder) / place for place in _WINDOWS)

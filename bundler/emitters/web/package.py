@@ -1,0 +1,54 @@
+"""A finished web bundle, opened: its package as a folder, packed or not, and the configuration of its loader."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.model.codec import decode
+from bundler.model.errors import VerificationError
+from bundler.model.runtime import RuntimeConfig
+
+CONFIG = "payload/runtime.json"
+_PACKED_ROOT = "package"
+"""The folder in which npm packs a package."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPackage:
+    """The folder of an npm package, and what its `runtime.json` says."""
+
+    root: Path
+    config: RuntimeConfig
+
+
+@contextmanager
+def open_package(bundle: Path) -> Iterator[OpenPackage]:
+    """The package of `bundle`; a packed one is unpacked for as long as the block runs.
+
+    Raises `VerificationError` when the folder is no whole web bundle.
+    """
+    with tempfile.TemporaryDirectory(prefix="bundler-package-", ignore_cleanup_errors=True) as name:
+        try:
+            root = bundle.resolve() if (bundle / CONFIG).is_file() else _unpack(bundle, Path(name))
+            config = decode(RuntimeConfig, json.loads((root / CONFIG).read_bytes()))
+        except (OSError, KeyError, TypeError, ValueError, tarfile.TarError) as error:
+            raise VerificationError(
+                f"{bundle} is not a whole web bundle",
+                details=(f"{type(error).__name__}: {error}",),
+                hint="build it again",
+            ) from error
+        yield OpenPackage(root=root, config=config)
+
+
+def _unpack(bundle: Path, place: Path) -> Path:
+    """Unpack the bundle's archive. Links, devices and paths that lead out of `place` are refused."""
+    (archive,) = bundle.glob("*.tgz")
+    with tarfile.open(archive, "r:gz") as stream:
+        stream.extractall(place, filter="data")
+    return (place / _PACKED_ROOT).resolve(strict=True)

@@ -1,0 +1,178 @@
+"""Run the golden set of every variant in a real browser, and say what that proves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from bundler.emitters.contract import ProofRequest
+from bundler.emitters.web.browser import Adapter, guess_adapter
+from bundler.emitters.web.browsers import NONE_FOUND, find_browser, is_named
+from bundler.emitters.web.package import OpenPackage, open_package
+from bundler.emitters.web.visiting import Ending, Visit, visit_page
+from bundler.model.errors import EnvironmentMissingError
+from bundler.model.events import Listener, Message
+from bundler.model.proof import VariantProof
+from bundler.model.results import Comparison, OutputComparison
+from bundler.model.stage import Note
+
+TIME_LIMIT: Final = 1800.0
+"""Seconds for the golden set of all variants; a bundle that takes longer is taken to hang."""
+
+PAGE: Final = "proof.html"
+
+_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""Numbers that JSON lacks, as the page writes them."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Testimony:
+    """What the page has told so far: the browser's name, each variant's outcome, and which variant is being run."""
+
+    browser: str = ""
+    outcomes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    running: str | None = None
+    lacks_adapter: bool = False
+
+    def hear(self, message: Mapping[str, Any]) -> None:
+        """Take down one message."""
+        match message.get("kind"):
+            case "browser":
+                self.browser = str(message.get("name", ""))[:100]
+            case "no-adapter":
+                self.lacks_adapter = True
+            case "began":
+                self.running = str(message.get("variant"))
+            case "outcome":
+                self.running = None
+                self.outcomes[str(message.get("variant"))] = message
+
+
+def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
+    """Run every variant that a browser of this machine can run; where there is none, say so and prove nothing.
+
+    Raises `EnvironmentMissingError` when the browser that was named is not there or does not start,
+    `VerificationError` when the folder is no bundle.
+    """
+    with open_package(request.bundle) as package:
+        browser = find_browser(request.browser)
+        if browser is None:
+            return _leave(package, NONE_FOUND)
+        say = speaker(package, request.listener)
+        say(f"proving in {browser.name}")
+        try:
+            testimony = interview(package, browser, say)
+        except EnvironmentMissingError as error:
+            if is_named(request.browser):
+                raise
+            return _leave(package, "; ".join((error.message, *error.details)))
+    return tuple(_make_proof(variant.name, testimony, package) for variant in package.config.variants)
+
+
+def speaker(package: OpenPackage, listener: Listener) -> Callable[[str], None]:
+    """Tells the listener, under the name that the build has in all other messages."""
+    build = f"{package.config.model} → {package.config.target}"
+    return lambda text: listener(Message(build=build, note=Note(text=text)))
+
+
+def interview(package: OpenPackage, browser: Path, say: Callable[[str], None]) -> Testimony:
+    """Have the page run all variants. One that brings the tab down is failed, and the next are run in a new browser.
+
+    Raises `EnvironmentMissingError` when the browser does not start.
+    """
+    testimony = Testimony()
+    adapter = guess_adapter()
+    pending = [variant.name for variant in package.config.variants]
+    while pending:
+        ending = _visit(package, browser, adapter, pending, testimony)
+        if testimony.lacks_adapter and adapter == "hardware":
+            adapter, testimony.lacks_adapter = "software", False
+            say("no GPU adapter is offered here: the browser's software adapter takes its place")
+            continue
+        if ending.failure is not None:
+            _blame(testimony, pending, ending, browser)
+        pending = [] if ending.failure is None else [name for name in pending if name not in testimony.outcomes]
+    return testimony
+
+
+def _visit(
+    package: OpenPackage, browser: Path, adapter: Adapter, pending: Sequence[str], testimony: Testimony
+) -> Ending:
+    visit = Visit(
+        package=package.root,
+        page=PAGE,
+        task={"variants": list(pending), "adapter": adapter},
+        seconds=TIME_LIMIT,
+        beside={},
+    )
+    testimony.running = None
+    return visit_page(visit, browser, adapter, testimony.hear)
+
+
+def _blame(testimony: Testimony, pending: Sequence[str], ending: Ending, browser: Path) -> None:
+    """Put a failure down to the variant that was being run; a browser that never opened the page is no variant's."""
+    if not ending.started:
+        raise EnvironmentMissingError(
+            f"the browser {browser} does not run our page",
+            details=(str(ending.failure),),
+            hint="start it by hand to see why, or name another with --browser",
+        )
+    first = next((name for name in pending if name not in testimony.outcomes), None)
+    name = testimony.running or first
+    if name is not None:
+        testimony.outcomes[name] = {"variant": name, "status": "failed", "reason": ending.failure}
+
+
+def _leave(package: OpenPackage, reason: str) -> tuple[VariantProof, ...]:
+    return tuple(_unproven(variant.name, reason, passed=None) for variant in package.config.variants)
+
+
+def _unproven(variant: str, reason: str, *, passed: bool | None) -> VariantProof:
+    return VariantProof(variant=variant, level="resolved", passed=passed, comparison=None, reason=reason, figures={})
+
+
+def _make_proof(name: str, testimony: Testimony, package: OpenPackage) -> VariantProof:
+    told = testimony.outcomes.get(name)
+    if told is None:
+        return _unproven(name, "the page said nothing of it", passed=False)
+    status, reason = told.get("status"), str(told.get("reason") or "")
+    if status == "unavailable":
+        return _unproven(name, f"{testimony.browser or 'the browser'} cannot run it: {reason}", passed=None)
+    try:
+        return VariantProof(
+            variant=name,
+            level="executed",
+            passed=status == "passed",
+            comparison=_read_comparison(told),
+            reason=reason if status != "passed" else _remark(told, testimony, package),
+            figures={str(key): float(value) for key, value in told.get("figures", {}).items()},
+            nodes={str(key): int(value) for key, value in told.get("nodes", {}).items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return _unproven(name, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
+
+
+def _remark(told: Mapping[str, Any], testimony: Testimony, package: OpenPackage) -> str:
+    """`reproduced with onnxruntime-web 1.30.0 in Chromium 156.0.8078.79, on the software adapter`."""
+    runtime = package.config.variants[0].requires.runtime
+    where = f"reproduced with onnxruntime-web {runtime} in {testimony.browser or 'the browser'}"
+    extras = [f"{told['threads']} threads"] if told.get("threads", 0) > 1 else []
+    extras += ["on the software adapter"] if told.get("software") else []
+    extras += [f"and the page complained: {str(fault)[:200]}" for fault in told.get("faults", ())[:1]]
+    return ", ".join((where, *extras))
+
+
+def _read_comparison(told: Mapping[str, Any]) -> Comparison | None:
+    outputs = told.get("outputs", ())
+    if not outputs:
+        return None
+    return Comparison(samples=int(told["samples"]), outputs=tuple(_read_output(output) for output in outputs))
+
+
+def _read_output(told: Mapping[str, Any]) -> OutputComparison:
+    """Numbers that JSON lacks stand there as words; the name of an output may be such a word, too."""
+    read = {key: _NUMBERS.get(value, value) if isinstance(value, str) else value for key, value in told.items()}
+    return OutputComparison(**{**read, "name": told["name"], "mismatch": told.get("mismatch")})

@@ -1,0 +1,143 @@
+"""Open a page of ours in a headless browser and hear what it has to tell, until it is done, dies, or time is over.
+
+The page posts messages, and holds one answer of the server open for as long as it lives: when its tab crashes or runs
+out of memory, the system ends that connection at once, however busy the machine is. Nothing drives the browser, so any
+of the family will do.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from bundler.data import data_root
+from bundler.emitters.web.browser import Adapter, RunningBrowser, start_browser
+from bundler.emitters.web.headers import render_policy, site_headers
+from bundler.emitters.web.serving import open_server
+from bundler.emitters.web.site import Content, Site, list_folder
+
+START_SECONDS: Final = 120.0
+"""A browser that has not asked for its page by then is taken to hang; the first start on a busy machine took 14 s."""
+
+_TICK = 0.5
+"""How often it is looked whether the browser still runs."""
+
+_GRACE = 2.0
+"""After the connection has ended, what the page had already posted may still be on its way."""
+
+_FRAMES: Final = {"frame-src": "'self'", "frame-ancestors": "'self'"}
+"""Timing runs each contender in a frame of its own, and nothing else is different from what a visitor's page allows."""
+
+Message = Mapping[str, Any]
+Hear = Callable[[Message], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """What to open: the package to serve at the root, our `page` (a file of `_proof`), the `task` that it reads, files
+    to serve beside it, and for how many seconds at most. `framed` lets the page hold frames.
+    """
+
+    package: Path
+    page: str
+    task: Mapping[str, Any]
+    seconds: float
+    beside: Mapping[str, Content]
+    framed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a visit ended. `failure` is None when the page said that it was done; `started` whether it ran at all."""
+
+    failure: str | None
+    started: bool
+
+
+def visit_page(visit: Visit, browser: Path, adapter: Adapter, hear: Hear) -> Ending:
+    """Open the page and hand each of its messages to `hear`. Raises `EnvironmentMissingError` for no such program."""
+    inbox: queue.Queue[bytes | None] = queue.Queue()
+    # Nobody else on this machine can know the address, so nobody else can tell us results.
+    base = f"/_bundler/{secrets.token_urlsafe(16)}/"
+    with open_server(_make_site(visit, base, inbox)) as server:
+        address = f"{server.url.rstrip('/')}{base}{visit.page}"
+        with start_browser(browser, address, adapter) as running:
+            return _listen(inbox, running, hear, visit.seconds)
+
+
+def _make_site(visit: Visit, base: str, inbox: queue.Queue[bytes | None]) -> Site:
+    ours = list_folder(data_root("templates") / "web" / "_proof", base)
+    beside = {f"{base}{name}": content for name, content in visit.beside.items()}
+    task = {f"{base}task.json": json.dumps(visit.task).encode()}
+    policy = render_policy(_FRAMES) if visit.framed else None
+    return Site(
+        files={**list_folder(visit.package), **ours, **beside, **task},
+        headers=site_headers(policy=policy),
+        posts={f"{base}result": inbox.put},
+        held={f"{base}alive": lambda: inbox.put(None)},
+    )
+
+
+def _listen(inbox: queue.Queue[bytes | None], running: RunningBrowser, hear: Hear, seconds: float) -> Ending:
+    began = time.monotonic()
+    started = False
+    while True:
+        left = began + (seconds if started else min(seconds, START_SECONDS)) - time.monotonic()
+        if left <= 0:
+            return Ending(failure=_explain_silence(running, started=started, seconds=seconds), started=started)
+        try:
+            body = inbox.get(timeout=min(_TICK, left))
+        except queue.Empty:
+            ending = running.find_ending()
+            if ending is not None:
+                return Ending(failure=f"the browser did not stay: {ending}", started=started)
+            continue
+        if body is None:
+            return _hear_rest(inbox, hear) or Ending(failure=_explain_death(running), started=started)
+        started = True
+        if _hear_one(body, hear):
+            return Ending(failure=None, started=True)
+
+
+def _hear_one(body: bytes, hear: Hear) -> bool:
+    """Hand on one message; whether it was the last. What is no message is dropped: only our page can post."""
+    try:
+        message = json.loads(body)
+    except ValueError:
+        return False
+    if not isinstance(message, dict):
+        return False
+    if message.get("kind") == "done":
+        return True
+    hear(message)
+    return False
+
+
+def _hear_rest(inbox: queue.Queue[bytes | None], hear: Hear) -> Ending | None:
+    """What had been posted when the connection ended: the page may have said that it was done."""
+    until = time.monotonic() + _GRACE
+    while time.monotonic() < until:
+        try:
+            body = inbox.get(timeout=0.1)
+        except queue.Empty:
+            continue
+        if body is not None and _hear_one(body, hear):
+            return Ending(failure=None, started=True)
+    return None
+
+
+def _explain_death(running: RunningBrowser) -> str:
+    return f"the tab died, as it does when memory runs out; the browser's last words: {running.last_lines()}"
+
+
+def _explain_silence(running: RunningBrowser, *, started: bool, seconds: float) -> str:
+    if started:
+        return f"it did not end within {seconds:.0f} s"
+    limit = min(seconds, START_SECONDS)
+    return f"the browser did not open the page within {limit:.0f} s; its last words: {running.last_lines()}"

@@ -1,0 +1,53 @@
+// What a page of the prover shares with the server: its task, messages, and the sign that it is alive.
+
+/** @typedef {{variants: string[], adapter: "hardware"|"software", model: string|null, seconds: number, openings: number, runs: number}} Task */
+
+const base = new URL(".", import.meta.url);
+
+/** @returns {Promise<Task>} what the server wants of this page */
+export async function readTask() {
+  return (await fetch(new URL("task.json", base), { cache: "no-store" })).json();
+}
+
+/**
+ * Tell the server something, and wait until it has heard.
+ * @param {string} kind
+ * @param {object} [message]
+ */
+export async function tell(kind, message = {}) {
+  await fetch(new URL("result", base), { method: "POST", body: JSON.stringify({ kind, ...message }, writeNumber) });
+}
+
+/**
+ * Hold an answer of the server open until this page ends: its loss tells the server that the tab has died. When it is
+ * the server that goes away, nobody is left to hear this page, and it closes, and with it the browser.
+ */
+export async function holdOn() {
+  try {
+    const answer = await fetch(new URL("alive", base), { cache: "no-store" });
+    const reader = /** @type {ReadableStream<Uint8Array>} */ (answer.body).getReader();
+    while (!(await reader.read()).done);
+  } finally {
+    window.close();
+  }
+}
+
+/**
+ * @param {unknown} error
+ * @returns {string} what went wrong, why and what to do, as one line
+ */
+export function explain(error) {
+  if (!(error instanceof Error)) return String(error);
+  const { why, hint } = /** @type {{why?: string, hint?: string}} */ (/** @type {unknown} */ (error));
+  return [`${error.name}: ${error.message}`, why, hint].filter(Boolean).join("; ");
+}
+
+/**
+ * JSON has no such numbers.
+ * @param {string} _key
+ * @param {unknown} value
+ */
+function writeNumber(_key, value) {
+  if (typeof value === "bigint") return Number(value);
+  return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
+}

@@ -1,0 +1,20 @@
+// What the page complained of while a variant ran: breaches of its policy and errors that nobody caught.
+
+/** @type {string[]} */
+let complaints = [];
+
+/** Listen for what no caller sees. */
+export function watchPage() {
+  addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI, sourceFile, lineNumber }) => {
+    complaints.push(`the content security policy (${effectiveDirective}) refused ${blockedURI} at ${sourceFile}:${lineNumber}`);
+  });
+  addEventListener("error", ({ message }) => complaints.push(`uncaught: ${message}`));
+  addEventListener("unhandledrejection", ({ reason }) => complaints.push(`uncaught in a promise: ${reason?.message ?? reason}`));
+}
+
+/** @returns {string[]} what was heard since the last time */
+export function takeComplaints() {
+  const taken = complaints;
+  complaints = [];
+  return taken;
+}

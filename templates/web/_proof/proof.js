@@ -1,0 +1,100 @@
+// Runs the golden set of every variant in this browser, one after the other, and tells the server of each.
+import { browserName, hasAdapter, wantsAdapter } from "./browser.js";
+import { explain, holdOn, readTask, tell } from "./channel.js";
+import { takeComplaints, watchPage } from "./complaints.js";
+import { countNodes, watchSessions } from "./nodes.js";
+
+/** The bundle's own entry point, which stands at the root. */
+const PACKAGE = "/index.js";
+
+/** @typedef {{name: string, available: boolean, reason: string}} Offer */
+/** @typedef {{load(options: object): Promise<any>, probe(): Promise<Offer[]>}} Package */
+
+/**
+ * @param {Package} bundle
+ * @param {string} variant
+ * @returns {Promise<object>} the outcome, in the words of the server
+ */
+async function prove(bundle, variant) {
+  const offer = (await bundle.probe()).find(({ name }) => name === variant);
+  if (!offer) return { status: "failed", reason: `the package knows no variant ${variant}` };
+  if (!offer.available) return { status: "unavailable", reason: offer.reason };
+  const began = performance.now();
+  const model = await bundle.load({ variant, cache: false });
+  const opened = performance.now();
+  try {
+    const test = await model.selfTest();
+    return describe(model.report, test, {
+      opening_seconds: (opened - began) / 1000,
+      golden_seconds: (performance.now() - opened) / 1000,
+    }, variant);
+  } finally {
+    await model.dispose();
+  }
+}
+
+/**
+ * @param {any} report
+ * @param {any} test
+ * @param {Record<string, number>} figures
+ * @param {string} variant
+ */
+function describe(report, test, figures, variant) {
+  const other = report.variant === variant ? [] : [`variant ${report.variant} was opened in its place`];
+  const reasons = [...other, ...test.faults];
+  const passed = test.passed && test.samples > 0 && other.length === 0;
+  return {
+    status: passed ? "passed" : "failed",
+    reason: passed ? "" : reasons.join("; ") || "no sample was compared",
+    samples: test.samples,
+    synthetic: test.synthetic,
+    outputs: test.outputs,
+    providers: report.providers,
+    rejected: report.rejected,
+    threads: report.threads,
+    software: report.softwareAdapter === true,
+    notes: report.notes,
+    figures,
+  };
+}
+
+/**
+ * @param {Package} bundle
+ * @param {string} variant
+ */
+async function proveAndTell(bundle, variant) {
+  await tell("began", { variant });
+  let outcome;
+  try {
+    outcome = await prove(bundle, variant);
+  } catch (error) {
+    outcome = { status: "failed", reason: explain(error) };
+  }
+  await tell("outcome", { ...outcome, variant, nodes: countNodes(), faults: takeComplaints() });
+}
+
+/** @param {string[]} variants */
+async function proveAll(variants) {
+  /** @type {Package} */
+  let bundle;
+  try {
+    await watchSessions();
+    bundle = await import(PACKAGE);
+  } catch (error) {
+    const reason = [`the package cannot be imported: ${explain(error)}`, ...takeComplaints()].join("; ");
+    for (const variant of variants) await tell("outcome", { variant, status: "failed", reason });
+    return;
+  }
+  for (const variant of variants) await proveAndTell(bundle, variant);
+}
+
+watchPage();
+void holdOn();
+const task = await readTask();
+await tell("browser", { name: await browserName() });
+if (task.adapter === "hardware" && (await wantsAdapter(task.variants)) && !(await hasAdapter())) {
+  await tell("no-adapter");
+} else {
+  await proveAll(task.variants);
+}
+await tell("done");
