@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Sequence
@@ -50,6 +51,24 @@ def toml_string(text: str) -> str:
     """A basic TOML string. TOML takes no lone surrogates: they become the replacement character."""
     clean = "".join("�" if 0xD800 <= ord(char) <= 0xDFFF else char for char in text)  # noqa: PLR2004 (surrogates)
     return json.dumps(clean, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def javascript_string(text: str) -> str:
+    """A string literal in double quotes that JavaScript, TypeScript and JSON read as `text`, inside HTML, too: ASCII
+    alone, and nothing that a page could take for markup.
+    """
+    literal = json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")
+    return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", literal)
+
+
+def javascript_comment(text: str) -> str:
+    """`text` inside a comment: it cannot end the comment, starts no tag of JSDoc and closes no quotation in it."""
+    return visible(text).replace("*/", "*\\/").replace("`", "'").replace("@", "&#64;")
+
+
+def html_text(text: str) -> str:
+    """`text` in an element or a quoted attribute of HTML."""
+    return html.escape(visible(text), quote=True)
 
 
 def markdown_text(text: str) -> str:

@@ -22,6 +22,9 @@ EPOCH = 1
 
 FILTERS = {
     "docstring": escapes.python_docstring,
+    "html": escapes.html_text,
+    "js": escapes.javascript_string,
+    "jsdoc": escapes.javascript_comment,
     "literal": escapes.python_literal,
     "markdown": escapes.markdown_text,
     "names": escapes.python_names,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from email.parser import BytesParser
 from pathlib import Path
 
-from bundler.emitters.python.payload import PAYLOAD
+from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.python.wheelhouse import list_minor_versions, read_lock
 from bundler.environments.lockfiles import Lock
 from bundler.model.codec import decode

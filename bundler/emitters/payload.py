@@ -1,4 +1,4 @@
-"""The payload folder of a Python bundle: `runtime.json`, the golden set and the models, as files of the package."""
+"""The payload folder of a bundle: `runtime.json`, the golden set and the models, as files of its package."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.writing import copy_file, copy_tree
+from bundler.model.artifacts import FileRecord
 from bundler.model.codec import encode
 from bundler.model.errors import DefectError
 from bundler.model.runtime import RuntimeConfig, RuntimeVariant
@@ -25,13 +26,14 @@ def copy_payload(request: EmitRequest, payload: Path) -> None:
     """Copy the golden set and every variant's model files. Raises `DefectError` when a variant has no model."""
     copy_tree(request.golden, payload / "golden")
     for variant in request.config.variants:
-        _copy_variant(request, variant, payload)
+        for file, source in find_model_files(request, variant):
+            copy_file(source, payload / file.path)
 
 
-def _copy_variant(request: EmitRequest, variant: RuntimeVariant, payload: Path) -> None:
+def find_model_files(request: EmitRequest, variant: RuntimeVariant) -> list[tuple[FileRecord, Path]]:
+    """The model files of a variant, each with where it is kept. Raises `DefectError` when there are none."""
     outcome = request.models[variant.name]
     if outcome.folder is None or outcome.artifact is None:
         raise DefectError(f"variant {variant.name} has no model to ship")
     sources = {(record.size, record.sha256): record.path for record in outcome.artifact.files}
-    for file in variant.files:
-        copy_file(outcome.folder / sources[file.size, file.sha256], payload / file.path)
+    return [(file, outcome.folder / sources[file.size, file.sha256]) for file in variant.files]

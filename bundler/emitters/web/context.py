@@ -1,0 +1,147 @@
+"""What the templates are rendered from: a pure function of the request and of what was placed in the bundle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import bundler
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.escapes import shorten
+from bundler.emitters.web.names import make_package_name, make_version
+from bundler.emitters.web.parts import Asset
+from bundler.emitters.web.typescript import annotate_input, annotate_output
+from bundler.emitters.web.vendor import VENDOR, Build
+from bundler.model.signature import Port, describe_type
+
+NODE = ">=20"
+_INLINED = 4096
+"""Bytes below which bundlers put a file into the code as a `data:` address, which a strict page refuses to fetch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortContext:
+    """One input or output, as the declarations, the README and the demo show it. `annotation` is its TypeScript type,
+    `key` its name as far as a person can read it.
+    """
+
+    name: str
+    key: str
+    annotation: str
+    type: str
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartContext:
+    """One stored file; `reference` is what `new URL` takes."""
+
+    reference: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssetContext:
+    """One file as the loader sees it."""
+
+    path: str
+    size: int
+    sha256: str
+    parts: tuple[PartContext, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantContext:
+    """One variant: its name, and the builds of the runtime that it may run on."""
+
+    name: str
+    builds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """All that the templates of this ecosystem see. Text in it is raw: each place escapes for itself."""
+
+    package: str
+    version: str
+    artifact: str
+    format: str
+    title: str
+    summary: str
+    bundler_version: str
+    runtime: str
+    node: str
+    config: str
+    config_sha256: str
+    assets: tuple[AssetContext, ...]
+    builds: Mapping[str, Build]
+    vendor: str
+    inputs: tuple[PortContext, ...]
+    outputs: tuple[PortContext, ...]
+    example: tuple[str, ...]
+    variants: tuple[VariantContext, ...]
+    split: bool
+    precompressed: bool
+    strict: bool
+
+
+def make_context(
+    request: EmitRequest, config: str, config_sha256: str, assets: Sequence[Asset], builds: Mapping[str, Build]
+) -> Context:
+    """The context for one bundle; `config` is the text of its `runtime.json`, which the digest is of."""
+    settings, profile = request.config, request.profile
+    package, version = make_package_name(settings.model), make_version(request.version)
+    inputs = tuple(_make_port(port, annotate_input(port.type)) for port in settings.signature.inputs)
+    return Context(
+        package=package,
+        version=version,
+        artifact=name_artifact(package, version),
+        format=request.format,
+        title=f"{shorten(settings.model)} for {settings.target}",
+        summary=f"The ONNX model {shorten(settings.model)}, tuned and proven for {profile.title}.",
+        bundler_version=bundler.__version__,
+        runtime=f"{profile.runtime.package} {profile.runtime.version}",
+        node=NODE,
+        config=json.dumps(json.loads(config), separators=(",", ":"), sort_keys=True),
+        config_sha256=config_sha256,
+        assets=tuple(_make_asset(asset) for asset in assets),
+        builds=builds,
+        vendor=VENDOR,
+        inputs=inputs,
+        outputs=tuple(_make_port(port, annotate_output(port.type)) for port in settings.signature.outputs),
+        example=tuple(port.key for port in inputs if not port.optional),
+        variants=tuple(VariantContext(name=variant.name, builds=variant.builds) for variant in settings.variants),
+        split=any(len(asset.parts) > 1 for asset in assets),
+        precompressed=profile.web.precompressed,
+        strict=settings.fallback == "strict",
+    )
+
+
+def name_artifact(package: str, version: str) -> str:
+    """The file name of the packed form, as npm names it."""
+    return f"{package}-{version.replace('+', '-')}.tgz"
+
+
+def _make_port(port: Port, annotation: str) -> PortContext:
+    return PortContext(
+        name=port.name,
+        key=shorten(port.name),
+        annotation=annotation,
+        type=shorten(describe_type(port.type)),
+        optional=port.optional,
+    )
+
+
+def _make_asset(asset: Asset) -> AssetContext:
+    parts = tuple(
+        PartContext(reference=_refer(part.path, part.size), size=part.size, sha256=part.sha256) for part in asset.parts
+    )
+    return AssetContext(path=asset.path, size=asset.size, sha256=asset.sha256, parts=parts)
+
+
+def _refer(path: str, size: int) -> str:
+    """A relative address. The query keeps bundlers from putting a small file into the code; servers ignore it."""
+    return f"./{quote(path)}{'?no-inline' if size < _INLINED else ''}"

@@ -1,0 +1,90 @@
+"""What a visitor's first visit fetches, for each variant and each build of the runtime that it may run on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.payload import PAYLOAD
+from bundler.emitters.web.compression import Compressor
+from bundler.emitters.web.parts import Asset
+from bundler.emitters.web.vendor import BUILDS, VENDOR
+from bundler.model.artifacts import FileRecord
+from bundler.model.digests import digest_file
+from bundler.model.errors import DefectError
+from bundler.model.proof import Download, DownloadFile
+from bundler.model.runtime import RuntimeVariant
+
+ENTRY = "index.js"
+_IMPORT = re.compile(r"""^\s*(?:import|export)\b[^"';]*?(?:from\s*)?["'](\.{1,2}/[^"']+)["']""", re.MULTILINE)
+
+
+def list_downloads(request: EmitRequest, assets: tuple[Asset, ...], folder: Path) -> tuple[Download, ...]:
+    """The downloads of every variant of the bundle in `folder`, the golden set (for a self-test) and pages left out."""
+    survey = _Survey(
+        folder=folder,
+        assets={asset.path: asset for asset in assets},
+        compressor=Compressor(cache_root=request.environments.root),
+        best=request.profile.web.precompressed,
+    )
+    return tuple(
+        Download(variant=variant.name, build=build, files=survey.weigh(variant, build))
+        for variant in request.config.variants
+        for build in variant.builds
+    )
+
+
+def find_modules(folder: Path, entry: str = ENTRY) -> tuple[str, ...]:
+    """The modules of the bundle that `entry` imports statically, itself first, as paths in `folder`."""
+    found: dict[str, None] = {}
+    waiting = [entry]
+    while waiting:
+        path = waiting.pop(0)
+        if path not in found:
+            found[path] = None
+            waiting += _read_imports(folder, path)
+    return tuple(found)
+
+
+def _read_imports(folder: Path, path: str) -> Iterator[str]:
+    try:
+        text = (folder / path).read_text("utf-8")
+    except FileNotFoundError:
+        raise DefectError(f"the template lacks {path}, which another module imports") from None
+    for target in _IMPORT.findall(text):
+        joined = (folder / path).parent / target
+        yield joined.resolve().relative_to(folder.resolve()).as_posix()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Survey:
+    """Weighs the files of one bundle."""
+
+    folder: Path
+    assets: Mapping[str, Asset]
+    compressor: Compressor
+    best: bool
+
+    def weigh(self, variant: RuntimeVariant, build: str) -> tuple[DownloadFile, ...]:
+        vendored = BUILDS[build]
+        names = [f"{VENDOR}/{vendored.module}", f"{VENDOR}/{vendored.binary}"]
+        names += [str(PurePosixPath(PAYLOAD) / file.path) for file in variant.files]
+        records = [part for name in names for part in self.assets[name].parts]
+        return tuple(self._weigh(record) for record in (*self._modules(), *records))
+
+    def _modules(self) -> Iterator[FileRecord]:
+        for path in find_modules(self.folder):
+            source = self.folder / path
+            yield FileRecord(path=path, size=source.stat().st_size, sha256=digest_file(source))
+
+    def _weigh(self, record: FileRecord) -> DownloadFile:
+        sizes = self.compressor.measure(self.folder / record.path, record, best=self.best)
+        return DownloadFile(
+            path=record.path,
+            size=record.size,
+            gzip=min(sizes.gzip, record.size),
+            brotli=min(sizes.brotli, record.size),
+        )

@@ -1,0 +1,84 @@
+"""The emitter for the web: what bundler calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from bundler.emitters.contract import EmitRequest, ProofRequest
+from bundler.emitters.payload import PAYLOAD
+from bundler.emitters.rendering import compile_templates
+from bundler.emitters.web.licences import describe_runtime
+from bundler.emitters.web.project import TEMPLATE, write_web_project
+from bundler.emitters.web.tarball import write_tgz
+from bundler.emitters.web.vendor import VENDOR, runtime_lock
+from bundler.environments.nodejs import NODE_LOCK
+from bundler.model.errors import UsageError
+from bundler.model.measurement import Measurement
+from bundler.model.proof import Emitted, VariantProof
+from bundler.profiles.schema import TargetProfile
+
+Writer = Callable[[EmitRequest, Path], Emitted]
+
+
+def write_dir(request: EmitRequest, folder: Path) -> Emitted:
+    """Write the package as a folder. Raises `BundlerError`."""
+    written = write_web_project(request, folder)
+    return Emitted(
+        payload=PAYLOAD,
+        package=written.context.package,
+        components=(describe_runtime(request, written.licences, VENDOR),),
+        downloads=written.downloads,
+    )
+
+
+_WRITERS: Mapping[str, Writer] = MappingProxyType({"dir": write_dir, "tgz": write_tgz})
+
+_FORMATS: Mapping[str, str] = MappingProxyType(
+    {
+        "dir": "an npm package as a folder, to serve as it stands or to install",
+        "tgz": "the same package as one file, as npm packs it",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebEmitter:
+    """Bundles for browsers and Node.js."""
+
+    name: str = "web"
+    formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
+
+    def preload(self) -> None:
+        """Compile the templates."""
+        compile_templates(TEMPLATE)
+
+    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
+        """The runtime's package, and what fetches it where there is no npm."""
+        del package_format
+        return {**runtime_lock(profile.runtime), NODE_LOCK: ()}
+
+    def emit(self, request: EmitRequest, folder: Path) -> Emitted:
+        """Write the bundle into the empty `folder`. Raises `BundlerError`."""
+        writer = _WRITERS.get(request.format)
+        if writer is None:
+            known = ", ".join(self.formats)
+            raise UsageError(f"the web emitter has no format {request.format!r}", hint=f"its formats are {known}")
+        return writer(request, folder)
+
+    def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
+        """Run the golden set in a real browser, on every variant that it can run. Raises `BundlerError`."""
+        from bundler.emitters.web.proving import prove_bundle  # noqa: PLC0415 (needed when proving alone)
+
+        return prove_bundle(request)
+
+    def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
+        """Time each variant that the browser can run. Empty where there is none."""
+        from bundler.emitters.web.measuring import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
+
+        return measure_bundle(request)
+
+
+EMITTER = WebEmitter()

@@ -1,0 +1,66 @@
+"""Names and versions as npm wants them, for whatever a model is called."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from bundler.model.errors import UsageError
+
+LONGEST = 80
+"""Characters of a package's name; npm takes 214, and longer ones than this help nobody."""
+
+_TAKEN = frozenset(
+    (
+        *("assert", "async-hooks", "buffer", "child-process", "cluster", "console", "constants", "crypto", "dgram"),
+        *("diagnostics-channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module"),
+        *("net", "os", "path", "perf-hooks", "process", "punycode", "querystring", "readline", "repl", "stream"),
+        *("string-decoder", "sys", "timers", "tls", "trace-events", "tty", "url", "util", "v8", "vm", "wasi"),
+        *("worker-threads", "zlib", "test", "sqlite", "sea", "ffi", "quic"),
+        *("node-modules", "favicon-ico", "onnxruntime-web", "onnxruntime-common", "node", "npm", "vite"),
+    )
+)
+"""Modules of Node.js that a package cannot shadow, names that npm refuses, and packages that stand beside a bundle."""
+
+
+_STAGES = {"a": "alpha", "b": "beta", "rc": "rc"}
+_LABELS = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_SEMANTIC = re.compile(
+    rf"(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){{2}}(?:-{_LABELS}(?:\.{_LABELS})*)?(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?",
+    re.ASCII,
+)
+
+
+def make_package_name(model: str) -> str:
+    """A valid name for npm: lower-case ASCII letters, digits and single hyphens, and no module of Node.js."""
+    plain = unicodedata.normalize("NFKD", model).encode("ascii", "ignore").decode("ascii").lower()
+    name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:LONGEST].strip("-")
+    if not name:
+        return "model"
+    return f"{name}-model" if name in _TAKEN else name
+
+
+def make_version(version: str) -> str:
+    """A version as npm has them: `version` itself, or made from one in Python's form (`1.2rc1` is `1.2.0-rc.1`).
+
+    Raises `UsageError` for what is neither.
+    """
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 (needed when emitting alone)
+
+    if _SEMANTIC.fullmatch(version):
+        return version
+    try:
+        parsed = Version(version)
+    except InvalidVersion as error:
+        raise UsageError(f"{version!r} is no version", hint="give three numbers: --version 1.2.3") from error
+    numbers = [str(number) for number in (*parsed.release, 0, 0)]
+    stage, count = parsed.pre or (None, None)
+    labels = [*_label(_STAGES.get(stage or "", ""), count), *_label("dev", parsed.dev)]
+    extra = [*numbers[3 : len(parsed.release)], *_label("post", parsed.post), *(parsed.local or "").split(".")]
+    before = f"-{'.'.join(labels)}" if labels else ""
+    after = "+" + ".".join(filter(None, extra)) if any(extra) else ""
+    return ".".join(numbers[:3]) + before + after
+
+
+def _label(name: str, number: int | None) -> tuple[str, ...]:
+    return () if number is None else (name, str(number))

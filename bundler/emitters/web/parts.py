@@ -1,0 +1,55 @@
+"""Files that the loader fetches, stored in parts where a host would refuse the whole."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.emitters.writing import copy_file, write_bytes
+from bundler.model.artifacts import FileRecord
+
+_MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asset:
+    """One file as the loader sees it, and the files that it is stored in: itself, or its parts in order.
+
+    All paths are relative to the bundle, with forward slashes.
+    """
+
+    path: str
+    size: int
+    sha256: str
+    parts: tuple[FileRecord, ...]
+
+
+def place_asset(source: Path, folder: Path, record: FileRecord, part_mb: float) -> Asset:
+    """Store `source`, which `record` describes, in the bundle `folder`. Raises `StageError` when the disk is full."""
+    count = count_parts(record.size, part_mb)
+    if count == 1:
+        copy_file(source, folder / record.path)
+        parts: tuple[FileRecord, ...] = (record,)
+    else:
+        parts = _write_parts(source, folder, record, count)
+    return Asset(path=record.path, size=record.size, sha256=record.sha256, parts=parts)
+
+
+def count_parts(size: int, part_mb: float) -> int:
+    """The fewest parts of which none is larger than `part_mb` (of 1,000,000 bytes)."""
+    limit = max(1, int(part_mb * _MEGABYTE))
+    return max(1, -(-size // limit))
+
+
+def _write_parts(source: Path, folder: Path, record: FileRecord, count: int) -> tuple[FileRecord, ...]:
+    """Parts of one size, so that a browser that fetches them side by side waits for none of them in particular."""
+    length = -(-record.size // count)
+    parts = []
+    with source.open("rb") as stream:
+        for position in range(count):
+            data = stream.read(length)
+            path = f"{record.path}.{position:03d}"
+            write_bytes(folder / path, data)
+            parts.append(FileRecord(path=path, size=len(data), sha256=hashlib.sha256(data).hexdigest()))
+    return tuple(parts)

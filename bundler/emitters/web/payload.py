@@ -1,0 +1,32 @@
+"""All that the loader may fetch, stored in the bundle: the runtime's builds, the models and the golden set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.payload import PAYLOAD, find_model_files
+from bundler.emitters.web.parts import Asset, place_asset
+from bundler.emitters.web.vendor import VENDOR
+from bundler.environments.npm import PackageFile
+from bundler.model.artifacts import FileRecord, record_folder
+
+
+def place_assets(request: EmitRequest, runtime: Iterable[PackageFile], folder: Path) -> tuple[Asset, ...]:
+    """Store every file once, whatever shares it. Raises `StageError`, or `DefectError` when a variant has no model."""
+    sources = {record.path: (record, source) for record, source in _list_files(request, runtime)}
+    limit = request.profile.web.part_mb
+    return tuple(place_asset(source, folder, record, limit) for record, source in sources.values())
+
+
+def _list_files(request: EmitRequest, runtime: Iterable[PackageFile]) -> Iterable[tuple[FileRecord, Path]]:
+    for file in runtime:
+        path = f"{VENDOR}/{PurePosixPath(file.path).name}"
+        yield FileRecord(path=path, size=file.size, sha256=file.sha256), file.source
+    for variant in request.config.variants:
+        for record, source in find_model_files(request, variant):
+            yield replace(record, path=f"{PAYLOAD}/{record.path}"), source
+    for record in record_folder(request.golden).files:
+        yield replace(record, path=f"{PAYLOAD}/golden/{record.path}"), request.golden / record.path

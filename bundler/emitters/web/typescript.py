@@ -1,0 +1,29 @@
+"""A model's values as TypeScript has them."""
+
+from __future__ import annotations
+
+from bundler.model.signature import ValueType
+
+ARRAYS = {
+    "float32": "Float32Array",
+    "float64": "Float64Array",
+    **{f"int{bits}": f"Int{bits}Array" for bits in (8, 16, 32)},
+    **{f"uint{bits}": f"Uint{bits}Array" for bits in (8, 16, 32)},
+    "int64": "BigInt64Array",
+    "uint64": "BigUint64Array",
+    "bool": "Uint8Array",
+    "str": "string[]",
+}
+"""Element types to what holds their values in a browser. Of `float16` that depends on the browser's age."""
+
+
+def annotate_input(value: ValueType) -> str:
+    """What a caller may give. What the runtime has no array for is any value that it takes."""
+    array = ARRAYS.get(value.element_type or "") if value.kind == "tensor" else None
+    return f"TypedValue<{array}>" if array else "Value"
+
+
+def annotate_output(value: ValueType) -> str:
+    """What a caller gets."""
+    array = ARRAYS.get(value.element_type or "") if value.kind == "tensor" else None
+    return f"TypedTensor<{array}>" if array else "Tensor"

@@ -1,0 +1,62 @@
+"""What is vendored of ONNX Runtime for the web: which files each of its builds is made of, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from bundler.emitters.contract import EmitRequest
+from bundler.environments.lockfiles import Lock
+from bundler.environments.npm import PackageFile, fetch_files, name_lock, name_requirement
+from bundler.model.errors import DefectError
+from bundler.model.runtime import RuntimeConfig
+from bundler.profiles.schema import Runtime
+
+VENDOR = "vendor"
+_SOURCE = "dist"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """One compiled form of the runtime, as file names: the module that is imported and the WebAssembly that it runs."""
+
+    module: str
+    binary: str
+
+
+BUILDS: Mapping[str, Build] = MappingProxyType(
+    {
+        "wasm": Build(module="ort.wasm.bundle.min.mjs", binary="ort-wasm-simd-threaded.wasm"),
+        "jspi": Build(module="ort.jspi.bundle.min.mjs", binary="ort-wasm-simd-threaded.jspi.wasm"),
+        "asyncify": Build(module="ort.webgpu.bundle.min.mjs", binary="ort-wasm-simd-threaded.asyncify.wasm"),
+    }
+)
+"""The forms with their JavaScript in one module: one request less, and threads find their script, the module itself."""
+
+
+def choose_builds(config: RuntimeConfig) -> dict[str, Build]:
+    """The builds that the variants name, in that order, and no others. Raises `DefectError` for an unknown one."""
+    names = dict.fromkeys(build for variant in config.variants for build in variant.builds)
+    unknown = [name for name in names if name not in BUILDS]
+    idle = [variant.name for variant in config.variants if not variant.builds]
+    if unknown or idle:
+        raise DefectError(f"no build of the web runtime is known for {', '.join((*unknown, *idle))}")
+    return {name: BUILDS[name] for name in names}
+
+
+def fetch_builds(request: EmitRequest, builds: Mapping[str, Build]) -> tuple[PackageFile, ...]:
+    """The files of `builds`. Raises `EnvironmentMissingError` when they are neither kept nor to be had."""
+    names = [f"{_SOURCE}/{name}" for build in builds.values() for name in (build.module, build.binary)]
+    return fetch_files(find_lock(request), names, request.environments, request.listener, request.build)
+
+
+def find_lock(request: EmitRequest) -> Lock:
+    """The lock of the runtime's package."""
+    ((name, requirements),) = runtime_lock(request.profile.runtime).items()
+    return request.environments.lock_for(name, requirements, request.listener, request.build)
+
+
+def runtime_lock(runtime: Runtime) -> dict[str, tuple[str, ...]]:
+    """The name of that lock, with what it resolves where there is none yet."""
+    return {name_lock(runtime.package, runtime.version): (name_requirement(runtime.package, runtime.version),)}
