@@ -1,0 +1,86 @@
+/** All that this page takes from the bundle, and the types of it: if the loader changes, only this file follows. */
+
+import * as loader from "../index.js";
+import { goldenIndex, readGolden } from "../loader/golden.js";
+import { assets, config as settings, identity } from "../runtime.js";
+
+/**
+ * @typedef {Float32Array | Float64Array | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array
+ *   | BigInt64Array | BigUint64Array} NumericData
+ * @typedef {NumericData | string[]} Data
+ * @typedef {{ type: string, dims: readonly number[], data: Data }} Tensor
+ * @typedef {{ data: Data, dims: readonly number[] }} Given
+ * @typedef {{ kind: string, element_type?: string | null, shape?: readonly (number | string | null)[] | null,
+ *   key_type?: string | null, element?: ValueType | null }} ValueType
+ * @typedef {{ name: string, type: ValueType, optional?: boolean }} Port
+ * @typedef {{ name: string, providers: readonly { name: string }[], requires: { runtime: string } }} Variant
+ * @typedef {{ model: string, target: string, signature: { inputs: Port[], outputs: Port[] }, variants: Variant[],
+ *   unstable_outputs?: string[] }} Config
+ * @typedef {{ name: string, inputs: Map<string, Tensor>, outputs: Map<string, Tensor> }} Sample
+ * @typedef {{ phase: string, file: string | null, loaded: number, total: number, cached: boolean }} Progress
+ * @typedef {{ name: string, available: boolean, reason: string, software?: boolean }} Probed
+ * @typedef {{ variant: string, providers: string[], build: string, threads: number, crossOriginIsolated: boolean,
+ *   softwareAdapter: boolean | null, adapter: string | null, rejected: Record<string, string>, fellBack: boolean,
+ *   notes: string[], fromCache: boolean, seconds: { download: number, open: number } }} Report
+ * @typedef {{ name: string, equal: boolean, max_absolute: number, mean_absolute: number, max_relative: number,
+ *   cosine: number | null, sqnr_db: number | null, top1_agreement: number | null, mismatch: string | null }} Figures
+ * @typedef {{ passed: boolean, samples: number, synthetic: boolean, faults: string[], outputs: Figures[] }} SelfTest
+ * @typedef {{ type: string, dims: readonly number[], getData?: () => Promise<unknown>, data?: unknown,
+ *   dispose?: () => void }} RuntimeTensor
+ * @typedef {{ report: Report, run: (inputs: Record<string, Given>) => Promise<Record<string, RuntimeTensor>>,
+ *   selfTest: () => Promise<SelfTest>, dispose: () => Promise<void> }} Model
+ * @typedef {{ variant?: string, onProgress?: (event: Progress) => void }} LoadOptions
+ */
+
+export const config = /** @type {Config} */ (/** @type {unknown} */ (settings));
+
+export const version = identity.version;
+
+/**
+ * @param {LoadOptions} options
+ * @returns {Promise<Model>}
+ */
+export async function load(options) {
+  return /** @type {Model} */ (/** @type {unknown} */ (await loader.load(options)));
+}
+
+/** @returns {Promise<Probed[]>} */
+export function probe() {
+  return loader.probe();
+}
+
+/** @returns {Promise<void>} */
+export function clearCache() {
+  return loader.clearCache();
+}
+
+/** Bytes of all files that a visitor may be sent, models and runtimes of all variants together. */
+export function bundleSize() {
+  return Object.values(/** @type {Record<string, { size: number }>} */ (assets)).reduce((sum, { size }) => sum + size, 0);
+}
+
+/**
+ * The recorded samples: the first one at once, the others when they are asked for.
+ *
+ * @typedef {{ first: Sample | null, synthetic: boolean, count: number, read: (index: number) => Promise<Sample | null> }} Golden
+ * @returns {Promise<Golden>}
+ */
+export async function openGolden() {
+  const { count, synthetic } = await goldenIndex();
+  const read = async (/** @type {number} */ index) => {
+    const { name, inputs, outputs } = await readGolden(index);
+    return { name, inputs: tensorsOf(inputs), outputs: tensorsOf(outputs) };
+  };
+  return { first: count ? await read(0) : null, synthetic, count, read };
+}
+
+/** @param {Record<string, unknown>} values */
+function tensorsOf(values) {
+  const entries = Object.entries(values).map(([name, value]) => [name, /** @type {Tensor} */ (value)]);
+  return new Map(/** @type {[string, Tensor][]} */ (entries.filter(([, value]) => isTensor(value))));
+}
+
+/** @param {unknown} value */
+function isTensor(value) {
+  return typeof value === "object" && value !== null && "dims" in value && "data" in value;
+}

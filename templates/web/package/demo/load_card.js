@@ -1,0 +1,92 @@
+/** The card that shows how far loading is, and how long it took. */
+
+import { element, refill } from "./elements.js";
+import { formatBytes, formatSeconds, showName } from "./format.js";
+
+/** @typedef {import("./bundle.js").Progress} Progress */
+/** @typedef {import("./bundle.js").Report} Report */
+
+const TOTAL = 1000;
+
+/**
+ * @param {HTMLElement} card
+ * @param {{ reload: () => void, clear: () => void }} actions
+ */
+export function createLoadCard(card, actions) {
+  const value = element("p", { class: "value" }, "Starting");
+  const detail = element("p", { class: "detail" }, "Looking at what this browser can run");
+  const bar = element("progress", { max: TOTAL, "aria-label": "Loading the model" });
+  const spoken = element("p", { class: "unseen", role: "status" }, "Loading the model");
+  const foot = element("div", { class: "row foot" });
+  refill(card, element("h2", { class: "label" }, "Load"), value, bar, detail, foot, spoken);
+  card.dataset["state"] = "busy";
+
+  /** @param {Progress} event */
+  function showProgress(event) {
+    const share = event.total ? event.loaded / event.total : 0;
+    const opening = event.phase !== "download";
+    value.textContent = opening ? "Opening" : `${Math.floor(share * 100)} %`;
+    if (opening) {
+      bar.removeAttribute("value");
+    } else {
+      bar.value = share * TOTAL;
+    }
+    detail.textContent = opening
+      ? "The runtime starts and reads the model"
+      : `${formatBytes(event.loaded)} of ${formatBytes(event.total)}${event.cached ? " from this browser's cache" : ""}${nameOf(event.file)}`;
+    const step = opening ? "Opening the model" : `Loading, ${Math.floor(share * 4) * 25} per cent`;
+    if (spoken.textContent !== step) {
+      spoken.textContent = step;
+    }
+    remember(event);
+  }
+
+  let bytes = 0;
+
+  /** @param {Progress} event */
+  function remember(event) {
+    bytes = Math.max(bytes, event.total);
+  }
+
+  /** @param {Report} report */
+  function showReady(report) {
+    const { download, open } = report.seconds;
+    card.dataset["state"] = "ready";
+    value.textContent = `Ready in ${formatSeconds(download + open)}`;
+    bar.hidden = true;
+    const source = report.fromCache ? "from this browser's cache" : "downloaded";
+    detail.textContent = `${bytes ? `${formatBytes(bytes)} ` : ""}${source} in ${formatSeconds(download)}, opened in ${formatSeconds(open)}`;
+    spoken.textContent = "The model is ready";
+    refill(foot, plainButton("Load again", actions.reload), plainButton("Clear cache", actions.clear));
+  }
+
+  function showFailure() {
+    card.dataset["state"] = "failed";
+    value.textContent = "Not loaded";
+    bar.hidden = true;
+    detail.textContent = "What went wrong stands below";
+    spoken.textContent = "";
+    refill(foot, plainButton("Try again", actions.reload), plainButton("Clear cache", actions.clear));
+  }
+
+  /** @param {string} text */
+  function say(text) {
+    detail.textContent = text;
+    spoken.textContent = text;
+  }
+
+  return { showProgress, showReady, showFailure, say };
+}
+
+/**
+ * @param {string} text
+ * @param {() => void} pressed
+ */
+export function plainButton(text, pressed) {
+  return element("button", { type: "button", class: "quiet", click: pressed }, text);
+}
+
+/** @param {string | null} file */
+function nameOf(file) {
+  return file ? ` · ${showName(file.split("/").at(-1) ?? file, 40)}` : "";
+}

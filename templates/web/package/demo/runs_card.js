@@ -1,0 +1,107 @@
+/** The card that says which variant runs, on what, and why the ones before it do not. */
+
+import { choice, element, refill } from "./elements.js";
+import { plural, showName } from "./format.js";
+
+/** @typedef {import("./bundle.js").Probed} Probed */
+/** @typedef {import("./bundle.js").Report} Report */
+
+const LONGEST_REASON = 300;
+const AUTOMATIC = "";
+
+/**
+ * @param {HTMLElement} card
+ * @param {(variant: string | undefined) => void} chosen
+ */
+export function createRunsCard(card, chosen) {
+  const value = element("p", { class: "value" }, "–");
+  const badges = element("p", { class: "badges" });
+  const facts = element("dl", { class: "facts" });
+  const reasons = element("div", { class: "reasons" });
+  const picker = element("div", { class: "row foot" });
+  refill(card, element("h2", { class: "label" }, "Runs on"), value, badges, facts, reasons, picker);
+
+  /** @type {Probed[]} */
+  let variants = [];
+
+  /**
+   * @param {Probed[]} probed
+   * @param {string | undefined} taken
+   */
+  function showVariants(probed, taken) {
+    variants = probed;
+    const options = probed.map(({ name, available, reason }) => ({
+      value: name,
+      text: available ? showName(name, 24) : `${showName(name, 24)}: ${showName(reason || "not here", 60)}`,
+      disabled: !available,
+    }));
+    const automatic = { value: AUTOMATIC, text: "the best that runs here" };
+    const select = choice([automatic, ...options], taken ?? AUTOMATIC, (name) => chosen(name || undefined));
+    refill(picker, probed.length > 1 ? element("label", { class: "inline" }, "Take", select) : null);
+  }
+
+  /** @param {Report} report */
+  function showReport(report) {
+    card.dataset["state"] = report.fellBack || report.softwareAdapter ? "warned" : "ready";
+    value.textContent = showName(report.variant, 32);
+    refill(badges, ...badgesOf(report));
+    refill(facts, ...factsOf(report));
+    const rejected = Object.entries(report.rejected);
+    refill(reasons, ...rejected.map(([name, reason]) => whyNot(name, reason)));
+  }
+
+  function showNothing() {
+    delete card.dataset["state"];
+    value.textContent = "–";
+    refill(badges);
+    refill(facts);
+    refill(reasons, ...variants.filter(({ available }) => !available).map(({ name, reason }) => whyNot(name, reason)));
+  }
+
+  return { showVariants, showReport, showNothing };
+}
+
+/** @param {Report} report */
+function badgesOf(report) {
+  return [
+    report.fellBack ? badge("Fallback", "warn") : badge("First choice", "good"),
+    report.softwareAdapter ? badge("Software adapter", "warn") : null,
+    report.crossOriginIsolated ? null : badge("Not isolated", "plain"),
+  ];
+}
+
+/**
+ * @param {string} text
+ * @param {"good" | "warn" | "bad" | "plain"} tone
+ */
+export function badge(text, tone) {
+  return element("span", { class: `badge ${tone}` }, text);
+}
+
+/** @param {Report} report */
+function factsOf(report) {
+  const adapter = report.adapter && showName(report.adapter, 80);
+  return [
+    ...fact("Providers", report.providers.map((name) => showName(name, 24)).join(", then ")),
+    ...fact("Threads", plural(report.threads, "thread")),
+    ...fact("Build", showName(report.build, 24)),
+    ...(adapter ? fact("Adapter", adapter) : []),
+  ];
+}
+
+/**
+ * @param {string} term
+ * @param {string} text
+ */
+export function fact(term, text) {
+  return [element("dt", {}, term), element("dd", {}, text)];
+}
+
+/**
+ * @param {string} name
+ * @param {string} reason
+ */
+function whyNot(name, reason) {
+  const text = showName(reason, LONGEST_REASON);
+  return element("p", {}, element("b", {}, "Not ", element("bdi", {}, showName(name, 24)), ": "), text);
+}

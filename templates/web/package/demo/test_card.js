@@ -1,0 +1,143 @@
+/** The self-test: whether this browser reproduces what the untouched model answered, and how closely. */
+
+import { element, refill } from "./elements.js";
+import { formatNumber, plural, showName } from "./format.js";
+import { plainButton } from "./load_card.js";
+import { alertOf, explain } from "./problems.js";
+
+/** @typedef {import("./bundle.js").SelfTest} SelfTest */
+/** @typedef {import("./bundle.js").Figures} Figures */
+
+const LONGEST_FAULT = 400;
+
+/**
+ * @param {HTMLElement} card the summary
+ * @param {HTMLElement} figures where the figures of each output go
+ * @param {() => void} run
+ */
+export function createTestCard(card, figures, run) {
+  const value = element("p", { class: "value", role: "status" }, "–");
+  const detail = element("p", { class: "detail" }, "It runs by itself as soon as the model is ready.");
+  const foot = element("div", { class: "row foot" });
+  refill(card, element("h2", { class: "label" }, "Self-test"), value, detail, foot);
+
+  function showRunning() {
+    card.dataset["state"] = "busy";
+    value.textContent = "Running";
+    detail.textContent = "Recorded inputs go through the model; its outputs are compared with the recorded ones.";
+    refill(foot);
+  }
+
+  function showNothing() {
+    delete card.dataset["state"];
+    value.textContent = "–";
+    detail.textContent = "It runs by itself as soon as the model is ready.";
+    refill(foot);
+    refill(figures);
+    figures.hidden = true;
+  }
+
+  /** @param {SelfTest} result */
+  function showResult(result) {
+    card.dataset["state"] = result.passed ? "passed" : "failed";
+    value.textContent = result.passed ? "Passed" : "Failed";
+    detail.textContent = summaryOf(result);
+    showFoot();
+    figures.hidden = false;
+    refill(figures, ...headOf(result), faultsOf(result), tableOf(result.outputs));
+  }
+
+  /** @param {unknown} error */
+  function showError(error) {
+    card.dataset["state"] = "failed";
+    value.textContent = "Not finished";
+    detail.textContent = explain(error).what;
+    showFoot();
+    figures.hidden = false;
+    refill(figures, element("h2", {}, "Self-test"), alertOf(error, "The self-test could not finish"));
+  }
+
+  function showFoot() {
+    refill(foot, plainButton("Run again", run), element("a", { href: "#figures", class: "quiet" }, "Figures"));
+  }
+
+  return { showRunning, showNothing, showResult, showError };
+}
+
+/** @param {SelfTest} result */
+function summaryOf(result) {
+  const worst = Math.max(0, ...result.outputs.map((output) => output.max_absolute));
+  const count = plural(result.samples, "recorded sample");
+  if (!result.passed) {
+    return `${plural(result.faults.length, "output")} out of tolerance over ${count}`;
+  }
+  return `${count} reproduced, ${worst ? `off by ${formatNumber(worst)} at most` : "equal to the bit"}`;
+}
+
+/** @param {SelfTest} result */
+function headOf(result) {
+  const origin = result.synthetic
+    ? "The recorded inputs were made from a seed; real samples say more."
+    : "The recorded inputs are samples that were given when the bundle was made.";
+  return [
+    element("h2", {}, "Self-test"),
+    element("p", { class: "lead" }, `How far each output is from what the untouched model answered. ${origin}`),
+  ];
+}
+
+/** @param {SelfTest} result */
+function faultsOf(result) {
+  if (result.passed) {
+    return null;
+  }
+  const faults = result.faults.map((fault) => element("li", {}, showName(fault, LONGEST_FAULT)));
+  return element(
+    "div",
+    { class: "alert", role: "alert" },
+    element("p", { class: "alert-title" }, "This browser does not reproduce the model's answers"),
+    element("ul", {}, ...faults),
+    element(
+      "p",
+      {},
+      element("b", {}, "Next "),
+      "try another variant above, and report this with the browser's name and the adapter to who made the bundle.",
+    ),
+  );
+}
+
+/** @param {Figures[]} outputs */
+function tableOf(outputs) {
+  const heads = ["Output", "Largest error", "Mean error", "Largest relative", "Cosine", "SQNR", "Same top score"];
+  const head = element("tr", {}, ...heads.map((text, index) => element("th", { scope: "col", class: index && "num" }, text)));
+  const rows = outputs.map((output) => element("tr", {}, nameCell(output), ...cellsOf(output)));
+  return element(
+    "div",
+    { class: "wide", tabindex: 0, role: "region", "aria-label": "Figures of each output" },
+    element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
+  );
+}
+
+/** @param {Figures} output */
+function nameCell(output) {
+  const note = output.mismatch ? element("p", { class: "bad" }, showName(output.mismatch, LONGEST_FAULT)) : null;
+  return element("th", { scope: "row" }, element("bdi", { class: "mono" }, showName(output.name)), note);
+}
+
+/** @param {Figures} output */
+function cellsOf(output) {
+  const errors = [output.max_absolute, output.mean_absolute, output.max_relative];
+  const agreement = output.top1_agreement === null ? "–" : `${formatNumber(output.top1_agreement * 100)} %`;
+  const sqnr = output.sqnr_db === null ? "–" : `${formatNumber(Number(output.sqnr_db.toFixed(1)))} dB`;
+  const texts = [...errors.map(showError), cosineText(output.cosine), sqnr, agreement];
+  return texts.map((text) => element("td", { class: "num" }, text));
+}
+
+/** @param {number} error */
+function showError(error) {
+  return error === 0 ? "0" : formatNumber(error);
+}
+
+/** @param {number | null} cosine */
+function cosineText(cosine) {
+  return cosine === null ? "–" : cosine.toFixed(6);
+}
