@@ -35,6 +35,10 @@ class Component:
     file: str | None
 
 
+DownloadRole = Literal["runtime", "model", "loader"]
+"""What a file that a visitor fetches is part of."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadFile:
     """One file that a first visit fetches, in bytes: as it is, by gzip and by brotli."""
@@ -43,6 +47,7 @@ class DownloadFile:
     size: int
     gzip: int
     brotli: int
+    role: DownloadRole = "loader"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from bundler.emitters.web.vendor import BUILDS, VENDOR
 from bundler.model.artifacts import FileRecord
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError
-from bundler.model.proof import Download, DownloadFile
+from bundler.model.proof import Download, DownloadFile, DownloadRole
 from bundler.model.runtime import RuntimeVariant
 
 ENTRY = "index.js"
@@ -70,21 +70,25 @@ class _Survey:
 
     def weigh(self, variant: RuntimeVariant, build: str) -> tuple[DownloadFile, ...]:
         vendored = BUILDS[build]
-        names = [f"{VENDOR}/{vendored.module}", f"{VENDOR}/{vendored.binary}"]
-        names += [str(PurePosixPath(PAYLOAD) / file.path) for file in variant.files]
-        records = [part for name in names for part in self.assets[name].parts]
-        return tuple(self._weigh(record) for record in (*self._modules(), *records))
+        runtime = [f"{VENDOR}/{vendored.module}", f"{VENDOR}/{vendored.binary}"]
+        models = [str(PurePosixPath(PAYLOAD) / file.path) for file in variant.files]
+        return (
+            *(self._weigh(record, "loader") for record in self._modules()),
+            *(self._weigh(part, "runtime") for name in runtime for part in self.assets[name].parts),
+            *(self._weigh(part, "model") for name in models for part in self.assets[name].parts),
+        )
 
     def _modules(self) -> Iterator[FileRecord]:
         for path in find_modules(self.folder):
             source = self.folder / path
             yield FileRecord(path=path, size=source.stat().st_size, sha256=digest_file(source))
 
-    def _weigh(self, record: FileRecord) -> DownloadFile:
+    def _weigh(self, record: FileRecord, role: DownloadRole) -> DownloadFile:
         sizes = self.compressor.measure(self.folder / record.path, record, best=self.best)
         return DownloadFile(
             path=record.path,
             size=record.size,
             gzip=min(sizes.gzip, record.size),
             brotli=min(sizes.brotli, record.size),
+            role=role,
         )
