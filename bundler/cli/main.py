@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from bundler import __version__
-from bundler.cli import build, cache, doctor, project, targets, verify
+from bundler.cli import build, cache, doctor, project, serve, targets, verify
 from bundler.cli.failures import INTERRUPTED, report_defect, report_error, report_interrupt
 from bundler.model.errors import BundlerError, UsageError
 
@@ -35,6 +35,7 @@ app = typer.Typer(
 )
 build.register(app)
 verify.register(app)
+serve.register(app)
 project.register(app)
 doctor.register(app)
 app.add_typer(targets.app, name="targets", help="List, show, check and write target profiles.")

@@ -17,19 +17,23 @@ export async function browserName() {
 
 /**
  * @param {string[]} variants
- * @returns {Promise<boolean>} whether one of them asks for a GPU adapter
+ * @returns {Promise<string[]>} those of them that ask for a GPU adapter
  */
-export async function wantsAdapter(variants) {
+export async function pickOnAdapter(variants) {
   const path = "/runtime.js";
   const { config } = await import(path).catch(() => ({ config: { variants: [] } }));
-  return config.variants.some(
-    (/** @type {{name: string, providers: {name: string}[]}} */ { name, providers }) =>
-      variants.includes(name) && providers.some((provider) => ON_ADAPTER.includes(provider.name)),
-  );
+  /** @type {{name: string, providers: {name: string}[]}[]} */
+  const known = config.variants;
+  const onAdapter = known.filter(({ providers }) => providers.some(({ name }) => ON_ADAPTER.includes(name)));
+  return onAdapter.map(({ name }) => name).filter((name) => variants.includes(name));
 }
 
-/** @returns {Promise<boolean>} whether the browser gives out a GPU adapter */
-export async function hasAdapter() {
+/**
+ * @param {import("./channel.js").Task} task
+ * @returns {Promise<boolean>} whether the task counts on a GPU that this browser does not offer
+ */
+export async function lacksAdapter({ adapter, variants }) {
+  if (adapter !== "hardware" || (await pickOnAdapter(variants)).length === 0) return false;
   const gpu = /** @type {any} */ (navigator).gpu;
-  return Boolean(await gpu?.requestAdapter().catch(() => null));
+  return !(await gpu?.requestAdapter().catch(() => null));
 }

@@ -1,5 +1,5 @@
 // Runs the golden set of every variant in this browser, one after the other, and tells the server of each.
-import { browserName, hasAdapter, wantsAdapter } from "./browser.js";
+import { browserName, lacksAdapter } from "./browser.js";
 import { explain, holdOn, readTask, tell } from "./channel.js";
 import { takeComplaints, watchPage } from "./complaints.js";
 import { countNodes, watchSessions } from "./nodes.js";
@@ -92,7 +92,7 @@ watchPage();
 void holdOn();
 const task = await readTask();
 await tell("browser", { name: await browserName() });
-if (task.adapter === "hardware" && (await wantsAdapter(task.variants)) && !(await hasAdapter())) {
+if (await lacksAdapter(task)) {
   await tell("no-adapter");
 } else {
   await proveAll(task.variants);

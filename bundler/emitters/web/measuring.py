@@ -1,0 +1,122 @@
+"""Time every variant that the browser can run, in turn with a plain session of its runtime on the untouched model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from bundler.emitters.contract import ProofRequest
+from bundler.emitters.web.browser import Adapter, guess_adapter
+from bundler.emitters.web.browsers import find_browser
+from bundler.emitters.web.package import OpenPackage, open_package
+from bundler.emitters.web.proving import speaker
+from bundler.emitters.web.visiting import Visit, visit_page
+from bundler.model.errors import EnvironmentMissingError
+from bundler.model.measurement import Measurement
+
+MEASURE_SECONDS: Final = 3.0
+"""After this long a variant has been timed enough, whatever the model costs."""
+
+MEASURE_OPENINGS: Final = 30
+MEASURE_RUNS: Final = 1000
+"""No more than so many openings and calls, however quick the model."""
+
+TIME_LIMIT: Final = 600.0
+"""Seconds for all variants: far more than they are to take, but shaders of a software adapter take their time."""
+
+PAGE: Final = "measure.html"
+MODEL: Final = "untouched.onnx"
+
+
+@dataclass(slots=True, kw_only=True)
+class Timetable:
+    """What the page has told: the series of each variant, and why others have none."""
+
+    timed: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    lacks_adapter: bool = False
+
+    def hear(self, message: Mapping[str, Any]) -> None:
+        """Take down one message."""
+        match message.get("kind"):
+            case "no-adapter":
+                self.lacks_adapter = True
+            case "timed":
+                self.timed[str(message.get("variant"))] = message
+            case "remark":
+                self.remarks.append(str(message.get("text", ""))[:500])
+
+
+def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
+    """Time each variant and a plain session on the untouched model in turns, in one browser.
+
+    Without a model there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
+    why; empty where there is no browser. Raises as `prove_bundle` does.
+    """
+    browser = find_browser(request.browser)
+    if browser is None:
+        return ()
+    with open_package(request.bundle) as package:
+        say = speaker(package, request.listener)
+        table = _time_all(package, browser, request.model, say)
+        for remark in table.remarks:
+            say(remark)
+        return tuple(_read(table.timed[name]) for name in _names(package) if name in table.timed)
+
+
+def _names(package: OpenPackage) -> list[str]:
+    return [variant.name for variant in package.config.variants]
+
+
+def _time_all(package: OpenPackage, browser: Path, model: Path | None, say: Callable[[str], None]) -> Timetable:
+    table = Timetable()
+    adapter: Adapter = guess_adapter()
+    failure = _visit(package, browser, adapter, model, table)
+    if table.lacks_adapter and adapter == "hardware":
+        failure = _visit(package, browser, "software", model, table)
+    if failure is not None:
+        say(f"timing in {browser.name} was cut short: {failure}")
+    return table
+
+
+def _visit(package: OpenPackage, browser: Path, adapter: Adapter, model: Path | None, table: Timetable) -> str | None:
+    task = {
+        "variants": _names(package),
+        "adapter": adapter,
+        "model": MODEL if model is not None else None,
+        "seconds": MEASURE_SECONDS,
+        "openings": MEASURE_OPENINGS,
+        "runs": MEASURE_RUNS,
+    }
+    visit = Visit(
+        package=package.root,
+        page=PAGE,
+        task=task,
+        seconds=TIME_LIMIT,
+        beside={} if model is None else {MODEL: model.resolve()},
+        framed=True,
+    )
+    try:
+        return visit_page(visit, browser, adapter, table.hear).failure
+    except EnvironmentMissingError as error:
+        return error.message
+
+
+def _read(told: Mapping[str, Any]) -> Measurement:
+    bundle, plain = told.get("bundle") or {}, told.get("plain") or {}
+    return Measurement(
+        name="golden sample 0",
+        variant=str(told["variant"]),
+        opening_ms=_series(bundle.get("opening_ms", ())),
+        latency_ms=_series(bundle.get("latency_ms", ())),
+        baseline_opening_ms=_series(plain.get("opening_ms", ())),
+        baseline_latency_ms=_series(plain.get("latency_ms", ())),
+    )
+
+
+def _series(values: Sequence[Any]) -> tuple[float, ...]:
+    """Times alone: a clock that a browser has made coarse may tell nonsense."""
+    return tuple(float(value) for value in values if isinstance(value, (int, float)) and math.isfinite(value))

@@ -1,0 +1,29 @@
+// The bundle as a contender: opened as a page opens it that was visited before.
+import { offer } from "./contenders.js";
+import { readSample } from "./sample.js";
+
+const PACKAGE = "/index.js";
+
+offer(async ({ variant }) => {
+  const bundle = await import(PACKAGE);
+  const inputs = await readSample();
+  /** @type {any} */
+  let model;
+  return {
+    build: () => model.report.build,
+    async open() {
+      model = await bundle.load({ variant });
+      if (model.report.variant !== variant) throw new Error(`variant ${model.report.variant} was opened in its place`);
+    },
+    async call() {
+      for (const output of Object.values(await model.run(inputs))) {
+        // An answer that lies in the GPU's memory is none yet.
+        if (output?.location !== undefined && output.location !== "cpu") await output.getData();
+        output?.dispose?.();
+      }
+    },
+    async close() {
+      await model?.dispose();
+    },
+  };
+});
