@@ -53,12 +53,16 @@ def toml_string(text: str) -> str:
     return json.dumps(clean, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def json_string(text: str) -> str:
+    """A string of JSON, in printable ASCII alone."""
+    return json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")
+
+
 def javascript_string(text: str) -> str:
-    """A string literal in double quotes that JavaScript, TypeScript and JSON read as `text`, inside HTML, too: ASCII
-    alone, and nothing that a page could take for markup.
+    """A string literal in double quotes that JavaScript and TypeScript read as `text`, in a script inside HTML, too:
+    there is nothing in it that a page could take for markup.
     """
-    literal = json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")
-    return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", literal)
+    return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", json_string(text))
 
 
 def javascript_comment(text: str) -> str:

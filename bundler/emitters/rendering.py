@@ -25,6 +25,7 @@ FILTERS = {
     "html": escapes.html_text,
     "js": escapes.javascript_string,
     "jsdoc": escapes.javascript_comment,
+    "json": escapes.json_string,
     "literal": escapes.python_literal,
     "markdown": escapes.markdown_text,
     "names": escapes.python_names,

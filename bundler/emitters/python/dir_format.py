@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.python.layout import LOCK, WHEELS
 from bundler.emitters.python.licences import describe_wheel
-from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.python.project import write_python_project
 from bundler.emitters.python.wheelhouse import fetch_runtime
 from bundler.emitters.writing import copy_file, write_text

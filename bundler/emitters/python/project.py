@@ -7,8 +7,8 @@ import hashlib
 from pathlib import Path
 
 from bundler.emitters.contract import EmitRequest
-from bundler.emitters.python.context import Context, make_context
 from bundler.emitters.payload import PAYLOAD, copy_payload, render_config
+from bundler.emitters.python.context import Context, make_context
 from bundler.emitters.rendering import load_template, write_project
 from bundler.emitters.writing import write_text
 

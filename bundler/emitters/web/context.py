@@ -10,13 +10,19 @@ from urllib.parse import quote
 import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.escapes import shorten
+from bundler.emitters.web.headers import ISOLATION, POLICY
 from bundler.emitters.web.names import make_package_name, make_version
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.typescript import annotate_input, annotate_output
 from bundler.emitters.web.vendor import VENDOR, Build
+from bundler.model.proof import Download
 from bundler.model.signature import Port, describe_type
 
 NODE = ">=20"
+_DIRECTIVES = ("default-src", "script-src", "connect-src", "worker-src")
+"""Of the policy that the proof runs under, what the loader itself needs; the rest is for the demo page."""
+
+_MEGABYTE = 1_000_000
 _INLINED = 4096
 """Bytes below which bundlers put a file into the code as a `data:` address, which a strict page refuses to fetch."""
 
@@ -62,6 +68,24 @@ class VariantContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadRow:
+    """What a first visit fetches, in words."""
+
+    variant: str
+    build: str
+    size: str
+    gzip: str
+    brotli: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadTable:
+    """One row a variant and build of the runtime."""
+
+    downloads: tuple[DownloadRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """All that the templates of this ecosystem see. Text in it is raw: each place escapes for itself."""
 
@@ -83,7 +107,10 @@ class Context:
     outputs: tuple[PortContext, ...]
     example: tuple[str, ...]
     variants: tuple[VariantContext, ...]
+    part_mb: str
     split: bool
+    isolation: Mapping[str, str]
+    policy: str
     precompressed: bool
     strict: bool
 
@@ -114,10 +141,32 @@ def make_context(
         outputs=tuple(_make_port(port, annotate_output(port.type)) for port in settings.signature.outputs),
         example=tuple(port.key for port in inputs if not port.optional),
         variants=tuple(VariantContext(name=variant.name, builds=variant.builds) for variant in settings.variants),
+        part_mb=f"{profile.web.part_mb:g}",
+        isolation=ISOLATION,
+        policy="; ".join(f"{name} {POLICY[name]}" for name in _DIRECTIVES),
         split=any(len(asset.parts) > 1 for asset in assets),
         precompressed=profile.web.precompressed,
         strict=settings.fallback == "strict",
     )
+
+
+def describe_downloads(downloads: Sequence[Download]) -> DownloadTable:
+    """What the README tells of a first visit."""
+    rows = (
+        DownloadRow(
+            variant=download.variant,
+            build=download.build,
+            size=_megabytes(download.size),
+            gzip=_megabytes(download.gzip),
+            brotli=_megabytes(download.brotli),
+        )
+        for download in downloads
+    )
+    return DownloadTable(downloads=tuple(rows))
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / _MEGABYTE:.1f} MB"
 
 
 def name_artifact(package: str, version: str) -> str:

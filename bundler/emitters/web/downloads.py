@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -10,16 +9,13 @@ from pathlib import Path, PurePosixPath
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.web.compression import Compressor
+from bundler.emitters.web.modules import ENTRY, find_modules
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.vendor import BUILDS, VENDOR
 from bundler.model.artifacts import FileRecord
 from bundler.model.digests import digest_file
-from bundler.model.errors import DefectError
 from bundler.model.proof import Download, DownloadFile, DownloadRole
 from bundler.model.runtime import RuntimeVariant
-
-ENTRY = "index.js"
-_IMPORT = re.compile(r"""^\s*(?:import|export)\b[^"';]*?(?:from\s*)?["'](\.{1,2}/[^"']+)["']""", re.MULTILINE)
 
 
 def list_downloads(request: EmitRequest, assets: tuple[Asset, ...], folder: Path) -> tuple[Download, ...]:
@@ -35,28 +31,6 @@ def list_downloads(request: EmitRequest, assets: tuple[Asset, ...], folder: Path
         for variant in request.config.variants
         for build in variant.builds
     )
-
-
-def find_modules(folder: Path, entry: str = ENTRY) -> tuple[str, ...]:
-    """The modules of the bundle that `entry` imports statically, itself first, as paths in `folder`."""
-    found: dict[str, None] = {}
-    waiting = [entry]
-    while waiting:
-        path = waiting.pop(0)
-        if path not in found:
-            found[path] = None
-            waiting += _read_imports(folder, path)
-    return tuple(found)
-
-
-def _read_imports(folder: Path, path: str) -> Iterator[str]:
-    try:
-        text = (folder / path).read_text("utf-8")
-    except FileNotFoundError:
-        raise DefectError(f"the template lacks {path}, which another module imports") from None
-    for target in _IMPORT.findall(text):
-        joined = (folder / path).parent / target
-        yield joined.resolve().relative_to(folder.resolve()).as_posix()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +53,7 @@ class _Survey:
         )
 
     def _modules(self) -> Iterator[FileRecord]:
-        for path in find_modules(self.folder):
+        for path in find_modules(self.folder, ENTRY):
             source = self.folder / path
             yield FileRecord(path=path, size=source.stat().st_size, sha256=digest_file(source))
 

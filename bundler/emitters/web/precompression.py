@@ -8,13 +8,14 @@ from pathlib import Path
 
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.web.compression import Compressor
-from bundler.emitters.web.downloads import ENTRY, find_modules
+from bundler.emitters.web.demo import DEMO
+from bundler.emitters.web.modules import ENTRY, find_modules
 from bundler.emitters.web.vendor import VENDOR
 from bundler.emitters.writing import write_bytes
 from bundler.model.artifacts import FileRecord
 from bundler.model.digests import digest_file
 
-_FOLDERS = (VENDOR, PAYLOAD, "demo")
+_FOLDERS = (VENDOR, PAYLOAD, DEMO)
 _LICENCES = ("LICENSE", ".txt")
 ENDINGS = (".br", ".gz")
 

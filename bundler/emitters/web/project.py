@@ -6,12 +6,13 @@ import dataclasses
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD, render_config
 from bundler.emitters.rendering import Template, load_template, write_project
-from bundler.emitters.web.context import Context, make_context
+from bundler.emitters.web.context import Context, describe_downloads, make_context
+from bundler.emitters.web.demo import describe_demo
 from bundler.emitters.web.downloads import list_downloads
 from bundler.emitters.web.licences import LicenceFile, find_licences
 from bundler.emitters.web.payload import place_assets
@@ -20,9 +21,15 @@ from bundler.emitters.web.vendor import choose_builds, fetch_builds
 from bundler.emitters.writing import copy_file, write_text
 from bundler.model.proof import Download
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 TEMPLATE = "web"
-README = "README.md.j2"
-"""It tells what a visit downloads, and so is written when all that a visit downloads is there."""
+_DEMO_PAGE = "demo.html.j2"
+"""It names the other files by their digests, and so is rendered when they are there."""
+
+_README = "README.md.j2"
+"""It tells what a visit downloads, and so is rendered last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,23 +53,24 @@ def write_web_project(request: EmitRequest, folder: Path) -> Project:
     digest = hashlib.sha256(config.encode("utf-8")).hexdigest()
     context = make_context(request, config, digest, assets, builds)
     template = load_template(TEMPLATE)
-    _render(_without_readme(template), folder, context)
+    _render(_without(template, _DEMO_PAGE, _README), folder, context)
+    _render(_alone(template, _DEMO_PAGE), folder, context, describe_demo(folder))
     downloads = list_downloads(request, assets, folder)
-    _render(_readme_alone(template), folder, context, downloads=downloads)
+    _render(_alone(template, _README), folder, context, describe_downloads(downloads))
     if request.profile.web.precompressed:
         precompress(folder, request.environments.root)
     return Project(context=context, licences=licences, downloads=downloads)
 
 
-def _render(template: Template, folder: Path, context: Context, **more: Any) -> None:
-    fields = {field.name: getattr(context, field.name) for field in dataclasses.fields(context)}
-    write_project(template, {**fields, **more}, {}, folder)
+def _render(template: Template, folder: Path, *contexts: DataclassInstance) -> None:
+    fields = {field.name: getattr(context, field.name) for context in contexts for field in dataclasses.fields(context)}
+    write_project(template, fields, {}, folder)
 
 
-def _without_readme(template: Template) -> Template:
-    kept = {source: target for source, target in template.rendered.items() if source != README}
+def _without(template: Template, *sources: str) -> Template:
+    kept = {source: target for source, target in template.rendered.items() if source not in sources}
     return dataclasses.replace(template, rendered=kept)
 
 
-def _readme_alone(template: Template) -> Template:
-    return dataclasses.replace(template, static={}, rendered={README: template.rendered[README]})
+def _alone(template: Template, source: str) -> Template:
+    return dataclasses.replace(template, static={}, rendered={source: template.rendered[source]})

@@ -43,7 +43,9 @@ def pack_folder(folder: Path, target: Path) -> None:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     with target.open("wb") as stream:
         members = _Members(stream)
-        with tarfile.open(fileobj=cast("IO[bytes]", members), mode="w|", format=tarfile.PAX_FORMAT, bufsize=1 << 20) as archive:
+        with tarfile.open(
+            fileobj=cast("IO[bytes]", members), mode="w|", format=tarfile.PAX_FORMAT, bufsize=1 << 20
+        ) as archive:
             for path in paths:
                 _add(archive, path, f"{ROOT}/{path.relative_to(folder).as_posix()}")
         members.end()

@@ -1,0 +1,36 @@
+"""Which modules a module brings with it: what its static imports name, and theirs in turn."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bundler.model.errors import DefectError
+
+ENTRY = "index.js"
+"""The module that a page imports."""
+
+_IMPORT = re.compile(r"""^\s*(?:import|export)\b[^"';]*?["'](\.{1,2}/[^"']+)["']""", re.MULTILINE)
+
+
+def find_modules(folder: Path, entry: str) -> tuple[str, ...]:
+    """The modules of the bundle that `entry` imports statically, itself first, as paths in `folder`."""
+    found: dict[str, None] = {}
+    waiting = [entry]
+    while waiting:
+        path = waiting.pop(0)
+        if path not in found:
+            found[path] = None
+            waiting += _read_imports(folder, path)
+    return tuple(found)
+
+
+def _read_imports(folder: Path, path: str) -> Iterator[str]:
+    try:
+        text = (folder / path).read_text("utf-8")
+    except FileNotFoundError:
+        raise DefectError(f"the template lacks {path}, which another module imports") from None
+    for target in _IMPORT.findall(text):
+        yield posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
