@@ -1,11 +1,13 @@
-"""`doctor`: the tools, environments and emulators of this machine."""
+"""`doctor`: the tools, environments, emulators and browsers of this machine."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from bundler.emitters.web.browsers import NONE_FOUND, ask_version, find_browser
 from bundler.environments.emulation import find_emulator, image_ready
 from bundler.environments.survey import ToolStatus, survey
+from bundler.model.errors import EnvironmentMissingError
 
 EMULATED = ("aarch64",)
 """Architectures that bundles can be proven for under emulation."""
@@ -13,7 +15,8 @@ EMULATED = ("aarch64",)
 
 def examine(cache_root: Path) -> tuple[ToolStatus, ...]:
     """Look at everything; changes nothing and needs no network."""
-    return (*survey(cache_root), *(_look_at_emulator(cache_root, name) for name in EMULATED))
+    emulators = (_look_at_emulator(cache_root, name) for name in EMULATED)
+    return (*survey(cache_root), *emulators, _look_at_browser())
 
 
 def _look_at_emulator(cache_root: Path, architecture: str) -> ToolStatus:
@@ -27,3 +30,22 @@ def _look_at_emulator(cache_root: Path, architecture: str) -> ToolStatus:
         detail=f"{path}; {state}" if path else "bundles for it are built, but not run here",
         hint=None if path else "install QEMU's user emulation (Debian, Ubuntu: qemu-user-static)",
     )
+
+
+def _look_at_browser() -> ToolStatus:
+    try:
+        path, why = find_browser(), NONE_FOUND
+    except EnvironmentMissingError as error:
+        path, why = None, error.message
+    return ToolStatus(
+        name="browser",
+        found=path is not None,
+        version=_last_word(ask_version(path)) if path else None,
+        detail=f"{path}: runs the golden set of web bundles" if path else "web bundles are built, but not run here",
+        hint=None if path else why,
+    )
+
+
+def _last_word(text: str | None) -> str | None:
+    """`156.0.8078.79` of `Chromium 156.0.8078.79`."""
+    return text.split()[-1] if text else None

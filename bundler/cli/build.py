@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bundler.cli.options import Cache, Dimensions, Jobs, Json, Overrides, Progress, Samples
+from bundler.cli.options import Browser, Cache, Dimensions, Jobs, Json, Overrides, Progress, Samples
 
 BUILD_EPILOG = """Examples:
 
@@ -44,13 +44,15 @@ def build(
     dim: Dimensions = None,
     overrides: Overrides = None,
     bundle_format: Annotated[
-        str | None, typer.Option("--format", "-f", help="One of the target's formats: dir, wheel, pex.")
+        str | None,
+        typer.Option("--format", "-f", help="One of the target's formats: dir, wheel, pex; for the web dir, tgz."),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the bundle [the file's].")] = None,
     version: Annotated[str, typer.Option("--version", help="Version of the emitted package.")] = "1.0.0",
     no_prove: Annotated[
         bool, typer.Option("--no-prove", help="Do not run the bundle; its manifest then claims no proof.")
     ] = False,
+    browser: Browser = None,
     locked: Annotated[bool, typer.Option("--locked", help="Refuse to change bundler.lock.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of synthetic inputs.")] = 0,
     cache: Cache = None,
@@ -72,6 +74,7 @@ def build(
         name=name,
         version=version,
         prove=not no_prove,
+        browser=browser,
         locked=locked,
         seed=seed,
     )

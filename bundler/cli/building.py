@@ -33,6 +33,7 @@ class BuildArguments:
     name: str | None
     version: str
     prove: bool
+    browser: Path | None
     locked: bool
     seed: int
 
@@ -107,6 +108,7 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
             overrides=arguments.overrides,
             format=arguments.format,
             prove=arguments.prove,
+            browser=arguments.browser,
             seed=arguments.seed,
         )
         for model in arguments.models

@@ -13,14 +13,14 @@ from bundler.cli.options import progress_style
 from bundler.cli.printing import print_json, printable
 
 
-def run_verify(bundle: Path, *, cache: str | None, as_json: bool, progress: str) -> None:
+def run_verify(bundle: Path, *, browser: Path | None, cache: str | None, as_json: bool, progress: str) -> None:
     """Verify and print the level that was reached."""
     from bundler.api.verify import verify  # noqa: PLC0415 - diff and bench do not need it
     from bundler.api.workshop import open_workshop  # noqa: PLC0415
 
     style = cast("ProgressStyle", progress_style(progress, json=as_json))
     with open_workshop(cache, 1) as workshop, open_console(style) as listener:
-        result = verify(bundle, workshop, listener)
+        result = verify(bundle, workshop, listener, browser)
     if as_json:
         print_json(result)
     else:
@@ -30,7 +30,7 @@ def run_verify(bundle: Path, *, cache: str | None, as_json: bool, progress: str)
 def _print_verified(result: VerifyResult) -> None:
     typer.echo(f"{result.bundle}: {result.files} files are as they were built")
     for variant in result.variants:
-        state = "reproduced the golden set" if variant.passed else f"not run: {variant.reason}"
+        state = variant.reason or "reproduced the golden set" if variant.passed else f"not run: {variant.reason}"
         typer.echo(f"  {variant.variant}: {state}")
     for name in result.unstable_outputs:
         typer.echo(f"  output {printable(name, 80)} is random: only its name, type and shape can be promised")
@@ -49,7 +49,13 @@ def run_diff(first: Path, second: Path, *, as_json: bool) -> None:
 
 
 def run_bench(
-    bundles: tuple[Path, ...], *, baseline: Path | None, cache: str | None, as_json: bool, progress: str
+    bundles: tuple[Path, ...],
+    *,
+    baseline: Path | None,
+    browser: Path | None,
+    cache: str | None,
+    as_json: bool,
+    progress: str,
 ) -> None:
     """Time the bundles and print them side by side."""
     from bundler.api.bench import bench  # noqa: PLC0415 - verify and diff do not need it
@@ -58,7 +64,7 @@ def run_bench(
 
     style = cast("ProgressStyle", progress_style(progress, json=as_json))
     with open_workshop(cache, 1) as workshop, open_console(style) as listener:
-        times = bench(bundles, baseline, workshop, listener)
+        times = bench(bundles, baseline, workshop, listener, browser)
     if as_json:
         print_json({"variants": times})
     else:

@@ -24,6 +24,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; eve
 Progress = Annotated[
     str, typer.Option("--progress", metavar="STYLE", help="auto, rich, plain, json (one event a line) or none.")
 ]
+Browser = Annotated[
+    Path | None,
+    typer.Option(
+        "--browser",
+        metavar="PATH",
+        envvar="BUNDLER_BROWSER",
+        help="The Chromium-family browser that runs web bundles: a path, or a command.",
+        show_default="the first that is found",
+    ),
+]
 Samples = Annotated[
     Path | None,
     typer.Option(

@@ -29,6 +29,7 @@ def build_project(
         overrides=arguments.overrides,
         bundle_format=arguments.format,
         prove=arguments.prove,
+        browser=arguments.browser,
     )
     check_clashes(requests)
     lock = read_lock(loaded.lock_path)

@@ -7,12 +7,18 @@ from typing import Annotated
 
 import typer
 
-from bundler.cli.options import Cache, Json, Progress
+from bundler.cli.options import Browser, Cache, Json, Progress
+
+VERIFY_EPILOG = """Examples:
+
+  bundler verify dist/model-linux-x64 --json
+
+  bundler verify dist/model-web-webgpu --browser /usr/bin/chromium"""
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    app.command(name="verify", epilog="Example:\n\n  bundler verify dist/model-linux-x64 --json")(verify)
+    app.command(name="verify", epilog=VERIFY_EPILOG)(verify)
     app.command(name="diff", epilog="Example:\n\n  bundler diff old/model-linux-x64 dist/model-linux-x64")(diff)
     app.command(name="bench", epilog="Example:\n\n  bundler bench dist/model-linux-x64 --baseline model.onnx")(bench)
 
@@ -20,6 +26,7 @@ def register(app: typer.Typer) -> None:
 def verify(
     bundle: Annotated[Path, typer.Argument(help="A bundle's folder.")],
     *,
+    browser: Browser = None,
     cache: Cache = None,
     json: Json = False,
     progress: Progress = "auto",
@@ -27,7 +34,7 @@ def verify(
     """Check a bundle's digests, then run its golden set in its own runtime."""
     from bundler.cli.checking import run_verify  # noqa: PLC0415 - keeps --help quick
 
-    run_verify(bundle, cache=cache, as_json=json, progress=progress)
+    run_verify(bundle, browser=browser, cache=cache, as_json=json, progress=progress)
 
 
 def diff(
@@ -46,6 +53,7 @@ def bench(
     bundles: Annotated[list[Path], typer.Argument(help="Folders of bundles.", metavar="BUNDLE")],
     *,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="An ONNX file to measure beside them.")] = None,
+    browser: Browser = None,
     cache: Cache = None,
     json: Json = False,
     progress: Progress = "auto",
@@ -53,4 +61,4 @@ def bench(
     """Measure opening and latency of bundles in their own runtime, side by side."""
     from bundler.cli.checking import run_bench  # noqa: PLC0415 - keeps --help quick
 
-    run_bench(tuple(bundles), baseline=baseline, cache=cache, as_json=json, progress=progress)
+    run_bench(tuple(bundles), baseline=baseline, browser=browser, cache=cache, as_json=json, progress=progress)

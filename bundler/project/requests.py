@@ -18,6 +18,7 @@ def project_requests(
     overrides: tuple[str, ...],
     bundle_format: str | None,
     prove: bool,
+    browser: Path | None = None,
 ) -> tuple[BuildRequest, ...]:
     """One request for each model and each of its targets. What the command line gives comes over the file.
 
@@ -35,6 +36,7 @@ def project_requests(
             overrides=(*overrides_for(loaded.project, target), *overrides),
             format=bundle_format or model.format,
             prove=prove,
+            browser=browser,
         )
         for model in loaded.project.models
         for target in targets or _targets_of(loaded, model)

@@ -52,9 +52,9 @@ def find_browser(named: Path | None = None) -> Path | None:
         return next(_installed(), None)
     found = shutil.which(wanted)
     if found is None:
-        source = "--browser" if named is not None else VARIABLE
         raise EnvironmentMissingError(
-            f"there is no browser {wanted}, which {source} names",
+            f"there is no browser {wanted}",
+            details=(f"--browser or {VARIABLE} names it",),
             hint="give the path or the command of a Chromium-family browser (Chromium, Chrome, Edge)",
         )
     return Path(found)
