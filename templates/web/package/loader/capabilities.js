@@ -1,0 +1,108 @@
+/** @file What this browser can really do, asked for before anything is downloaded. */
+
+/**
+ * @typedef {object} Finding what one provider needs and whether it is there
+ * @property {string} reason why it cannot run here; empty when it can
+ * @property {GPUAdapter | null} [adapter]
+ * @property {boolean} [software]
+ */
+
+/** A module of one function that uses SIMD: i32x4.dot_i16x8_s over two vectors. */
+const SIMD_MODULE = [
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 16, 1, 14, 0, 65, 0, 253, 15, 65, 0, 253, 15, 253,
+  186, 1, 26, 11,
+];
+
+const SOFTWARE = /swiftshader|llvmpipe|lavapipe|softpipe|basic render|warp/i;
+
+/** Why WebAssembly as the runtime needs it is not there; empty when it is. */
+export function findWasmObstacle() {
+  if (typeof WebAssembly !== "object") return "this browser has no WebAssembly, or the page's security policy forbids it";
+  if (!WebAssembly.validate(new Uint8Array(SIMD_MODULE))) {
+    return "this browser has no WebAssembly SIMD; Chrome and Edge have it from 91, Firefox from 89, Safari from 16.4";
+  }
+  return "";
+}
+
+/**
+ * Which form of the runtime can run here: WebGPU and WebNN wait inside WebAssembly, by JSPI where there is that.
+ *
+ * @param {string} build
+ */
+export function canRunBuild(build) {
+  return build !== "jspi" || "Suspending" in WebAssembly;
+}
+
+/**
+ * @param {import("./types.js").ProviderEntry} provider
+ * @param {boolean} half whether the model computes with float16
+ * @returns {Promise<Finding>}
+ */
+export async function findProvider(provider, half) {
+  const find = PROVIDERS[provider.name];
+  return find ? find(provider, half) : { reason: `this loader knows no provider ${provider.name}` };
+}
+
+/** @type {Record<string, (provider: import("./types.js").ProviderEntry, half: boolean) => Promise<Finding>>} */
+const PROVIDERS = { wasm: async () => ({ reason: "" }), webgpu: findWebgpu, webnn: findWebnn };
+
+/**
+ * @param {import("./types.js").ProviderEntry} provider
+ * @param {boolean} half
+ * @returns {Promise<Finding>}
+ */
+async function findWebgpu(provider, half) {
+  if (!globalThis.navigator?.gpu) return { reason: explainNoGpu() };
+  const adapter = await requestAdapter(provider.options.powerPreference).catch(String);
+  if (typeof adapter === "string") return { reason: `the browser refused a GPU (${adapter})` };
+  if (!adapter) return { reason: "the browser has WebGPU but offers no GPU: its driver may be missing or blocked" };
+  const software = isSoftware(adapter);
+  if (half && !adapter.features.has("shader-f16")) {
+    return { reason: "the model computes with float16, which this GPU does not offer (shader-f16)", adapter, software };
+  }
+  return { reason: "", adapter, software };
+}
+
+function explainNoGpu() {
+  if (globalThis.isSecureContext === false) return "this page has no WebGPU: it needs https or localhost";
+  return "this browser has no WebGPU; Chrome and Edge have it from 113, Safari from 26, Firefox from 141 (Windows)";
+}
+
+/**
+ * @param {string | undefined} powerPreference
+ * @returns {Promise<GPUAdapter | null>}
+ */
+function requestAdapter(powerPreference) {
+  const preference = /** @type {GPUPowerPreference | undefined} */ (powerPreference);
+  return navigator.gpu.requestAdapter({ powerPreference: preference });
+}
+
+/** @param {GPUAdapter} adapter */
+function isSoftware(adapter) {
+  const old = /** @type {{ isFallbackAdapter?: boolean }} */ (adapter).isFallbackAdapter;
+  return Boolean(adapter.info?.isFallbackAdapter ?? old) || SOFTWARE.test(describeAdapter(adapter));
+}
+
+/** @param {GPUAdapter} adapter */
+export function describeAdapter(adapter) {
+  const { vendor = "", architecture = "", description = "" } = adapter.info ?? {};
+  return [vendor, architecture, description].filter(Boolean).join(" ") || "unnamed GPU";
+}
+
+/**
+ * @param {import("./types.js").ProviderEntry} provider
+ * @returns {Promise<Finding>}
+ */
+async function findWebnn(provider) {
+  const ml = /** @type {{ createContext?: (options: object) => Promise<{ destroy?: () => void }> } | undefined} */ (
+    /** @type {{ ml?: unknown }} */ (globalThis.navigator ?? {}).ml
+  );
+  if (!ml?.createContext) return { reason: "this browser has no WebNN; Chrome and Edge have it behind a flag" };
+  const { deviceType, powerPreference } = provider.options;
+  try {
+    (await ml.createContext({ deviceType, powerPreference })).destroy?.();
+    return { reason: "" };
+  } catch (error) {
+    return { reason: `the browser has WebNN but gave no context (${error})` };
+  }
+}

@@ -1,0 +1,221 @@
+/** @file The files of a bundle, checked before anybody sees them: from the cache, or fetched, all at once. */
+
+import { IntegrityError } from "./errors.js";
+
+/**
+ * @typedef {object} Wishes
+ * @property {import("./types.js").PackageData} data
+ * @property {import("./types.js").Platform} platform
+ * @property {Promise<import("./types.js").Shelf | null>} shelf
+ * @property {AbortSignal | undefined} signal
+ * @property {((event: import("./types.js").ProgressEvent) => void) | undefined} onProgress
+ */
+
+/** One load's downloads. Bytes are counted over all files that were asked for, and never counted back. */
+export class Downloads {
+  /** @param {Wishes} wishes */
+  constructor(wishes) {
+    this.wishes = wishes;
+    this.loaded = 0;
+    this.total = 0;
+    /** Whether every file so far came from the cache. */
+    this.allCached = true;
+    /** Trouble with the cache: it costs the next visit time, and this one nothing.
+     * @type {string[]} */
+    this.notes = [];
+    /** @type {Map<string, Promise<Uint8Array>>} */
+    this.files = new Map();
+    /** @type {Promise<void>[]} */
+    this.storing = [];
+  }
+
+  /**
+   * Count files in, so that the total is known before the first of them comes.
+   *
+   * @param {string[]} paths
+   */
+  expect(paths) {
+    for (const path of paths) if (!this.files.has(path)) this.total += this.asset(path).size;
+  }
+
+  /**
+   * The verified bytes of one file. Raises `DownloadError` or `IntegrityError`.
+   *
+   * @param {string} path
+   * @returns {Promise<Uint8Array>}
+   */
+  fetch(path) {
+    let file = this.files.get(path);
+    if (!file) this.files.set(path, (file = this.assemble(path)));
+    return file;
+  }
+
+  /** @param {string} path */
+  asset(path) {
+    const asset = Object.hasOwn(this.wishes.data.assets, path) ? this.wishes.data.assets[path] : undefined;
+    if (asset) return asset;
+    throw new IntegrityError(`${path} is not among the files of this package`, {
+      hint: "deploy the package's folder again, whole and unchanged",
+    });
+  }
+
+  /** @param {string} path */
+  async assemble(path) {
+    const { parts, size } = this.asset(path);
+    if (parts.length === 1) return this.readPart(path, parts[0], null);
+    const bytes = new Uint8Array(size);
+    let at = 0;
+    await Promise.all(
+      parts.map((part) => this.readPart(path, part, bytes.subarray(at, (at += part.size)))),
+    );
+    return bytes;
+  }
+
+  /**
+   * @param {string} path
+   * @param {import("./types.js").Part} part
+   * @param {Uint8Array | null} into
+   */
+  async readPart(path, part, into) {
+    if (part.url.startsWith("data:")) return this.fetchPart(path, part, into); // It came with the code.
+    const kept = await this.recall(path, part, into);
+    if (kept) return kept;
+    this.allCached = false;
+    const bytes = await this.fetchPart(path, part, into);
+    this.storing.push(this.keep(part, bytes));
+    return bytes;
+  }
+
+  /**
+   * A copy may have rotted on the disk since it was kept: it is checked like anything else.
+   *
+   * @param {string} path
+   * @param {import("./types.js").Part} part
+   * @param {Uint8Array | null} into
+   */
+  async recall(path, part, into) {
+    try {
+      const shelf = await this.wishes.shelf;
+      const found = shelf && (await shelf.find(part.sha256));
+      if (!found) return null;
+      const bytes = new Uint8Array(found);
+      if (await this.explainFault(part, bytes)) return null;
+      into?.set(bytes);
+      this.advance(path, bytes.length, true);
+      return into ?? bytes;
+    } catch (error) {
+      this.notes.push(`the cache could not be read (${error})`);
+      return null;
+    }
+  }
+
+  /**
+   * The browser's own cache may answer with the file of an earlier deployment: a bad one is asked for once more.
+   *
+   * @param {string} path
+   * @param {import("./types.js").Part} part
+   * @param {Uint8Array | null} into
+   */
+  async fetchPart(path, part, into) {
+    const { platform, signal } = this.wishes;
+    let counted = 0;
+    /** @param {number} count */
+    const count = (count) => {
+      const news = Math.min(count, part.size - counted);
+      counted += news;
+      if (news > 0) this.advance(path, news, false);
+    };
+    const onBytes = this.wishes.onProgress ? count : null;
+    for (const fresh of [false, true]) {
+      const bytes = await platform.read(part, { name: path, into, fresh, signal, onBytes });
+      const fault = await this.explainFault(part, bytes);
+      if (!fault) return bytes;
+      if (fresh) throw altered(path, fault);
+    }
+    throw altered(path, "unread");
+  }
+
+  /**
+   * @param {import("./types.js").Part} part
+   * @param {Uint8Array} bytes
+   */
+  async explainFault(part, bytes) {
+    if (bytes.length !== part.size) {
+      return bytes.length < part.size ? `it ends after ${bytes.length} of ${part.size} bytes` : "it is too long";
+    }
+    const found = await this.wishes.platform.digest(bytes);
+    return found === null || found === part.sha256 ? null : `its SHA-256 is ${found}, not ${part.sha256}`;
+  }
+
+  /**
+   * @param {import("./types.js").Part} part
+   * @param {Uint8Array} bytes
+   */
+  async keep(part, bytes) {
+    try {
+      await (await this.wishes.shelf)?.keep(part.sha256, bytes);
+    } catch (error) {
+      this.notes.push(`a file could not be kept for the next visit (${error})`);
+    }
+  }
+
+  /**
+   * A module goes through the browser's own module loader and cache.
+   *
+   * @param {string} path
+   * @param {number} instance
+   */
+  async importModule(path, instance) {
+    const asset = this.asset(path);
+    const loaded = await this.wishes.platform.importModule(asset.parts[0], path, instance);
+    this.advance(path, asset.size, false);
+    return loaded;
+  }
+
+  /** Once all is well: wait for what is being kept, and drop what an earlier version left. */
+  async settle() {
+    await Promise.all(this.storing);
+    try {
+      const known = Object.values(this.wishes.data.assets).flatMap((asset) => asset.parts.map((part) => part.sha256));
+      await (await this.wishes.shelf)?.tidy(new Set(known));
+    } catch (error) {
+      this.notes.push(`the cache could not be tidied (${error})`);
+    }
+  }
+
+  /**
+   * @param {string | null} file
+   * @param {number} count
+   * @param {boolean} cached
+   */
+  advance(file, count, cached) {
+    this.loaded = Math.min(this.loaded + count, this.total);
+    this.tell("download", file, cached);
+  }
+
+  /**
+   * @param {import("./types.js").ProgressEvent["phase"]} phase
+   * @param {string | null} file
+   * @param {boolean} cached
+   */
+  tell(phase, file, cached) {
+    try {
+      this.wishes.onProgress?.({ phase, file, loaded: this.loaded, total: this.total, cached });
+    } catch (error) {
+      setTimeout(() => {
+        throw error; // A fault of the page's own progress bar is the page's, and no reason to load nothing.
+      });
+    }
+  }
+}
+
+/**
+ * @param {string} path
+ * @param {string} why
+ */
+function altered(path, why) {
+  return new IntegrityError(`${path} is not the file that was built`, {
+    why,
+    hint: "deploy the package's folder again, whole and unchanged",
+  });
+}

@@ -1,0 +1,85 @@
+/** @file The golden set: inputs and outputs recorded from the untouched model. */
+
+import { Downloads } from "./download.js";
+import { IntegrityError } from "./errors.js";
+import { countItems, findElement, viewBytes } from "./signature.js";
+
+const FOLDER = "payload/golden/";
+
+/**
+ * @typedef {{ kind: "none" }
+ *   | { kind: "tensor", type: string, shape: number[], file?: string, values?: string[] }
+ *   | { kind: "sequence", items: Entry[] }
+ *   | { kind: "map", keys: unknown[], values: unknown[] }} Entry
+ */
+
+/**
+ * @typedef {object} Tensor
+ * @property {string} type the runtime's name
+ * @property {readonly number[]} dims
+ * @property {import("./types.js").TensorData} data
+ */
+
+/**
+ * @typedef {object} Sample
+ * @property {string} name
+ * @property {Map<string, Tensor | null>} inputs
+ * @property {Map<string, Tensor | null>} outputs null for what the web runtime gives none of
+ */
+
+/** The recorded samples, read one at a time. `synthetic` says that the inputs were made from a seed, not given. */
+export class GoldenSet {
+  /**
+   * @param {Downloads} downloads
+   * @param {{ synthetic: boolean, samples: { name: string, inputs: object, outputs: object }[] }} index
+   */
+  constructor(downloads, index) {
+    this.downloads = downloads;
+    this.synthetic = index.synthetic;
+    this.samples = index.samples;
+  }
+
+  /** @returns {AsyncGenerator<Sample>} */
+  async *read() {
+    for (const { name, inputs, outputs } of this.samples) {
+      yield { name, inputs: await this.readAll(inputs), outputs: await this.readAll(outputs) };
+    }
+  }
+
+  /** @param {object} entries */
+  async readAll(entries) {
+    const read = Object.entries(entries).map(async ([name, entry]) => /** @type {const} */ ([name, await this.readValue(entry)]));
+    return new Map(await Promise.all(read));
+  }
+
+  /**
+   * @param {Entry} entry
+   * @returns {Promise<Tensor | null>}
+   */
+  async readValue(entry) {
+    if (entry.kind !== "tensor") return null;
+    const element = findElement({ kind: "tensor", element_type: entry.type, shape: null });
+    if (!element) return null;
+    const { type } = element;
+    if (entry.values) return { type, dims: entry.shape, data: entry.values };
+    const bytes = (await this.downloads.fetch(FOLDER + entry.file)).slice();
+    const items = countItems(type, entry.shape);
+    return { type, dims: entry.shape, data: viewBytes(type, bytes.buffer, items) };
+  }
+}
+
+/**
+ * Raises `DownloadError` or `IntegrityError`.
+ *
+ * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").Platform} platform
+ */
+export async function openGolden(data, platform) {
+  const downloads = new Downloads({ data, platform, shelf: Promise.resolve(null), signal: undefined, onProgress: undefined });
+  const text = new TextDecoder().decode(await downloads.fetch(`${FOLDER}index.json`));
+  try {
+    return new GoldenSet(downloads, JSON.parse(text));
+  } catch (cause) {
+    throw new IntegrityError("the golden set's index cannot be read", { why: String(cause), hint: "build the bundle again" });
+  }
+}

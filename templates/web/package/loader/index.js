@@ -1,0 +1,97 @@
+/** @file What a package's `index.js` and `node.js` are made with: `load`, `probe` and `clearCache` of one bundle. */
+
+import { Downloads } from "./download.js";
+import { IncompatibleError, InputError } from "./errors.js";
+import { BundledModel } from "./model.js";
+import { findObstacle, openFirst } from "./variants.js";
+
+const SCHEMA = 1;
+
+/**
+ * @param {import("./types.js").PackageData} data what `runtime.js` exports
+ * @param {import("./types.js").Platform} platform
+ * @returns {{
+ *   load: (options?: import("./types.js").LoadOptions) => Promise<import("./types.js").Model>,
+ *   probe: () => Promise<import("./types.js").VariantState[]>,
+ *   clearCache: () => Promise<void>,
+ * }}
+ */
+export function makePackage(data, platform) {
+  return {
+    load: (options = {}) => load(data, platform, options),
+    probe: () => Promise.all(data.config.variants.map((variant) => probe(data, variant))),
+    clearCache: () => platform.clearShelf(data.identity.package),
+  };
+}
+
+/**
+ * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").Platform} platform
+ * @param {import("./types.js").LoadOptions} options
+ */
+async function load(data, platform, options) {
+  checkSchema(data.config);
+  options.signal?.throwIfAborted();
+  const variants = chooseVariants(data.config, options.variant);
+  const downloads = new Downloads({
+    data,
+    platform,
+    shelf: openShelf(data, platform, options),
+    signal: options.signal,
+    onProgress: options.onProgress,
+  });
+  const opened = await openFirst({ data, platform, downloads, options, variants });
+  try {
+    await downloads.settle();
+    options.signal?.throwIfAborted();
+  } catch (error) {
+    await opened.release();
+    throw error;
+  }
+  opened.report.notes.push(...downloads.notes);
+  downloads.tell("ready", null, downloads.allCached);
+  return new BundledModel(data, platform, opened);
+}
+
+/** @param {import("./types.js").Config} config */
+function checkSchema(config) {
+  if (config.schema === SCHEMA) return;
+  throw new IncompatibleError(`runtime.json has schema ${config.schema}`, {
+    why: `this loader reads schema ${SCHEMA}`,
+    hint: "build the bundle again",
+  });
+}
+
+/**
+ * @param {import("./types.js").Config} config
+ * @param {string | undefined} name
+ */
+function chooseVariants(config, name) {
+  if (name === undefined) return config.variants;
+  const chosen = config.variants.filter((variant) => variant.name === name);
+  if (chosen.length) return chosen;
+  const known = config.variants.map((variant) => variant.name).join(", ");
+  throw new InputError(`there is no variant ${JSON.stringify(name)}`, { hint: `the variants are ${known}` });
+}
+
+/**
+ * A page that may keep nothing loads all the same.
+ *
+ * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").Platform} platform
+ * @param {import("./types.js").LoadOptions} options
+ */
+async function openShelf(data, platform, options) {
+  if (options.cache === false) return null;
+  return platform.openShelf(data.identity.package);
+}
+
+/**
+ * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").Variant} variant
+ * @returns {Promise<import("./types.js").VariantState>}
+ */
+async function probe(data, variant) {
+  const { reason, software } = await findObstacle(data, variant);
+  return { name: variant.name, available: !reason, reason, ...(software === undefined ? {} : { software }) };
+}

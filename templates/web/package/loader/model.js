@@ -1,0 +1,174 @@
+/** @file A model that is open: it runs, tests itself, and lets go of all that it holds. */
+
+import { DisposedError, InferenceError } from "./errors.js";
+import { makeBinder } from "./inputs.js";
+import { enqueue, firstLine, recognise } from "./ort.js";
+import { findElement } from "./signature.js";
+
+/** @type {WeakMap<object, object>} tensors in a device's memory, and the runtime's instance that they belong to */
+const owners = new WeakMap();
+
+const SWEEP_AT = 64; // Tensors given out, before those that the caller has disposed of are forgotten.
+
+/** @typedef {import("./types.js").Model} Model */
+
+/** @implements {Model} */
+export class BundledModel {
+  /** @type {import("./variants.js").Opened | null} */
+  #opened;
+  #data;
+  #platform;
+  #bind;
+  /** @type {string[]} */
+  #names;
+  /** @type {Record<string, null>} */
+  #fetches = Object.create(null);
+  /** @type {Set<any>} */
+  #resident = new Set();
+  /** @type {Promise<import("./capture.js").CapturedGraph> | null} */
+  #capture = null;
+
+  /**
+   * @param {import("./types.js").PackageData} data
+   * @param {import("./types.js").Platform} platform
+   * @param {import("./variants.js").Opened} opened
+   */
+  constructor(data, platform, opened) {
+    const { inputs, outputs } = data.config.signature;
+    const { instance, session } = opened;
+    this.name = data.config.model;
+    this.version = data.identity.version;
+    this.inputs = Object.freeze([...inputs]);
+    this.outputs = Object.freeze([...outputs]);
+    this.report = opened.report;
+    this.#data = data;
+    this.#platform = platform;
+    this.#opened = opened;
+    this.#names = outputs.filter((port) => findElement(port.type)).map((port) => port.name);
+    for (const name of this.#names) this.#fetches[name] = null;
+    this.#bind = makeBinder(inputs.filter((port) => findElement(port.type)), {
+      Tensor: instance.ort.Tensor,
+      owns: (tensor) => owners.get(tensor) === instance,
+      inputNames: session.inputNames,
+    });
+    if (opened.captured) this.#capture = startCapture(opened, inputs);
+  }
+
+  /**
+   * Run once. The arrays that are given must stay as they are until the outputs are there.
+   *
+   * Raises `InputError`, `OutOfMemoryError`, `DeviceLostError`, `DisposedError` or `InferenceError`.
+   *
+   * @param {import("./types.js").Inputs} inputs
+   * @param {import("./types.js").RunOptions} [options]
+   * @returns {Promise<import("./types.js").Outputs>}
+   */
+  async run(inputs, { signal } = {}) {
+    const opened = this.#open();
+    signal?.throwIfAborted();
+    const feeds = this.#bind(inputs);
+    let results;
+    try {
+      results = await enqueue(opened.instance, () => this.#call(feeds, signal));
+    } catch (error) {
+      throw this.#explain(opened, error, signal);
+    }
+    const outputs = this.#collect(opened, results);
+    if (signal?.aborted) {
+      for (const output of Object.values(outputs)) output.dispose();
+      throw signal.reason;
+    }
+    return outputs;
+  }
+
+  /**
+   * Reproduce the golden set that the bundle carries.
+   *
+   * @returns {Promise<import("./types.js").SelfTest>}
+   */
+  async selfTest() {
+    this.#open();
+    const { testModel } = await import("./selftest.js");
+    return testModel(this, this.#data, this.#platform);
+  }
+
+  /** Release the session and every output that still lies in a device's memory. */
+  async dispose() {
+    const opened = this.#opened;
+    if (!opened) return;
+    this.#opened = null;
+    const { instance } = opened;
+    if (instance.dead) return; // All that it held went with it.
+    await enqueue(instance, async () => {
+      for (const tensor of this.#resident) tensor.dispose();
+      (await this.#capture)?.release();
+      await opened.session.release();
+    });
+    this.#resident.clear();
+  }
+
+  #open() {
+    if (this.#opened) return this.#opened;
+    throw new DisposedError("this model was disposed of", { hint: "load it again" });
+  }
+
+  /**
+   * @param {Record<string, any>} feeds
+   * @param {AbortSignal | undefined} signal
+   */
+  async #call(feeds, signal) {
+    const { session } = this.#open();
+    signal?.throwIfAborted();
+    const capture = this.#capture && (await this.#capture);
+    const given = capture ? capture.write(feeds) : feeds;
+    // The session's own `run` copies names through plain objects, which a name like `__proto__` does not survive.
+    const results = await (session.handler?.run ? session.handler : session).run(given, this.#fetches, {});
+    return capture ? capture.copy(results) : results;
+  }
+
+  /**
+   * @param {import("./variants.js").Opened} opened
+   * @param {Record<string, any>} results
+   * @returns {import("./types.js").Outputs}
+   */
+  #collect(opened, results) {
+    const outputs = Object.create(null);
+    for (const name of this.#names) {
+      const tensor = results[name];
+      outputs[name] = tensor;
+      if (tensor.location === "cpu") continue;
+      owners.set(tensor, opened.instance);
+      this.#resident.add(tensor);
+    }
+    if (this.#resident.size > SWEEP_AT) this.#sweep();
+    return outputs;
+  }
+
+  #sweep() {
+    for (const tensor of this.#resident) if (!DEVICES.has(tensor.location)) this.#resident.delete(tensor);
+  }
+
+  /**
+   * @param {import("./variants.js").Opened} opened
+   * @param {unknown} cause
+   * @param {AbortSignal | undefined} signal
+   */
+  #explain(opened, cause, signal) {
+    if (cause instanceof DisposedError || (signal?.aborted && cause === signal.reason)) return cause;
+    const known = recognise(opened.instance, cause);
+    if (known) return known;
+    const hint = "run the model's selfTest(): when that passes, look at the inputs";
+    return new InferenceError("the runtime could not run the model", { why: firstLine(cause), hint, cause });
+  }
+}
+
+const DEVICES = new Set(["gpu-buffer", "ml-tensor"]);
+
+/**
+ * @param {import("./variants.js").Opened} opened
+ * @param {import("./types.js").Port[]} inputs
+ */
+async function startCapture({ instance }, inputs) {
+  const { CapturedGraph } = await import("./capture.js");
+  return new CapturedGraph(instance, inputs);
+}

@@ -1,0 +1,80 @@
+/** @file The test of an open model against its golden set. */
+
+import { openGolden } from "./golden.js";
+import { OutputFigures } from "./metrics.js";
+import { describeType, findElement } from "./signature.js";
+
+/**
+ * Run every sample and compare.
+ *
+ * @param {import("./types.js").Model} model
+ * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").Platform} platform
+ * @returns {Promise<import("./types.js").SelfTest>}
+ */
+export async function testModel(model, data, platform) {
+  const golden = await openGolden(data, platform);
+  const figures = model.outputs.map((port) => ({ port, found: new OutputFigures(port.name) }));
+  for await (const sample of golden.read()) {
+    const results = await runSample(model, sample);
+    for (const { port, found } of figures) compare(data.config, port, found, results[port.name], sample);
+  }
+  const faults = figures.flatMap(({ port, found }) => {
+    const fault = found.findFault(data.config.unstable_outputs.includes(port.name) ? null : data.config.tolerance);
+    return fault === null ? [] : [`output ${quoteName(port.name)}: ${fault}`];
+  });
+  return {
+    passed: !faults.length,
+    samples: golden.samples.length,
+    synthetic: golden.synthetic,
+    faults,
+    outputs: figures.map(({ found }) => found.toJSON()),
+  };
+}
+
+/**
+ * @param {import("./types.js").Model} model
+ * @param {import("./golden.js").Sample} sample
+ */
+async function runSample(model, sample) {
+  /** @type {import("./types.js").Inputs} */
+  const inputs = Object.create(null);
+  for (const [name, tensor] of sample.inputs) if (tensor) inputs[name] = tensor;
+  const outputs = await model.run(inputs);
+  /** @type {Record<string, import("./golden.js").Tensor>} */
+  const results = Object.create(null);
+  for (const [name, tensor] of Object.entries(outputs)) {
+    results[name] = { type: tensor.type, dims: tensor.dims, data: await tensor.getData() };
+    tensor.dispose();
+  }
+  return results;
+}
+
+/**
+ * @param {import("./types.js").Config} config
+ * @param {import("./types.js").Port} port
+ * @param {OutputFigures} found
+ * @param {import("./golden.js").Tensor | undefined} actual
+ * @param {import("./golden.js").Sample} sample
+ */
+function compare(config, port, found, actual, sample) {
+  const reference = sample.outputs.get(port.name);
+  if (reference === undefined) return;
+  const where = `sample ${quoteName(sample.name)}`;
+  if (!findElement(port.type) || !reference || !actual) {
+    found.refuse(`${where}: onnxruntime-web does not give values of the type ${describeType(port.type)}`);
+  } else if (config.unstable_outputs.includes(port.name) && isAlike(actual, reference)) {
+    found.add(reference, reference, config.tolerance, where); // A random output promises its type and shape alone.
+  } else found.add(actual, reference, config.tolerance, where);
+}
+
+/**
+ * @param {import("./golden.js").Tensor} actual
+ * @param {import("./golden.js").Tensor} reference
+ */
+function isAlike(actual, reference) {
+  return actual.type === reference.type && String(actual.dims) === String(reference.dims);
+}
+
+/** @param {string} name */
+const quoteName = (name) => `'${JSON.stringify(name).slice(1, -1)}'`;

@@ -1,0 +1,246 @@
+/** The types of this package, for its users (first half) and for the loader itself (second half). */
+
+export type Dimension = number | string | null;
+
+/** The type of one value, as ONNX has them. `shape` is null when the rank is unknown. */
+export interface ValueType {
+  kind: "tensor" | "sparse_tensor" | "sequence" | "map" | "optional";
+  element_type: string | null;
+  shape: Dimension[] | null;
+  key_type?: string | null;
+  element?: ValueType | null;
+}
+
+/** One named input or output. An optional input may be left out. */
+export interface Port {
+  readonly name: string;
+  readonly type: Readonly<ValueType>;
+  readonly optional: boolean;
+}
+
+export interface ProgressEvent {
+  phase: "download" | "open" | "ready";
+  /** The file that the event is about, as the bundle names it. */
+  file: string | null;
+  /** Bytes so far, and of all files of the chosen variant. */
+  loaded: number;
+  total: number;
+  /** Whether `file` came from the cache. */
+  cached: boolean;
+}
+
+export interface LoadOptions {
+  /** One variant by name. Without it, the first that can run here. */
+  variant?: string;
+  /** Fail when the preferred variant cannot run, in place of taking the next. */
+  strict?: boolean;
+  /** Threads of the CPU; more than one needs a page that is cross-origin isolated. */
+  threads?: number;
+  /** Keep verified files for the next visit (default: true). */
+  cache?: boolean;
+  onProgress?: (event: ProgressEvent) => void;
+  signal?: AbortSignal;
+  /** Leave outputs in the device's memory (true), or bring them back (false); the bundle's own choice without it. */
+  keepOnDevice?: boolean;
+}
+
+/** What the loader did. */
+export interface Report {
+  variant: string;
+  providers: string[];
+  /** The compiled form of the runtime: `wasm`, `jspi` or `asyncify`. */
+  build: string;
+  threads: number;
+  crossOriginIsolated: boolean;
+  /** Whether the GPU is emulated in software; null where no GPU is used. */
+  softwareAdapter: boolean | null;
+  adapter: string | null;
+  /** Why each earlier variant does not run. */
+  rejected: Record<string, string>;
+  fellBack: boolean;
+  notes: string[];
+  /** Whether nothing had to be downloaded. */
+  fromCache: boolean;
+  seconds: { download: number; open: number };
+}
+
+/** One variant as `probe` finds it. */
+export interface VariantState {
+  name: string;
+  available: boolean;
+  /** Why it is not available; empty when it is. */
+  reason: string;
+  software?: boolean;
+}
+
+export type NumericData =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array;
+
+export type TensorData = NumericData | string[];
+
+/** A value in the memory of the CPU (`location` is `cpu`) or of a device (`gpu-buffer`, `ml-tensor`). */
+export interface Tensor {
+  readonly type: string;
+  readonly dims: readonly number[];
+  /** Throws when the value lies in a device's memory: use `getData`. */
+  readonly data: TensorData;
+  readonly location: string;
+  /** The values; brings them from the device's memory first where they lie there. */
+  getData(releaseData?: boolean): Promise<TensorData>;
+  dispose(): void;
+}
+
+/**
+ * One input: a typed array where its shape follows from the signature, data with dimensions, or an earlier output.
+ * Strings are given as `string[]`, int64 as `BigInt64Array`, bool as `Uint8Array`, float16 as `Uint16Array` (its bits)
+ * or `Float16Array`.
+ */
+export type Value = TensorData | { readonly data: TensorData; readonly dims: readonly number[] } | Tensor;
+
+export type Inputs = Record<string, Value>;
+export type Outputs = Record<string, Tensor>;
+
+/** Figures of one output against the golden set; null where a figure does not apply. */
+export interface OutputFigures {
+  name: string;
+  equal: boolean;
+  max_absolute: number;
+  mean_absolute: number;
+  max_relative: number;
+  cosine: number | null;
+  sqnr_db: number | null;
+  top1_agreement: number | null;
+  /** Why the output could not be compared. */
+  mismatch: string | null;
+}
+
+export interface SelfTest {
+  passed: boolean;
+  samples: number;
+  /** Whether the recorded inputs were made from a seed rather than given. */
+  synthetic: boolean;
+  faults: string[];
+  outputs: OutputFigures[];
+}
+
+export interface RunOptions {
+  signal?: AbortSignal;
+}
+
+/** A model that is open and ready to run. Runs that are asked for at once are done one after the other. */
+export interface Model {
+  readonly name: string;
+  readonly version: string;
+  readonly inputs: readonly Port[];
+  readonly outputs: readonly Port[];
+  readonly report: Report;
+  run(inputs: Inputs, options?: RunOptions): Promise<Outputs>;
+  selfTest(): Promise<SelfTest>;
+  dispose(): Promise<void>;
+}
+
+/* What follows is the loader's own. */
+
+export interface FileRecord {
+  path: string;
+  size: number;
+  sha256: string;
+}
+
+export interface ProviderEntry {
+  name: string;
+  options: Record<string, string>;
+  device: string | null;
+}
+
+export interface Variant {
+  name: string;
+  model: string;
+  files: FileRecord[];
+  builds: string[];
+  providers: ProviderEntry[];
+  session: Record<string, unknown>;
+  session_config: Record<string, string>;
+  requires: { systems: string[]; machines: string[]; runtime: string };
+}
+
+export interface Tolerance {
+  absolute: number | null;
+  relative: number | null;
+  sqnr_db?: number | null;
+  cosine?: number | null;
+  top1_agreement?: number | null;
+}
+
+export interface Config {
+  schema: number;
+  model: string;
+  signature: { inputs: Port[]; outputs: Port[] };
+  variants: Variant[];
+  fallback: "report" | "strict";
+  tolerance: Tolerance;
+  unstable_outputs: string[];
+}
+
+export interface Part {
+  url: string;
+  size: number;
+  sha256: string;
+}
+
+export interface Asset {
+  size: number;
+  sha256: string;
+  parts: Part[];
+}
+
+/** What `runtime.js` exports. */
+export interface PackageData {
+  config: Config;
+  assets: Record<string, Asset>;
+  builds: Record<string, { module: string; binary: string }>;
+  identity: { package: string; version: string; config_sha256: string };
+}
+
+/** Where verified bytes are kept between visits. A key is the SHA-256 of what it holds. */
+export interface Shelf {
+  find(sha256: string): Promise<ArrayBuffer | null>;
+  keep(sha256: string, bytes: Uint8Array): Promise<void>;
+  /** Remove everything that is not among `known`. */
+  tidy(known: Set<string>): Promise<void>;
+}
+
+/** What differs between a browser and Node.js. */
+export interface Platform {
+  name: "browser" | "node";
+  /** How many threads make sense here; 1 where there can be only one. */
+  threads: number;
+  isolated: boolean;
+  /** Fill `target` with the bytes of a part, telling how many have come. Throws `DownloadError`. */
+  read(part: Part, target: ReadTarget): Promise<Uint8Array>;
+  digest(bytes: Uint8Array): Promise<string | null>;
+  /** The exports of a module, whose bytes were found to be those of `part`. Another `instance` is a fresh copy. */
+  importModule(part: Part, name: string, instance: number): Promise<unknown>;
+  openShelf(packageName: string): Promise<Shelf>;
+  clearShelf(packageName: string): Promise<void>;
+  now(): number;
+}
+
+export interface ReadTarget {
+  name: string;
+  /** Where the bytes go when the part belongs to a larger file. */
+  into: Uint8Array | null;
+  fresh: boolean;
+  signal: AbortSignal | undefined;
+  onBytes: ((count: number) => void) | null;
+}
