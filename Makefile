@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+JS := tests/javascript
+JS_READY := $(JS)/node_modules/.ready
 DEMO := demo-output
 JOBS ?= 2
 
@@ -14,7 +16,7 @@ export ORT_DISABLE_TELEMETRY := 1
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(READY) ## Make the development environment in .venv
+setup: $(READY) $(JS_READY) ## Make the development environment in .venv, and the JavaScript tools beside their tests
 
 # constraints.txt pins every version, so that a release elsewhere breaks nothing here; `make constraints` renews it.
 $(READY): pyproject.toml constraints.txt
@@ -24,6 +26,13 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable . --group dev --constraint constraints.txt
 	touch $@
 
+# Nobody needs Node.js to work on the rest, so its absence is said and not an error.
+$(JS_READY): $(JS)/package.json $(JS)/package-lock.json $(JS)/.npmrc
+	@if ! command -v npm >/dev/null; then \
+		echo "npm is not here: the JavaScript of web bundles is not linted, and the tests with Node.js, Vite and TypeScript are skipped; install Node.js 20 or newer to have them"; \
+	elif npm ci --silent --prefix $(JS) >/dev/null; then touch $@; \
+	else echo "npm could not install the tools of $(JS)/package-lock.json: the JavaScript of web bundles is not linted, and the tests with Vite and TypeScript are skipped"; fi
+
 demo: $(READY) ## Build a real trained model for linux-x64, run the bundle, and say where its report is
 	$(BIN)/python examples/content_type/fetch_model.py $(DEMO)/magika.onnx
 	$(BIN)/bundler build $(DEMO)/magika.onnx --target linux-x64 --output $(DEMO)
@@ -31,7 +40,11 @@ demo: $(READY) ## Build a real trained model for linux-x64, run the bundle, and 
 	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-linux-x64 README.md Makefile bundler/api/build.py
 	@echo "The report: $(DEMO)/magika-linux-x64.report/report.html"
 
-test: $(READY) ## Run the tests (a quarter of an hour at most on two cores)
+# A browser is installed where we may; without one the tests of web bundles are skipped, and say so.
+test: $(READY) $(JS_READY) ## Run the tests (a quarter of an hour at most on two cores)
+	@$(BIN)/python -c 'import sys; from bundler.emitters.web.browsers import find_browser; sys.exit(find_browser() is None)' \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y chromium >/dev/null; } \
+		|| echo "No Chromium-family browser is here and none can be installed: apt-get install chromium to run all tests"
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)
 
 # The emulator is installed where we may; without it the tests that need it are skipped, and say so.
@@ -41,11 +54,14 @@ test-slow: $(READY) ## Run the heavy real parts: emulation, gigabytes
 		|| echo "QEMU's user emulation is not here and cannot be installed: install qemu-user-static to run all tests"
 	$(BIN)/pytest -m slow $(PYTEST_FLAGS)
 
-lint: $(READY) ## Check style, types and import contracts
+lint: $(READY) $(JS_READY) ## Check style, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	@if [ -f $(JS_READY) ]; then \
+		$(JS)/node_modules/.bin/tsc --project $(JS) && $(JS)/node_modules/.bin/oxlint --config $(JS)/.oxlintrc.json templates/web $(JS); \
+	else echo "the JavaScript of web bundles was not checked: its tools are not installed (see above)"; fi
 
 constraints: $(READY) ## Resolve the versions of the development environment anew
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 pyproject.toml --group dev \
@@ -58,4 +74,4 @@ benchmarks: $(READY) ## Measure side by side and print what goes to benchmarks/R
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the environment and all output
-	rm -rf $(VENV) $(DEMO) dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis $(JS)/node_modules
