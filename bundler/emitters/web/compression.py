@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bundler.model.artifacts import FileRecord
 
@@ -70,7 +71,7 @@ class Compressor:
         quality = choose_quality(record.size, best=best)
         place = self._place(record, f"sizes-{GZIP_LEVEL}-{quality}.json")
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            data = json.loads(place.read_text("ascii"))
+            data = json.loads(_read(place))
             return Sizes(gzip=int(data["gzip"]), brotli=int(data["brotli"]))
         content = source.read_bytes()
         sizes = Sizes(gzip=len(compress_gzip(content)), brotli=len(compress_brotli(content, quality)))
@@ -87,7 +88,7 @@ class Compressor:
     def _recall(self, source: Path, record: FileRecord, name: str, compress: Callable[[bytes], bytes]) -> bytes:
         place = self._place(record, name)
         with contextlib.suppress(OSError):
-            return place.read_bytes()
+            return _read(place)
         data = compress(source.read_bytes())
         _keep(place, data)
         return data
@@ -97,9 +98,16 @@ class Compressor:
 
 
 @functools.cache
-def _shipped_sizes() -> Mapping[str, Mapping[str, int]]:
+def _shipped_sizes() -> Mapping[str, Mapping[str, Any]]:
     """Sizes of the runtime's own files at the best level, by digest: minutes that no build needs to spend again."""
-    data: dict[str, dict[str, int]] = json.loads(_SHIPPED.read_text("ascii"))
+    data: dict[str, dict[str, Any]] = json.loads(_SHIPPED.read_text("ascii"))
+    return data
+
+
+def _read(place: Path) -> bytes:
+    """What is kept; it was used now, and so is the last that trimming the cache removes."""
+    data = place.read_bytes()
+    os.utime(place.parent)
     return data
 
 

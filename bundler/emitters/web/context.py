@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import bundler
 from bundler.emitters.contract import EmitRequest
-from bundler.emitters.escapes import shorten
+from bundler.emitters.escapes import shorten, visible
 from bundler.emitters.web.headers import ISOLATION, POLICY
 from bundler.emitters.web.names import make_package_name, make_version
 from bundler.emitters.web.parts import Asset
@@ -87,7 +87,9 @@ class DownloadTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """All that the templates of this ecosystem see. Text in it is raw: each place escapes for itself."""
+    """All that the templates of this ecosystem see. Text in it is as the model has it, but for what does not print in
+    `title` and `summary` (npm shows them on terminals): each place escapes for itself.
+    """
 
     package: str
     version: str
@@ -122,13 +124,14 @@ def make_context(
     settings, profile = request.config, request.profile
     package, version = make_package_name(settings.model), make_version(request.version)
     inputs = tuple(_make_port(port, annotate_input(port.type)) for port in settings.signature.inputs)
+    name = visible(shorten(settings.model))
     return Context(
         package=package,
         version=version,
         artifact=name_artifact(package, version),
         format=request.format,
-        title=f"{shorten(settings.model)} for {settings.target}",
-        summary=f"The ONNX model {shorten(settings.model)}, tuned and proven for {profile.title}.",
+        title=f"{name} for {settings.target}",
+        summary=f"The ONNX model {name}, tuned and proven for {visible(profile.title)}.",
         bundler_version=bundler.__version__,
         runtime=f"{profile.runtime.package} {profile.runtime.version}",
         node=NODE,
