@@ -17,7 +17,7 @@ from bundler.emitters.web.visiting import Visit, visit_page
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.measurement import Measurement
 
-MEASURE_SECONDS: Final = 3.0
+MEASURE_SECONDS: Final = 5.0
 """After this long a variant has been timed enough, whatever the model costs."""
 
 MEASURE_OPENINGS: Final = 30

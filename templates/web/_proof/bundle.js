@@ -5,14 +5,14 @@ import { readSample } from "./sample.js";
 const PACKAGE = "/index.js";
 
 offer(async ({ variant }) => {
-  const bundle = await import(PACKAGE);
   const inputs = await readSample();
   /** @type {any} */
   let model;
   return {
     build: () => model.report.build,
     async open() {
-      model = await bundle.load({ variant });
+      const { load } = await import(PACKAGE);
+      model = await load({ variant });
       if (model.report.variant !== variant) throw new Error(`variant ${model.report.variant} was opened in its place`);
     },
     async call() {

@@ -12,24 +12,48 @@ export function offer(make) {
   /** @type {any} */ (window).contender = make(/** @type {any} */ (terms));
 }
 
+/** @typedef {Contender & {leave(): Promise<void>}} Guest */
+
 /**
- * Called in the page: open the frame and wait for its contender.
+ * Called in the page: open the frame, wait for its contender, and have it open its model and answer once.
  * @param {"bundle"|"plain"} kind
  * @param {Partial<Terms>} terms
- * @returns {Promise<Contender & {remove(): void}>}
+ * @returns {Promise<{guest: Guest, opening: number}>} `opening`: milliseconds until the first answer
  */
 export async function invite(kind, terms) {
   const frame = document.createElement("iframe");
   frame.src = `${kind}.html?${new URLSearchParams(terms)}`;
   const loaded = new Promise((resolve) => frame.addEventListener("load", resolve, { once: true }));
   document.body.append(frame);
-  await loaded;
-  const inside = /** @type {any} */ (frame.contentWindow);
-  if (!inside.contender) throw new Error(`${kind}.html did not load`);
   try {
-    return { ...(await inside.contender), remove: () => frame.remove() };
+    await loaded;
+    const contender = await findContender(kind, frame);
+    const began = performance.now();
+    await contender.open();
+    await contender.call();
+    return { guest: { ...contender, leave: () => leave(contender, frame) }, opening: performance.now() - began };
   } catch (error) {
     frame.remove();
     throw error;
   }
+}
+
+/**
+ * @param {string} kind
+ * @param {HTMLIFrameElement} frame
+ * @returns {Promise<Contender>}
+ */
+async function findContender(kind, frame) {
+  const { contender } = /** @type {any} */ (frame.contentWindow);
+  if (!contender) throw new Error(`${kind}.html did not load`);
+  return contender;
+}
+
+/**
+ * @param {Contender} contender
+ * @param {HTMLIFrameElement} frame
+ */
+async function leave(contender, frame) {
+  await contender.close();
+  frame.remove();
 }

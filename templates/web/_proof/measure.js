@@ -8,24 +8,29 @@ import { timeSideBySide } from "./timing.js";
 const SOFTWARE = "it runs on the software adapter here, whose times say nothing of a GPU";
 
 /** @typedef {import("./channel.js").Task} Task */
-/** @typedef {Awaited<ReturnType<typeof invite>>} Guest */
+/**
+ * The build that the bundle takes for a variant. This visit fills the browser's caches, and is not counted.
+ * @param {string} variant
+ */
+async function visitOnce(variant) {
+  const { guest } = await invite("bundle", { variant });
+  const build = guest.build();
+  await guest.leave();
+  return build;
+}
 
 /**
- * The plain session, opened once; null, and the server is told, where it cannot be.
- * @param {string} variant
- * @param {string} build
- * @param {string} model
- * @returns {Promise<Guest | null>}
+ * Whether there is a plain session to time beside the bundle; the server is told why not.
+ * @param {{variant: string, build: string, model: string}} terms
  */
-async function invitePlain(variant, build, model) {
+async function tryPlain(terms) {
   try {
-    const plain = await invite("plain", { variant, build, model });
-    await plain.open();
-    await plain.call();
-    return plain;
+    await (await invite("plain", terms)).guest.leave();
+    return true;
   } catch (error) {
-    await tell("remark", { text: `variant ${variant} was timed alone, for a plain session cannot: ${explain(error)}` });
-    return null;
+    const text = `variant ${terms.variant} was timed alone, for a plain session cannot be opened: ${explain(error)}`;
+    await tell("remark", { text });
+    return false;
   }
 }
 
@@ -34,20 +39,14 @@ async function invitePlain(variant, build, model) {
  * @param {Task} task
  */
 async function time(variant, task) {
-  const bundle = await invite("bundle", { variant });
-  let plain = null;
-  try {
-    await bundle.open();
-    await bundle.call();
-    if (task.model !== null) plain = await invitePlain(variant, bundle.build(), task.model);
-    const [ours, theirs] = await timeSideBySide(plain ? [bundle, plain] : [bundle], task);
-    await tell("timed", { variant, bundle: ours, plain: theirs ?? null });
-  } finally {
-    await bundle.close();
-    await plain?.close();
-    bundle.remove();
-    plain?.remove();
+  const build = await visitOnce(variant);
+  const invites = [() => invite("bundle", { variant })];
+  if (task.model !== null) {
+    const terms = { variant, build, model: task.model };
+    if (await tryPlain(terms)) invites.push(() => invite("plain", terms));
   }
+  const [bundle, plain] = await timeSideBySide(invites, task);
+  await tell("timed", { variant, bundle, plain: plain ?? null });
 }
 
 /** @param {Task} task */

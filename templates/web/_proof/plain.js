@@ -2,25 +2,25 @@
 import { offer } from "./contenders.js";
 import { readSample } from "./sample.js";
 
-/** @typedef {{url: string}} Part */
-
 /** What the runtime calls the element types that our golden sets name otherwise. */
 const TYPES = /** @type {Record<string, string>} */ ({ str: "string" });
 
 offer(async ({ variant, build, model }) => {
   const { assets, builds, config } = await import(/** @type {string} */ ("/runtime.js"));
-  const { module, binary } = builds[build];
-  const runtime = await import(assets[module]?.parts[0].url ?? new URL(`/${module}`, location.href).href);
-  await placeBinary(runtime, assets[binary]?.parts ?? [{ url: `/${binary}` }]);
+  const module = addresses(assets, builds[build].module)[0];
+  const binary = addresses(assets, builds[build].binary);
   const provider = config.variants.find((/** @type {{name: string}} */ { name }) => name === variant).providers[0].name;
-  const feeds = makeFeeds(runtime, await readSample());
+  const sample = await readSample();
   const address = new URL(model, import.meta.url).href;
   /** @type {any} */
-  let session;
+  let session, feeds;
   return {
     build: () => build,
     async open() {
+      const runtime = await import(module);
+      await placeBinary(runtime, binary);
       session = await runtime.InferenceSession.create(address, { executionProviders: [provider] });
+      feeds = makeFeeds(runtime, sample);
     },
     async call() {
       for (const output of Object.values(await session.run(feeds))) /** @type {any} */ (output).dispose?.();
@@ -32,16 +32,25 @@ offer(async ({ variant, build, model }) => {
 });
 
 /**
+ * @param {Record<string, {parts: {url: string}[]}>} assets
+ * @param {string} path
+ * @returns {string[]} where the parts of a file of the package are
+ */
+function addresses(assets, path) {
+  return (assets[path]?.parts ?? [{ url: `/${path}` }]).map(({ url }) => new URL(url, location.href).href);
+}
+
+/**
  * Where the runtime finds its WebAssembly file: by its address, or as a whole where it is shipped in parts.
  * @param {any} runtime
- * @param {Part[]} parts
+ * @param {string[]} parts
  */
 async function placeBinary(runtime, parts) {
   if (parts.length === 1) {
-    runtime.env.wasm.wasmPaths = { wasm: new URL(parts[0].url, location.href).href };
+    runtime.env.wasm.wasmPaths = { wasm: parts[0] };
     return;
   }
-  const blobs = await Promise.all(parts.map(async ({ url }) => (await fetch(url)).blob()));
+  const blobs = await Promise.all(parts.map(async (part) => (await fetch(part)).blob()));
   runtime.env.wasm.wasmBinary = await new Blob(blobs).arrayBuffer();
 }
 

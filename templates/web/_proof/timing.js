@@ -9,46 +9,61 @@ const TURNS = 20;
 /** Calls before the steady loop. */
 const WARM_UP = 5;
 
-/** @typedef {import("./contenders.js").Contender} Contender */
+/** @typedef {import("./contenders.js").Guest} Guest */
+/** @typedef {() => Promise<{guest: Guest, opening: number}>} Invite */
 /** @typedef {{openings: number, runs: number, seconds: number}} Limits */
 /** @typedef {{opening_ms: number[], latency_ms: number[]}} Series */
 
 /**
- * When the seconds are over it makes do with what it has: at least one opening and one call of each.
- * @param {Contender[]} contenders opened once already
+ * When the seconds are over it makes do with what it has: at least one opening and one call of each. Each opening is
+ * in a frame of its own, with nothing loaded but what the browser keeps: as on the second visit to a page.
+ * @param {Invite[]} invites
  * @param {Limits} limits
  * @returns {Promise<Series[]>} milliseconds; an opening counts until the first answer
  */
-export async function timeSideBySide(contenders, { openings, runs, seconds }) {
+export async function timeSideBySide(invites, { openings, runs, seconds }) {
   const began = performance.now();
   const until = (/** @type {number} */ share) => began + share * seconds * 1000;
-  const series = contenders.map(() => /** @type {Series} */ ({ opening_ms: [], latency_ms: [] }));
-  for (let turn = 0; turn < openings && (turn === 0 || performance.now() < until(0.5)); turn++) {
-    for (const [at, one] of contenders.entries()) series[at].opening_ms.push(await timeOpening(one));
-  }
-  for (let turn = 0; turn < WARM_UP && performance.now() < until(0.66); turn++) {
-    for (const one of contenders) await one.call();
-  }
-  const block = Math.min(MOST_AT_ONCE, Math.max(1, Math.floor(runs / 10)));
-  for (let done = 0; done < runs && (done === 0 || performance.now() < until(1)); done += block) {
-    for (const [at, one] of contenders.entries()) {
-      series[at].latency_ms.push(...(await timeCalls(one, block, (seconds * 1000) / TURNS)));
+  const series = invites.map(() => /** @type {Series} */ ({ opening_ms: [], latency_ms: [] }));
+  /** @type {Guest[]} */
+  const guests = [];
+  try {
+    for (let turn = 0; turn < openings && (turn === 0 || performance.now() < until(0.5)); turn++) {
+      for (const [at, invite] of invites.entries()) {
+        await guests[at]?.leave();
+        const { guest, opening } = await invite();
+        guests[at] = guest;
+        series[at].opening_ms.push(opening);
+      }
     }
+    await timeLoop(guests, series, runs, (seconds * 1000) / TURNS, until);
+  } finally {
+    for (const guest of guests) await guest.leave();
   }
   return series;
 }
 
-/** @param {Contender} one */
-async function timeOpening(one) {
-  await one.close();
-  const began = performance.now();
-  await one.open();
-  await one.call();
-  return performance.now() - began;
+/**
+ * @param {Guest[]} guests
+ * @param {Series[]} series
+ * @param {number} runs
+ * @param {number} most milliseconds of one turn
+ * @param {(share: number) => number} until
+ */
+async function timeLoop(guests, series, runs, most, until) {
+  for (let turn = 0; turn < WARM_UP && performance.now() < until(0.66); turn++) {
+    for (const guest of guests) await guest.call();
+  }
+  const block = Math.min(MOST_AT_ONCE, Math.max(1, Math.floor(runs / 10)));
+  for (let done = 0; done < runs && (done === 0 || performance.now() < until(1)); done += block) {
+    for (const [at, guest] of guests.entries()) {
+      series[at].latency_ms.push(...(await timeCalls(guest, block, most)));
+    }
+  }
 }
 
 /**
- * @param {Contender} one
+ * @param {Guest} one
  * @param {number} times
  * @param {number} most milliseconds
  */
