@@ -12,7 +12,7 @@ from bundler.api.memo import recall_bundle, remember_bundle
 from bundler.api.place import check_replaceable, put_in_place, staging_folder
 from bundler.api.preloading import preload_on_start
 from bundler.api.prepare import Prepared, prepare
-from bundler.api.requests import BuildRequest, BuildResult
+from bundler.api.requests import BuildRequest, BuildResult, FirstVisit
 from bundler.api.stamp import bundle_key
 from bundler.api.workshop import Workshop
 from bundler.emitters.registry import find_emitter
@@ -129,4 +129,5 @@ def _result(
         source_bytes=prepared.facts.total_bytes,
         notes=tuple(summary["notes"]),
         seconds=seconds,
+        first_visits=tuple(FirstVisit(**visit) for visit in summary.get("first_visits", ())),
     )

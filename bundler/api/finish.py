@@ -78,7 +78,7 @@ def finish_bundle(piece: Workpiece) -> Finished:
         measurements=measurements,
         phases=phases,
         downloads=emitted.downloads,
-        summary=_summary(piece, manifest),
+        summary=_summary(piece, manifest, emitted.downloads),
     )
 
 
@@ -225,7 +225,7 @@ def _proof_request(piece: Workpiece) -> ProofRequest:
     )
 
 
-def _summary(piece: Workpiece, manifest: Manifest) -> dict[str, Any]:
+def _summary(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ...]) -> dict[str, Any]:
     manifest_size = (piece.staged / "bundle.json").stat().st_size
     notes = [note.text for outcome in piece.outcomes.values() for note in outcome.notes if note.level == "warning"]
     return {
@@ -233,6 +233,10 @@ def _summary(piece: Workpiece, manifest: Manifest) -> dict[str, Any]:
         "bundle_bytes": manifest.size + manifest_size,
         "model_bytes": sum(record.size for record in piece.config.variants[0].files),
         "notes": notes,
+        "first_visits": [
+            {"variant": item.variant, "build": item.build, "size": item.size, "gzip": item.gzip, "brotli": item.brotli}
+            for item in downloads
+        ],
     }
 
 
@@ -248,6 +252,7 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
         unmeasured=_unmeasured(finished),
         assignments={proof.variant: proof.nodes for proof in finished.proofs if proof.nodes},
         phases=finished.phases,
+        downloads=finished.downloads,
         log=tuple(_log_lines(outcomes)),
     )
     return write_report_files(folder, data)

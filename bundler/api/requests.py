@@ -42,8 +42,21 @@ class BuildRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FirstVisit:
+    """What a visitor downloads at first for a variant on one build of the runtime: bytes plain, by gzip, by brotli."""
+
+    variant: str
+    build: str
+    size: int
+    gzip: int
+    brotli: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
-    """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes."""
+    """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes.
+    `first_visits` are for what is visited rather than installed.
+    """
 
     name: str
     target: str
@@ -57,6 +70,7 @@ class BuildResult:
     source_bytes: int
     notes: tuple[str, ...]
     seconds: float
+    first_visits: tuple[FirstVisit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from bundler.model.facts import ModelFacts
 from bundler.model.manifest import Manifest
 from bundler.model.measurement import Measurement
 from bundler.model.plan import BuildPlan
-from bundler.model.proof import VariantProof
+from bundler.model.proof import Download, VariantProof
 from bundler.model.results import StepOutcome
 
 
@@ -20,6 +20,7 @@ class ReportData:
 
     `unmeasured` says why there are no measurements, `unassigned` why it is not known which provider took which nodes;
     `assignments` counts nodes by provider for each variant. `phases` are seconds outside the steps (`emit`, `prove`).
+    `downloads` are for what is visited rather than installed.
     """
 
     plan: BuildPlan
@@ -32,6 +33,7 @@ class ReportData:
     assignments: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unassigned: str = "no runtime said which nodes it gave to whom"
     phases: Mapping[str, float] = field(default_factory=dict)
+    downloads: Sequence[Download] = ()
     log: Sequence[str] = ()
 
 

@@ -154,6 +154,56 @@ class StackedBar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadBar:
+    """One first visit, its parts side by side on the scale of all."""
+
+    label: str
+    tag: str
+    segments: tuple[Segment, ...]
+    value: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audience:
+    """Which browsers take a build of the runtime."""
+
+    build: str
+    browsers: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadTotal:
+    """One first visit as a row: its parts and their sum with brotli, the sum with gzip and plain, the second visit."""
+
+    variant: str
+    build: str
+    figures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadRow:
+    """One file that a first visit fetches: with brotli, with gzip, plain."""
+
+    path: str
+    role: str
+    figures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Downloads:
+    """What a visitor downloads. `gate` is the budget's place in percent, None where there is no budget."""
+
+    scale: Scale
+    bars: tuple[DownloadBar, ...]
+    audiences: tuple[Audience, ...]
+    gate: float | None
+    gate_text: str
+    totals: tuple[DownloadTotal, ...]
+    files: tuple[DownloadRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
     """One step as it was taken."""
 
@@ -176,7 +226,9 @@ class NoteRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """The whole page. A chart that is None was not measured; the text beside it says why."""
+    """The whole page. A chart that is None was not measured; the text beside it says why. `downloads` is None for a
+    bundle that nobody visits.
+    """
 
     title: str
     manifest: Manifest
@@ -184,6 +236,7 @@ class Page:
     proven: tuple[str, ...]
     unproven: tuple[str, ...]
     proofs: tuple[VariantProofRecord, ...]
+    downloads: Downloads | None
     sizes: BarChart
     speed: tuple[SpreadChart, ...]
     unmeasured: str

@@ -1,4 +1,4 @@
-"""The report beside a bundle: one page for people, timings for programs, and the log."""
+"""The report beside a bundle: one page for people, timings and downloads for programs, and the log."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from bundler.model.codec import encode
 from bundler.model.measurement import Measurement
 from bundler.reporting.accuracy import chart_accuracy
 from bundler.reporting.data import ReportData, summarize_series
+from bundler.reporting.downloads import chart_downloads, render_downloads
 from bundler.reporting.figures import show_bytes, word_figures
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
 from bundler.reporting.page import Page
@@ -27,15 +28,20 @@ if TYPE_CHECKING:
 REPORT_NAME = "report.html"
 TIMINGS_NAME = "timings.json"
 LOG_NAME = "build.log"
+DOWNLOADS_NAME = "downloads.json"
 _LONGEST = 400
 """Characters that a string may have on the page; models with longer names than a person can read exist."""
 
 
 def write_report(folder: Path, data: ReportData) -> Path:
-    """Write the page, the timings and the log into `folder`, each in one piece; returns the page."""
+    """Write the page, the timings, the log and, where there are any, the downloads into `folder`, each in one piece;
+    returns the page.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / TIMINGS_NAME, render_timings(data))
     _write(folder / LOG_NAME, "".join(f"{line}\n" for line in data.log))
+    if data.downloads:
+        _write(folder / DOWNLOADS_NAME, render_downloads(data.downloads))
     page = folder / REPORT_NAME
     _write(page, render_report(data))
     return page
@@ -85,6 +91,7 @@ def make_page(data: ReportData) -> Page:
         proven=proven,
         unproven=unproven,
         proofs=data.manifest.proof.variants,
+        downloads=chart_downloads(data),
         sizes=chart_sizes(data, states),
         speed=chart_speed(data),
         unmeasured=data.unmeasured,

@@ -12,6 +12,7 @@ from bundler.model.proof import PROOF_MEANINGS
 from bundler.model.results import StepOutcome
 from bundler.reporting.accuracy import final_checks, greatest_error, least_decibels
 from bundler.reporting.data import ReportData, Spread, summarize_series
+from bundler.reporting.downloads import make_download_card
 from bundler.reporting.figures import show_bytes, show_error, show_milliseconds, show_percent
 from bundler.reporting.manifest import order_outcomes
 from bundler.reporting.models import show_tag, title_stage
@@ -25,10 +26,10 @@ _KEY = 12
 
 
 def make_cards(data: ReportData) -> tuple[Card, ...]:
-    """Size, opening time, latency and accuracy of the variant that is preferred."""
+    """Size (for what is visited: of the first visit), opening time, latency and accuracy of the preferred variant."""
     first = data.measurements[0] if data.measurements else Measurement(name="", variant="")
     return (
-        _size_card(data),
+        make_download_card(data) if data.downloads else _size_card(data),
         _time_card(data, "Opening to first answer", first.baseline_opening_ms, first.opening_ms),
         _time_card(data, "Steady latency", first.baseline_latency_ms, first.latency_ms),
         _accuracy_card(data),
@@ -158,7 +159,9 @@ def _accuracy_card(data: ReportData) -> Card:
 
 
 def _proven_text(record: VariantProofRecord) -> str:
-    return f"Variant {record.variant} ({record.level}): {PROOF_MEANINGS[record.level]}."
+    meaning = PROOF_MEANINGS[record.level]
+    told = f" ({record.reason})" if record.reason != meaning else ""
+    return f"Variant {record.variant} ({record.level}): {meaning}{told}."
 
 
 def _limits(manifest: Manifest) -> list[str]:

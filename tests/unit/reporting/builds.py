@@ -11,7 +11,7 @@ from bundler.model.facts import ModelFacts
 from bundler.model.manifest import GateRecord, Manifest, ProofRecord, VariantProofRecord
 from bundler.model.measurement import Measurement
 from bundler.model.plan import BuildPlan, Decision, Step, VariantPlan
-from bundler.model.proof import Component, Emitted
+from bundler.model.proof import Component, Download, DownloadFile, DownloadRole, Emitted
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import Compatibility, ProviderEntry, RuntimeConfig, RuntimeVariant, Tolerance
 from bundler.model.signature import Port, Signature, ValueType
@@ -255,3 +255,23 @@ def make_report(manifest: Manifest, request: ManifestRequest, **changes: object)
 
 def make_manifest_of(folder: Path, request: ManifestRequest) -> Manifest:
     return make_manifest(write_bundle(folder), request)
+
+
+def make_downloads(variant: str = "webgpu") -> tuple[Download, ...]:
+    """Of a target with a GPU variant, whose runtime has two builds, and one for the CPU."""
+
+    def file(path: str, role: DownloadRole, size: int, share: float) -> DownloadFile:
+        return DownloadFile(path=path, role=role, size=size, gzip=round(size * share * 1.5), brotli=round(size * share))
+
+    def visit(name: str, build: str, size: int) -> Download:
+        files = (
+            file("index.js", "loader", 323, 0.5),
+            file("loader/index.js", "loader", 76_000, 0.3),
+            file(f"vendor/{build}.mjs", "runtime", 110_000, 0.3),
+            file(f"vendor/{build}.wasm", "runtime", size, 0.16),
+            file(f"payload/models/{name}/model.onnx", "model", 527_000, 0.66),
+        )
+        return Download(variant=name, build=build, files=files)
+
+    sizes = (("jspi", 16_758_545), ("asyncify", 26_781_914))
+    return (*(visit(variant, *size) for size in sizes), visit("wasm", "wasm", 14_239_897))

@@ -16,7 +16,7 @@ from bundler.model.measurement import Measurement
 from bundler.model.plan import Decision
 from bundler.model.stage import Note
 from bundler.reporting.report import render_report, render_timings, write_report
-from tests.unit.reporting.builds import make_manifest_of, make_report, make_request
+from tests.unit.reporting.builds import make_downloads, make_manifest_of, make_report, make_request
 
 VOID = {"meta"}
 ELEMENT_NAMES = """html head meta title style body header main footer section div p h1 h2 h3 span bdi ul li dl dt dd
@@ -117,7 +117,13 @@ def hostile_report(folder, attack):
     )
     facts = dataclasses.replace(request.facts, operators={attack: 3})
     return make_report(
-        manifest, request, facts=facts, unmeasured=attack, assignments={attack: {attack: 2}}, phases={attack: 0.1}
+        manifest,
+        request,
+        facts=facts,
+        unmeasured=attack,
+        assignments={attack: {attack: 2}},
+        phases={attack: 0.1},
+        downloads=make_downloads(attack),
     )
 
 

@@ -1,0 +1,146 @@
+"""What a visitor of a page downloads: a chart and tables of the first visit, for each variant and build of the runtime.
+
+Nothing of it is shown for bundles that are installed rather than visited.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from bundler.model.proof import Download, DownloadFile, DownloadRole
+from bundler.reporting.data import ReportData
+from bundler.reporting.figures import show_bytes
+from bundler.reporting.page import Audience, Card, DownloadBar, DownloadRow, Downloads, DownloadTotal, Segment
+from bundler.reporting.scales import Scale, linear_scale
+
+MEGABYTE: Final = 1_000_000
+
+ROLES: Final[tuple[DownloadRole, ...]] = ("runtime", "model", "loader")
+"""The parts of a download, as bars show them from the left."""
+
+_AUDIENCES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "wasm": "every browser with WebAssembly SIMD: those of 2023 and later",
+        "jspi": "browsers in which WebAssembly can wait for promises (JavaScript Promise Integration), as Chrome and "
+        "Edge do from version 137 on",
+        "asyncify": "the other browsers that have the provider: the same, with the waiting compiled in",
+    }
+)
+"""Which browsers take which build of the runtime."""
+
+
+def chart_downloads(data: ReportData) -> Downloads | None:
+    """The first visit, for each variant and build; None where nothing is visited."""
+    if not data.downloads:
+        return None
+    budget = _read_budget(data)
+    sizes = [float(item.brotli) for item in data.downloads]
+    scale = linear_scale((*sizes, *([budget] if budget else [])), lambda value: show_bytes(round(value)))
+    return Downloads(
+        scale=scale,
+        bars=tuple(_bar(item, scale) for item in data.downloads),
+        audiences=_list_audiences(data.downloads),
+        gate=scale.place(budget) if budget else None,
+        gate_text=_tell_budget(budget, max(sizes)) if budget else "",
+        totals=tuple(_total(item) for item in data.downloads),
+        files=_list_files(data.downloads),
+    )
+
+
+def make_download_card(data: ReportData) -> Card:
+    """What the preferred variant costs a visitor; for what is visited, it stands in place of the model's size."""
+    first, budget = data.downloads[0], _read_budget(data)
+    model = sum(file.brotli for file in first.files if file.role == "model")
+    return Card(
+        label=f"First visit, {first.variant}" if len(data.plan.variants) > 1 else "First visit",
+        value=show_bytes(first.brotli),
+        change=f"within {show_bytes(round(budget))}" if budget and first.brotli <= budget else "",
+        detail=f"with brotli, {show_bytes(model)} of it the model; a second visit downloads nothing",
+        tone="good" if budget else "plain",
+    )
+
+
+def render_downloads(downloads: Sequence[Download]) -> str:
+    """Every figure as JSON: bytes with no compression, by gzip and by brotli."""
+    document = {"schema": 1, "first_visits": [_encode(item) for item in downloads]}
+    return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=True) + "\n"
+
+
+def _encode(item: Download) -> dict[str, Any]:
+    return {
+        "variant": item.variant,
+        "build": item.build,
+        **_sum(item.files),
+        "parts": {role: _sum(_part(item, role)) for role in ROLES},
+        "files": [{"path": file.path, "role": file.role, **_sum([file])} for file in item.files],
+        "second_visit": 0,
+    }
+
+
+def _sum(files: Sequence[DownloadFile]) -> dict[str, int]:
+    return {
+        "size": sum(file.size for file in files),
+        "gzip": sum(file.gzip for file in files),
+        "brotli": sum(file.brotli for file in files),
+    }
+
+
+def _part(item: Download, role: DownloadRole) -> list[DownloadFile]:
+    return [file for file in item.files if file.role == role]
+
+
+def _bar(item: Download, scale: Scale) -> DownloadBar:
+    segments, start = [], 0
+    for number, role in enumerate(ROLES):
+        size = _sum(_part(item, role))["brotli"]
+        left, right = scale.place(start), scale.place(start + size)
+        segments.append(
+            Segment(label=role, start=left, width=round(right - left, 2), value=show_bytes(size), series=number)
+        )
+        start += size
+    return DownloadBar(
+        label=item.variant,
+        tag=item.build if item.build != item.variant else "",
+        segments=tuple(segments),
+        value=show_bytes(item.brotli),
+        detail=f"gzip {show_bytes(item.gzip)}, plain {show_bytes(item.size)}",
+    )
+
+
+def _list_audiences(downloads: Sequence[Download]) -> tuple[Audience, ...]:
+    builds = dict.fromkeys(item.build for item in downloads)
+    return tuple(Audience(build=build, browsers=_AUDIENCES[build]) for build in builds if build in _AUDIENCES)
+
+
+def _total(item: Download) -> DownloadTotal:
+    parts = (_sum(_part(item, role))["brotli"] for role in ROLES)
+    return DownloadTotal(
+        variant=item.variant,
+        build=item.build,
+        figures=tuple(show_bytes(size) for size in (*parts, item.brotli, item.gzip, item.size, 0)),
+    )
+
+
+def _list_files(downloads: Sequence[Download]) -> tuple[DownloadRow, ...]:
+    """Every file that some first visit fetches, the largest first."""
+    files = {file.path: file for item in downloads for file in item.files}
+    return tuple(
+        DownloadRow(
+            path=file.path,
+            role=file.role,
+            figures=(show_bytes(file.brotli), show_bytes(file.gzip), show_bytes(file.size)),
+        )
+        for file in sorted(files.values(), key=lambda file: (-file.brotli, file.path))
+    )
+
+
+def _read_budget(data: ReportData) -> float | None:
+    limit = data.manifest.gate.budget_mb.get("download")
+    return None if limit is None else limit * MEGABYTE
+
+
+def _tell_budget(budget: float, greatest: float) -> str:
+    return f"budget {show_bytes(round(budget))} with brotli, {'met' if greatest <= budget else 'not met'}"
