@@ -12,7 +12,9 @@ from bundler.model.errors import DefectError
 ENTRY = "index.js"
 """The module that a page imports."""
 
-_IMPORT = re.compile(r"""^\s*(?:import|export)\b[^"';]*?["'](\.{1,2}/[^"']+)["']""", re.MULTILINE)
+_IMPORT = re.compile(
+    r"""^\s*(?:import\s*|(?:import|export)\s[^"'=();]*?\bfrom\s*)["'](\.{1,2}/[^"']+)["']""", re.MULTILINE
+)
 
 
 def find_modules(folder: Path, entry: str) -> tuple[str, ...]:
