@@ -37,7 +37,7 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
         try:
             root = bundle.resolve() if (bundle / CONFIG).is_file() else _unpack(bundle, Path(name))
             config = decode(RuntimeConfig, json.loads((root / CONFIG).read_bytes()))
-        except (OSError, KeyError, TypeError, ValueError, tarfile.TarError) as error:
+        except (OSError, AttributeError, KeyError, TypeError, ValueError, tarfile.TarError) as error:
             raise VerificationError(
                 f"{bundle} is not a whole web bundle",
                 details=(f"{type(error).__name__}: {error}",),

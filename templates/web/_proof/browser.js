@@ -10,7 +10,9 @@ export async function browserName() {
   const agent = /** @type {any} */ (navigator).userAgentData;
   const told = await agent?.getHighEntropyValues(["fullVersionList"]).catch(() => null);
   /** @type {Brand[]} */
-  const brands = (told?.fullVersionList ?? []).filter((/** @type {Brand} */ { brand }) => !/not.?a.?brand/i.test(brand.replace(/[^a-z]+/gi, " ")));
+  const all = told?.fullVersionList ?? [];
+  // Browsers name one that does not exist, so that nobody counts on a closed list: `Not;A=Brand`.
+  const brands = all.filter(({ brand }) => !/not.*brand/i.test(brand));
   const own = brands.find(({ brand }) => brand !== "Chromium") ?? brands[0];
   return own ? `${own.brand} ${own.version}` : navigator.userAgent;
 }

@@ -1,6 +1,14 @@
 // What a page of the prover shares with the server: its task, messages, and the sign that it is alive.
 
-/** @typedef {{variants: string[], adapter: "hardware"|"software", model: string|null, seconds: number, openings: number, runs: number}} Task */
+/**
+ * @typedef {object} Task what the server wants of a page; all but the first two are for timing
+ * @property {string[]} variants
+ * @property {"hardware" | "software"} adapter what the browser was started with
+ * @property {string | null} model the untouched model's address, beside this file
+ * @property {number} seconds
+ * @property {number} openings
+ * @property {number} runs
+ */
 
 const base = new URL(".", import.meta.url);
 

@@ -6,10 +6,13 @@ let complaints = [];
 /** Listen for what no caller sees. */
 export function watchPage() {
   addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI, sourceFile, lineNumber }) => {
-    complaints.push(`the content security policy (${effectiveDirective}) refused ${blockedURI} at ${sourceFile}:${lineNumber}`);
+    const where = `${sourceFile}:${lineNumber}`;
+    complaints.push(`the content security policy (${effectiveDirective}) refused ${blockedURI} at ${where}`);
   });
   addEventListener("error", ({ message }) => complaints.push(`uncaught: ${message}`));
-  addEventListener("unhandledrejection", ({ reason }) => complaints.push(`uncaught in a promise: ${reason?.message ?? reason}`));
+  addEventListener("unhandledrejection", ({ reason }) => {
+    complaints.push(`uncaught in a promise: ${reason?.message ?? reason}`);
+  });
 }
 
 /** @returns {string[]} what was heard since the last time */

@@ -13,7 +13,9 @@ offer(async ({ variant, build, model }) => {
   const sample = await readSample();
   const address = new URL(model, import.meta.url).href;
   /** @type {any} */
-  let session, feeds;
+  let session;
+  /** @type {any} */
+  let feeds;
   return {
     build: () => build,
     async open() {

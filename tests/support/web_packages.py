@@ -1,0 +1,88 @@
+"""Packages that keep a web bundle's contract without a runtime: their `index.js` says what a test wants it to say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bundler.model.codec import encode
+from bundler.model.runtime import Compatibility, ProviderEntry, RuntimeConfig, RuntimeVariant, Tolerance
+from bundler.model.signature import Signature
+
+LOADER = """
+const behaviours = %s;
+export const probe = async () => Object.entries(behaviours).map(([name, { unavailable }]) =>
+  ({ name, available: !unavailable, reason: unavailable ?? "" }));
+export async function load({ variant }) {
+  const behaviour = behaviours[variant];
+  if (behaviour.code) await (0, globalThis.behaviours[behaviour.code])();
+  if (behaviour.throws) {
+    throw Object.assign(new Error(behaviour.throws), { name: "IntegrityError", hint: "build it again" });
+  }
+  return {
+    report: { variant: behaviour.opens ?? variant, build: "wasm", providers: ["wasm"], threads: behaviour.threads ?? 1,
+      softwareAdapter: behaviour.software ?? null, rejected: {}, notes: [], isolated: crossOriginIsolated },
+    selfTest: async () => ({ passed: !behaviour.faults, samples: behaviour.samples ?? 3, synthetic: true,
+      faults: behaviour.faults ?? [], outputs: [{ name: "y", equal: false, max_absolute: 1e-7, mean_absolute: 1e-8,
+      max_relative: Infinity, cosine: 1, sqnr_db: null, top1_agreement: null, mismatch: null }] }),
+    run: async () => ({}),
+    dispose: async () => {},
+  };
+}
+"""
+
+CODES = """
+globalThis.behaviours = {
+  // A tab that runs out of memory: the heap of a page has a limit, and a page that exceeds it is ended.
+  exhaust: () => { const kept = []; for (;;) kept.push(new Array(1e6).fill(Math.random())); },
+  inline: async () => {
+    const script = document.createElement("script");
+    script.textContent = "globalThis.inlined = true";
+    document.head.append(script);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  },
+  elsewhere: () => fetch("https://example.invalid/"),
+  needIsolation: () => { if (!crossOriginIsolated) throw new Error("not isolated"); },
+};
+"""
+
+
+def write_package(folder: Path, behaviours: dict[str, dict[str, object]]) -> Path:
+    """A package in `folder` with one variant for each behaviour."""
+    (folder / "payload").mkdir(parents=True)
+    config = encode(make_config(tuple(behaviours)))
+    (folder / "payload" / "runtime.json").write_text(json.dumps(config), "utf-8")
+    runtime = f"export const config = JSON.parse({json.dumps(json.dumps(config))});\n"
+    (folder / "runtime.js").write_text(runtime + "export const assets = {};\nexport const builds = {};\n", "utf-8")
+    (folder / "codes.js").write_text(CODES, "utf-8")
+    (folder / "index.js").write_text('import "./codes.js";' + LOADER % json.dumps(behaviours), "utf-8")
+    return folder
+
+
+def make_config(variants: tuple[str, ...]) -> RuntimeConfig:
+    """The least that a configuration may say."""
+    return RuntimeConfig(
+        schema=1,
+        model="tiny",
+        model_digest="0" * 64,
+        target="web-wasm",
+        signature=Signature(inputs=(), outputs=()),
+        variants=tuple(_make_variant(name) for name in variants),
+        fallback="report",
+        tolerance=Tolerance(absolute=1e-5, relative=1e-4),
+        golden_digest="0" * 64,
+    )
+
+
+def _make_variant(name: str) -> RuntimeVariant:
+    return RuntimeVariant(
+        name=name,
+        model="models/model.onnx",
+        files=(),
+        providers=(ProviderEntry(name="wasm", options={}),),
+        session={},
+        session_config={},
+        disabled_optimizers=(),
+        requires=Compatibility(systems=("Emscripten",), machines=("wasm32",), runtime="1.30.0"),
+        builds=("wasm",),
+    )
