@@ -51,6 +51,7 @@ async function read(part, target) {
 /**
  * @param {import("./types.js").Part} part
  * @param {import("./types.js").ReadTarget} target
+ * @returns {Promise<Response>}
  */
 async function request(part, target) {
   // Off a secure origin pages have no digests of their own, but `fetch` checks one all the same.
@@ -62,8 +63,11 @@ async function request(part, target) {
   } catch (error) {
     throw target.signal?.aborted ? target.signal.reason : unreachable(target.name, integrity, error);
   }
-  if (!response.ok) throw refused(target.name, response);
-  if (response.headers.get("content-type")?.startsWith("text/html")) throw answeredWithPage(target.name);
+  const page = response.headers.get("content-type")?.startsWith("text/html");
+  const missing = response.status === 404 || response.status === 410;
+  if ((page || missing) && !target.fresh) return request(part, { ...target, fresh: true }); // Browsers keep these, too.
+  if (!response.ok) throw refused(target.name, response, missing);
+  if (page) throw answeredWithPage(target.name);
   return response;
 }
 
@@ -136,8 +140,20 @@ function unescapeBytes(text) {
  */
 async function importModule(part, name, instance) {
   const url = instance ? `${part.url}#${instance}` : part.url;
-  const checked = canPreload() && !part.url.startsWith("data:") && (await preload(url, part));
-  if (!checked) await check(part, name);
+  if (!part.url.startsWith("data:") && canPreload()) {
+    if (await preload(url, part)) return importFrom(url, name);
+    await check(part, name, true); // It was an old copy, if this does not tell what is wrong.
+    return importFrom(`${part.url}#${instance}-again`, name); // A page never asks twice for a module that failed.
+  }
+  await check(part, name, false);
+  return importFrom(url, name);
+}
+
+/**
+ * @param {string} url
+ * @param {string} name
+ */
+async function importFrom(url, name) {
   try {
     return await import(/* webpackIgnore: true */ /* @vite-ignore */ url);
   } catch (error) {
@@ -170,9 +186,10 @@ function preload(url, part) {
 /**
  * @param {import("./types.js").Part} part
  * @param {string} name
+ * @param {boolean} fresh whether to pass by the browser's own cache
  */
-async function check(part, name) {
-  const target = { name, into: null, fresh: false, signal: undefined, onBytes: null };
+async function check(part, name, fresh) {
+  const target = { name, into: null, fresh, signal: undefined, onBytes: null };
   const bytes = await read(part, target);
   const found = await digest(bytes);
   if (bytes.length === part.size && (found === null || found === part.sha256)) return;
@@ -191,9 +208,9 @@ function sri(hex) {
 /**
  * @param {string} name
  * @param {Response} response
+ * @param {boolean} missing
  */
-function refused(name, response) {
-  const missing = response.status === 404 || response.status === 410;
+function refused(name, response, missing) {
   return new DownloadError(missing ? `${name} is missing on the server` : `the server refused ${name}`, {
     why: `HTTP status ${response.status} for ${response.url}`,
     hint: missing ? REDEPLOY : "try again later, or look at the server's log",

@@ -17,11 +17,16 @@ const SOFTWARE = /swiftshader|llvmpipe|lavapipe|softpipe|basic render|warp/i;
 
 /** Why WebAssembly as the runtime needs it is not there; empty when it is. */
 export function findWasmObstacle() {
-  if (typeof WebAssembly !== "object") return "this browser has no WebAssembly, or the page's security policy forbids it";
-  if (!WebAssembly.validate(new Uint8Array(SIMD_MODULE))) {
-    return "this browser has no WebAssembly SIMD; Chrome and Edge have it from 91, Firefox from 89, Safari from 16.4";
+  if (typeof WebAssembly !== "object") return "there is no WebAssembly here, or it is switched off";
+  const bytes = new Uint8Array(SIMD_MODULE);
+  if (!WebAssembly.validate(bytes)) {
+    return "there is no WebAssembly SIMD here; Chrome and Edge have it from 91, Firefox from 89, Safari from 16.4";
   }
-  return "";
+  try {
+    return new WebAssembly.Module(bytes) ? "" : "WebAssembly compiles nothing here";
+  } catch (error) {
+    return `the page's security policy forbids WebAssembly; it needs script-src 'wasm-unsafe-eval' (${error})`;
+  }
 }
 
 /**
@@ -65,7 +70,7 @@ async function findWebgpu(provider, half) {
 
 function explainNoGpu() {
   if (globalThis.isSecureContext === false) return "this page has no WebGPU: it needs https or localhost";
-  return "this browser has no WebGPU; Chrome and Edge have it from 113, Safari from 26, Firefox from 141 (Windows)";
+  return "there is no WebGPU here; Chrome and Edge have it from 113, Safari from 26, Firefox from 141 (Windows)";
 }
 
 /**
@@ -97,7 +102,7 @@ async function findWebnn(provider) {
   const ml = /** @type {{ createContext?: (options: object) => Promise<{ destroy?: () => void }> } | undefined} */ (
     /** @type {{ ml?: unknown }} */ (globalThis.navigator ?? {}).ml
   );
-  if (!ml?.createContext) return { reason: "this browser has no WebNN; Chrome and Edge have it behind a flag" };
+  if (!ml?.createContext) return { reason: "there is no WebNN here; Chrome and Edge have it behind a flag" };
   const { deviceType, powerPreference } = provider.options;
   try {
     (await ml.createContext({ deviceType, powerPreference })).destroy?.();

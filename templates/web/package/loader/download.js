@@ -6,7 +6,7 @@ import { IntegrityError } from "./errors.js";
  * @typedef {object} Wishes
  * @property {import("./types.js").PackageData} data
  * @property {import("./types.js").Platform} platform
- * @property {Promise<import("./types.js").Shelf | null>} shelf
+ * @property {() => Promise<import("./types.js").Shelf | null>} openShelf
  * @property {AbortSignal | undefined} signal
  * @property {((event: import("./types.js").ProgressEvent) => void) | undefined} onProgress
  */
@@ -16,6 +16,8 @@ export class Downloads {
   /** @param {Wishes} wishes */
   constructor(wishes) {
     this.wishes = wishes;
+    this.stop = new AbortController();
+    wishes.signal?.addEventListener("abort", () => this.stop.abort(wishes.signal?.reason), { once: true });
     this.loaded = 0;
     this.total = 0;
     /** Whether every file so far came from the cache. */
@@ -27,6 +29,10 @@ export class Downloads {
     this.files = new Map();
     /** @type {Promise<void>[]} */
     this.storing = [];
+    this.shelf = wishes.openShelf().catch((error) => {
+      this.notes.push(`nothing is kept for the next visit (${error})`);
+      return null;
+    });
   }
 
   /**
@@ -65,9 +71,7 @@ export class Downloads {
     if (parts.length === 1) return this.readPart(path, parts[0], null);
     const bytes = new Uint8Array(size);
     let at = 0;
-    await Promise.all(
-      parts.map((part) => this.readPart(path, part, bytes.subarray(at, (at += part.size)))),
-    );
+    await Promise.all(parts.map((part) => this.readPart(path, part, bytes.subarray(at, (at += part.size)))));
     return bytes;
   }
 
@@ -95,7 +99,7 @@ export class Downloads {
    */
   async recall(path, part, into) {
     try {
-      const shelf = await this.wishes.shelf;
+      const shelf = await this.shelf;
       const found = shelf && (await shelf.find(part.sha256));
       if (!found) return null;
       const bytes = new Uint8Array(found);
@@ -117,7 +121,8 @@ export class Downloads {
    * @param {Uint8Array | null} into
    */
   async fetchPart(path, part, into) {
-    const { platform, signal } = this.wishes;
+    const { platform } = this.wishes;
+    const { signal } = this.stop;
     let counted = 0;
     /** @param {number} count */
     const count = (count) => {
@@ -153,7 +158,7 @@ export class Downloads {
    */
   async keep(part, bytes) {
     try {
-      await (await this.wishes.shelf)?.keep(part.sha256, bytes);
+      await (await this.shelf)?.keep(part.sha256, bytes);
     } catch (error) {
       this.notes.push(`a file could not be kept for the next visit (${error})`);
     }
@@ -166,9 +171,9 @@ export class Downloads {
    * @param {number} instance
    */
   async importModule(path, instance) {
-    const asset = this.asset(path);
-    const loaded = await this.wishes.platform.importModule(asset.parts[0], path, instance);
-    this.advance(path, asset.size, false);
+    const [part] = this.asset(path).parts;
+    const loaded = await this.wishes.platform.importModule(part, path, instance);
+    if (instance === 0) this.advance(path, part.size, false);
     return loaded;
   }
 
@@ -177,7 +182,7 @@ export class Downloads {
     await Promise.all(this.storing);
     try {
       const known = Object.values(this.wishes.data.assets).flatMap((asset) => asset.parts.map((part) => part.sha256));
-      await (await this.wishes.shelf)?.tidy(new Set(known));
+      await (await this.shelf)?.tidy(new Set(known));
     } catch (error) {
       this.notes.push(`the cache could not be tidied (${error})`);
     }

@@ -48,7 +48,9 @@ export class GoldenSet {
 
   /** @param {object} entries */
   async readAll(entries) {
-    const read = Object.entries(entries).map(async ([name, entry]) => /** @type {const} */ ([name, await this.readValue(entry)]));
+    const read = Object.entries(entries).map(
+      async ([name, entry]) => /** @type {const} */ ([name, await this.readValue(entry)]),
+    );
     return new Map(await Promise.all(read));
   }
 
@@ -75,11 +77,20 @@ export class GoldenSet {
  * @param {import("./types.js").Platform} platform
  */
 export async function openGolden(data, platform) {
-  const downloads = new Downloads({ data, platform, shelf: Promise.resolve(null), signal: undefined, onProgress: undefined });
+  const downloads = new Downloads({
+    data,
+    platform,
+    openShelf: async () => null,
+    signal: undefined,
+    onProgress: undefined,
+  });
   const text = new TextDecoder().decode(await downloads.fetch(`${FOLDER}index.json`));
   try {
     return new GoldenSet(downloads, JSON.parse(text));
   } catch (cause) {
-    throw new IntegrityError("the golden set's index cannot be read", { why: String(cause), hint: "build the bundle again" });
+    throw new IntegrityError("the golden set's index cannot be read", {
+      why: String(cause),
+      hint: "build the bundle again",
+    });
   }
 }

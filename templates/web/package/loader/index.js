@@ -36,11 +36,14 @@ async function load(data, platform, options) {
   const downloads = new Downloads({
     data,
     platform,
-    shelf: openShelf(data, platform, options),
+    openShelf: async () => (options.cache === false ? null : platform.openShelf(data.identity.package)),
     signal: options.signal,
     onProgress: options.onProgress,
   });
-  const opened = await openFirst({ data, platform, downloads, options, variants });
+  const opened = await openFirst({ data, platform, downloads, options, variants }).catch((error) => {
+    downloads.stop.abort(error); // What else is on its way is of no use now.
+    throw error;
+  });
   try {
     await downloads.settle();
     options.signal?.throwIfAborted();
@@ -72,18 +75,6 @@ function chooseVariants(config, name) {
   if (chosen.length) return chosen;
   const known = config.variants.map((variant) => variant.name).join(", ");
   throw new InputError(`there is no variant ${JSON.stringify(name)}`, { hint: `the variants are ${known}` });
-}
-
-/**
- * A page that may keep nothing loads all the same.
- *
- * @param {import("./types.js").PackageData} data
- * @param {import("./types.js").Platform} platform
- * @param {import("./types.js").LoadOptions} options
- */
-async function openShelf(data, platform, options) {
-  if (options.cache === false) return null;
-  return platform.openShelf(data.identity.package);
 }
 
 /**

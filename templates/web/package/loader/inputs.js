@@ -40,8 +40,9 @@ export function makeBinder(ports, runtime) {
     for (const place of places) {
       const value = Object.hasOwn(inputs, place.name) ? inputs[place.name] : undefined;
       if (value === undefined) {
-        if (!place.optional) throw missing(place);
-        continue;
+        if (place.optional) continue;
+        refuseUnknown(inputs, ports); // A name that is misspelt explains why another one is missing.
+        throw missing(place);
       }
       found += 1;
       feeds[place.name] = bind(place, value, runtime);

@@ -111,7 +111,10 @@ export class OutputFigures {
    * @param {import("./types.js").Tolerance} tolerance
    */
   addTensor(actual, reference, tolerance) {
-    if (actual.dims.length !== reference.dims.length || actual.dims.some((size, axis) => size !== reference.dims[axis])) {
+    if (
+      actual.dims.length !== reference.dims.length ||
+      actual.dims.some((size, axis) => size !== reference.dims[axis])
+    ) {
       return `shape [${actual.dims.join(", ")}] in place of [${reference.dims.join(", ")}]`;
     }
     if (actual.type !== reference.type) return `type ${actual.type} in place of ${reference.type}`;
@@ -131,7 +134,11 @@ export class OutputFigures {
     if (!reference.every((value, at) => Number.isNaN(value) === Number.isNaN(actual[at]))) {
       return "NaN stands at other places";
     }
-    if (!reference.every((value, at) => (Number.isFinite(value) ? Number.isFinite(actual[at]) : Object.is(value, actual[at])))) {
+    if (
+      !reference.every((value, at) =>
+        Number.isFinite(value) ? Number.isFinite(actual[at]) : Object.is(value, actual[at]),
+      )
+    ) {
       return "infinity stands at other places";
     }
     const finite = reference.every(Number.isFinite);
@@ -228,7 +235,10 @@ export function sum(values, from = 0, count = values.length) {
  * @param {import("./types.js").TensorData} reference
  */
 function haveSameStrings(actual, reference) {
-  return actual.length === reference.length && reference.every((/** @type {any} */ text, /** @type {number} */ at) => text === actual[at]);
+  return (
+    actual.length === reference.length &&
+    reference.every((/** @type {any} */ text, /** @type {number} */ at) => text === actual[at])
+  );
 }
 
 /**
@@ -237,7 +247,9 @@ function haveSameStrings(actual, reference) {
  */
 function haveSameBytes(actual, reference) {
   if (actual.byteLength !== reference.byteLength) return false;
-  const [one, other] = [actual, reference].map(({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength));
+  const [one, other] = [actual, reference].map(
+    ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
+  );
   return one.every((byte, at) => byte === other[at]);
 }
 

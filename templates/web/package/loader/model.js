@@ -46,11 +46,14 @@ export class BundledModel {
     this.#opened = opened;
     this.#names = outputs.filter((port) => findElement(port.type)).map((port) => port.name);
     for (const name of this.#names) this.#fetches[name] = null;
-    this.#bind = makeBinder(inputs.filter((port) => findElement(port.type)), {
-      Tensor: instance.ort.Tensor,
-      owns: (tensor) => owners.get(tensor) === instance,
-      inputNames: session.inputNames,
-    });
+    this.#bind = makeBinder(
+      inputs.filter((port) => findElement(port.type)),
+      {
+        Tensor: instance.ort.Tensor,
+        owns: (tensor) => owners.get(tensor) === instance,
+        inputNames: session.inputNames,
+      },
+    );
     if (opened.captured) this.#capture = startCapture(opened, inputs);
   }
 
@@ -71,7 +74,7 @@ export class BundledModel {
     try {
       results = await enqueue(opened.instance, () => this.#call(feeds, signal));
     } catch (error) {
-      throw this.#explain(opened, error, signal);
+      throw await this.#explain(opened, error, signal);
     }
     const outputs = this.#collect(opened, results);
     if (signal?.aborted) {
@@ -153,9 +156,9 @@ export class BundledModel {
    * @param {unknown} cause
    * @param {AbortSignal | undefined} signal
    */
-  #explain(opened, cause, signal) {
+  async #explain(opened, cause, signal) {
     if (cause instanceof DisposedError || (signal?.aborted && cause === signal.reason)) return cause;
-    const known = recognise(opened.instance, cause);
+    const known = await recognise(opened.instance, cause);
     if (known) return known;
     const hint = "run the model's selfTest(): when that passes, look at the inputs";
     return new InferenceError("the runtime could not run the model", { why: firstLine(cause), hint, cause });

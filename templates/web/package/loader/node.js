@@ -31,7 +31,8 @@ async function read(part, target) {
     throw target.signal?.aborted ? target.signal.reason : unreadable(target.name, error);
   }
   target.onBytes?.(bytes.length);
-  if (!target.into || bytes.length !== target.into.length) return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (!target.into || bytes.length !== target.into.length)
+    return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
   target.into.set(bytes);
   return target.into;
 }

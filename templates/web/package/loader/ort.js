@@ -18,14 +18,28 @@ const STATE = Symbol.for("bundler.onnxruntime-web");
  * @property {Promise<unknown>} queue
  * @property {import("./errors.js").BundleError | null} dead
  * @property {((error: unknown) => void) | null} fail rejects the call that is under way
+ * @property {boolean} spoiled its start failed: what runs on it goes on, and nothing more can be opened
  * @property {GPUDevice | null} device
  */
 
-/** @type {Map<string, number>} how many instances of a module have died */
-const generations = new Map();
+/** @type {Map<string, { instance: Instance, generation: number }>} the newest instance of each module */
+const newest = new Map();
 
 /** @param {string} module */
-export const isLoaded = (module) => generations.has(module);
+export const isLoaded = (module) => newest.has(module);
+
+/** @param {Instance} instance */
+const isFit = (instance) => !instance.dead && !instance.spoiled;
+
+/**
+ * Whether the module's WebAssembly is there already, so that it need not be downloaded.
+ *
+ * @param {string} module
+ */
+export function isStarted(module) {
+  const known = newest.get(module)?.instance;
+  return known !== undefined && known.started && isFit(known);
+}
 
 /**
  * The living instance of a module.
@@ -35,12 +49,12 @@ export const isLoaded = (module) => generations.has(module);
  * @returns {Promise<Instance>}
  */
 export async function openInstance(module, downloads) {
-  for (let generation = generations.get(module) ?? 0; ; generation++) {
+  for (let generation = newest.get(module)?.generation ?? 0; ; generation++) {
     const exports = /** @type {any} */ (await downloads.importModule(module, generation));
-    generations.set(module, generation);
     const ort = exports.env ? exports : exports.default;
     const instance = /** @type {Instance} */ (ort.env[STATE] ?? makeInstance(ort));
-    if (!instance.dead) return instance;
+    newest.set(module, { instance, generation });
+    if (isFit(instance)) return instance;
   }
 }
 
@@ -57,6 +71,7 @@ function makeInstance(ort) {
     queue: Promise.resolve(),
     dead: null,
     fail: null,
+    spoiled: false,
     device: null,
   };
   Object.defineProperty(ort.env, STATE, { value: instance });
@@ -64,19 +79,33 @@ function makeInstance(ort) {
 }
 
 /**
- * The WebAssembly settings, which only the first session of an instance can make.
+ * Open a session. The WebAssembly settings are made by the first one of an instance; when that fails, so will all
+ * others, and the next load takes a fresh instance.
  *
  * @param {Instance} instance
- * @param {Uint8Array} binary
- * @param {number} threads
+ * @param {{ code: Uint8Array | null, threads: number, adapter: GPUAdapter | null }} settings
+ * @param {Uint8Array} model
+ * @param {Record<string, unknown>} options
  */
-export function configure(instance, binary, threads) {
-  if (instance.started) return;
-  const { env } = instance.ort;
-  env.wasm.wasmBinary = binary;
-  env.wasm.numThreads = instance.threads = threads;
-  env.wasm.proxy = false;
-  env.logLevel = "error";
+export async function createSession(instance, { code, threads, adapter }, model, options) {
+  const { env, InferenceSession } = instance.ort;
+  if (!instance.started) {
+    Object.assign(env.wasm, { wasmBinary: code, numThreads: threads, proxy: false });
+    if (adapter) env.webgpu.adapter = adapter;
+    env.logLevel = "error";
+    instance.started = true;
+    instance.threads = threads;
+  }
+  try {
+    const session = await InferenceSession.create(model, options);
+    await watchDevice(instance);
+    return session;
+  } catch (error) {
+    instance.spoiled ||= NO_BACKEND.test(messageOf(error));
+    throw error;
+  } finally {
+    env.wasm.wasmBinary = undefined; // The compiled code is there; the bytes need not stay in memory.
+  }
 }
 
 /**
@@ -119,7 +148,7 @@ function kill(instance, error) {
  *
  * @param {Instance} instance
  */
-export async function watchDevice(instance) {
+async function watchDevice(instance) {
   const device = /** @type {GPUDevice | undefined} */ (await instance.ort.env.webgpu?.device);
   if (!device || instance.device === device) return;
   instance.device = device;
@@ -134,22 +163,28 @@ export async function watchDevice(instance) {
   });
 }
 
-const NO_MEMORY = /out of memory|bad_alloc|allocation failed|failed to allocate|memory access out of bounds|OOM\b/i;
-const ABORTED = /^Aborted\(|memory access out of bounds|unreachable|table index is out of bounds/;
+const NO_BACKEND = /^no available backend found/;
+const NO_MEMORY =
+  /out of memory|bad_alloc|allocation failed|(failed to|could not|cannot) allocate|memory access out of bounds|OOM\b/i;
+const ABORTED = /Aborted\(|memory access out of bounds|table index is out of bounds/;
+const UNFIT = /CompileError|LinkError/;
+const GRACE = 200; // Milliseconds between a GPU's last failure and the news that the device is lost.
 
 /**
  * The error that explains best what the runtime threw; null when it is none of those that are known.
  *
  * @param {Instance} instance
  * @param {unknown} cause
- * @returns {import("./errors.js").BundleError | null}
+ * @returns {Promise<import("./errors.js").BundleError | null>}
  */
-export function recognise(instance, cause) {
+export async function recognise(instance, cause) {
+  if (instance.device) await Promise.race([instance.device.lost, new Promise((done) => setTimeout(done, GRACE))]);
   if (instance.dead) return instance.dead;
-  const text = cause instanceof Error ? cause.message : String(cause);
-  const full = cause instanceof RangeError || NO_MEMORY.test(text) || text.startsWith("Aborted(");
+  const text = messageOf(cause);
+  const trapped = (cause instanceof WebAssembly.RuntimeError || ABORTED.test(text)) && !UNFIT.test(text);
+  const full = cause instanceof RangeError || NO_MEMORY.test(text) || trapped;
   const error = full ? outOfMemory(text, cause) : null;
-  if (error && (ABORTED.test(text) || cause instanceof WebAssembly.RuntimeError)) kill(instance, error);
+  if (error && trapped) kill(instance, error);
   return error;
 }
 
@@ -166,7 +201,7 @@ export function outOfMemory(why, cause) {
 }
 
 /** @param {unknown} cause */
-export function firstLine(cause) {
-  const text = cause instanceof Error ? cause.message : String(cause);
-  return text.split("\n", 1)[0].slice(0, 300);
-}
+const messageOf = (cause) => (cause instanceof Error ? cause.message : String(cause));
+
+/** @param {unknown} cause */
+export const firstLine = (cause) => messageOf(cause).split("\n", 1)[0].slice(0, 300);

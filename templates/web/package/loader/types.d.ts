@@ -242,5 +242,6 @@ export interface ReadTarget {
   into: Uint8Array | null;
   fresh: boolean;
   signal: AbortSignal | undefined;
+  /** Told of each piece as it comes; null where nobody wants to know. */
   onBytes: ((count: number) => void) | null;
 }

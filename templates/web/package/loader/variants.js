@@ -1,8 +1,15 @@
 /** @file Which variant runs here, and why the ones before it do not. Nothing falls back in silence. */
 
 import { canRunBuild, describeAdapter, findProvider, findWasmObstacle } from "./capabilities.js";
-import { BundleError, DownloadError, FallbackError, IncompatibleError, IntegrityError, OutOfMemoryError } from "./errors.js";
-import { configure, enqueue, firstLine, isLoaded, openInstance, recognise, outOfMemory, watchDevice } from "./ort.js";
+import {
+  BundleError,
+  DownloadError,
+  FallbackError,
+  IncompatibleError,
+  IntegrityError,
+  OutOfMemoryError,
+} from "./errors.js";
+import { createSession, enqueue, firstLine, isLoaded, isStarted, openInstance, outOfMemory, recognise } from "./ort.js";
 import { makeOptions } from "./session.js";
 import { findElement, usesHalf } from "./signature.js";
 
@@ -55,7 +62,9 @@ export async function openFirst(request) {
     try {
       if (survey.reason) throw new IncompatibleError(survey.reason);
       const opened = await open(request, variant, survey);
-      return Object.assign(opened, { report: { ...opened.report, rejected, fellBack: Object.keys(rejected).length > 0 } });
+      return Object.assign(opened, {
+        report: { ...opened.report, rejected, fellBack: Object.keys(rejected).length > 0 },
+      });
     } catch (error) {
       last = explainOpening(error, request.options.signal);
       rejected[variant.name] = last.why ? `${last.message} (${last.why})` : last.message;
@@ -86,7 +95,9 @@ function explainOpening(error, signal) {
  * @param {BundleError | null} last
  */
 function refuse(request, rejected, strict, last) {
-  const why = Object.entries(rejected).map(([name, reason]) => `${name}: ${reason}`).join("; ");
+  const why = Object.entries(rejected)
+    .map(([name, reason]) => `${name}: ${reason}`)
+    .join("; ");
   const details = { why, cause: last ?? undefined };
   if (strict && request.variants.length > 1) {
     return new FallbackError(`variant ${request.variants[0].name} cannot run here, and strict mode takes no other`, {
@@ -107,7 +118,12 @@ function refuse(request, rejected, strict, last) {
 export async function findObstacle(data, variant) {
   const build = chooseBuild(data, variant);
   /** @type {Survey} */
-  const survey = { reason: findWasmObstacle() || findMisfit(data, variant, build), build, adapter: null, software: undefined };
+  const survey = {
+    reason: findWasmObstacle() || findMisfit(data, variant, build),
+    build,
+    adapter: null,
+    software: undefined,
+  };
   if (survey.reason) return survey;
   const { inputs, outputs } = data.config.signature;
   for (const provider of variant.providers) {
@@ -141,7 +157,9 @@ function findMisfit({ config }, variant, build) {
   if (!build) return `the package has no build of the runtime for it that can run here (${variant.builds.join(", ")})`;
   const strange = config.signature.inputs.find((port) => !findElement(port.type) && !port.optional);
   if (strange) return `onnxruntime-web takes no input like ${JSON.stringify(strange.name)}`;
-  return config.signature.outputs.some((port) => findElement(port.type)) ? "" : "onnxruntime-web gives none of its outputs";
+  return config.signature.outputs.some((port) => findElement(port.type))
+    ? ""
+    : "onnxruntime-web gives none of its outputs";
 }
 
 /**
@@ -155,12 +173,14 @@ async function open(request, variant, survey) {
   const { module, binary } = data.builds[survey.build];
   const begun = platform.now();
   const paths = variant.files.map((file) => `payload/${file.path}`);
-  downloads.expect([module, binary, ...paths]);
-  const [instance, code, ...files] = await Promise.all([
+  const started = isStarted(module);
+  downloads.expect(started ? paths : [module, binary, ...paths]);
+  const [instance, early, ...files] = await Promise.all([
     openInstance(module, downloads),
-    downloads.fetch(binary),
+    started ? null : downloads.fetch(binary),
     ...paths.map((path) => downloads.fetch(path)),
   ]);
+  const code = early ?? (instance.started ? null : await downloads.fetch(binary)); // It may have died meanwhile.
   const downloaded = platform.now();
   downloads.tell("open", variant.model, false);
   const plan = planSession(request, variant, instance, survey);
@@ -266,7 +286,7 @@ const ONE_THREAD = {
  * @typedef {object} Parts
  * @property {import("./types.js").Variant} variant
  * @property {import("./ort.js").Instance} instance
- * @property {Uint8Array} code
+ * @property {Uint8Array | null} code
  * @property {Uint8Array[]} files
  * @property {Plan} plan
  * @property {Survey} survey
@@ -283,20 +303,18 @@ async function openSession({ data, options }, { variant, instance, code, files, 
   const beside = variant.files
     .map((file, index) => ({ path: file.path.slice(folder.length), data: files[index] }))
     .filter((_, index) => index !== at);
-  const adjusted = plan.captured ? variant : { ...variant, session: { ...variant.session, enable_graph_capture: false } };
+  const adjusted = plan.captured
+    ? variant
+    : { ...variant, session: { ...variant.session, enable_graph_capture: false } };
+  const settings = { code, threads: plan.threads, adapter: survey.adapter };
   try {
     return await enqueue(instance, async () => {
       options.signal?.throwIfAborted();
-      configure(instance, code, plan.threads);
-      if (survey.adapter && !instance.started) instance.ort.env.webgpu.adapter = survey.adapter;
-      instance.started = true;
-      const session = await instance.ort.InferenceSession.create(files[at], makeOptions(adjusted, outputs, plan.device, beside));
-      await watchDevice(instance);
-      return session;
+      return createSession(instance, settings, files[at], makeOptions(adjusted, outputs, plan.device, beside));
     });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw recognise(instance, error) ?? error;
+    throw (await recognise(instance, error)) ?? error;
   }
 }
 
