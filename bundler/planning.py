@@ -240,12 +240,17 @@ def _rule_decisions(rules: Mapping[str, BakeRule]) -> tuple[Decision, ...]:
 
 def _check_capture(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> None:
     """Raise `UsageError` when commands shall be recorded that depend on sizes which are not known."""
-    free = [name for name in facts.signature.symbols if name not in dimensions]
+    free = [f"dimension {name!r} is dynamic" for name in facts.signature.symbols if name not in dimensions]
+    free += [
+        f"input {port.name!r} has sizes that the model does not name"
+        for port in facts.signature.inputs
+        if port.type.shape is None or None in port.type.shape
+    ]
     if variant.session.get("enable_graph_capture") and free:
         raise UsageError(
             f"variant {variant.name} records the GPU's commands, which needs fixed sizes",
-            details=tuple(f"dimension {name!r} is dynamic" for name in free),
-            hint="fix them with --dim name=size, or leave variants.session.enable_graph_capture out",
+            details=tuple(free),
+            hint="fix what has a name with --dim name=size, or leave variants.session.enable_graph_capture out",
         )
 
 
