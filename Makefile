@@ -40,11 +40,7 @@ demo: $(READY) ## Build a real trained model for linux-x64, run the bundle, and 
 	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-linux-x64 README.md Makefile bundler/api/build.py
 	@echo "The report: $(DEMO)/magika-linux-x64.report/report.html"
 
-# A browser is installed where we may; without one the tests of web bundles are skipped, and say so.
 test: $(READY) $(JS_READY) ## Run the tests (a quarter of an hour at most on two cores)
-	@$(BIN)/python -c 'import sys; from bundler.emitters.web.browsers import find_browser; sys.exit(find_browser() is None)' \
-		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y chromium >/dev/null; } \
-		|| echo "No Chromium-family browser is here and none can be installed: apt-get install chromium to run all tests"
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)
 
 # The emulator is installed where we may; without it the tests that need it are skipped, and say so.

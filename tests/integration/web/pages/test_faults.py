@@ -1,0 +1,143 @@
+"""Files that are not what was built: a typed error that says what to do, nothing unverified kept, and once the host is
+mended all is well.
+"""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.support import web_host
+from tests.support.web_host import Fault, Host
+from tests.support.web_pages import Visitor, digests, visitor
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+MODULE = "/vendor/ort.wasm.bundle.min.mjs"
+BINARY = "/vendor/ort-wasm-simd-threaded.wasm.003"
+MODEL = "/payload/models/wasm/model.onnx.000"
+INDEX = "/payload/golden/index.json"
+GOLDEN = "/payload/golden/000/out-0.bin"
+
+LOAD = "return (await load(given ?? {})).report;"
+TEST = "return (await (await load()).selfTest());"
+
+ALTERED = "IntegrityError"
+LOST = "DownloadError"
+
+FAULTS = {
+    web_host.flipped: ALTERED,
+    web_host.truncated: ALTERED,
+    web_host.lengthened: ALTERED,
+    web_host.cut_off: LOST,
+    web_host.missing: LOST,
+    web_host.failing: LOST,
+    web_host.page_instead: LOST,
+}
+
+
+def name_of(given: object) -> str:
+    return given.__name__ if callable(given) else str(given).rpartition("/")[2]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=name_of)
+@pytest.mark.parametrize("path", [MODULE, BINARY, MODEL], ids=name_of)
+def test_bad_file_is_never_used_and_never_kept(guest: Visitor, wasm_host: Host, path: str, fault: Fault) -> None:
+    wasm_host.faults[path] = fault
+    error = guest.visit(wasm_host).error(LOAD)
+    check(error, path, fault)
+    assert {entry["sha256"] for entry in guest.cached()} <= digests(wasm_host.folder)
+    wasm_host.faults.clear()
+    # Without a reload first: a page may offer to try again.
+    assert guest.value(TEST)["passed"]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=name_of)
+@pytest.mark.parametrize("path", [INDEX, GOLDEN], ids=name_of)
+def test_bad_golden_set_proves_nothing(guest: Visitor, wasm_host: Host, path: str, fault: Fault) -> None:
+    wasm_host.faults[path] = fault
+    error = guest.visit(wasm_host).error(TEST)
+    check(error, path, fault)
+    wasm_host.faults.clear()
+    assert guest.value(TEST)["passed"]
+
+
+def check(error: dict[str, str], path: str, fault: Fault) -> None:
+    assert error["name"] == FAULTS[fault], error
+    whole = path.removesuffix(".000").removesuffix(".003").removeprefix("/")
+    assert whole in error["message"], error
+    assert error["hint"]
+
+
+def test_fault_that_goes_away_by_itself_is_none(guest: Visitor, wasm_host: Host) -> None:
+    """The browser's own cache, or a proxy, had another version: asked for again, it is there."""
+
+    def once(handler: web_host._Handler, content: bytes) -> None:
+        del wasm_host.faults[BINARY]
+        web_host.flipped(handler, content)
+
+    wasm_host.faults[BINARY] = once
+    assert guest.visit(wasm_host).value(TEST)["passed"]
+
+
+@pytest.mark.parametrize("path", [BINARY, MODEL], ids=name_of)
+def test_visitor_can_give_up_a_stalled_download(guest: Visitor, wasm_host: Host, path: str) -> None:
+    wasm_host.faults[path] = web_host.stalled
+    found = guest.visit(wasm_host).attempt("return (await load({ signal: AbortSignal.timeout(600) })).report;")
+    assert found["error"]["name"] == "TimeoutError"
+    found = guest.attempt("""
+      const control = new AbortController();
+      const loading = load({ signal: control.signal });
+      setTimeout(() => control.abort(), 300);
+      return (await loading).report;
+    """)
+    assert found["error"]["name"] == "AbortError"
+    assert {entry["sha256"] for entry in guest.cached()} <= digests(wasm_host.folder)
+    wasm_host.faults.clear()
+    assert guest.value(TEST)["passed"]
+
+
+def test_load_that_was_given_up_before_asks_for_nothing(guest: Visitor, wasm_host: Host) -> None:
+    guest.visit(wasm_host).value("return 0;")
+    wasm_host.asked.clear()
+    found = guest.attempt("return (await load({ signal: AbortSignal.abort() })).report;")
+    assert found["error"]["name"] == "AbortError"
+    assert wasm_host.asked == []
+
+
+NO_SIMD = """
+  const validate = WebAssembly.validate;
+  WebAssembly.validate = () => false;
+  const compile = () => Promise.reject(new WebAssembly.CompileError("invalid value type 's128'"));
+  WebAssembly.compile = WebAssembly.instantiate = compile;
+"""
+
+
+def test_browser_without_simd_is_told_so_before_any_download(browser: Browser, wasm_host: Host) -> None:
+    with visitor(browser) as found:
+        found.context.add_init_script(NO_SIMD)
+        (state,) = found.visit(wasm_host).value("return probe();")
+        assert (state["available"], "SIMD" in state["reason"]) == (False, True)
+        wasm_host.asked.clear()
+        error = found.error(LOAD)
+    assert error["name"] == "IncompatibleError"
+    assert "SIMD" in error["message"] + error["why"]
+    assert "newer browser" in error["hint"]
+    assert wasm_host.data_asked == {}
+
+
+def test_browser_without_webassembly_is_told_so(browser: Browser, wasm_host: Host) -> None:
+    with visitor(browser) as found:
+        found.context.add_init_script("delete globalThis.WebAssembly;")
+        error = found.visit(wasm_host).error(LOAD)
+    assert error["name"] == "IncompatibleError"
+    assert "WebAssembly" in error["message"] + error["why"]
+
+
+def test_page_whose_policy_forbids_webassembly_is_told_so(browser: Browser, wasm_host: Host) -> None:
+    policy = wasm_host.headers["Content-Security-Policy"].replace(" 'wasm-unsafe-eval'", "")
+    wasm_host.headers = {**wasm_host.headers, "Content-Security-Policy": policy}
+    with visitor(browser) as found:
+        error = found.visit(wasm_host).error(LOAD)
+    assert error["name"] == "IncompatibleError"
+    assert "wasm-unsafe-eval" in " ".join((error["message"], error["why"], error["hint"])), error

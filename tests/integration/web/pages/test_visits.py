@@ -1,0 +1,199 @@
+"""What a visitor gets: a first visit, a second one that fetches nothing, another version, no cache, no network."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.support import models
+from tests.support.command_line import CommandLine
+from tests.support.web_host import VISIT, Host, host
+from tests.support.web_pages import Visitor, digests, visitor
+
+from .conftest import build
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+LOAD = "const model = await load(); const report = model.report; await model.dispose(); return report;"
+TEST = "const model = await load(given ?? {}); return { test: await model.selfTest(), report: model.report };"
+
+
+def test_first_visit_gives_the_reference_outputs(guest: Visitor, wasm_host: Host) -> None:
+    found = guest.visit(wasm_host).value(TEST, {"threads": 2})
+    assert found["test"]["passed"], found["test"]
+    assert found["test"]["samples"] > 0
+    report = found["report"]
+    assert (report["variant"], report["build"], report["providers"]) == ("wasm", "wasm", ["wasm"])
+    assert (report["threads"], report["crossOriginIsolated"], report["fromCache"]) == (2, True, False)
+    assert (report["rejected"], report["fellBack"], report["notes"]) == ({}, False, [])
+    assert guest.complaints == []
+
+
+def test_page_that_is_not_isolated_runs_one_thread_and_says_which_headers_to_set(
+    guest: Visitor, wasm_bundle: Path
+) -> None:
+    with host(wasm_bundle, isolated=False) as site:
+        found = guest.visit(site).value(TEST, {"threads": 2})
+    assert found["test"]["passed"], found["test"]
+    assert (found["report"]["threads"], found["report"]["crossOriginIsolated"]) == (1, False)
+    (note,) = found["report"]["notes"]
+    assert "Cross-Origin-Opener-Policy: same-origin" in note
+    assert "Cross-Origin-Embedder-Policy: require-corp" in note
+
+
+def test_second_visit_downloads_nothing(guest: Visitor, wasm_host: Host, wasm_bundle: Path) -> None:
+    assert guest.visit(wasm_host).value(LOAD)["fromCache"] is False
+    assert {entry["sha256"] for entry in guest.cached()} <= digests(wasm_bundle)
+    wasm_host.asked.clear()
+    assert guest.visit(wasm_host).value(LOAD)["fromCache"] is True
+    assert wasm_host.data_asked == {}
+
+
+def test_first_visit_asks_for_each_file_once_and_for_no_golden_set(guest: Visitor, wasm_host: Host) -> None:
+    guest.visit(wasm_host).value(LOAD)
+    assert set(wasm_host.data_asked.values()) == {1}
+    assert not [path for path in wasm_host.data_asked if "golden" in path]
+    modules = [path for path in wasm_host.asked if path.endswith(".mjs")]
+    assert len(modules) == 1
+
+
+def test_cleared_cache_is_downloaded_again(guest: Visitor, wasm_host: Host) -> None:
+    guest.visit(wasm_host).value(LOAD)
+    guest.value("await clearCache();")
+    assert guest.cached() == []
+    assert guest.visit(wasm_host).value(LOAD)["fromCache"] is False
+
+
+def test_visitor_who_wants_no_cache_keeps_nothing(guest: Visitor, wasm_host: Host) -> None:
+    report = guest.visit(wasm_host).value("return (await load({ cache: false })).report;")
+    assert report["notes"] == []
+    assert guest.cached() == []
+
+
+def test_new_version_fetches_what_changed_and_drops_what_is_old(
+    guest: Visitor, bundler: CommandLine, wasm_bundle: Path, tmp_path: Path
+) -> None:
+    """Same name, other weights: the runtime's parts stay, the model's are fetched."""
+    model = models.mlp(hidden=60_000)
+    model.graph.initializer[0].raw_data = bytes(len(model.graph.initializer[0].raw_data))
+    changed = build(bundler, models.save(model, tmp_path, "wide.onnx"), "web-wasm", "--set", "web.part_mb=2")
+    deployed = tmp_path / "deployed"
+    shutil.copytree(wasm_bundle, deployed)
+    with host(deployed, keep_code=False) as site:
+        guest.visit(site).value(LOAD)
+        shutil.rmtree(deployed)
+        shutil.copytree(changed, deployed)
+        site.asked.clear()
+        found = guest.visit(site).value(TEST)
+        assert found["test"]["passed"], found["test"]
+        fetched = [path for path in site.data_asked if "golden" not in path]
+        assert fetched
+        assert all(path.startswith("/payload/models/") for path in fetched)
+        assert {entry["sha256"] for entry in guest.cached()} <= digests(changed)
+
+
+def test_progress_counts_every_byte_once(guest: Visitor, wasm_host: Host) -> None:
+    watch = """
+      const events = [];
+      const model = await load({ onProgress: (event) => events.push(event) });
+      await model.dispose();
+      return events;
+    """
+    first = guest.visit(wasm_host).value(watch)
+    loaded = [event["loaded"] for event in first]
+    assert loaded == sorted(loaded)
+    assert {event["total"] for event in first} == {loaded[-1]}
+    assert [event["phase"] for event in first][-2:] == ["open", "ready"]
+    assert not any(event["cached"] for event in first)
+    second = guest.visit(wasm_host).value(watch)
+    assert second[-1]["loaded"] == second[-1]["total"] == loaded[-1]
+    assert second[-1]["cached"] is True
+
+
+def test_offline_first_visit_says_so_and_keeps_nothing(guest: Visitor, wasm_host: Host) -> None:
+    guest.visit(wasm_host).value("return 0;")
+    guest.context.set_offline(True)
+    error = guest.error(LOAD)
+    assert error["name"] == "DownloadError"
+    assert "offline" in error["message"]
+    assert guest.cached() == []
+    guest.context.set_offline(False)
+    assert guest.value(LOAD)["variant"] == "wasm"
+
+
+def test_offline_second_visit_works(guest: Visitor, wasm_host: Host) -> None:
+    guest.visit(wasm_host).value(LOAD)
+    guest.context.set_offline(True)
+    assert guest.visit(wasm_host).value(LOAD)["fromCache"] is True
+
+
+def test_two_loads_at_once_give_two_models(guest: Visitor, wasm_host: Host) -> None:
+    found = guest.visit(wasm_host).value("""
+      const models = await Promise.all([load(), load()]);
+      const tests = await Promise.all(models.map((model) => model.selfTest()));
+      await models[0].dispose();
+      return [...tests.map(({ passed }) => passed), (await models[1].selfTest()).passed];
+    """)
+    assert found == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param("delete globalThis.caches;", id="no-cache-api"),
+        pytest.param(
+            "CacheStorage.prototype.open = () => Promise.reject(new DOMException('refused', 'SecurityError'));",
+            id="private-mode",
+        ),
+        pytest.param(
+            "Cache.prototype.put = () => Promise.reject(new DOMException('full', 'QuotaExceededError'));", id="quota"
+        ),
+        pytest.param("Cache.prototype.match = () => Promise.reject(new Error('broken'));", id="unreadable"),
+    ],
+)
+def test_trouble_with_the_cache_is_a_note_and_no_more(browser: Browser, wasm_host: Host, trouble: str) -> None:
+    with visitor(browser) as found:
+        found.context.add_init_script(trouble)
+        report = found.visit(wasm_host).value(LOAD)
+    assert report["variant"] == "wasm"
+    assert any("cache" in note or "kept" in note for note in report["notes"]), report["notes"]
+
+
+def test_quota_of_the_browser_itself_is_a_note_and_no_more(guest: Visitor, wasm_host: Host) -> None:
+    session = guest.context.new_cdp_session(guest.page)
+    session.send("Storage.overrideQuotaForOrigin", {"origin": wasm_host.url, "quotaSize": 1_000_000})
+    report = guest.visit(wasm_host).value(LOAD)
+    assert any("kept" in note for note in report["notes"]), report["notes"]
+
+
+def test_rotten_copy_in_the_cache_is_fetched_again(guest: Visitor, wasm_host: Host) -> None:
+    guest.visit(wasm_host).value(LOAD)
+    guest.page.evaluate("""async () => {
+      for (const name of await caches.keys()) {
+        const cache = await caches.open(name);
+        for (const key of await cache.keys()) {
+          const bytes = new Uint8Array(await (await cache.match(key)).arrayBuffer());
+          bytes[bytes.length >> 1] ^= 1;
+          await cache.put(key, new Response(bytes));
+        }
+      }
+    }""")
+    wasm_host.asked.clear()
+    found = guest.visit(wasm_host).value(TEST)
+    assert found["test"]["passed"]
+    assert found["report"]["fromCache"] is False
+    assert len(wasm_host.data_asked) > 1
+
+
+def test_package_works_from_a_folder_below_the_root(browser: Browser, wasm_bundle: Path, tmp_path: Path) -> None:
+    """As a host with many projects serves it."""
+    shutil.copytree(wasm_bundle, tmp_path / "projects" / "a b%20c")
+    with host(tmp_path) as site, visitor(browser) as found:
+        passed = found.visit(site, VISIT).page.evaluate("""async () => {
+          const { load } = await import("/projects/a%20b%2520c/index.js");
+          return (await (await load()).selfTest()).passed;
+        }""")
+        assert passed is True
