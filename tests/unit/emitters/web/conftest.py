@@ -37,6 +37,15 @@ def node() -> str:
     return found
 
 
+@pytest.fixture(scope="session")
+def tsc() -> str:
+    local = Path(__file__).parents[3] / "javascript" / "node_modules" / ".bin" / "tsc"
+    found = str(local) if local.exists() else shutil.which("tsc")
+    if found is None:
+        pytest.skip("TypeScript is not here: `make lint` installs it")
+    return found
+
+
 def with_web(request: EmitRequest, **settings: Any) -> EmitRequest:
     web = request.profile.web.model_copy(update=settings)
     return dataclasses.replace(request, profile=request.profile.model_copy(update={"web": web}))

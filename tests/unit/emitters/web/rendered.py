@@ -1,0 +1,76 @@
+"""The rendered files of a bundle, as text, for any names."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from bundler.data import data_root
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.payload import render_config
+from bundler.emitters.rendering import load_template, make_environment
+from bundler.emitters.web.context import DownloadRow, DownloadTable, make_context
+from bundler.emitters.web.demo import DemoContext, Resource
+from bundler.emitters.web.parts import Asset
+from bundler.emitters.web.vendor import choose_builds
+from bundler.model.artifacts import FileRecord
+from bundler.model.signature import Port, Signature, ValueType
+
+DIGEST = "0" * 64
+ASSETS = (
+    Asset(
+        path="vendor/ort.wasm",
+        size=30_000_000,
+        sha256=DIGEST,
+        parts=tuple(FileRecord(path=f"vendor/ort.wasm.00{n}", size=15_000_000, sha256=DIGEST) for n in (0, 1)),
+    ),
+    Asset(
+        path="payload/golden/index.json",
+        size=700,
+        sha256=DIGEST,
+        parts=(FileRecord(path="payload/golden/index.json", size=700, sha256=DIGEST),),
+    ),
+)
+DOWNLOADS = DownloadTable(
+    downloads=(DownloadRow(variant="wasm", build="wasm", size="15.0 MB", gzip="4.2 MB", brotli="2.8 MB"),)
+)
+_FILE = Resource(path="demo.js", sha256_base64="AA==")
+DEMO = DemoContext(stylesheet=_FILE, entry=_FILE, preloads=(_FILE,))
+
+MIXED = Signature(
+    inputs=(
+        Port(name="input:0", type=ValueType(element_type="float32", shape=("batch", 3, None))),
+        Port(name="class", type=ValueType(element_type="str", shape=())),
+        Port(name="ids", type=ValueType(element_type="int64", shape=("batch", 128))),
+        Port(name="half", type=ValueType(element_type="float16", shape=(4,))),
+        Port(name="bias", type=ValueType(element_type="uint8", shape=None), optional=True),
+    ),
+    outputs=(
+        Port(name="scores", type=ValueType(element_type="float32", shape=("batch", 10))),
+        Port(name="mask", type=ValueType(element_type="bool", shape=("batch",))),
+        Port(
+            name="probabilities",
+            type=ValueType(
+                kind="sequence",
+                element=ValueType(kind="map", key_type="int64", element=ValueType(element_type="float32", shape=())),
+            ),
+        ),
+    ),
+)
+
+
+def with_config(request: EmitRequest, **changes: Any) -> EmitRequest:
+    return dataclasses.replace(request, config=dataclasses.replace(request.config, **changes))
+
+
+def render_all(request: EmitRequest) -> dict[str, str]:
+    """Every rendered file by its path in the bundle."""
+    context = make_context(request, render_config(request.config), DIGEST, ASSETS, choose_builds(request.config))
+    fields = {
+        field.name: getattr(value, field.name)
+        for value in (context, DEMO, DOWNLOADS)
+        for field in dataclasses.fields(value)
+    }
+    environment = make_environment(data_root("templates") / "web")
+    rendered = load_template("web").rendered
+    return {target: environment.get_template(source).render(fields) for source, target in rendered.items()}
