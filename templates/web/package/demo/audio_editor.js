@@ -23,7 +23,14 @@ export function createAudioEditor({ port, sizes, changed }) {
   let source = null;
   let address = "";
   let sound = tone(USUAL_RATE);
-  const rate = element("input", { type: "number", min: LEAST_RATE, max: MOST_RATE, step: 1, class: "short", value: USUAL_RATE });
+  const rate = element("input", {
+    type: "number",
+    min: LEAST_RATE,
+    max: MOST_RATE,
+    step: 1,
+    class: "short",
+    value: USUAL_RATE,
+  });
   rate.addEventListener("change", () => void decodeSource());
   const view = element("div", { class: "sound" });
   const player = element("audio", { controls: true, hidden: true });
@@ -35,7 +42,10 @@ export function createAudioEditor({ port, sizes, changed }) {
       sound = source ? await decodeSound(source, hertz) : tone(hertz);
       refill(problem);
     } catch {
-      refill(problem, alertOf(new InputProblem("this file is no sound that the browser can read", "take a WAV, MP3 or Ogg file")));
+      refill(
+        problem,
+        alertOf(new InputProblem("this file is no sound that the browser can read", "take a WAV, MP3 or Ogg file")),
+      );
     }
     show(hertz);
     changed();
@@ -72,7 +82,9 @@ export function createAudioEditor({ port, sizes, changed }) {
     if (typeof fixed !== "number") {
       sizes.set(port, last, length);
     }
-    const dims = (port.type.shape ?? [null]).map((size, axis) => (axis === last ? length : typeof size === "number" ? size : 1));
+    const dims = (port.type.shape ?? [null]).map((size, axis) =>
+      axis === last ? length : typeof size === "number" ? size : 1,
+    );
     if (countElements(dims) !== length) {
       throw new InputProblem(`one channel of sound does not make [${dims.join(", ")}]`, "choose Values instead");
     }
@@ -153,7 +165,9 @@ function recordButton(taken, problem) {
       recorder = null;
       setState("Record", false);
     } else {
-      start().catch(() => refill(problem, alertOf(new InputProblem("the browser gives no microphone", "allow it, or choose a file"))));
+      start().catch(() =>
+        refill(problem, alertOf(new InputProblem("the browser gives no microphone", "allow it, or choose a file"))),
+      );
     }
   });
   return button;

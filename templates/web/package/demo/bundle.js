@@ -1,11 +1,12 @@
 /** All that this page takes from the bundle, and the types of it: if the loader changes, only this file follows. */
 
 import * as loader from "../index.js";
-import { goldenIndex, readGolden } from "../loader/golden.js";
-import { assets, config as settings, identity } from "../runtime.js";
+import { browser } from "../loader/browser.js";
+import { openGolden as openRecorded } from "../loader/golden.js";
+import * as data from "../runtime.js";
 
 /**
- * @typedef {Float32Array | Float64Array | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array
+ * @typedef {Float32Array | Float64Array | Int8Array | Uint8Array | Uint8ClampedArray | Int16Array | Uint16Array | Int32Array | Uint32Array
  *   | BigInt64Array | BigUint64Array} NumericData
  * @typedef {NumericData | string[]} Data
  * @typedef {{ type: string, dims: readonly number[], data: Data }} Tensor
@@ -25,16 +26,15 @@ import { assets, config as settings, identity } from "../runtime.js";
  * @typedef {{ name: string, equal: boolean, max_absolute: number, mean_absolute: number, max_relative: number,
  *   cosine: number | null, sqnr_db: number | null, top1_agreement: number | null, mismatch: string | null }} Figures
  * @typedef {{ passed: boolean, samples: number, synthetic: boolean, faults: string[], outputs: Figures[] }} SelfTest
- * @typedef {{ type: string, dims: readonly number[], getData?: () => Promise<unknown>, data?: unknown,
- *   dispose?: () => void }} RuntimeTensor
+ * @typedef {{ type: string, dims: readonly number[], getData: () => Promise<Data>, dispose: () => void }} RuntimeTensor
  * @typedef {{ report: Report, run: (inputs: Record<string, Given>) => Promise<Record<string, RuntimeTensor>>,
  *   selfTest: () => Promise<SelfTest>, dispose: () => Promise<void> }} Model
  * @typedef {{ variant?: string, onProgress?: (event: Progress) => void }} LoadOptions
  */
 
-export const config = /** @type {Config} */ (/** @type {unknown} */ (settings));
+export const config = /** @type {Config} */ (/** @type {unknown} */ (data.config));
 
-export const version = identity.version;
+export const version = data.identity.version;
 
 /**
  * @param {LoadOptions} options
@@ -56,7 +56,7 @@ export function clearCache() {
 
 /** Bytes of all files that a visitor may be sent, models and runtimes of all variants together. */
 export function bundleSize() {
-  return Object.values(/** @type {Record<string, { size: number }>} */ (assets)).reduce((sum, { size }) => sum + size, 0);
+  return Object.values(data.assets).reduce((sum, { size }) => sum + size, 0);
 }
 
 /**
@@ -66,21 +66,29 @@ export function bundleSize() {
  * @returns {Promise<Golden>}
  */
 export async function openGolden() {
-  const { count, synthetic } = await goldenIndex();
+  const golden = await openRecorded(data, browser);
   const read = async (/** @type {number} */ index) => {
-    const { name, inputs, outputs } = await readGolden(index);
-    return { name, inputs: tensorsOf(inputs), outputs: tensorsOf(outputs) };
+    const found = golden.samples[index];
+    return found
+      ? {
+          name: found.name,
+          inputs: tensorsOf(await golden.readAll(found.inputs)),
+          outputs: tensorsOf(await golden.readAll(found.outputs)),
+        }
+      : null;
   };
-  return { first: count ? await read(0) : null, synthetic, count, read };
+  const count = golden.samples.length;
+  return { first: count ? await read(0) : null, synthetic: golden.synthetic, count, read };
 }
 
-/** @param {Record<string, unknown>} values */
+/**
+ * What is no tensor is left out: no editor makes it and no view shows it.
+ *
+ * @param {Map<string, Tensor | null>} values
+ */
 function tensorsOf(values) {
-  const entries = Object.entries(values).map(([name, value]) => [name, /** @type {Tensor} */ (value)]);
-  return new Map(/** @type {[string, Tensor][]} */ (entries.filter(([, value]) => isTensor(value))));
-}
-
-/** @param {unknown} value */
-function isTensor(value) {
-  return typeof value === "object" && value !== null && "dims" in value && "data" in value;
+  /** @type {Map<string, Tensor>} */
+  const tensors = new Map();
+  values.forEach((tensor, name) => tensor && tensors.set(name, tensor));
+  return tensors;
 }

@@ -3,123 +3,138 @@
 import { element, place, refill } from "./elements.js";
 import { formatBytes, plural, showName } from "./format.js";
 import { createLoadCard } from "./load_card.js";
-import { createPlayground } from "./playground.js";
+import { Playground } from "./playground.js";
 import { alertOf, sentence } from "./problems.js";
 import { createRunsCard } from "./runs_card.js";
 import { createTestCard } from "./test_card.js";
 
 /** @typedef {typeof import("./bundle.js")} Bundle */
 /** @typedef {import("./bundle.js").Model} Model */
-/** @typedef {ReturnType<typeof createPlayground>} Playground */
 
 const LONGEST_NOTE = 600;
 
-/** @param {Bundle} bundle */
-async function start(bundle) {
-  /** @type {Model | null} */
-  let model = null;
-  /** @type {Playground | null} */
-  let playground = null;
-  /** @type {string | undefined} */
-  let taken;
-  let turn = 0;
+/** One model at a time, from the first byte to the last run. */
+class Page {
+  /** @param {Bundle} bundle */
+  constructor(bundle) {
+    this.bundle = bundle;
+    /** @type {Model | null} */
+    this.model = null;
+    /** @type {Playground | null} */
+    this.playground = null;
+    /** @type {string | undefined} */
+    this.variant = undefined;
+    this.turn = 0;
+    this.loading = this.createLoading();
+    this.running = createRunsCard(place("runs"), (variant) => {
+      this.variant = variant;
+      void this.open();
+    });
+    this.test = createTestCard(place("test"), place("figures"), () => void this.runTest());
+  }
 
-  const loading = createLoadCard(place("load"), { reload: () => void open(), clear: () => void clear() });
-  const running = createRunsCard(place("runs"), (variant) => {
-    taken = variant;
-    void open();
-  });
-  const test = createTestCard(place("test"), place("figures"), () => void runTest());
-  const reload = () => createLoadCard(place("load"), { reload: () => void open(), clear: () => void clear() });
-  let card = loading;
+  async start() {
+    showFacts(this.bundle);
+    const bench = createBench(this.bundle).then((made) => (this.playground = made));
+    void this.bundle.probe().then(
+      (probed) => this.running.showVariants(probed, this.variant),
+      () => {},
+    );
+    await this.open(bench);
+  }
 
-  showFacts(bundle);
-  const ready = prepare(bundle).then((made) => (playground = made));
-  void bundle.probe().then((probed) => running.showVariants(probed, taken), () => {});
-  await open(ready);
-
-  /** @param {Promise<unknown>} [first] what has to be there before the page may use the model */
-  async function open(first) {
-    const mine = (turn += 1);
-    playground?.setModel(null);
-    void model?.dispose().catch(() => {});
-    model = null;
-    card = mine === 1 ? card : reload();
-    reset();
+  /**
+   * Load the variant that is wanted, in place of the one before.
+   *
+   * @param {Promise<unknown>} [bench] what has to be there before a person may use the model
+   */
+  async open(bench) {
+    const mine = (this.turn += 1);
+    await this.close();
     try {
-      const opened = await bundle.load({ ...(taken ? { variant: taken } : {}), onProgress: (event) => mine === turn && card.showProgress(event) });
-      if (mine !== turn) {
-        await opened.dispose();
+      const model = await this.load(mine);
+      if (mine !== this.turn) {
+        await model.dispose();
         return;
       }
-      model = opened;
-      card.showReady(opened.report);
-      running.showReport(opened.report);
-      showNotes(opened.report.notes);
-      await first;
-      await runTest();
+      this.show(model);
+      await bench;
+      await this.runTest();
     } catch (error) {
-      if (mine === turn) {
-        fail(error);
+      if (mine === this.turn) {
+        this.loading.showFailure();
+        refill(place("failure"), alertOf(error, "The model cannot run here"));
       }
     }
   }
 
-  function reset() {
+  async close() {
+    const before = this.model;
+    this.model = null;
+    this.playground?.setModel(null);
+    this.loading = this.createLoading();
     refill(place("failure"));
     showNotes([]);
-    running.showNothing();
-    test.showNothing();
+    this.running.showNothing();
+    this.test.showNothing();
+    await before?.dispose().catch(() => {});
   }
 
-  /** @param {unknown} error */
-  function fail(error) {
-    card.showFailure();
-    refill(place("failure"), alertOf(error, "The model cannot run here"));
+  /** @param {number} mine */
+  load(mine) {
+    const loading = this.loading;
+    return this.bundle.load({
+      ...(this.variant ? { variant: this.variant } : {}),
+      onProgress: (event) => mine === this.turn && loading.showProgress(event),
+    });
   }
 
-  async function runTest() {
-    const tested = model;
-    if (!tested) {
+  /** @param {Model} model */
+  show(model) {
+    this.model = model;
+    this.loading.showReady(model.report);
+    this.running.showReport(model.report);
+    showNotes(model.report.notes);
+  }
+
+  async runTest() {
+    const model = this.model;
+    if (!model) {
       return;
     }
-    playground?.setModel(null);
-    test.showRunning();
-    try {
-      const result = await tested.selfTest();
-      if (tested === model) {
-        test.showResult(result);
-      }
-    } catch (error) {
-      if (tested === model) {
-        test.showError(error);
-      }
-    } finally {
-      if (tested === model) {
-        playground?.setModel(model);
-      }
+    this.playground?.setModel(null);
+    this.test.showRunning();
+    const show = await model.selfTest().then(
+      (result) => () => this.test.showResult(result),
+      (error) => () => this.test.showError(error),
+    );
+    if (model === this.model) {
+      show();
+      this.playground?.setModel(model);
     }
   }
 
-  async function clear() {
+  async clearCache() {
     try {
-      await bundle.clearCache();
-      card.say("The cache of this bundle is empty; the next visit downloads it again");
+      await this.bundle.clearCache();
+      this.loading.say("The cache of this bundle is empty: the next visit downloads it again.");
     } catch (error) {
       refill(place("failure"), alertOf(error, "The cache could not be cleared"));
     }
   }
+
+  createLoading() {
+    return createLoadCard(place("load"), { reload: () => void this.open(), clear: () => void this.clearCache() });
+  }
 }
 
 /** @param {Bundle} bundle */
-async function prepare(bundle) {
-  const { config } = bundle;
-  const golden = await bundle.openGolden().catch((error) => {
-    refill(place("outputs"), alertOf(error, "The recorded samples cannot be read"));
-    return null;
+async function createBench({ config, openGolden }) {
+  const golden = await openGolden().catch((error) => {
+    refill(place("samples"), alertOf(error, "The recorded samples cannot be read"));
+    return { first: null, synthetic: false, count: 0, read: async () => null };
   });
-  const source = golden ?? { first: null, synthetic: false, count: 0, read: async () => null };
-  return createPlayground(config.signature, source, config.unstable_outputs ?? []);
+  return new Playground(config.signature, golden, config.unstable_outputs ?? []);
 }
 
 /** @param {Bundle} bundle */
@@ -135,7 +150,6 @@ function showFacts({ config, bundleSize, version }) {
   refill(place("facts"), ...facts.map((text) => element("li", {}, text)));
   place("model").textContent = showName(config.model);
   place("target").textContent = showName(config.target, 40);
-  place("runtime").textContent = config.variants[0]?.requires.runtime ?? "";
 }
 
 /** @param {readonly string[]} notes */
@@ -145,8 +159,18 @@ function showNotes(notes) {
   refill(list, ...notes.map((note) => element("li", {}, sentence(showName(note, LONGEST_NOTE)))));
 }
 
-import("./bundle.js").then(start).catch((error) => {
+/**
+ * @param {unknown} error
+ * @param {string} title
+ */
+function giveUp(error, title) {
   place("load").dataset["state"] = "failed";
   refill(place("load"), element("h2", { class: "label" }, "Load"), element("p", { class: "value" }, "Not loaded"));
-  refill(place("failure"), alertOf(error, "The files of this bundle could not be read"));
-});
+  refill(place("failure"), alertOf(error, title));
+}
+
+// Not a static import: when a file of the bundle is missing or altered, this page is there to say so.
+import("./bundle.js").then(
+  (bundle) => new Page(bundle).start().catch((error) => giveUp(error, "This page came to an end")),
+  (error) => giveUp(error, "The files of this bundle could not be read"),
+);

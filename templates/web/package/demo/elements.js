@@ -76,15 +76,15 @@ export function field(label, control, kind = "") {
 /**
  * A list to choose one of.
  *
- * @param {{ value: string, text: string, disabled?: boolean }[]} options
+ * @param {{ value: string, text: string, title?: string, disabled?: boolean }[]} options
  * @param {string} chosen
  * @param {(value: string) => void} changed
  * @param {Attributes} [attributes]
  */
 export function choice(options, chosen, changed, attributes = {}) {
   const made = element("select", attributes);
-  for (const { value, text, disabled } of options) {
-    made.append(element("option", { value, disabled }, text));
+  for (const { value, text, title, disabled } of options) {
+    made.append(element("option", { value, title, disabled }, text));
   }
   made.value = chosen;
   made.addEventListener("change", () => changed(made.value));

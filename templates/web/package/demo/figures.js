@@ -145,7 +145,8 @@ export function softmax(scores) {
  */
 export function latencyOf(times) {
   const sorted = [...times].sort((one, other) => one - other);
-  const at = (/** @type {number} */ percent) => sorted[Math.max(0, Math.ceil((percent / PERCENT) * sorted.length) - 1)] ?? 0;
+  const at = (/** @type {number} */ percent) =>
+    sorted[Math.max(0, Math.ceil((percent / PERCENT) * sorted.length) - 1)] ?? 0;
   const middle = sorted.length / 2;
   const median = Number.isInteger(middle) ? ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2 : at(50);
   return { median, p90: at(90), least: sorted[0] ?? 0, most: sorted.at(-1) ?? 0 };
@@ -165,7 +166,10 @@ export function greatestDifference(actual, recorded) {
   actual.forEach((value, index) => {
     const other = recorded[index] ?? 0;
     const both = Number.isNaN(value) && Number.isNaN(other);
-    most = Object.is(value, other) || both ? most : Math.max(most, Math.abs(value - other) || (value === other ? 0 : Infinity));
+    most =
+      Object.is(value, other) || both
+        ? most
+        : Math.max(most, Math.abs(value - other) || (value === other ? 0 : Infinity));
   });
   return most;
 }

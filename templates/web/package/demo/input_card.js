@@ -25,7 +25,14 @@ import { createValuesEditor } from "./values_editor.js";
  */
 
 /** @type {Readonly<Record<Mode, string>>} */
-const TITLES = { sample: "Sample", image: "Picture", audio: "Sound", text: "Text", values: "Values", omitted: "Leave out" };
+const TITLES = {
+  sample: "Sample",
+  image: "Picture",
+  audio: "Sound",
+  text: "Text",
+  values: "Values",
+  omitted: "Leave out",
+};
 
 /** @param {Context} context */
 export function createInputCard(context) {
@@ -41,7 +48,11 @@ export function createInputCard(context) {
   const tabs = element("div", {});
 
   /** @type {Mode[]} */
-  const modes = [...(example ? /** @type {Mode[]} */ (["sample"]) : []), ...kinds, ...(port.optional ? /** @type {Mode[]} */ (["omitted"]) : [])];
+  const modes = [
+    ...(example ? /** @type {Mode[]} */ (["sample"]) : []),
+    ...kinds,
+    ...(port.optional ? /** @type {Mode[]} */ (["omitted"]) : []),
+  ];
 
   /** @param {Mode} chosen */
   function show(chosen) {
@@ -61,9 +72,13 @@ export function createInputCard(context) {
 
   function bodyOf() {
     if (mode === "sample") {
-      return sample ? previewOf(sample, image) : element("p", { class: "empty" }, "No recorded value for this input, and no editor makes one.");
+      return sample
+        ? previewOf(sample, image)
+        : element("p", { class: "empty" }, "No recorded value for this input, and no editor makes one.");
     }
-    return mode === "omitted" ? element("p", { class: "empty" }, "The model uses its own default.") : editorOf(mode).element;
+    return mode === "omitted"
+      ? element("p", { class: "empty" }, "The model uses its own default.")
+      : editorOf(mode).element;
   }
 
   /** @param {Kind} kind */
@@ -131,6 +146,11 @@ function makeEditor(kind, context, image) {
   if (kind === "image" && image) {
     return createImageEditor(context, image);
   }
-  const makers = { audio: createAudioEditor, text: createTextEditor, values: createValuesEditor, image: createValuesEditor };
+  const makers = {
+    audio: createAudioEditor,
+    text: createTextEditor,
+    values: createValuesEditor,
+    image: createValuesEditor,
+  };
   return makers[kind](context);
 }

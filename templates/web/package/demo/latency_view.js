@@ -30,10 +30,17 @@ function sparkline(times, median) {
   const x = (/** @type {number} */ index) => EDGE + (index / Math.max(1, times.length - 1)) * (WIDTH - 2 * EDGE);
   const y = (/** @type {number} */ time) => HEIGHT - EDGE - (time / most) * (HEIGHT - 2 * EDGE);
   const points = times.map((time, index) => `${x(index).toFixed(1)},${y(time).toFixed(1)}`).join(" ");
-  const dots = times.map((time, index) => drawing("circle", { class: "spark-dot", cx: x(index).toFixed(1), cy: y(time).toFixed(1), r: 1.8 }));
+  const dots = times.map((time, index) =>
+    drawing("circle", { class: "spark-dot", cx: x(index).toFixed(1), cy: y(time).toFixed(1), r: 1.8 }),
+  );
   return drawing(
     "svg",
-    { class: "spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `Times of ${times.length} runs in order` },
+    {
+      class: "spark",
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      role: "img",
+      "aria-label": `Times of ${times.length} runs in order`,
+    },
     drawing("line", { class: "spark-median", x1: 0, x2: WIDTH, y1: y(median), y2: y(median) }),
     drawing("polyline", { class: "spark-line", points }),
     ...dots,

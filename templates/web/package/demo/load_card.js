@@ -2,6 +2,7 @@
 
 import { element, refill } from "./elements.js";
 import { formatBytes, formatSeconds, showName } from "./format.js";
+import { fact } from "./runs_card.js";
 
 /** @typedef {import("./bundle.js").Progress} Progress */
 /** @typedef {import("./bundle.js").Report} Report */
@@ -15,10 +16,11 @@ const TOTAL = 1000;
 export function createLoadCard(card, actions) {
   const value = element("p", { class: "value" }, "Starting");
   const detail = element("p", { class: "detail" }, "Looking at what this browser can run");
+  const facts = element("dl", { class: "facts" });
   const bar = element("progress", { max: TOTAL, "aria-label": "Loading the model" });
   const spoken = element("p", { class: "unseen", role: "status" }, "Loading the model");
   const foot = element("div", { class: "row foot" });
-  refill(card, element("h2", { class: "label" }, "Load"), value, bar, detail, foot, spoken);
+  refill(card, element("h2", { class: "label" }, "Load"), value, bar, detail, facts, foot, spoken);
   card.dataset["state"] = "busy";
 
   /** @param {Progress} event */
@@ -54,8 +56,16 @@ export function createLoadCard(card, actions) {
     card.dataset["state"] = "ready";
     value.textContent = `Ready in ${formatSeconds(download + open)}`;
     bar.hidden = true;
-    const source = report.fromCache ? "from this browser's cache" : "downloaded";
-    detail.textContent = `${bytes ? `${formatBytes(bytes)} ` : ""}${source} in ${formatSeconds(download)}, opened in ${formatSeconds(open)}`;
+    detail.hidden = true;
+    refill(
+      facts,
+      fact(
+        "Files",
+        `${bytes ? `${formatBytes(bytes)} ` : ""}${report.fromCache ? "from this browser's cache" : "from the network"}`,
+      ),
+      fact("Reading", formatSeconds(download)),
+      fact("Opening", formatSeconds(open)),
+    );
     spoken.textContent = "The model is ready";
     refill(foot, plainButton("Load again", actions.reload), plainButton("Clear cache", actions.clear));
   }
@@ -71,6 +81,7 @@ export function createLoadCard(card, actions) {
 
   /** @param {string} text */
   function say(text) {
+    detail.hidden = false;
     detail.textContent = text;
     spoken.textContent = text;
   }

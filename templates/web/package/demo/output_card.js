@@ -12,7 +12,15 @@ import { fact } from "./runs_card.js";
 /** @typedef {import("./figures.js").View} View */
 
 /** @type {Readonly<Record<View, string>>} */
-const TITLES = { scores: "Scores", number: "Number", picture: "Picture", heat: "Heat map", curve: "Curve", text: "Text", table: "Values" };
+const TITLES = {
+  scores: "Scores",
+  number: "Number",
+  picture: "Picture",
+  heat: "Heat map",
+  curve: "Curve",
+  text: "Text",
+  table: "Values",
+};
 
 /**
  * Cards are kept from run to run, so that the view which a person chose stays.
@@ -85,11 +93,11 @@ function factsOf(numbers, recorded) {
   const reference = recorded && !Array.isArray(recorded.data) ? decode(recorded.type, recorded.data) : null;
   const off = greatestDifference(numbers, reference);
   return [
-    ...fact("Values", formatCount(numbers.length)),
-    ...fact("Min", formatNumber(least)),
-    ...fact("Max", formatNumber(most)),
-    ...fact("Mean", formatNumber(mean)),
-    ...(odd ? fact("Not finite", formatCount(odd)) : []),
-    ...(off === null ? [] : fact("Off the reference by", off ? formatNumber(off) : "nothing")),
+    fact("Values", formatCount(numbers.length)),
+    fact("Min", formatNumber(least)),
+    fact("Max", formatNumber(most)),
+    fact("Mean", formatNumber(mean)),
+    odd ? fact("Not finite", formatCount(odd)) : null,
+    off === null ? null : fact("Off the reference by", off ? formatNumber(off) : "nothing"),
   ];
 }

@@ -8,7 +8,7 @@
 export const SCALES = {
   unit: "0 to 1",
   signed: "−1 to 1",
-  imagenet: "ImageNet mean and deviation",
+  imagenet: "ImageNet mean / std",
   bytes: "0 to 255",
 };
 

@@ -46,15 +46,19 @@ export function alertOf(error, title = "", ...actions) {
     { class: "alert", role: "alert" },
     element("p", { class: "alert-title" }, sentence(title || what)),
     title ? element("p", {}, sentence(what)) : null,
-    why ? element("p", {}, element("b", {}, "Why "), why) : null,
-    next ? element("p", {}, element("b", {}, "Next "), next) : null,
+    why ? element("p", {}, element("b", {}, "Why: "), why) : null,
+    next ? element("p", {}, element("b", {}, "Next: "), next) : null,
     actions.length ? element("div", { class: "row" }, ...actions) : null,
   );
 }
 
-/** @param {string} text */
+/**
+ * A message with a capital at its start, unless it starts with the name of a file.
+ *
+ * @param {string} text
+ */
 export function sentence(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return /^\p{L}+[\s,;:.]/u.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
 /** @param {string} text */

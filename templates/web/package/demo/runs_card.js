@@ -32,12 +32,15 @@ export function createRunsCard(card, chosen) {
     variants = probed;
     const options = probed.map(({ name, available, reason }) => ({
       value: name,
-      text: available ? showName(name, 24) : `${showName(name, 24)}: ${showName(reason || "not here", 60)}`,
+      text: `only ${showName(name, 24)}${available ? "" : " (not here)"}`,
+      title: showName(reason, LONGEST_REASON),
       disabled: !available,
     }));
-    const automatic = { value: AUTOMATIC, text: "the best that runs here" };
-    const select = choice([automatic, ...options], taken ?? AUTOMATIC, (name) => chosen(name || undefined));
-    refill(picker, probed.length > 1 ? element("label", { class: "inline" }, "Take", select) : null);
+    const automatic = { value: AUTOMATIC, text: "Best that runs here" };
+    const select = choice([automatic, ...options], taken ?? AUTOMATIC, (name) => chosen(name || undefined), {
+      "aria-label": "Variant to run",
+    });
+    refill(picker, probed.length > 1 ? select : null);
   }
 
   /** @param {Report} report */
@@ -82,10 +85,10 @@ export function badge(text, tone) {
 function factsOf(report) {
   const adapter = report.adapter && showName(report.adapter, 80);
   return [
-    ...fact("Providers", report.providers.map((name) => showName(name, 24)).join(", then ")),
-    ...fact("Threads", plural(report.threads, "thread")),
-    ...fact("Build", showName(report.build, 24)),
-    ...(adapter ? fact("Adapter", adapter) : []),
+    fact("Providers", report.providers.map((name) => showName(name, 24)).join(", then ")),
+    fact("Threads", plural(report.threads, "thread")),
+    fact("Build", showName(report.build, 24)),
+    adapter ? fact("Adapter", adapter) : null,
   ];
 }
 
@@ -94,7 +97,7 @@ function factsOf(report) {
  * @param {string} text
  */
 export function fact(term, text) {
-  return [element("dt", {}, term), element("dd", {}, text)];
+  return element("div", {}, element("dt", {}, term), element("dd", {}, text));
 }
 
 /**

@@ -54,7 +54,13 @@ export function pictureOf(pixels, width, height, label) {
 export function waveOf(numbers) {
   const width = 800;
   const height = 120;
-  const canvas = element("canvas", { class: "wave", role: "img", "aria-label": "The values as a curve", width, height });
+  const canvas = element("canvas", {
+    class: "wave",
+    role: "img",
+    "aria-label": "The values as a curve",
+    width,
+    height,
+  });
   const context = canvas.getContext("2d");
   if (context) {
     drawWave(context, numbers, width, height, getComputedStyle(document.body).getPropertyValue("--accent"));
@@ -101,5 +107,10 @@ function drawWave(context, numbers, width, height, colour) {
 function firstValues(numbers, dims) {
   const shown = Array.from(numbers.subarray(0, FIRST), formatNumber).join("  ");
   const rest = countElements(dims) - FIRST;
-  return element("p", { class: "first mono" }, shown, rest > 0 ? element("span", { class: "soft" }, `  … ${plural(rest, "more value")}`) : null);
+  return element(
+    "p",
+    { class: "first mono" },
+    shown,
+    rest > 0 ? element("span", { class: "soft" }, `  … ${plural(rest, "more value")}`) : null,
+  );
 }

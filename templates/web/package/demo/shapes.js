@@ -88,7 +88,10 @@ export function fitDimensions(shape, sizes, nested, count) {
   if (!shape || !sizes) {
     return [...nested];
   }
-  if (nested.length === shape.length && shape.every((size, axis) => typeof size !== "number" || size === nested[axis])) {
+  if (
+    nested.length === shape.length &&
+    shape.every((size, axis) => typeof size !== "number" || size === nested[axis])
+  ) {
     return [...nested];
   }
   if (countElements(sizes) === count) {

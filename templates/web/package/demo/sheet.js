@@ -75,7 +75,10 @@ export function createSheet(frame, light, changed) {
       problem.replaceChildren();
       changed();
     } catch {
-      const error = new InputProblem("this file is no picture that the browser can read", "take a PNG, JPEG or WebP file");
+      const error = new InputProblem(
+        "this file is no picture that the browser can read",
+        "take a PNG, JPEG or WebP file",
+      );
       problem.replaceChildren(alertOf(error));
     }
   }

@@ -1,9 +1,10 @@
 /** The self-test: whether this browser reproduces what the untouched model answered, and how closely. */
 
 import { element, refill } from "./elements.js";
-import { formatNumber, plural, showName } from "./format.js";
+import { formatCount, formatNumber, plural, showName } from "./format.js";
 import { plainButton } from "./load_card.js";
-import { alertOf, explain } from "./problems.js";
+import { alertOf, explain, sentence } from "./problems.js";
+import { fact } from "./runs_card.js";
 
 /** @typedef {import("./bundle.js").SelfTest} SelfTest */
 /** @typedef {import("./bundle.js").Figures} Figures */
@@ -18,13 +19,15 @@ const LONGEST_FAULT = 400;
 export function createTestCard(card, figures, run) {
   const value = element("p", { class: "value", role: "status" }, "–");
   const detail = element("p", { class: "detail" }, "It runs by itself as soon as the model is ready.");
+  const facts = element("dl", { class: "facts" });
   const foot = element("div", { class: "row foot" });
-  refill(card, element("h2", { class: "label" }, "Self-test"), value, detail, foot);
+  refill(card, element("h2", { class: "label" }, "Self-test"), value, detail, facts, foot);
 
   function showRunning() {
     card.dataset["state"] = "busy";
     value.textContent = "Running";
     detail.textContent = "Recorded inputs go through the model; its outputs are compared with the recorded ones.";
+    refill(facts);
     refill(foot);
   }
 
@@ -32,6 +35,7 @@ export function createTestCard(card, figures, run) {
     delete card.dataset["state"];
     value.textContent = "–";
     detail.textContent = "It runs by itself as soon as the model is ready.";
+    refill(facts);
     refill(foot);
     refill(figures);
     figures.hidden = true;
@@ -42,6 +46,7 @@ export function createTestCard(card, figures, run) {
     card.dataset["state"] = result.passed ? "passed" : "failed";
     value.textContent = result.passed ? "Passed" : "Failed";
     detail.textContent = summaryOf(result);
+    refill(facts, ...summaryFacts(result));
     showFoot();
     figures.hidden = false;
     refill(figures, ...headOf(result), faultsOf(result), tableOf(result.outputs));
@@ -51,7 +56,8 @@ export function createTestCard(card, figures, run) {
   function showError(error) {
     card.dataset["state"] = "failed";
     value.textContent = "Not finished";
-    detail.textContent = explain(error).what;
+    detail.textContent = sentence(explain(error).what);
+    refill(facts);
     showFoot();
     figures.hidden = false;
     refill(figures, element("h2", {}, "Self-test"), alertOf(error, "The self-test could not finish"));
@@ -66,12 +72,19 @@ export function createTestCard(card, figures, run) {
 
 /** @param {SelfTest} result */
 function summaryOf(result) {
-  const worst = Math.max(0, ...result.outputs.map((output) => output.max_absolute));
-  const count = plural(result.samples, "recorded sample");
   if (!result.passed) {
-    return `${plural(result.faults.length, "output")} out of tolerance over ${count}`;
+    return `${plural(result.faults.length, "output")} out of tolerance: see the figures.`;
   }
-  return `${count} reproduced, ${worst ? `off by ${formatNumber(worst)} at most` : "equal to the bit"}`;
+  return "Answers as the untouched model does.";
+}
+
+/** @param {SelfTest} result */
+function summaryFacts(result) {
+  const worst = Math.max(0, ...result.outputs.map((output) => output.max_absolute));
+  return [
+    fact("Samples", `${formatCount(result.samples)} recorded${result.synthetic ? ", from a seed" : ""}`),
+    fact("Largest error", worst ? formatNumber(worst) : "none: equal to the bit"),
+  ];
 }
 
 /** @param {SelfTest} result */
@@ -99,7 +112,7 @@ function faultsOf(result) {
     element(
       "p",
       {},
-      element("b", {}, "Next "),
+      element("b", {}, "Next: "),
       "try another variant above, and report this with the browser's name and the adapter to who made the bundle.",
     ),
   );
@@ -108,7 +121,11 @@ function faultsOf(result) {
 /** @param {Figures[]} outputs */
 function tableOf(outputs) {
   const heads = ["Output", "Largest error", "Mean error", "Largest relative", "Cosine", "SQNR", "Same top score"];
-  const head = element("tr", {}, ...heads.map((text, index) => element("th", { scope: "col", class: index && "num" }, text)));
+  const head = element(
+    "tr",
+    {},
+    ...heads.map((text, index) => element("th", { scope: "col", class: index && "num" }, text)),
+  );
   const rows = outputs.map((output) => element("tr", {}, nameCell(output), ...cellsOf(output)));
   return element(
     "div",
@@ -128,13 +145,8 @@ function cellsOf(output) {
   const errors = [output.max_absolute, output.mean_absolute, output.max_relative];
   const agreement = output.top1_agreement === null ? "–" : `${formatNumber(output.top1_agreement * 100)} %`;
   const sqnr = output.sqnr_db === null ? "–" : `${formatNumber(Number(output.sqnr_db.toFixed(1)))} dB`;
-  const texts = [...errors.map(showError), cosineText(output.cosine), sqnr, agreement];
+  const texts = [...errors.map(formatNumber), cosineText(output.cosine), sqnr, agreement];
   return texts.map((text) => element("td", { class: "num" }, text));
-}
-
-/** @param {number} error */
-function showError(error) {
-  return error === 0 ? "0" : formatNumber(error);
 }
 
 /** @param {number | null} cosine */

@@ -9,7 +9,7 @@ import { fitLength, guessPadding, parseNumbers } from "./typed.js";
 
 /** @typedef {import("./input_card.js").Context} Context */
 
-const EXAMPLE = "def greet(name):\n    return f\"Hello, {name}\"\n";
+const EXAMPLE = 'def greet(name):\n    return f"Hello, {name}"\n';
 /** Of a file only so much is read: no model takes more in one call. */
 const MOST_BYTES = 4_000_000;
 
@@ -79,7 +79,11 @@ function createByteEditor({ port, sizes, example, changed }) {
       const count = numbers().length;
       const what = `${file ? `${file.name.slice(0, 60)}: ` : ""}${plural(count, mode === "bytes" ? "byte" : "number")}`;
       const room = typeof fixed === "number" ? fixed : null;
-      return room === null ? what : count > room ? `${what}, of which the first ${formatCount(room)} are taken` : `${what}, filled up to ${formatCount(room)}`;
+      return room === null
+        ? what
+        : count > room
+          ? `${what}, of which the first ${formatCount(room)} are taken`
+          : `${what}, filled up to ${formatCount(room)}`;
     } catch (error) {
       return error instanceof Error ? error.message : "";
     }
@@ -94,7 +98,9 @@ function createByteEditor({ port, sizes, example, changed }) {
 
   function read() {
     const fitted = fitLength(numbers(), typeof fixed === "number" ? fixed : null, Number(padding.value) || 0);
-    const dims = (port.type.shape ?? [null]).map((size, axis) => (axis === last ? fitted.length : typeof size === "number" ? size : 1));
+    const dims = (port.type.shape ?? [null]).map((size, axis) =>
+      axis === last ? fitted.length : typeof size === "number" ? size : 1,
+    );
     if (typeof fixed !== "number") {
       sizes.set(port, last, fitted.length);
     }
@@ -115,7 +121,10 @@ function createByteEditor({ port, sizes, example, changed }) {
       "div",
       { class: "row bottom" },
       filePicker("Choose file…", "", (picked) => void take(picked)),
-      field("Text is read", choice(modes, mode, (value) => ((mode = value), (file = null), update()))),
+      field(
+        "Text is read",
+        choice(modes, mode, (value) => ((mode = value), (file = null), update())),
+      ),
       typeof fixed === "number" ? field("Fill up with", padding) : null,
     ),
   );

@@ -75,7 +75,9 @@ export function fitLength(numbers, length, padding) {
 export function guessPadding(values) {
   const length = values?.length ?? 0;
   const last = values?.[length - 1];
-  return values && length > 3 && last !== undefined && [2, 3].every((back) => values[length - back] === last) ? last : 0;
+  return values && length > 3 && last !== undefined && [2, 3].every((back) => values[length - back] === last)
+    ? last
+    : 0;
 }
 
 /**
@@ -106,7 +108,10 @@ function parseNested(text) {
  * @returns {Typed}
  */
 function parseFlat(text) {
-  const numbers = text.split(/[\s,;]+/).filter(Boolean).map(readNumber);
+  const numbers = text
+    .split(/[\s,;]+/)
+    .filter(Boolean)
+    .map(readNumber);
   return { numbers, dims: [numbers.length] };
 }
 

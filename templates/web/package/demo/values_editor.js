@@ -30,7 +30,13 @@ export function createValuesEditor({ port, sizes, example, changed }) {
   const fields = sizeFields(port, sizes);
 
   function dimensions() {
-    return sizes.resolve(port) ?? free.value.split(/[\s,]+/).filter(Boolean).map(Number);
+    return (
+      sizes.resolve(port) ??
+      free.value
+        .split(/[\s,]+/)
+        .filter(Boolean)
+        .map(Number)
+    );
   }
 
   /** @param {Filling} how */
@@ -64,7 +70,9 @@ export function createValuesEditor({ port, sizes, example, changed }) {
     }
     const { numbers, dims } = parseNumbers(area.value);
     const given = sizes.resolve(port);
-    const fitted = given ? fitDimensions(port.type.shape ?? null, given, dims, numbers.length) : freeDimensions(dims, numbers.length);
+    const fitted = given
+      ? fitDimensions(port.type.shape ?? null, given, dims, numbers.length)
+      : freeDimensions(dims, numbers.length);
     if (!fitted) {
       const wanted = dimensions();
       throw new InputProblem(
@@ -102,5 +110,7 @@ export function createValuesEditor({ port, sizes, example, changed }) {
  */
 function writeNumbers(type, data) {
   const whole = type.includes("int") || type === "bool";
-  return Array.from(decode(type, data), (value) => String(whole ? value : Number(value.toPrecision(DIGITS)))).join(", ");
+  return Array.from(decode(type, data), (value) => String(whole ? value : Number(value.toPrecision(DIGITS)))).join(
+    ", ",
+  );
 }

@@ -70,7 +70,12 @@ export function curveView(numbers, dims) {
 export function textView(texts) {
   const items = texts.slice(0, TEXTS).map((text) => element("li", {}, showName(String(text), LONGEST_TEXT)));
   const rest = texts.length - items.length;
-  return element("ul", { class: "texts" }, ...items, rest > 0 ? element("li", { class: "soft" }, `… ${plural(rest, "more")}`) : null);
+  return element(
+    "ul",
+    { class: "texts" },
+    ...items,
+    rest > 0 ? element("li", { class: "soft" }, `… ${plural(rest, "more")}`) : null,
+  );
 }
 
 /**
@@ -94,7 +99,13 @@ export function tableView(numbers, dims) {
     "div",
     {},
     element("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "First values" }, table),
-    rest > 0 ? element("p", { class: "soft" }, `The first ${formatCount(numbers.length - rest)} of ${plural(numbers.length, "value")}.`) : null,
+    rest > 0
+      ? element(
+          "p",
+          { class: "soft" },
+          `The first ${formatCount(numbers.length - rest)} of ${plural(numbers.length, "value")}.`,
+        )
+      : null,
   );
 }
 
@@ -109,7 +120,10 @@ function sliced(leading, make) {
   const body = element("div", {});
   const show = () => refill(body, make(leading.reduce((place, size, axis) => place * size + (at[axis] ?? 0), 0)));
   const fields = leading.flatMap((size, axis) => {
-    const options = Array.from({ length: Math.min(size, MOST_CHOICES) }, (_, index) => ({ value: String(index), text: `${index} of ${size}` }));
+    const options = Array.from({ length: Math.min(size, MOST_CHOICES) }, (_, index) => ({
+      value: String(index),
+      text: `${index} of ${size}`,
+    }));
     const pick = choice(options, "0", (value) => ((at[axis] = Number(value)), show()));
     return size > 1 ? [field(`Axis ${axis}`, pick)] : [];
   });
