@@ -12,6 +12,8 @@ from bundler.emitters.web.modules import find_modules
 
 DEMO = "demo"
 _ENTRY = f"{DEMO}/demo.js"
+_DEFERRED = f"{DEMO}/bundle.js"
+"""Imported by the entry while the page is open already, which then can say what is wrong with the bundle's files."""
 _STYLESHEET = f"{DEMO}/demo.css"
 
 
@@ -30,7 +32,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoContext:
-    """The page's stylesheet, its first module, and all modules that this one imports."""
+    """The page's stylesheet, its first module, and all modules that it comes to import."""
 
     stylesheet: Resource
     entry: Resource
@@ -39,10 +41,11 @@ class DemoContext:
 
 def describe_demo(folder: Path) -> DemoContext:
     """The context of the demo page in the bundle `folder`, whose modules are all written."""
+    modules = dict.fromkeys((*find_modules(folder, _ENTRY), *find_modules(folder, _DEFERRED)))
     return DemoContext(
         stylesheet=_describe(folder, _STYLESHEET),
         entry=_describe(folder, _ENTRY),
-        preloads=tuple(_describe(folder, path) for path in find_modules(folder, _ENTRY)[1:]),
+        preloads=tuple(_describe(folder, path) for path in modules if path != _ENTRY),
     )
 
 
