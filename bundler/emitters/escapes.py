@@ -65,6 +65,12 @@ def javascript_string(text: str) -> str:
     return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", json_string(text))
 
 
+def javascript_key(text: str) -> str:
+    """A property's name in an object or a type: bare where it may be, else as a literal."""
+    bare = re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", text) and text != "__proto__"
+    return text if bare else javascript_string(text)
+
+
 def javascript_comment(text: str) -> str:
     """`text` inside a comment: it cannot end the comment, starts no tag of JSDoc and closes no quotation in it."""
     return visible(text).replace("*/", "*\\/").replace("`", "'").replace("@", "&#64;")

@@ -24,6 +24,7 @@ FILTERS = {
     "docstring": escapes.python_docstring,
     "html": escapes.html_text,
     "js": escapes.javascript_string,
+    "jskey": escapes.javascript_key,
     "jsdoc": escapes.javascript_comment,
     "json": escapes.json_string,
     "literal": escapes.python_literal,

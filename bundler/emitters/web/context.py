@@ -13,7 +13,7 @@ from bundler.emitters.escapes import shorten, visible
 from bundler.emitters.web.headers import ISOLATION, POLICY
 from bundler.emitters.web.names import make_package_name, make_version
 from bundler.emitters.web.parts import Asset
-from bundler.emitters.web.typescript import annotate_input, annotate_output
+from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
 from bundler.emitters.web.vendor import VENDOR, Build
 from bundler.model.proof import Download
 from bundler.model.signature import Port, describe_type
@@ -38,6 +38,14 @@ class PortContext:
     annotation: str
     type: str
     optional: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleContext:
+    """One input of the README's example: `value` is an expression of JavaScript."""
+
+    key: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +115,7 @@ class Context:
     vendor: str
     inputs: tuple[PortContext, ...]
     outputs: tuple[PortContext, ...]
-    example: tuple[str, ...]
+    example: tuple[ExampleContext, ...]
     variants: tuple[VariantContext, ...]
     part_mb: str
     split: bool
@@ -142,7 +150,11 @@ def make_context(
         vendor=VENDOR,
         inputs=inputs,
         outputs=tuple(_make_port(port, annotate_output(port.type)) for port in settings.signature.outputs),
-        example=tuple(port.key for port in inputs if not port.optional),
+        example=tuple(
+            ExampleContext(key=shorten(port.name), value=write_example(port.type))
+            for port in settings.signature.inputs
+            if not port.optional
+        ),
         variants=tuple(VariantContext(name=variant.name, builds=variant.builds) for variant in settings.variants),
         part_mb=f"{profile.web.part_mb:g}",
         isolation=ISOLATION,

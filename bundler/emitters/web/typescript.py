@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from bundler.model.signature import ValueType
 
 ARRAYS = {
@@ -27,3 +29,15 @@ def annotate_output(value: ValueType) -> str:
     """What a caller gets."""
     array = ARRAYS.get(value.element_type or "") if value.kind == "tensor" else None
     return f"TypedTensor<{array}>" if array else "Tensor"
+
+
+def write_example(value: ValueType) -> str:
+    """An expression for a value of this type, with 1 for every dimension that is not fixed."""
+    array = ARRAYS.get(value.element_type or "") if value.kind == "tensor" else None
+    if array is None or value.shape is None:
+        return "…"
+    dims = [size if isinstance(size, int) else 1 for size in value.shape]
+    count = math.prod(dims)
+    data = f"new {array}({count})" if array != "string[]" else f'Array({count}).fill("…")'
+    fixed = all(isinstance(size, int) for size in value.shape)
+    return data if fixed else f"{{ data: {data}, dims: {dims} }}"

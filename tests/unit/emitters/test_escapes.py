@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import html
+import json
+import re
 import tomllib
 
 import pytest
@@ -62,6 +65,40 @@ def test_markdown_stays_on_its_line_and_holds_no_html(text: str) -> None:
     shown = escapes.markdown_text(text)
     assert shown.isprintable()
     assert not any(f"{mark}" in shown.replace(f"\\{mark}", "") for mark in "<>|`[]")
+
+
+@given(texts)
+def test_a_string_of_json_is_the_text_again(text: str) -> None:
+    for literal in (escapes.json_string(text), escapes.javascript_string(text)):
+        assert json.loads(literal) == text
+        assert literal.isascii()
+        assert literal.isprintable()
+    assert not set("<>&") & set(escapes.javascript_string(text))
+
+
+@given(texts)
+def test_a_key_is_bare_or_a_literal(text: str) -> None:
+    key = escapes.javascript_key(text)
+    assert key == text if re.fullmatch(r"[A-Za-z_$][\w$]*", text, re.ASCII) else json.loads(key) == text
+
+
+def test_the_prototype_is_never_a_bare_key() -> None:
+    assert escapes.javascript_key("__proto__") == '"__proto__"'
+    assert escapes.javascript_key("a\n") == '"a\\n"'
+
+
+@given(texts)
+def test_a_comment_cannot_be_ended_and_starts_no_tag(text: str) -> None:
+    shown = escapes.javascript_comment(text)
+    assert shown.isprintable()
+    assert not any(mark in shown for mark in ("*/", "@", "`"))
+
+
+@given(texts)
+def test_html_is_text(text: str) -> None:
+    shown = escapes.html_text(text)
+    assert not set("<>\"'") & set(shown)
+    assert html.unescape(shown) == escapes.visible(text)
 
 
 @given(st.lists(texts, max_size=12), st.integers(0, 40))

@@ -35,6 +35,21 @@ def test_the_readme_of_the_packed_form(request_: EmitRequest, snapshot: Snapshot
     assert render_all(dataclasses.replace(request, format="tgz"))["README.md"] == snapshot
 
 
+def test_the_readme_shows_how_to_give_each_input(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
+    text = render_all(with_config(request_, signature=MIXED))["README.md"]
+    assert text[text.index("const outputs") : text.index("Vite needs")] == snapshot
+
+
+def test_the_modules_fit_the_loader(request_: EmitRequest, tmp_path: Path, tsc: str) -> None:
+    shutil.copytree(data_root("templates") / "web" / "package", tmp_path, dirs_exist_ok=True)
+    for name, text in render_all(request_).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / "index.d.ts").unlink()
+    (tmp_path / "use.ts").write_text('import "./index.js";')
+    compile_(tsc, tmp_path, "--allowJs", "--checkJs", "--moduleResolution", "bundler", "--module", "esnext")
+
+
 USE = """
 import { BundleError, clearCache, load, probe, type Model, type ModelInputs } from "mixed";
 
