@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from bundler.model.runtime import RuntimeConfig
 CONFIG = "payload/runtime.json"
 _PACKED_ROOT = "package"
 """The folder in which npm packs a package."""
+
+_BROKEN = (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, tarfile.TarError, zlib.error)
+"""What reading a damaged bundle may raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +41,7 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
         try:
             root = bundle.resolve() if (bundle / CONFIG).is_file() else _unpack(bundle, Path(name))
             config = decode(RuntimeConfig, json.loads((root / CONFIG).read_bytes()))
-        except (OSError, AttributeError, KeyError, TypeError, ValueError, tarfile.TarError) as error:
+        except _BROKEN as error:
             raise VerificationError(
                 f"{bundle} is not a whole web bundle",
                 details=(f"{type(error).__name__}: {error}",),

@@ -229,7 +229,7 @@ def test_a_browser_that_hangs_at_its_start_is_noticed(
 def test_nothing_of_the_browser_outlives_the_proof(package: Path, browse: Browse, tmp_path: Path) -> None:
     browser = browse(["spawn", "hold", NAME, outcome("webgpu"), outcome("wasm"), DONE])
     prove_bundle(ask(package, browser))
-    running = subprocess.run(("ps", "-eo", "args"), capture_output=True, text=True, check=True).stdout
+    running = subprocess.run(("ps", "-ww", "-eo", "args"), capture_output=True, text=True, check=True).stdout
     assert str(tmp_path / "script.json") not in running
     profile = next(flag for flag in starts(browser)[0] if flag.startswith("--user-data-dir="))
     assert not Path(profile.partition("=")[2]).parent.exists()
