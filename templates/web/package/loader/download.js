@@ -17,7 +17,8 @@ export class Downloads {
   constructor(wishes) {
     this.wishes = wishes;
     this.stop = new AbortController();
-    wishes.signal?.addEventListener("abort", () => this.stop.abort(wishes.signal?.reason), { once: true });
+    this.abort = () => this.stop.abort(wishes.signal?.reason);
+    wishes.signal?.addEventListener("abort", this.abort);
     this.loaded = 0;
     this.total = 0;
     /** Whether every file so far came from the cache. */
@@ -124,9 +125,9 @@ export class Downloads {
     const { platform } = this.wishes;
     const { signal } = this.stop;
     let counted = 0;
-    /** @param {number} count */
-    const count = (count) => {
-      const news = Math.min(count, part.size - counted);
+    /** @param {number} more */
+    const count = (more) => {
+      const news = Math.min(more, part.size - counted); // A part that is asked for again counts once.
       counted += news;
       if (news > 0) this.advance(path, news, false);
     };
@@ -179,6 +180,7 @@ export class Downloads {
 
   /** Once all is well: wait for what is being kept, and drop what an earlier version left. */
   async settle() {
+    if (!this.storing.length) return; // Nothing is new, so nothing has become old.
     await Promise.all(this.storing);
     try {
       const known = Object.values(this.wishes.data.assets).flatMap((asset) => asset.parts.map((part) => part.sha256));
@@ -186,6 +188,13 @@ export class Downloads {
     } catch (error) {
       this.notes.push(`the cache could not be tidied (${error})`);
     }
+  }
+
+  /** Let go of the bytes; what is still on its way is of no use any more. */
+  close() {
+    this.wishes.signal?.removeEventListener("abort", this.abort);
+    this.stop.abort();
+    this.files.clear();
   }
 
   /**

@@ -65,6 +65,7 @@ export class GoldenSet {
     const { type } = element;
     if (entry.values) return { type, dims: entry.shape, data: entry.values };
     const bytes = (await this.downloads.fetch(FOLDER + entry.file)).slice();
+    this.downloads.files.clear(); // The set may be larger than memory.
     const items = countItems(type, entry.shape);
     return { type, dims: entry.shape, data: viewBytes(type, bytes.buffer, items) };
   }

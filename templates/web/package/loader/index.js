@@ -40,20 +40,28 @@ async function load(data, platform, options) {
     signal: options.signal,
     onProgress: options.onProgress,
   });
-  const opened = await openFirst({ data, platform, downloads, options, variants }).catch((error) => {
-    downloads.stop.abort(error); // What else is on its way is of no use now.
-    throw error;
-  });
   try {
-    await downloads.settle();
-    options.signal?.throwIfAborted();
-  } catch (error) {
+    const opened = await openFirst({ data, platform, downloads, options, variants });
+    await finish(downloads, opened, options.signal);
+    return new BundledModel(data, platform, opened);
+  } finally {
+    downloads.close();
+  }
+}
+
+/**
+ * @param {Downloads} downloads
+ * @param {import("./opening.js").Opened} opened
+ * @param {AbortSignal | undefined} signal
+ */
+async function finish(downloads, opened, signal) {
+  await downloads.settle();
+  if (signal?.aborted) {
     await opened.release();
-    throw error;
+    throw signal.reason;
   }
   opened.report.notes.push(...downloads.notes);
   downloads.tell("ready", null, downloads.allCached);
-  return new BundledModel(data, platform, opened);
 }
 
 /** @param {import("./types.js").Config} config */

@@ -14,7 +14,7 @@ const SWEEP_AT = 64; // Tensors given out, before those that the caller has disp
 
 /** @implements {Model} */
 export class BundledModel {
-  /** @type {import("./variants.js").Opened | null} */
+  /** @type {import("./opening.js").Opened | null} */
   #opened;
   #data;
   #platform;
@@ -31,7 +31,7 @@ export class BundledModel {
   /**
    * @param {import("./types.js").PackageData} data
    * @param {import("./types.js").Platform} platform
-   * @param {import("./variants.js").Opened} opened
+   * @param {import("./opening.js").Opened} opened
    */
   constructor(data, platform, opened) {
     const { inputs, outputs } = data.config.signature;
@@ -130,7 +130,7 @@ export class BundledModel {
   }
 
   /**
-   * @param {import("./variants.js").Opened} opened
+   * @param {import("./opening.js").Opened} opened
    * @param {Record<string, any>} results
    * @returns {import("./types.js").Outputs}
    */
@@ -152,7 +152,7 @@ export class BundledModel {
   }
 
   /**
-   * @param {import("./variants.js").Opened} opened
+   * @param {import("./opening.js").Opened} opened
    * @param {unknown} cause
    * @param {AbortSignal | undefined} signal
    */
@@ -168,7 +168,7 @@ export class BundledModel {
 const DEVICES = new Set(["gpu-buffer", "ml-tensor"]);
 
 /**
- * @param {import("./variants.js").Opened} opened
+ * @param {import("./opening.js").Opened} opened
  * @param {import("./types.js").Port[]} inputs
  */
 async function startCapture({ instance }, inputs) {

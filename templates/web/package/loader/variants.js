@@ -1,6 +1,6 @@
 /** @file Which variant runs here, and why the ones before it do not. Nothing falls back in silence. */
 
-import { canRunBuild, describeAdapter, findProvider, findWasmObstacle } from "./capabilities.js";
+import { canRunBuild, findProvider, findWasmObstacle } from "./capabilities.js";
 import {
   BundleError,
   DownloadError,
@@ -9,8 +9,8 @@ import {
   IntegrityError,
   OutOfMemoryError,
 } from "./errors.js";
-import { createSession, enqueue, firstLine, isLoaded, isStarted, openInstance, outOfMemory, recognise } from "./ort.js";
-import { makeOptions } from "./session.js";
+import { openVariant } from "./opening.js";
+import { firstLine, isLoaded, outOfMemory } from "./ort.js";
 import { findElement, usesHalf } from "./signature.js";
 
 const SYSTEM = "Emscripten";
@@ -22,17 +22,6 @@ const SYSTEM = "Emscripten";
  * @property {import("./download.js").Downloads} downloads
  * @property {import("./types.js").LoadOptions} options
  * @property {import("./types.js").Variant[]} variants
- */
-
-/**
- * @typedef {object} Opened
- * @property {import("./types.js").Variant} variant
- * @property {import("./ort.js").Instance} instance
- * @property {any} session
- * @property {string | null} device where outputs stay
- * @property {boolean} captured whether the device replays a recorded graph
- * @property {import("./types.js").Report} report
- * @property {() => Promise<void>} release
  */
 
 /**
@@ -50,7 +39,7 @@ const SYSTEM = "Emscripten";
  * `IncompatibleError` when none can.
  *
  * @param {Request} request
- * @returns {Promise<Opened>}
+ * @returns {Promise<import("./opening.js").Opened>}
  */
 export async function openFirst(request) {
   const strict = request.options.strict ?? request.data.config.fallback === "strict";
@@ -61,7 +50,7 @@ export async function openFirst(request) {
     const survey = await findObstacle(request.data, variant);
     try {
       if (survey.reason) throw new IncompatibleError(survey.reason);
-      const opened = await open(request, variant, survey);
+      const opened = await openVariant(request, variant, survey);
       return Object.assign(opened, {
         report: { ...opened.report, rejected, fellBack: Object.keys(rejected).length > 0 },
       });
@@ -160,187 +149,4 @@ function findMisfit({ config }, variant, build) {
   return config.signature.outputs.some((port) => findElement(port.type))
     ? ""
     : "onnxruntime-web gives none of its outputs";
-}
-
-/**
- * @param {Request} request
- * @param {import("./types.js").Variant} variant
- * @param {Survey} survey
- * @returns {Promise<Opened>}
- */
-async function open(request, variant, survey) {
-  const { data, platform, downloads } = request;
-  const { module, binary } = data.builds[survey.build];
-  const begun = platform.now();
-  const paths = variant.files.map((file) => `payload/${file.path}`);
-  const started = isStarted(module);
-  downloads.expect(started ? paths : [module, binary, ...paths]);
-  const [instance, early, ...files] = await Promise.all([
-    openInstance(module, downloads),
-    started ? null : downloads.fetch(binary),
-    ...paths.map((path) => downloads.fetch(path)),
-  ]);
-  const code = early ?? (instance.started ? null : await downloads.fetch(binary)); // It may have died meanwhile.
-  const downloaded = platform.now();
-  downloads.tell("open", variant.model, false);
-  const plan = planSession(request, variant, instance, survey);
-  const session = await openSession(request, { variant, instance, code, files, plan, survey });
-  const seconds = { download: (downloaded - begun) / 1000, open: (platform.now() - downloaded) / 1000 };
-  return {
-    variant,
-    instance,
-    session,
-    device: plan.device,
-    captured: plan.captured,
-    report: describe(request, variant, survey, instance, plan.notes, seconds),
-    release: () => enqueue(instance, () => session.release()),
-  };
-}
-
-/**
- * @typedef {object} Plan
- * @property {number} threads
- * @property {string | null} device
- * @property {boolean} captured
- * @property {string[]} notes
- */
-
-/**
- * @param {Request} request
- * @param {import("./types.js").Variant} variant
- * @param {import("./ort.js").Instance} instance
- * @param {Survey} survey
- * @returns {Plan}
- */
-function planSession({ data, platform, options }, variant, instance, survey) {
-  const version = instance.ort.env.versions?.web;
-  if (version !== variant.requires.runtime) {
-    throw new IncompatibleError(`it was made for onnxruntime-web ${variant.requires.runtime}, here is ${version}`);
-  }
-  /** @type {string[]} */
-  const notes = [];
-  const captured = canCapture(data, variant, notes);
-  const threads = chooseThreads(platform, variant, options.threads, notes);
-  if (instance.started && instance.threads !== threads) {
-    notes.push(`the runtime was started with ${instance.threads} threads before, and keeps them`);
-  }
-  if (survey.software) notes.push("the GPU is emulated in software: slow, and good for tests only");
-  return { threads, device: chooseDevice(variant, options.keepOnDevice, captured, notes), captured, notes };
-}
-
-const PLACES = /** @type {Record<string, string>} */ ({ webgpu: "gpu-buffer", webnn: "ml-tensor" });
-
-/**
- * @param {import("./types.js").Variant} variant
- * @param {boolean | undefined} keep
- * @param {boolean} captured
- * @param {string[]} notes
- */
-function chooseDevice(variant, keep, captured, notes) {
-  const [first] = variant.providers;
-  const possible = first.device ?? PLACES[first.name] ?? null;
-  if (keep && !possible) notes.push(`outputs cannot stay on a device: ${first.name} computes in the CPU's memory`);
-  if (keep === false && captured) notes.push("outputs stay on the GPU all the same, for its graph is captured");
-  return captured || keep ? possible : keep === false ? null : first.device;
-}
-
-/**
- * The device replays the commands of the first run: only with the same sizes.
- *
- * @param {import("./types.js").PackageData} data
- * @param {import("./types.js").Variant} variant
- * @param {string[]} notes
- */
-function canCapture({ config }, variant, notes) {
-  if (!variant.session.enable_graph_capture) return false;
-  const { inputs, outputs } = config.signature;
-  const loose = [...inputs, ...outputs].find((port) => !port.type.shape?.every((size) => typeof size === "number"));
-  if (!loose) return true;
-  notes.push(`the graph is not captured: ${JSON.stringify(loose.name)} has no fixed shape`);
-  return false;
-}
-
-/**
- * @param {import("./types.js").Platform} platform
- * @param {import("./types.js").Variant} variant
- * @param {number | undefined} asked
- * @param {string[]} notes
- */
-function chooseThreads(platform, variant, asked, notes) {
-  const set = asked ?? /** @type {number | undefined} */ (variant.session.intra_op_num_threads);
-  const usual = variant.providers[0].name === "wasm" ? platform.threads : 1;
-  if (platform.isolated) return set || usual;
-  const wanted = set ? set > 1 : variant.providers[0].name === "wasm";
-  if (wanted) notes.push(ONE_THREAD[platform.name]);
-  return 1;
-}
-
-const ONE_THREAD = {
-  browser:
-    "one thread only: the page is not cross-origin isolated; serve it with the headers " +
-    "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp",
-  node: "one thread only: the web runtime starts no more under Node.js",
-};
-
-/**
- * @typedef {object} Parts
- * @property {import("./types.js").Variant} variant
- * @property {import("./ort.js").Instance} instance
- * @property {Uint8Array | null} code
- * @property {Uint8Array[]} files
- * @property {Plan} plan
- * @property {Survey} survey
- */
-
-/**
- * @param {Request} request
- * @param {Parts} parts
- */
-async function openSession({ data, options }, { variant, instance, code, files, plan, survey }) {
-  const outputs = data.config.signature.outputs.filter((port) => findElement(port.type));
-  const at = variant.files.findIndex((file) => file.path === variant.model);
-  const folder = variant.model.slice(0, variant.model.lastIndexOf("/") + 1);
-  const beside = variant.files
-    .map((file, index) => ({ path: file.path.slice(folder.length), data: files[index] }))
-    .filter((_, index) => index !== at);
-  const adjusted = plan.captured
-    ? variant
-    : { ...variant, session: { ...variant.session, enable_graph_capture: false } };
-  const settings = { code, threads: plan.threads, adapter: survey.adapter };
-  try {
-    return await enqueue(instance, async () => {
-      options.signal?.throwIfAborted();
-      return createSession(instance, settings, files[at], makeOptions(adjusted, outputs, plan.device, beside));
-    });
-  } catch (error) {
-    if (options.signal?.aborted) throw error;
-    throw (await recognise(instance, error)) ?? error;
-  }
-}
-
-/**
- * @param {Request} request
- * @param {import("./types.js").Variant} variant
- * @param {Survey} survey
- * @param {import("./ort.js").Instance} instance
- * @param {string[]} notes
- * @param {import("./types.js").Report["seconds"]} seconds
- * @returns {import("./types.js").Report}
- */
-function describe({ data, platform, downloads }, variant, survey, instance, notes, seconds) {
-  const absent = data.config.signature.outputs.filter((port) => !findElement(port.type));
-  return {
-    variant: variant.name,
-    providers: variant.providers.map((provider) => provider.name),
-    build: survey.build,
-    threads: instance.ort.env.wasm.numThreads,
-    crossOriginIsolated: platform.isolated,
-    softwareAdapter: survey.software ?? null,
-    adapter: survey.adapter && describeAdapter(survey.adapter),
-    rejected: {},
-    fellBack: false,
-    notes: [...notes, ...absent.map((port) => `onnxruntime-web does not give the output ${JSON.stringify(port.name)}`)],
-    fromCache: downloads.allCached,
-    seconds,
-  };
 }
