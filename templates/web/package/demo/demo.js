@@ -102,7 +102,7 @@ class Page {
     if (!model) {
       return;
     }
-    this.playground?.setModel(null);
+    this.playground?.setModel(null, "The self-test comes first");
     this.test.showRunning();
     const show = await model.selfTest().then(
       (result) => () => this.test.showResult(result),

@@ -18,9 +18,11 @@ const PERCENT = 100;
  *
  * @param {string} type
  * @param {readonly number[]} dims
+ * @param {readonly unknown[] | null} [shape] as the model declares it: classes are of a fixed number, a longer input
+ *   makes a longer curve
  * @returns {View[]}
  */
-export function chooseViews(type, dims) {
+export function chooseViews(type, dims, shape) {
   const count = countElements(dims);
   if (type === "string" || type === "str") {
     return ["text"];
@@ -35,7 +37,9 @@ export function chooseViews(type, dims) {
   if (plane && findPicture(dims)) {
     views.push("picture");
   }
-  if (isFloat(type) && scoreRows(dims)) {
+  const scores = isFloat(type) && scoreRows(dims) !== null;
+  const series = wide >= LEAST_CURVE && shape?.length === dims.length && typeof shape.at(-1) !== "number";
+  if (scores && !series) {
     views.push("scores");
   }
   if (plane) {

@@ -25,10 +25,10 @@ const TITLES = {
 /**
  * Cards are kept from run to run, so that the view which a person chose stays.
  *
- * @param {string} name
+ * @param {import("./bundle.js").Port} port
  * @param {() => readonly string[]} labels
  */
-export function createOutputCard(name, labels) {
+export function createOutputCard({ name, type: { shape } }, labels) {
   /** @type {View | null} */
   let chosen = null;
   const type = element("span", { class: "type mono" });
@@ -44,7 +44,7 @@ export function createOutputCard(name, labels) {
    * @param {Tensor | null} recorded what the untouched model answered to the same inputs
    */
   function show(tensor, recorded) {
-    const views = chooseViews(tensor.type, tensor.dims);
+    const views = chooseViews(tensor.type, tensor.dims, shape);
     const numbers = Array.isArray(tensor.data) ? null : decode(tensor.type, tensor.data);
     type.textContent = `${tensor.type}${describeShape(tensor.dims)}`;
     const view = chosen && views.includes(chosen) ? chosen : (views[0] ?? "table");
@@ -58,7 +58,11 @@ export function createOutputCard(name, labels) {
     refill(facts, ...(numbers ? factsOf(numbers, recorded) : []));
   }
 
-  return { element: made, show };
+  return {
+    element: made,
+    show,
+    takesLabels: (/** @type {Tensor} */ { type: kind, dims }) => chooseViews(kind, dims, shape).includes("scores"),
+  };
 }
 
 /**

@@ -1,13 +1,11 @@
 /** The outputs of the last run, one card each, with names of classes and a download. */
 
 import { acceptDrops, element, field, filePicker, place, refill } from "./elements.js";
-import { chooseViews } from "./figures.js";
 import { createOutputCard } from "./output_card.js";
 import { parseLabels } from "./typed.js";
 
 /** @typedef {import("./bundle.js").Port} Port */
 /** @typedef {import("./bundle.js").Sample} Sample */
-/** @typedef {import("./bundle.js").Tensor} Tensor */
 /** @typedef {import("./running.js").Answers} Answers */
 
 const EMPTY = "Outputs appear here. Run the model with the recorded sample, or give it an input of your own.";
@@ -27,7 +25,7 @@ export class OutputSide {
     this.answers = new Map();
     /** @type {Sample | null} */
     this.reference = null;
-    this.cards = ports.map(({ name }) => ({ name, card: createOutputCard(name, () => this.labels) }));
+    this.cards = ports.map((port) => ({ name: port.name, card: createOutputCard(port, () => this.labels) }));
     this.problem = element("div", {});
     this.timing = element("div", {});
     this.results = element("div", { class: "stack" }, element("p", { class: "empty" }, EMPTY));
@@ -59,7 +57,10 @@ export class OutputSide {
     });
     refill(this.results, ...shown.map(({ card }) => card.element));
     this.save.hidden = false;
-    this.naming.hidden = ![...answers.values()].some(hasScores);
+    this.naming.hidden = !shown.some(({ name, card }) => {
+      const tensor = answers.get(name);
+      return tensor && card.takesLabels(tensor);
+    });
   }
 
   /** @param {HTMLElement} view */
@@ -102,11 +103,6 @@ function createLabelsEditor(taken) {
   );
   acceptDrops(made, (file) => void take(file));
   return made;
-}
-
-/** @param {Tensor} tensor */
-function hasScores({ type, dims }) {
-  return chooseViews(type, dims).includes("scores");
 }
 
 /** @param {Answers} answers */

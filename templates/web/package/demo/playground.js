@@ -40,10 +40,14 @@ export class Playground {
     this.listen();
   }
 
-  /** @param {Model | null} model */
-  setModel(model) {
+  /**
+   * @param {Model | null} model null while none may be run
+   * @param {string} [reason] why
+   */
+  setModel(model, reason = "") {
     this.model = model;
     this.setBusy(false);
+    this.bar.say(reason);
   }
 
   runOnce() {

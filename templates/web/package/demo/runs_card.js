@@ -1,7 +1,7 @@
 /** The card that says which variant runs, on what, and why the ones before it do not. */
 
 import { choice, element, refill } from "./elements.js";
-import { plural, showName } from "./format.js";
+import { formatCount, showName } from "./format.js";
 
 /** @typedef {import("./bundle.js").Probed} Probed */
 /** @typedef {import("./bundle.js").Report} Report */
@@ -86,7 +86,7 @@ function factsOf(report) {
   const adapter = report.adapter && showName(report.adapter, 80);
   return [
     fact("Providers", report.providers.map((name) => showName(name, 24)).join(", then ")),
-    fact("Threads", plural(report.threads, "thread")),
+    fact("Threads", formatCount(report.threads)),
     fact("Build", showName(report.build, 24)),
     adapter ? fact("Adapter", adapter) : null,
   ];
