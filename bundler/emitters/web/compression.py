@@ -38,9 +38,9 @@ class Sizes:
     brotli: int
 
 
-def choose_quality(size: int, *, best: bool) -> int:
-    """Brotli's level for a file of `size` bytes; `best` where the compressed form is itself shipped."""
-    return BEST_BROTLI if best or size <= WELL_COMPRESSED else QUICK_BROTLI
+def choose_quality(size: int) -> int:
+    """Brotli's level for a file of `size` bytes that nobody asked to have compressed as well as can be."""
+    return BEST_BROTLI if size <= WELL_COMPRESSED else QUICK_BROTLI
 
 
 def compress_gzip(data: bytes) -> bytes:
@@ -64,11 +64,24 @@ class Compressor:
     cache_root: Path
 
     def measure(self, source: Path, record: FileRecord, *, best: bool) -> Sizes:
-        """How large `source`, which `record` describes, is in both forms."""
+        """How large `source`, which `record` describes, is in both forms; `best` where these are shipped themselves."""
         known = _shipped_sizes().get(record.sha256)
         if known is not None:
             return Sizes(gzip=known["gzip"], brotli=known["brotli"])
-        quality = choose_quality(record.size, best=best)
+        if best:
+            forms = self.compress(source, record, BEST_BROTLI)
+            return Sizes(gzip=len(forms[".gz"]), brotli=len(forms[".br"]))
+        return self._measure(source, record, choose_quality(record.size))
+
+    def compress(self, source: Path, record: FileRecord, quality: int) -> Mapping[str, bytes]:
+        """Both forms, by the ending of their file names; the cache keeps them."""
+        pack = functools.partial(compress_brotli, quality=quality)
+        return {
+            ".br": self._recall(source, record, f"br-{quality}", pack),
+            ".gz": self._recall(source, record, f"gz-{GZIP_LEVEL}", compress_gzip),
+        }
+
+    def _measure(self, source: Path, record: FileRecord, quality: int) -> Sizes:
         place = self._place(record, f"sizes-{GZIP_LEVEL}-{quality}.json")
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             data = json.loads(_read(place))
@@ -77,13 +90,6 @@ class Compressor:
         sizes = Sizes(gzip=len(compress_gzip(content)), brotli=len(compress_brotli(content, quality)))
         _keep(place, json.dumps({"gzip": sizes.gzip, "brotli": sizes.brotli}).encode("ascii"))
         return sizes
-
-    def compress(self, source: Path, record: FileRecord) -> Mapping[str, bytes]:
-        """Both forms at their best level, by the ending of their file names; the cache keeps them."""
-        return {
-            ".br": self._recall(source, record, "br", functools.partial(compress_brotli, quality=BEST_BROTLI)),
-            ".gz": self._recall(source, record, "gz", compress_gzip),
-        }
 
     def _recall(self, source: Path, record: FileRecord, name: str, compress: Callable[[bytes], bytes]) -> bytes:
         place = self._place(record, name)

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD
-from bundler.emitters.web.compression import Compressor
+from bundler.emitters.web.compression import BEST_BROTLI, Compressor, choose_quality
 from bundler.emitters.web.demo import DEMO
 from bundler.emitters.web.modules import ENTRY, find_modules
 from bundler.emitters.web.vendor import VENDOR
 from bundler.emitters.writing import write_bytes
 from bundler.model.artifacts import FileRecord
 from bundler.model.digests import digest_file
+from bundler.model.events import Message
+from bundler.model.stage import Note
 
 _FOLDERS = (VENDOR, PAYLOAD, DEMO)
+_GOLDEN = f"{PAYLOAD}/golden/"
 _LICENCES = ("LICENSE", ".txt")
-ENDINGS = (".br", ".gz")
 
 
-def precompress(folder: Path, cache_root: Path) -> None:
+def precompress(request: EmitRequest, folder: Path) -> None:
     """Write `name.br` and `name.gz` beside each file that a page or the loader fetches, where they are smaller."""
-    compressor = Compressor(cache_root=cache_root)
+    note = Note(text="compressing what a browser downloads: minutes for a new model or runtime, kept from then on")
+    request.listener(Message(build=request.build, note=note))
+    compressor = Compressor(cache_root=request.environments.root)
     # Both libraries let go of the interpreter's lock.
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
         for _ in pool.map(lambda path: _compress(path, folder, compressor), sorted(_list_served(folder))):
             pass
 
@@ -43,6 +49,8 @@ def _list_files(folder: Path) -> Iterator[Path]:
 def _compress(path: Path, folder: Path, compressor: Compressor) -> None:
     name = path.relative_to(folder).as_posix()
     record = FileRecord(path=name, size=path.stat().st_size, sha256=digest_file(path))
-    for ending, data in compressor.compress(path, record).items():
+    # No visit fetches the golden set but that of somebody who runs the self-test.
+    quality = choose_quality(record.size) if name.startswith(_GOLDEN) else BEST_BROTLI
+    for ending, data in compressor.compress(path, record, quality).items():
         if len(data) < record.size:
             write_bytes(path.with_name(path.name + ending), data)

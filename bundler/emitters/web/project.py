@@ -58,7 +58,7 @@ def write_web_project(request: EmitRequest, folder: Path) -> Project:
     downloads = list_downloads(request, assets, folder)
     _render(_alone(template, _README), folder, context, describe_downloads(downloads))
     if request.profile.web.precompressed:
-        precompress(folder, request.environments.root)
+        precompress(request, folder)
     return Project(context=context, licences=licences, downloads=downloads)
 
 
