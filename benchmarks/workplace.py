@@ -85,9 +85,10 @@ def build_bundle(
     arguments: Sequence[str] = ("--no-prove",),
     cache: Path | None = None,
     environment: dict[str, str] | None = None,
+    target: str = TARGET,
 ) -> Built:
     """Build `model` as a user does. Raises `CommandError`."""
-    command = [BUNDLER, "build", str(model), "--target", TARGET, "--output", str(output), "--json"]
+    command = [BUNDLER, "build", str(model), "--target", target, "--output", str(output), "--json"]
     command += ["--progress", "none", "--cache", str(cache or workplace.cache), *arguments]
     command += ["--samples", str(samples)] if samples else []
     ran = run_timed(command, environment)
