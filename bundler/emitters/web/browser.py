@@ -45,6 +45,9 @@ _SOFTWARE: Final = ("--disable-gpu", "--enable-unsafe-webgpu", "--use-webgpu-ada
 _HARDWARE: Final = ("--enable-unsafe-webgpu",)
 _HARDWARE_LINUX: Final = ("--use-angle=vulkan", "--enable-features=Vulkan", "--disable-vulkan-surface")
 
+_GUARD: Final = 'exec 3<&0; { read _ <&3; kill -9 0; } & exec "$@" 3<&- </dev/null'
+"""Becomes the browser, beside a shell that waits for the end of a pipe from us: however we end, it ends too."""
+
 _LAST_LINES = 5
 _NOISE = ("dbus/", "DevTools listening", "vaapi", "gcm/engine", "object_proxy")
 """What a browser without a desktop always complains of."""
@@ -114,8 +117,8 @@ def _start(command: tuple[str, ...], home: Path, log: Path) -> subprocess.Popen[
     try:
         with log.open("wb") as stream:
             return subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
+                ("/bin/sh", "-c", _GUARD, "sh", *command) if os.name == "posix" else command,
+                stdin=subprocess.PIPE,
                 stdout=stream,
                 stderr=stream,
                 env={**os.environ, **places},
@@ -137,4 +140,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     else:
         subprocess.run(("taskkill", "/F", "/T", "/PID", str(process.pid)), capture_output=True, check=False)
+    if process.stdin is not None:
+        process.stdin.close()
     process.wait()

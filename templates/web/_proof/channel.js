@@ -28,7 +28,7 @@ export async function tell(kind, message = {}) {
 
 /**
  * Hold an answer of the server open until this page ends: its loss tells the server that the tab has died. When it is
- * the server that goes away, nobody is left to hear this page, and it closes, and with it the browser.
+ * the server that goes away, nobody is left to hear this page, so it closes.
  */
 export async function holdOn() {
   try {

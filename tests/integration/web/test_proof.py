@@ -160,7 +160,7 @@ def test_a_build_without_a_browser_claims_nothing_and_says_why(
 def test_killed_in_the_middle_nothing_of_the_browser_is_left(
     bundler: CommandLine, chromium: Path, unproven: Path
 ) -> None:
-    """Even when bundler has no chance to end it: the page notices that the server is gone, and closes."""
+    """Even where bundler has no chance to end it."""
     process = bundler.start("verify", unproven, "--browser", chromium)
     children = wait_for_children(process.pid)
     os.kill(process.pid, signal.SIGKILL)
