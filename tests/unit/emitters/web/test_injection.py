@@ -19,7 +19,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.model.codec import encode
 from bundler.model.runtime import ProviderEntry
 from bundler.model.signature import Port, Signature, ValueType
-from tests.support.node_modules import ModuleHost, module_host
+from tests.support.module_host import ModuleHost, module_host
 from tests.unit.emitters.test_escapes import HOSTILE
 from tests.unit.emitters.web.rendered import render_all, with_config
 from tests.unit.emitters.web.test_generated_code import compile_
