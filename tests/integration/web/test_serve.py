@@ -14,9 +14,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from tests.support import models
 from tests.support.command_line import CommandLine, end_group
+from tests.support.web_pages import launch, visitor
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -108,3 +110,14 @@ def test_a_port_in_use_is_an_error_when_it_was_asked_for(bundler: CommandLine, u
         answer = bundler.run("serve", unproven, "--port", str(port)).expect(2)
     assert f"port {port} of 127.0.0.1 is in use" in answer.err
     assert "--port" in answer.err
+
+
+def test_the_demo_runs_under_the_headers_that_are_sent(bundler: CommandLine, packed: Path) -> None:
+    with serving(bundler, packed) as (_, url), sync_playwright() as playwright:
+        browser = launch(playwright)
+        with visitor(browser) as found:
+            found.page.goto(url)
+            found.page.wait_for_function("!document.querySelector('#load .value').textContent.includes('Starting')")
+            assert found.page.evaluate("crossOriginIsolated")
+            assert found.complaints == []
+        browser.close()
