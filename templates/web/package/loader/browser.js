@@ -231,7 +231,7 @@ function answeredWithPage(name) {
  * @param {unknown} cause
  */
 function unreachable(name, integrity, cause) {
-  const offline = navigator.onLine === false;
+  const offline = globalThis.navigator?.onLine === false;
   return new DownloadError(`${name} could not be fetched${offline ? ": this device is offline" : ""}`, {
     why: integrity ? "the network failed, or the file is not the one that was built" : String(cause),
     hint: offline ? "go online once: after the first visit the files are kept" : "check the connection and try again",

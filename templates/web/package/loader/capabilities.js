@@ -23,8 +23,8 @@ export function findWasmObstacle() {
     return "there is no WebAssembly SIMD here; Chrome and Edge have it from 91, Firefox from 89, Safari from 16.4";
   }
   try {
-    new WebAssembly.Module(bytes); // Throws where the page's security policy forbids it.
-    return "";
+    // Throws where the page's security policy forbids it; there is nothing to import.
+    return WebAssembly.Module.imports(new WebAssembly.Module(bytes)).join();
   } catch (error) {
     return `the page's security policy forbids WebAssembly; it needs script-src 'wasm-unsafe-eval' (${error})`;
   }
