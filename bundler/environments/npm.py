@@ -6,6 +6,7 @@ found again without a network.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from bundler.environments.registry import Environments
 
 _REQUIREMENT = re.compile(r"npm:([a-z0-9][a-z0-9._-]*)@([0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)")
-_RULES = ("--ignore-scripts", "--no-update-notifier", "--no-progress", "--loglevel", "error")
+_RULES = ("--ignore-scripts", "--no-update-notifier", "--no-progress", "--json", "--loglevel", "silent")
+_PATIENCE = ("--fetch-retry-mintimeout", "1000", "--fetch-retry-factor", "2")
+"""npm tries three times. Left alone it waits for more than a minute before it says that there is no network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,14 +142,29 @@ def _download(pin: Pin, environments: Environments, listener: Listener, build: s
     passing = environments.root / "npm" / f".{os.getpid()}-{secrets.token_hex(4)}"
     passing.mkdir(parents=True)
     try:
-        command = (*npm, "pack", f"{pin.name}@{pin.version}", *_RULES, "--pack-destination", str(passing))
-        run_tool(command, f"fetch {pin.name} {pin.version}", "npm")
+        _run((*npm, "pack", f"{pin.name}@{pin.version}", *_RULES, *_PATIENCE, "--pack-destination", str(passing)), pin)
         found = sorted(passing.glob("*.tgz"))
         if len(found) != 1:
             raise EnvironmentMissingError(f"npm fetched {len(found)} files for {pin.name} {pin.version}, not one")
         yield found[0]
     finally:
         shutil.rmtree(passing, ignore_errors=True)
+
+
+def _run(command: Sequence[str], pin: Pin) -> None:
+    try:
+        run_tool(command, f"fetch {pin.name} {pin.version}", "npm")
+    except EnvironmentMissingError as error:
+        raise EnvironmentMissingError(error.message, hint=error.hint, details=_tidy(error.details)) from error
+
+
+def _tidy(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """What npm says in JSON, in its own words alone; other lines as they are."""
+    try:
+        told = json.loads("\n".join(lines))["error"]
+        return tuple(line for part in (told["summary"], told["detail"]) for line in part.splitlines() if line)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return lines
 
 
 def _keep(tarball: Path, place: Path) -> Path:

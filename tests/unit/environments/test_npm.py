@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -29,7 +30,8 @@ folder = pathlib.Path({folder!r})
 with open(folder / "calls", "a") as stream:
     print(*sys.argv[1:], file=stream)
 if (folder / "offline").exists():
-    sys.exit("npm error code ENOTFOUND\\nnpm error network request failed")
+    print((folder / "offline").read_text())
+    sys.exit(1)
 target = pathlib.Path(sys.argv[sys.argv.index("--pack-destination") + 1])
 shutil.copy(folder / "package.tgz", target / "tiny-1.0.0.tgz")
 """
@@ -64,7 +66,12 @@ class Registry:
         self.lock = lock_of(data)
 
     def cut_off(self) -> None:
-        (self.folder / "offline").touch()
+        error = {
+            "code": "ENOTFOUND",
+            "summary": "network request failed",
+            "detail": "This is a problem\nwith the network.",
+        }
+        (self.folder / "offline").write_text(json.dumps({"error": error}, indent=2))
 
     @property
     def calls(self) -> list[str]:
@@ -146,9 +153,16 @@ def test_offline_with_nothing_kept_says_what_and_what_next(registry: Registry, e
         EnvironmentMissingError, match=r"could not fetch tiny 1\.0\.0: npm ended with exit code 1"
     ) as error:
         fetch_files(registry.lock, ("dist/a.mjs",), environments)
-    assert "npm error network request failed" in error.value.details
+    assert error.value.details == ("network request failed", "This is a problem", "with the network.")
     assert "what is fetched is kept" in (error.value.hint or "")
     assert not [path for path in environments.root.rglob("*") if path.is_file()]
+
+
+def test_what_npm_says_otherwise_is_told_as_it_is(registry: Registry, environments: Environments) -> None:
+    (registry.folder / "offline").write_text("npm: command failed")
+    with pytest.raises(EnvironmentMissingError) as error:
+        fetch_files(registry.lock, ("dist/a.mjs",), environments)
+    assert error.value.details == ("npm: command failed",)
 
 
 def test_a_file_that_the_package_lacks_is_named(registry: Registry, environments: Environments) -> None:
