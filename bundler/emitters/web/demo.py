@@ -12,8 +12,8 @@ from bundler.emitters.web.modules import find_modules
 
 DEMO = "demo"
 _ENTRY = f"{DEMO}/demo.js"
-_DEFERRED = f"{DEMO}/bundle.js"
-"""Imported by the entry while the page is open already, which then can say what is wrong with the bundle's files."""
+_DEFERRED = f"{DEMO}/page.js"
+"""Imported by the entry when it has checked the digests of all modules, so that it can say what is wrong with them."""
 _STYLESHEET = f"{DEMO}/demo.css"
 
 

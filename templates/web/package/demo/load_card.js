@@ -25,6 +25,10 @@ export function createLoadCard(card, actions) {
 
   /** @param {Progress} event */
   function showProgress(event) {
+    // Downloads that were under way when one failed still report.
+    if (card.dataset["state"] !== "busy") {
+      return;
+    }
     const share = event.total ? event.loaded / event.total : 0;
     const opening = event.phase !== "download";
     value.textContent = opening ? "Opening" : `${Math.floor(share * 100)} %`;

@@ -43,11 +43,14 @@ export function createRunsCard(card, chosen) {
     refill(picker, probed.length > 1 ? select : null);
   }
 
-  /** @param {Report} report */
-  function showReport(report) {
+  /**
+   * @param {Report} report
+   * @param {boolean} byHand whether a person named this variant
+   */
+  function showReport(report, byHand) {
     card.dataset["state"] = report.fellBack || report.softwareAdapter ? "warned" : "ready";
     value.textContent = showName(report.variant, 32);
-    refill(badges, ...badgesOf(report));
+    refill(badges, ...badgesOf(report, byHand));
     refill(facts, ...factsOf(report));
     const rejected = Object.entries(report.rejected);
     refill(reasons, ...rejected.map(([name, reason]) => whyNot(name, reason)));
@@ -64,10 +67,14 @@ export function createRunsCard(card, chosen) {
   return { showVariants, showReport, showNothing };
 }
 
-/** @param {Report} report */
-function badgesOf(report) {
+/**
+ * @param {Report} report
+ * @param {boolean} byHand
+ */
+function badgesOf(report, byHand) {
+  const best = byHand ? badge("Chosen by hand", "plain") : badge("First choice", "good");
   return [
-    report.fellBack ? badge("Fallback", "warn") : badge("First choice", "good"),
+    report.fellBack ? badge("Fallback", "warn") : best,
     report.softwareAdapter ? badge("Software adapter", "warn") : null,
     report.crossOriginIsolated ? null : badge("Not isolated", "plain"),
   ];
