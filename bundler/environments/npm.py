@@ -12,14 +12,23 @@ import re
 import secrets
 import shutil
 import tarfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bundler.environments.lockfiles import Lock, Pin
 from bundler.environments.nodejs import find_npm
+from bundler.environments.npm_store import (
+    PackageFile,
+    find_tarball,
+    keep_tarball,
+    mark_used,
+    package_place,
+    recall_file,
+    unpack_files,
+)
 from bundler.environments.tools import run_tool
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError, EnvironmentMissingError
@@ -33,16 +42,6 @@ _REQUIREMENT = re.compile(r"npm:([a-z0-9][a-z0-9._-]*)@([0-9]+\.[0-9]+\.[0-9]+[0
 _RULES = ("--ignore-scripts", "--no-update-notifier", "--no-progress", "--json", "--loglevel", "silent")
 _PATIENCE = ("--fetch-retry-mintimeout", "1000", "--fetch-retry-factor", "2")
 """npm tries three times. Left alone it waits for more than a minute before it says that there is no network."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackageFile:
-    """One file of a package. `path` is that inside the package, `source` where it is kept; `size` is in bytes."""
-
-    path: str
-    source: Path
-    size: int
-    sha256: str
 
 
 def name_lock(package: str, version: str) -> str:
@@ -73,7 +72,7 @@ def resolve_package(
     pin = Pin(name=match[1], version=match[2], marker="", hashes=())
     with _download(pin, environments, listener, build) as tarball:
         sha256 = digest_file(tarball)
-        _keep(tarball, _place(environments.root, sha256))
+        keep_tarball(tarball, package_place(environments.root, sha256))
     return Lock(name=name, pins=(Pin(name=pin.name, version=pin.version, marker="", hashes=(sha256,)),))
 
 
@@ -86,13 +85,13 @@ def fetch_files(
     lacks a file.
     """
     pin = lock.pins[0]
-    place = _place(environments.root, pin.hashes[0])
-    found = [_recall(place, path) for path in wanted]
+    place = package_place(environments.root, pin.hashes[0])
+    found = [recall_file(place, path) for path in wanted]
     if not all(found):
         tarball = _ensure_tarball(pin, place, environments, listener, build)
         _unpack(tarball, wanted, place / "files")
-        found = [_recall(place, path) for path in wanted]
-    _touch(place)
+        found = [recall_file(place, path) for path in wanted]
+    mark_used(place)
     missing = [path for path, file in zip(wanted, found, strict=True) if file is None]
     if missing:
         raise EnvironmentMissingError(
@@ -103,25 +102,19 @@ def fetch_files(
     return tuple(file for file in found if file is not None)
 
 
-def _place(root: Path, sha256: str) -> Path:
-    return root / "npm" / sha256[:2] / sha256
-
-
-def _recall(place: Path, path: str) -> PackageFile | None:
-    """A file that was unpacked before, when it is whole still."""
-    source = place / "files" / path
+def _unpack(tarball: Path, wanted: Sequence[str], folder: Path) -> None:
     try:
-        sha256 = source.with_name(f"{source.name}.sha256").read_text("ascii")
-        if digest_file(source) != sha256:
-            return None
-        return PackageFile(path=path, source=source, size=source.stat().st_size, sha256=sha256)
-    except (OSError, UnicodeDecodeError):
-        return None
+        unpack_files(tarball, wanted, folder)
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
+        raise EnvironmentMissingError(
+            f"could not unpack {tarball.name} in {folder}: {error}",
+            hint="check the free space and the permissions of the cache, or name another with BUNDLER_CACHE",
+        ) from error
 
 
 def _ensure_tarball(pin: Pin, place: Path, environments: Environments, listener: Listener, build: str) -> Path:
-    kept = next(iter(place.glob("*.tgz")), None)
-    if kept is not None and digest_file(kept) == pin.hashes[0]:
+    kept = find_tarball(place, pin.hashes[0])
+    if kept is not None:
         return kept
     listener(Message(build=build, note=Note(text=f"fetching {pin.name} {pin.version}")))
     with _download(pin, environments, listener, build) as tarball:
@@ -132,7 +125,7 @@ def _ensure_tarball(pin: Pin, place: Path, environments: Environments, listener:
                 details=(f"locked sha256:{pin.hashes[0]}", f"fetched sha256:{sha256}"),
                 hint="find out who altered it: a version once published never changes",
             )
-        return _keep(tarball, place)
+        return keep_tarball(tarball, place)
 
 
 @contextmanager
@@ -165,40 +158,3 @@ def _tidy(lines: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(line for part in (told["summary"], told["detail"]) for line in part.splitlines() if line)
     except (ValueError, KeyError, TypeError, AttributeError):
         return lines
-
-
-def _keep(tarball: Path, place: Path) -> Path:
-    """Move a fetched package to its place by digest."""
-    place.mkdir(parents=True, exist_ok=True)
-    kept = place / tarball.name
-    tarball.replace(kept)
-    return kept
-
-
-def _unpack(tarball: Path, wanted: Sequence[str], folder: Path) -> None:
-    """Write the regular files `wanted` below `folder`. Where they go is what was asked, never what the archive says."""
-    with tarfile.open(tarball, "r:gz") as archive:
-        for member in archive:
-            path = "/".join(PurePosixPath(member.name).parts[1:])  # the first is the package's root, often `package`
-            if member.isreg() and path in wanted:
-                _write(archive, member, folder / path)
-
-
-def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    stream = archive.extractfile(member)
-    if stream is None:
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}-{os.getpid()}-{secrets.token_hex(3)}")
-    with stream, draft.open("wb") as output:
-        shutil.copyfileobj(stream, output, 1 << 20)
-    digest = draft.with_name(f"{draft.name}.sha256")
-    digest.write_text(digest_file(draft), "ascii")
-    draft.replace(target)
-    digest.replace(target.with_name(f"{target.name}.sha256"))
-
-
-def _touch(place: Path) -> None:
-    """Used now: the last that trimming the cache removes."""
-    if place.exists():
-        os.utime(place)

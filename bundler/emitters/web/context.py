@@ -15,14 +15,12 @@ from bundler.emitters.web.names import make_package_name, make_version
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
 from bundler.emitters.web.vendor import VENDOR, Build
-from bundler.model.proof import Download
 from bundler.model.signature import Port, describe_type
 
 NODE = ">=20"
 _DIRECTIVES = ("default-src", "script-src", "connect-src", "worker-src")
 """Of the policy that the proof runs under, what the loader itself needs; the rest is for the demo page."""
 
-_MEGABYTE = 1_000_000
 _INLINED = 4096
 """Bytes below which bundlers put a file into the code as a `data:` address, which a strict page refuses to fetch."""
 
@@ -73,24 +71,6 @@ class VariantContext:
 
     name: str
     builds: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DownloadRow:
-    """What a first visit fetches, in words."""
-
-    variant: str
-    build: str
-    size: str
-    gzip: str
-    brotli: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DownloadTable:
-    """One row a variant and build of the runtime."""
-
-    downloads: tuple[DownloadRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,25 +143,6 @@ def make_context(
         precompressed=profile.web.precompressed,
         strict=settings.fallback == "strict",
     )
-
-
-def describe_downloads(downloads: Sequence[Download]) -> DownloadTable:
-    """What the README tells of a first visit."""
-    rows = (
-        DownloadRow(
-            variant=download.variant,
-            build=download.build,
-            size=_megabytes(download.size),
-            gzip=_megabytes(download.gzip),
-            brotli=_megabytes(download.brotli),
-        )
-        for download in downloads
-    )
-    return DownloadTable(downloads=tuple(rows))
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / _MEGABYTE:.1f} MB"
 
 
 def name_artifact(package: str, version: str) -> str:

@@ -10,7 +10,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD, find_model_files
 from bundler.emitters.web.parts import Asset, place_asset
 from bundler.emitters.web.vendor import VENDOR
-from bundler.environments.npm import PackageFile
+from bundler.environments.npm_store import PackageFile
 from bundler.model.artifacts import FileRecord, record_folder
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD, render_config
 from bundler.emitters.rendering import Template, load_template, write_project
-from bundler.emitters.web.context import Context, describe_downloads, make_context
+from bundler.emitters.web.context import Context, make_context
 from bundler.emitters.web.demo import describe_demo
+from bundler.emitters.web.download_table import describe_downloads
 from bundler.emitters.web.downloads import list_downloads
 from bundler.emitters.web.licences import LicenceFile, find_licences
 from bundler.emitters.web.payload import place_assets

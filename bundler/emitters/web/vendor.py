@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 from bundler.emitters.contract import EmitRequest
 from bundler.environments.lockfiles import Lock
-from bundler.environments.npm import PackageFile, fetch_files, name_lock, name_requirement
+from bundler.environments.npm import fetch_files, name_lock, name_requirement
+from bundler.environments.npm_store import PackageFile
 from bundler.model.errors import DefectError
 from bundler.model.runtime import RuntimeConfig
 from bundler.profiles.schema import Runtime

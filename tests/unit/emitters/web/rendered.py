@@ -9,8 +9,9 @@ from bundler.data import data_root
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import render_config
 from bundler.emitters.rendering import load_template, make_environment
-from bundler.emitters.web.context import DownloadRow, DownloadTable, make_context
+from bundler.emitters.web.context import make_context
 from bundler.emitters.web.demo import DemoContext, Resource
+from bundler.emitters.web.download_table import DownloadRow, DownloadTable
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.vendor import choose_builds
 from bundler.model.artifacts import FileRecord
