@@ -36,37 +36,33 @@ FAULTS = {
 }
 
 
-def name_of(given: object) -> str:
-    return given.__name__ if callable(given) else str(given).rpartition("/")[2]
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=name_of)
-@pytest.mark.parametrize("path", [MODULE, BINARY, MODEL], ids=name_of)
-def test_bad_file_is_never_used_and_never_kept(guest: Visitor, wasm_host: Host, path: str, fault: Fault) -> None:
-    wasm_host.faults[path] = fault
-    error = guest.visit(wasm_host).error(LOAD)
-    check(error, path, fault)
-    assert {entry["sha256"] for entry in guest.cached()} <= digests(wasm_host.folder)
+@pytest.mark.parametrize("path", [MODULE, BINARY, MODEL])
+def test_bad_file_is_never_used_and_never_kept(guest: Visitor, wasm_host: Host, path: str) -> None:
+    good = digests(wasm_host.folder)
+    guest.visit(wasm_host)
+    for fault in FAULTS:
+        wasm_host.faults[path] = fault
+        check(guest.error(LOAD), path, fault)
+        assert {entry["sha256"] for entry in guest.cached()} <= good, fault.__name__
     wasm_host.faults.clear()
     # Without a reload first: a page may offer to try again.
     assert guest.value(TEST)["passed"]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=name_of)
-@pytest.mark.parametrize("path", [INDEX, GOLDEN], ids=name_of)
-def test_bad_golden_set_proves_nothing(guest: Visitor, wasm_host: Host, path: str, fault: Fault) -> None:
-    wasm_host.faults[path] = fault
-    error = guest.visit(wasm_host).error(TEST)
-    check(error, path, fault)
+@pytest.mark.parametrize("path", [INDEX, GOLDEN])
+def test_bad_golden_set_proves_nothing(guest: Visitor, wasm_host: Host, path: str) -> None:
+    guest.visit(wasm_host).value("globalThis.model = await load();")
+    for fault in FAULTS:
+        wasm_host.faults[path] = fault
+        check(guest.error("return model.selfTest();"), path, fault)
     wasm_host.faults.clear()
-    assert guest.value(TEST)["passed"]
+    assert guest.value("return model.selfTest();")["passed"]
 
 
 def check(error: dict[str, str], path: str, fault: Fault) -> None:
-    assert error["name"] == FAULTS[fault], error
+    assert error["name"] == FAULTS[fault], (fault.__name__, error)
     whole = path.removesuffix(".000").removesuffix(".003").removeprefix("/")
-    assert whole in error["message"], error
-    assert error["hint"]
+    assert whole in error["message"], (fault.__name__, error)
 
 
 def test_fault_that_goes_away_by_itself_is_none(guest: Visitor, wasm_host: Host) -> None:
@@ -80,7 +76,7 @@ def test_fault_that_goes_away_by_itself_is_none(guest: Visitor, wasm_host: Host)
     assert guest.visit(wasm_host).value(TEST)["passed"]
 
 
-@pytest.mark.parametrize("path", [BINARY, MODEL], ids=name_of)
+@pytest.mark.parametrize("path", [BINARY, MODEL])
 def test_visitor_can_give_up_a_stalled_download(guest: Visitor, wasm_host: Host, path: str) -> None:
     wasm_host.faults[path] = web_host.stalled
     found = guest.visit(wasm_host).attempt("return (await load({ signal: AbortSignal.timeout(600) })).report;")

@@ -44,7 +44,7 @@ def opened(browser: Browser, wasm_bundle: Path) -> Iterator[Visitor]:
         yield found
 
 
-@pytest.mark.parametrize("inputs, words", BAD_INPUTS.values(), ids=BAD_INPUTS)
+@pytest.mark.parametrize(("inputs", "words"), BAD_INPUTS.values(), ids=BAD_INPUTS)
 def test_bad_inputs_are_named_before_the_runtime_sees_them(opened: Visitor, inputs: str, words: list[str]) -> None:
     error = opened.error(f"return model.run({inputs});")
     assert error["name"] == "InputError"
@@ -58,17 +58,19 @@ def test_outputs_are_named_typed_and_shaped(opened: Visitor) -> None:
       const { y } = await model.run({ x: { data: new Float32Array(16), dims: [2, 8] } });
       const again = await model.run({ x: new Float32Array(16) });
       const data = await y.getData();
-      return { type: y.type, dims: [...y.dims], location: y.location, same: String(data) === String(await again.y.getData()),
-        finite: data.every(Number.isFinite), kind: data.constructor.name };
+      const same = String(data) === String(await again.y.getData());
+      const finite = data.every(Number.isFinite);
+      return { type: y.type, dims: [...y.dims], location: y.location, same, finite, kind: data.constructor.name };
     """)
     assert found == {
         "type": "float32", "dims": [2, 4], "location": "cpu", "same": True, "finite": True, "kind": "Float32Array"
     }  # fmt: skip
 
 
-def test_input_too_big_for_the_memory_is_refused_and_the_next_run_works(opened: Visitor) -> None:
+@pytest.mark.parametrize("rows", [17_800, 40_000], ids=["below-4-GiB", "above-4-GiB"])
+def test_input_too_big_for_the_memory_is_refused_and_the_next_run_works(opened: Visitor, rows: int) -> None:
     # Each row of the hidden layer takes 240 kB.
-    error = opened.error("return model.run({ x: new Float32Array(8 * 40_000) });")
+    error = opened.error("return model.run({ x: new Float32Array(8 * given) });", rows)
     assert error["name"] == "OutOfMemoryError", error
     assert "memory" in error["message"]
     after = opened.attempt("return Object.keys(await model.run({ x: new Float32Array(8) }));")
@@ -130,6 +132,7 @@ def greedy_bundle(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory
 def test_model_that_asks_for_more_than_the_heap_is_out_of_memory(guest: Visitor, greedy_bundle: Path) -> None:
     with host(greedy_bundle) as site:
         guest.visit(site).value("globalThis.model = await load();")
-        error = guest.error("return model.run({ n: new BigInt64Array([3_000_000_000n]) });")
-        assert error["name"] == "OutOfMemoryError", error
+        for count in (1_073_000_000, 3_000_000_000):
+            error = guest.error("return model.run({ n: new BigInt64Array([BigInt(given)]) });", count)
+            assert error["name"] == "OutOfMemoryError", error
         assert guest.value("return (await (await load()).selfTest()).passed;") is True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from tests.support import models
 from tests.support.command_line import CommandLine
+from tests.support.javascript import install
 from tests.support.web_host import Host, host
 from tests.support.web_pages import SOFTWARE_WEBGPU, Visitor, launch, visitor
 
@@ -45,16 +47,31 @@ def wasm_bundle(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="session")
-def webgpu_bundle(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def webgpu_bundle(unproven: Path) -> Path:
     """A bundle of an image model for WebGPU and the CPU."""
-    model = models.save(models.cnn(), tmp_path_factory.mktemp("webgpu"), "tiny.onnx")
-    return build(bundler, model, "web-webgpu")
+    return unproven
+
+
+@pytest.fixture(scope="session")
+def bundler_cache(bundler: CommandLine) -> Path:
+    """Where the command line of this session keeps what it fetched."""
+    return bundler.cache
 
 
 def build(bundler: CommandLine, model: Path, target: str, *options: str) -> Path:
     """`bundler build` without a proof, which other tests are for."""
     built = bundler.build(model, "--target", target, "--no-prove", "--output", model.parent / "out", *options)
     return Path(built["bundle"])
+
+
+@pytest.fixture(scope="session")
+def app(packed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package in its `node_modules`."""
+    folder = tmp_path_factory.mktemp("app")
+    (folder / "package.json").write_text(json.dumps({"name": "app", "private": True, "type": "module"}), "utf-8")
+    (tarball,) = packed.glob("*.tgz")
+    install(tarball, folder)
+    return folder
 
 
 @pytest.fixture
