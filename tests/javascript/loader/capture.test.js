@@ -48,9 +48,7 @@ function makeGraph() {
       return Object.assign(new Tensor(dataType, undefined, dims, "gpu-buffer"), { gpuBuffer, ...rest });
     }
   };
-  /** @type {any} */
-  const instance = { device, ort: { Tensor: Resident } };
-  return { graph: new CapturedGraph(instance, [port("x")]), Resident };
+  return { graph: new CapturedGraph(device, Resident, [port("x")]), Resident };
 }
 
 describe("inputs", () => {

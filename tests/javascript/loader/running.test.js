@@ -146,12 +146,17 @@ describe("runs", () => {
   });
 });
 
+/** @param {unknown} navigator */
+const pretend = (navigator) => Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true });
+const GPU = variant("webgpu", { providers: [{ name: "webgpu", options: {}, device: "gpu-buffer" }] });
+
 describe("a lost GPU", () => {
   it("fails the run under way and all later ones, and a new load gets a new device", async () => {
     /** @type {(info: object) => void} */
     let lose = () => {};
     const device = { lost: new Promise((resolve) => (lose = resolve)) };
-    const { model, load } = await open({ device, run: () => new Promise(() => {}) });
+    pretend({ gpu: { requestAdapter: async () => ({ features: new Set() }) } });
+    const { model, load } = await open({ device, run: () => new Promise(() => {}) }, [GPU]);
     const pending = model.run({ x });
     setTimeout(() => lose({ reason: "unknown", message: "driver reset" }), 5);
     await assert.rejects(pending, { name: "DeviceLostError", why: "driver reset" });

@@ -61,7 +61,7 @@ async function request(part, target) {
   try {
     response = await fetch(part.url, { cache, integrity, signal: target.signal });
   } catch (error) {
-    throw target.signal?.aborted ? target.signal.reason : unreachable(target.name, integrity, error);
+    throw target.signal?.aborted ? target.signal.reason : await explainFailure(part, target.name, integrity, error);
   }
   const page = response.headers.get("content-type")?.startsWith("text/html");
   const missing = response.status === 404 || response.status === 410;
@@ -226,14 +226,28 @@ function answeredWithPage(name) {
 }
 
 /**
+ * `fetch` does not tell a digest that is wrong from a network that fails: whether the server answers at all does.
+ *
+ * @param {import("./types.js").Part} part
  * @param {string} name
  * @param {string | undefined} integrity
  * @param {unknown} cause
  */
-function unreachable(name, integrity, cause) {
+async function explainFailure(part, name, integrity, cause) {
+  const answer = integrity && (await fetch(part.url, { method: "HEAD" }).catch(() => null));
+  if (!answer || !answer.ok) return unreachable(name, cause);
+  const why = `the browser found that its SHA-256 is not ${part.sha256}`;
+  return new IntegrityError(`${name} is not the file that was built`, { why, hint: REDEPLOY, cause });
+}
+
+/**
+ * @param {string} name
+ * @param {unknown} cause
+ */
+function unreachable(name, cause) {
   const offline = globalThis.navigator?.onLine === false;
   return new DownloadError(`${name} could not be fetched${offline ? ": this device is offline" : ""}`, {
-    why: integrity ? "the network failed, or the file is not the one that was built" : String(cause),
+    why: String(cause),
     hint: offline ? "go online once: after the first visit the files are kept" : "check the connection and try again",
     cause,
   });

@@ -16,12 +16,13 @@ const MODE_READ = 0x1;
 
 export class CapturedGraph {
   /**
-   * @param {import("./ort.js").Instance} instance
+   * @param {GPUDevice} device
+   * @param {any} Tensor the runtime's class
    * @param {import("./types.js").Port[]} inputs
    */
-  constructor(instance, inputs) {
-    this.device = /** @type {GPUDevice} */ (instance.device);
-    this.Tensor = instance.ort.Tensor;
+  constructor(device, Tensor, inputs) {
+    this.device = device;
+    this.Tensor = Tensor;
     this.inputs = inputs;
     /** @type {Record<string, any>} */
     this.places = Object.create(null);

@@ -2,10 +2,10 @@
 
 import { DisposedError, InferenceError } from "./errors.js";
 import { makeBinder } from "./inputs.js";
-import { enqueue, firstLine, recognise } from "./ort.js";
+import { enqueue, findFault, firstLine, recognise } from "./ort.js";
 import { findElement } from "./signature.js";
 
-/** @type {WeakMap<object, object>} tensors in a device's memory, and the runtime's instance that they belong to */
+/** @type {WeakMap<object, object>} tensors in a device's memory, and the device or the runtime that they belong to */
 const owners = new WeakMap();
 
 const SWEEP_AT = 64; // Tensors given out, before those that the caller has disposed of are forgotten.
@@ -50,11 +50,12 @@ export class BundledModel {
       inputs.filter((port) => findElement(port.type)),
       {
         Tensor: instance.ort.Tensor,
-        owns: (tensor) => owners.get(tensor) === instance,
+        owns: (tensor) => owners.get(tensor) === (opened.gpu ?? instance),
         inputNames: session.inputNames,
       },
     );
     if (opened.captured) this.#capture = startCapture(opened, inputs);
+    this.#capture?.catch(() => {}); // The first run tells.
   }
 
   /**
@@ -72,7 +73,7 @@ export class BundledModel {
     const feeds = this.#bind(inputs);
     let results;
     try {
-      results = await enqueue(opened.instance, () => this.#call(feeds, signal));
+      results = await enqueue(opened.instance, opened.gpu, () => this.#call(feeds, signal));
     } catch (error) {
       throw await this.#explain(opened, error, signal);
     }
@@ -100,14 +101,12 @@ export class BundledModel {
     const opened = this.#opened;
     if (!opened) return;
     this.#opened = null;
-    const { instance } = opened;
-    if (instance.dead) return; // All that it held went with it.
-    await enqueue(instance, async () => {
+    if (findFault(opened.instance, opened.gpu)) return; // All that it held went with the device or the instance.
+    await opened.release(async () => {
       for (const tensor of this.#resident) tensor.dispose();
+      this.#resident.clear();
       (await this.#capture)?.release();
-      await opened.session.release();
     });
-    this.#resident.clear();
   }
 
   #open() {
@@ -140,11 +139,31 @@ export class BundledModel {
       const tensor = results[name];
       outputs[name] = tensor;
       if (tensor.location === "cpu") continue;
-      owners.set(tensor, opened.instance);
-      this.#resident.add(tensor);
+      this.#adopt(opened, tensor);
     }
     if (this.#resident.size > SWEEP_AT) this.#sweep();
     return outputs;
+  }
+
+  /**
+   * A tensor in a device's memory. Once its values were read it serves as one in the CPU's memory, so the device's is
+   * given back then: a page that only reads need not know of it.
+   *
+   * @param {import("./opening.js").Opened} opened
+   * @param {any} tensor
+   */
+  #adopt(opened, tensor) {
+    owners.set(tensor, opened.gpu ?? opened.instance);
+    this.#resident.add(tensor);
+    const read = tensor.getData;
+    tensor.getData = async (release = true) => {
+      try {
+        return await read.call(tensor, release);
+      } catch (error) {
+        this.#open(); // Disposing of a model disposes of its outputs.
+        throw await this.#explain(opened, error, undefined);
+      }
+    };
   }
 
   #sweep() {
@@ -158,10 +177,10 @@ export class BundledModel {
    */
   async #explain(opened, cause, signal) {
     if (cause instanceof DisposedError || (signal?.aborted && cause === signal.reason)) return cause;
-    const known = await recognise(opened.instance, cause);
+    const known = await recognise(opened.instance, opened.gpu, cause);
     if (known) return known;
     const hint = "run the model's selfTest(): when that passes, look at the inputs";
-    return new InferenceError("the runtime could not run the model", { why: firstLine(cause), hint, cause });
+    return new InferenceError("the runtime failed", { why: firstLine(cause), hint, cause });
   }
 }
 
@@ -171,7 +190,7 @@ const DEVICES = new Set(["gpu-buffer", "ml-tensor"]);
  * @param {import("./opening.js").Opened} opened
  * @param {import("./types.js").Port[]} inputs
  */
-async function startCapture({ instance }, inputs) {
+async function startCapture({ instance, gpu }, inputs) {
   const { CapturedGraph } = await import("./capture.js");
-  return new CapturedGraph(instance, inputs);
+  return new CapturedGraph(/** @type {GPUDevice} */ (gpu), instance.ort.Tensor, inputs);
 }

@@ -2,7 +2,7 @@
 
 import { describeAdapter } from "./capabilities.js";
 import { IncompatibleError } from "./errors.js";
-import { createSession, enqueue, isStarted, openInstance, recognise } from "./ort.js";
+import { createSession, enqueue, isStarted, leaveDevice, openInstance, recognise } from "./ort.js";
 import { makeOptions } from "./session.js";
 import { findElement } from "./signature.js";
 
@@ -11,10 +11,11 @@ import { findElement } from "./signature.js";
  * @property {import("./types.js").Variant} variant
  * @property {import("./ort.js").Instance} instance
  * @property {any} session
+ * @property {GPUDevice | null} gpu the device that it runs on
  * @property {string | null} device where outputs stay
  * @property {boolean} captured whether the device replays a recorded graph
  * @property {import("./types.js").Report} report
- * @property {() => Promise<void>} release
+ * @property {(before?: () => Promise<void>) => Promise<void>} release does what is to be done `before` in its turn, too
  */
 
 /**
@@ -39,16 +40,17 @@ export async function openVariant(request, variant, survey) {
   const downloaded = platform.now();
   downloads.tell("open", variant.model, false);
   const plan = planSession(request, variant, instance, survey);
-  const session = await openSession(request, { variant, instance, code, files, plan, survey });
+  const { session, gpu } = await openSession(request, { variant, instance, code, files, plan, survey });
   const seconds = { download: (downloaded - begun) / 1000, open: (platform.now() - downloaded) / 1000 };
   return {
     variant,
     instance,
     session,
+    gpu,
     device: plan.device,
     captured: plan.captured,
     report: describe(request, variant, survey, instance, plan.notes, seconds),
-    release: makeRelease(instance, session),
+    release: makeRelease(instance, session, gpu),
   };
 }
 
@@ -57,9 +59,15 @@ export async function openVariant(request, variant, survey) {
  *
  * @param {import("./ort.js").Instance} instance
  * @param {any} session
+ * @param {GPUDevice | null} gpu
  */
-function makeRelease(instance, session) {
-  return () => enqueue(instance, () => session.release());
+function makeRelease(instance, session, gpu) {
+  return (/** @type {(() => Promise<void>) | undefined} */ before) =>
+    enqueue(instance, gpu, async () => {
+      await before?.();
+      leaveDevice(instance, gpu);
+      await session.release();
+    });
 }
 
 /**
@@ -173,13 +181,13 @@ async function openSession({ data, options }, { variant, instance, code, files, 
     : { ...variant, session: { ...variant.session, enable_graph_capture: false } };
   const settings = { code, threads: plan.threads, adapter: survey.adapter };
   try {
-    return await enqueue(instance, async () => {
+    return await enqueue(instance, null, async () => {
       options.signal?.throwIfAborted();
       return createSession(instance, settings, files[at], makeOptions(adjusted, outputs, plan.device, beside));
     });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw (await recognise(instance, error)) ?? error;
+    throw (await recognise(instance, null, error)) ?? error;
   }
 }
 

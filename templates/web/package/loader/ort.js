@@ -17,9 +17,10 @@ const STATE = Symbol.for("bundler.onnxruntime-web");
  * @property {boolean} started
  * @property {Promise<unknown>} queue
  * @property {import("./errors.js").BundleError | null} dead
- * @property {((error: unknown) => void) | null} fail rejects the call that is under way
+ * @property {{ gpu: GPUDevice | null, reject: (error: unknown) => void } | null} current the call that is under way
+ * @property {Map<GPUDevice, number>} users how many models are open on each device
+ * @property {WeakMap<GPUDevice, import("./errors.js").BundleError>} lost devices that went while models were open on them
  * @property {boolean} spoiled its start failed: what runs on it goes on, and nothing more can be opened
- * @property {GPUDevice | null} device
  */
 
 /** @type {Map<string, { instance: Instance, generation: number }>} the newest instance of each module */
@@ -70,9 +71,10 @@ function makeInstance(ort) {
     started: false,
     queue: Promise.resolve(),
     dead: null,
-    fail: null,
+    current: null,
+    users: new Map(),
+    lost: new WeakMap(),
     spoiled: false,
-    device: null,
   };
   Object.defineProperty(ort.env, STATE, { value: instance });
   return instance;
@@ -86,6 +88,7 @@ function makeInstance(ort) {
  * @param {{ code: Uint8Array | null, threads: number, adapter: GPUAdapter | null }} settings
  * @param {Uint8Array} model
  * @param {Record<string, unknown>} options
+ * @returns {Promise<{ session: any, gpu: GPUDevice | null }>}
  */
 export async function createSession(instance, { code, threads, adapter }, model, options) {
   const { env, InferenceSession } = instance.ort;
@@ -98,8 +101,7 @@ export async function createSession(instance, { code, threads, adapter }, model,
   }
   try {
     const session = await InferenceSession.create(model, options);
-    await watchDevice(instance);
-    return session;
+    return { session, gpu: adapter && (await joinDevice(instance)) };
   } catch (error) {
     instance.spoiled ||= NO_BACKEND.test(messageOf(error));
     throw error;
@@ -114,16 +116,18 @@ export async function createSession(instance, { code, threads, adapter }, model,
  *
  * @template T
  * @param {Instance} instance
+ * @param {GPUDevice | null} gpu the device that the call needs
  * @param {() => Promise<T>} task
  * @returns {Promise<T>}
  */
-export function enqueue(instance, task) {
+export function enqueue(instance, gpu, task) {
   const turn = instance.queue.then(
     () =>
       /** @type {Promise<T>} */ (
         new Promise((resolve, reject) => {
-          if (instance.dead) throw instance.dead;
-          instance.fail = reject;
+          const fault = findFault(instance, gpu);
+          if (fault) throw fault;
+          instance.current = { gpu, reject };
           task().then(resolve, reject);
         })
       ),
@@ -135,32 +139,65 @@ export function enqueue(instance, task) {
 const ignore = () => {};
 
 /**
+ * Why nothing more can be run: the instance is dead, or the device is lost.
+ *
+ * @param {Instance} instance
+ * @param {GPUDevice | null} gpu
+ */
+export function findFault(instance, gpu) {
+  return instance.dead ?? (gpu && instance.lost.get(gpu)) ?? null;
+}
+
+/**
+ * Count a model in on the GPU device that the runtime has made, and notice when the browser takes that away.
+ *
+ * @param {Instance} instance
+ * @returns {Promise<GPUDevice | null>}
+ */
+async function joinDevice(instance) {
+  const device = /** @type {GPUDevice | undefined} */ (await instance.ort.env.webgpu?.device);
+  if (!device) return null;
+  const users = instance.users.get(device);
+  instance.users.set(device, (users ?? 0) + 1);
+  if (users === undefined) device.lost.then((info) => loseDevice(instance, device, info));
+  return device;
+}
+
+/**
+ * Count a model out. The runtime destroys its device with the last session on it, and makes another for the next.
+ *
+ * @param {Instance} instance
+ * @param {GPUDevice | null} gpu
+ */
+export function leaveDevice(instance, gpu) {
+  if (gpu) instance.users.set(gpu, (instance.users.get(gpu) ?? 1) - 1);
+}
+
+/**
+ * @param {Instance} instance
+ * @param {GPUDevice} device
+ * @param {GPUDeviceLostInfo} info
+ */
+function loseDevice(instance, device, { reason, message }) {
+  const wanted = instance.users.get(device);
+  instance.users.delete(device);
+  if (!wanted) return;
+  const error = new DeviceLostError("the GPU device was lost", {
+    why: message || reason || "the browser gave no reason",
+    hint: "load the model again: it gets a new device",
+  });
+  instance.lost.set(device, error);
+  instance.spoiled = true; // As long as a session is open on it, the runtime gives out no other device.
+  if (instance.current?.gpu === device) instance.current.reject(error);
+}
+
+/**
  * @param {Instance} instance
  * @param {import("./errors.js").BundleError} error
  */
 function kill(instance, error) {
   instance.dead ??= error;
-  instance.fail?.(instance.dead);
-}
-
-/**
- * Once the runtime has its GPU device, notice when the browser takes it away.
- *
- * @param {Instance} instance
- */
-async function watchDevice(instance) {
-  const device = /** @type {GPUDevice | undefined} */ (await instance.ort.env.webgpu?.device);
-  if (!device || instance.device === device) return;
-  instance.device = device;
-  device.lost.then(({ reason, message }) => {
-    kill(
-      instance,
-      new DeviceLostError("the GPU device was lost", {
-        why: message || reason || "the browser gave no reason",
-        hint: "load the model again: it gets a new device",
-      }),
-    );
-  });
+  instance.current?.reject(instance.dead);
 }
 
 const NO_BACKEND = /^no available backend found/;
@@ -174,12 +211,14 @@ const GRACE = 200; // Milliseconds between a GPU's last failure and the news tha
  * The error that explains best what the runtime threw; null when it is none of those that are known.
  *
  * @param {Instance} instance
+ * @param {GPUDevice | null} gpu
  * @param {unknown} cause
  * @returns {Promise<import("./errors.js").BundleError | null>}
  */
-export async function recognise(instance, cause) {
-  if (instance.device) await Promise.race([instance.device.lost, new Promise((done) => setTimeout(done, GRACE))]);
-  if (instance.dead) return instance.dead;
+export async function recognise(instance, gpu, cause) {
+  if (gpu) await Promise.race([gpu.lost, new Promise((done) => setTimeout(done, GRACE))]);
+  const fault = findFault(instance, gpu);
+  if (fault) return fault;
   const text = messageOf(cause);
   const trapped = (cause instanceof WebAssembly.RuntimeError || ABORTED.test(text)) && !UNFIT.test(text);
   const full = cause instanceof RangeError || NO_MEMORY.test(text) || trapped;

@@ -95,7 +95,10 @@ export interface Tensor {
   /** Throws when the value lies in a device's memory: use `getData`. */
   readonly data: TensorData;
   readonly location: string;
-  /** The values; brings them from the device's memory first where they lie there. */
+  /**
+   * The values; brings them from the device's memory first where they lie there, and gives that back unless
+   * `releaseData` is false.
+   */
   getData(releaseData?: boolean): Promise<TensorData>;
   dispose(): void;
 }
