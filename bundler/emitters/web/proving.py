@@ -30,8 +30,11 @@ _NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf
 
 @dataclass(slots=True, kw_only=True)
 class Testimony:
-    """What the page has told so far: the browser's name, each variant's outcome, and which variant is being run."""
+    """What the page has told so far: the browser's name, each variant's outcome, and which variant is being run. `say`
+    passes on what a person who waits should know.
+    """
 
+    say: Callable[[str], None]
     browser: str = ""
     outcomes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     running: str | None = None
@@ -44,6 +47,8 @@ class Testimony:
                 self.browser = str(message.get("name", ""))[:100]
             case "no-adapter":
                 self.lacks_adapter = True
+            case "remark":
+                self.say(str(message.get("text", ""))[:500])
             case "began":
                 self.running = str(message.get("variant"))
             case "outcome":
@@ -83,7 +88,7 @@ def interview(package: OpenPackage, browser: Path, say: Callable[[str], None]) -
 
     Raises `EnvironmentMissingError` when the browser does not start.
     """
-    testimony = Testimony()
+    testimony = Testimony(say=say)
     adapter = guess_adapter()
     pending = [variant.name for variant in package.config.variants]
     while pending:

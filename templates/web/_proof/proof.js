@@ -1,11 +1,14 @@
 // Runs the golden set of every variant in this browser, one after the other, and tells the server of each.
-import { browserName, lacksAdapter } from "./browser.js";
+import { browserName, lacksAdapter, pickOnAdapter } from "./browser.js";
 import { explain, holdOn, readTask, tell } from "./channel.js";
 import { takeComplaints, watchPage } from "./complaints.js";
 import { countNodes, watchSessions } from "./nodes.js";
 
 /** The bundle's own entry point, which stands at the root. */
 const PACKAGE = "/index.js";
+
+/** It compiles shaders for a CPU: a person who waits should know. */
+const SLOW = "the browser's software adapter runs it here, which can take minutes";
 
 /** @typedef {{name: string, available: boolean, reason: string}} Offer */
 /** @typedef {{load(options: object): Promise<any>, probe(): Promise<Offer[]>}} Package */
@@ -73,8 +76,8 @@ async function proveAndTell(bundle, variant) {
   await tell("outcome", { ...outcome, variant, nodes: countNodes(), faults: takeComplaints() });
 }
 
-/** @param {string[]} variants */
-async function proveAll(variants) {
+/** @param {import("./channel.js").Task} task */
+async function proveAll({ variants, adapter }) {
   /** @type {Package} */
   let bundle;
   try {
@@ -85,7 +88,11 @@ async function proveAll(variants) {
     for (const variant of variants) await tell("outcome", { variant, status: "failed", reason });
     return;
   }
-  for (const variant of variants) await proveAndTell(bundle, variant);
+  const slow = adapter === "software" ? await pickOnAdapter(variants) : [];
+  for (const variant of variants) {
+    if (slow.includes(variant)) await tell("remark", { text: `variant ${variant}: ${SLOW}` });
+    await proveAndTell(bundle, variant);
+  }
 }
 
 watchPage();
@@ -95,6 +102,6 @@ await tell("browser", { name: await browserName() });
 if (await lacksAdapter(task)) {
   await tell("no-adapter");
 } else {
-  await proveAll(task.variants);
+  await proveAll(task);
 }
 await tell("done");
