@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import selectors
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,26 +54,25 @@ def run(command: tuple[str, ...], folder: Path) -> str:
 @contextmanager
 def serving(command: tuple[str, ...], folder: Path, seconds: float = 60) -> Iterator[str]:
     """Run a development server for as long as the block does; the address that it prints."""
-    process = subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
-    try:
-        yield _await_address(process, time.monotonic() + seconds)
-    finally:
-        end_group(process)
-        if process.stdout:
-            process.stdout.close()
+    with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        try:
+            yield _await_address(process, Path(log.name), time.monotonic() + seconds)
+        finally:
+            end_group(process)
 
 
-def _await_address(process: subprocess.Popen[str], until: float) -> str:
-    assert process.stdout
-    said = ""
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while time.monotonic() < until and process.poll() is None:
-            if selector.select(timeout=1):
-                said += re.sub(r"\x1b\[[0-9;]*m", "", process.stdout.readline())
-                found = _ADDRESS.search(said)
-                if found:
-                    return found.group()
-    raise AssertionError(f"the server printed no address:\n{said}")
+def _await_address(process: subprocess.Popen[str], log: Path, until: float) -> str:
+    while time.monotonic() < until and process.poll() is None:
+        found = _ADDRESS.search(_read(log))
+        if found:
+            return found.group()
+        time.sleep(0.1)
+    raise AssertionError(f"the server printed no address:\n{_read(log)}")
+
+
+def _read(log: Path) -> str:
+    """What was printed, without colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", log.read_text("utf-8", "replace"))

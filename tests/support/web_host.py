@@ -21,7 +21,8 @@ from bundler.emitters.web.site import list_folder
 VISIT = "/visit.html"
 """An empty page, which every host has."""
 
-_BLANK = b'<!doctype html><meta charset="utf-8"><title>visit</title><link rel="icon" href="data:,">'
+HEAD = '<!doctype html><meta charset="utf-8"><title>visit</title><link rel="icon" href="data:,">'
+"""What a page begins with; the browser asks for no icon."""
 
 Fault = Callable[["_Handler", bytes], None]
 """Answers one request in place of the host, given the file that was asked for."""
@@ -29,7 +30,8 @@ Fault = Callable[["_Handler", bytes], None]
 
 @dataclass
 class Host:
-    """A folder of files at an address. `faults` answer for paths; `asked` are the paths that were asked for, in order.
+    """A folder of files at an address, and further `pages` by path. `faults` answer for paths; `asked` are the paths
+    that were asked for, in order.
 
     Code may be kept by the browser for an hour (`keep_code`), everything else never: what a second visit does not ask
     for came from where the loader put it.
@@ -38,6 +40,7 @@ class Host:
     folder: Path
     headers: Mapping[str, str]
     keep_code: bool = True
+    pages: dict[str, str] = field(default_factory=lambda: {VISIT: HEAD})
     faults: dict[str, Fault] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     url: str = ""
@@ -135,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         site, path = self.server.site, unquote(urlsplit(self.path).path)
         site.asked.append(path)
-        content = _BLANK if path == VISIT else self._read(path)
+        content = self._read(path)
         if content is None:
             self.answer(404, b"not found", {"Content-Type": "text/plain"})
         else:
@@ -145,8 +148,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.answer(200, content)
 
     def _read(self, path: str) -> bytes | None:
+        site = self.server.site
+        if path in site.pages:
+            return site.pages[path].encode()
         # Listed at each request: a test may deploy another version in between.
-        content = list_folder(self.server.site.folder).get(path)
+        content = list_folder(site.folder).get(path)
         return content.read_bytes() if isinstance(content, Path) else content
 
     def answer(self, status: int, content: bytes, headers: Mapping[str, str] | None = None) -> None:

@@ -15,7 +15,16 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 from tests.support.browser import provide_browser
 from tests.support.web_host import VISIT, Host
 
-QUIET = ("--disable-quic", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update")
+INSECURE = "bundle.example"
+"""A name of this machine that is neither local nor https for the browser."""
+
+QUIET = (
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    f"--host-resolver-rules=MAP {INSECURE} 127.0.0.1",
+)
 SOFTWARE_WEBGPU = ("--disable-gpu", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
 
 _ATTEMPT = """async (given) => {

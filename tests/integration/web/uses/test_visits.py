@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.support import models
 from tests.support.command_line import CommandLine
-from tests.support.web_host import VISIT, Host, host
-from tests.support.web_pages import Visitor, digests, visitor
+from tests.support.web_host import HEAD, Host, flipped, host
+from tests.support.web_pages import INSECURE, Visitor, digests, visitor
 
 from .conftest import build
 
@@ -188,12 +188,57 @@ def test_rotten_copy_in_the_cache_is_fetched_again(guest: Visitor, wasm_host: Ho
     assert len(wasm_host.data_asked) > 1
 
 
-def test_package_works_from_a_folder_below_the_root(browser: Browser, wasm_bundle: Path, tmp_path: Path) -> None:
-    """As a host with many projects serves it."""
+PLAIN = """
+import { load } from "./projects/a%20b%2520c/index.js";
+
+const model = await load();
+const { y } = await model.run({ x: new Float32Array(8) });
+document.querySelector("#answer").textContent = `${y.dims} ${(await model.selfTest()).passed}`;
+"""
+
+
+def test_plain_page_uses_a_package_that_lies_in_any_folder(guest: Visitor, wasm_bundle: Path, tmp_path: Path) -> None:
+    """No build step: a page, a script of type module, and the bundle's folder somewhere on the host."""
     shutil.copytree(wasm_bundle, tmp_path / "projects" / "a b%20c")
-    with host(tmp_path) as site, visitor(browser) as found:
-        passed = found.visit(site, VISIT).page.evaluate("""async () => {
-          const { load } = await import("/projects/a%20b%2520c/index.js");
-          return (await (await load()).selfTest()).passed;
-        }""")
-        assert passed is True
+    with host(tmp_path) as site:
+        site.pages["/plain.html"] = f'{HEAD}<p id="answer"></p><script type="module" src="plain.js"></script>'
+        site.pages["/plain.js"] = PLAIN
+        expect(guest.visit(site, "/plain.html").page.locator("#answer")).to_have_text("1,4 true", timeout=30_000)
+    assert guest.complaints == []
+
+
+WORKER = """
+import { load } from "/index.js";
+
+const answer = async () => {
+  const model = await load({ threads: 2 });
+  return { passed: (await model.selfTest()).passed, threads: model.report.threads };
+};
+postMessage(await answer().catch(String));
+"""
+
+
+def test_package_works_in_a_worker(guest: Visitor, wasm_host: Host) -> None:
+    """There the page stays free while the model computes; it has no document to lean on."""
+    wasm_host.pages["/worker.js"] = WORKER
+    found = guest.visit(wasm_host).value("""
+      const worker = new Worker("/worker.js", { type: "module" });
+      return new Promise((resolve) => {
+        worker.onmessage = ({ data }) => resolve(data);
+        worker.onerror = ({ message }) => resolve(message ?? "the worker did not start");
+      });
+    """)
+    assert found == {"passed": True, "threads": 2}
+
+
+def test_plain_http_works_checks_and_says_what_is_lost(guest: Visitor, wasm_host: Host) -> None:
+    """Pages that are neither on https nor on this machine have no digests, no cache and no threads of their own."""
+    wasm_host.url = wasm_host.url.replace("127.0.0.1", INSECURE)
+    found = guest.visit(wasm_host).value(TEST)
+    assert found["test"]["passed"]
+    assert found["report"]["threads"] == 1
+    assert any("https" in note for note in found["report"]["notes"]), found["report"]["notes"]
+    wasm_host.faults["/payload/models/wasm/model.onnx.001"] = flipped
+    error = guest.visit(wasm_host).error(LOAD)
+    assert error["name"] in ("DownloadError", "IntegrityError")
+    assert "model.onnx" in error["message"]

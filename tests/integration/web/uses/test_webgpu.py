@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from tests.support.command_line import CommandLine
 from tests.support.web_host import Host, host
 from tests.support.web_pages import Visitor, visitor
+
+from .conftest import build
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -105,3 +108,16 @@ def test_browser_without_stack_switching_takes_the_other_build(guest: Visitor, w
     found = guest.value("const model = await load(); return { test: await model.selfTest(), report: model.report };")
     assert (found["report"]["variant"], found["report"]["build"]) == ("webgpu", "asyncify")
     assert found["test"]["passed"], found["test"]
+
+
+def test_bundle_for_webnn_takes_the_best_that_is_there(guest: Visitor, bundler: CommandLine, tiny_model: Path) -> None:
+    bundle = build(bundler, tiny_model, "web-webnn")
+    with host(bundle) as site:
+        states = guest.visit(site).value("return probe();")
+        assert [state["name"] for state in states] == ["webnn", "webgpu", "wasm"]
+        if states[0]["available"]:
+            pytest.skip("this browser has WebNN: nothing to fall back from")
+        report = guest.value("return (await load()).report;")
+        expected = next(state["name"] for state in states if state["available"])
+        assert (report["variant"], report["fellBack"]) == (expected, True)
+        assert "WebNN" in report["rejected"]["webnn"]
