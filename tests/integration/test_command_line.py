@@ -235,6 +235,7 @@ def test_help_and_version(bundler: CommandLine) -> None:
         "init",
         "lock",
         "bench",
+        "serve",
     ):
         assert "Usage" in bundler.run(command, "--help").expect(0).out
 

@@ -7,7 +7,7 @@ import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,9 +37,9 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
 
     Raises `VerificationError` when the folder is no whole web bundle.
     """
-    with tempfile.TemporaryDirectory(prefix="bundler-package-", ignore_cleanup_errors=True) as name:
+    with ExitStack() as stack:
         try:
-            root = bundle.resolve() if (bundle / CONFIG).is_file() else _unpack(bundle, Path(name))
+            root = bundle.resolve() if (bundle / CONFIG).is_file() else _unpack(bundle, stack)
             config = decode(RuntimeConfig, json.loads((root / CONFIG).read_bytes()))
         except _BROKEN as error:
             raise VerificationError(
@@ -50,9 +50,11 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
         yield OpenPackage(root=root, config=config)
 
 
-def _unpack(bundle: Path, place: Path) -> Path:
-    """Unpack the bundle's archive. Links, devices and paths that lead out of `place` are refused."""
+def _unpack(bundle: Path, stack: ExitStack) -> Path:
+    """Unpack the bundle's archive until `stack` ends. Links, devices and paths that lead out are refused."""
     (archive,) = bundle.glob("*.tgz")
+    folder = tempfile.TemporaryDirectory(prefix="bundler-package-", ignore_cleanup_errors=True)
+    place = Path(stack.enter_context(folder))
     with tarfile.open(archive, "r:gz") as stream:
         stream.extractall(place, filter="data")
     return (place / _PACKED_ROOT).resolve(strict=True)

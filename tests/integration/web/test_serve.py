@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from tests.support import models
 from tests.support.command_line import CommandLine, end_group
@@ -33,6 +33,8 @@ def serving(bundler: CommandLine, bundle: Path, *options: str) -> Iterator[tuple
         assert line, process.stderr.read() if process.stderr else ""
         yield process, json.loads(line)["url"]
     finally:
+        process.terminate()  # It removes what it unpacked.
+        process.wait(timeout=20)
         end_group(process)
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
@@ -117,7 +119,7 @@ def test_the_demo_runs_under_the_headers_that_are_sent(bundler: CommandLine, pac
         browser = launch(playwright)
         with visitor(browser) as found:
             found.page.goto(url)
-            found.page.wait_for_function("!document.querySelector('#load .value').textContent.includes('Starting')")
+            expect(found.page.locator("#load .value").first).not_to_contain_text("Starting", timeout=60_000)
             assert found.page.evaluate("crossOriginIsolated")
             assert found.complaints == []
         browser.close()
