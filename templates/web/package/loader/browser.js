@@ -4,6 +4,7 @@ import { clearShelf, openShelf } from "./cache.js";
 import { DownloadError, IntegrityError } from "./errors.js";
 
 const MOST_THREADS = 4; // What the runtime itself takes at most: more gain little and crowd out the page.
+const REWRITTEN = /^import [^;]+ from ["']\/@vite\/client["'];/; // How Vite's development server begins a module.
 const REDEPLOY = "deploy the package's folder again, whole and unchanged; keep minifiers off vendor/";
 
 /** @type {import("./types.js").Platform} */
@@ -137,15 +138,16 @@ function unescapeBytes(text) {
  * @param {import("./types.js").Part} part
  * @param {string} name
  * @param {number} instance
+ * @param {(text: string) => void} note
  */
-async function importModule(part, name, instance) {
+async function importModule(part, name, instance, note) {
   const url = instance ? `${part.url}#${instance}` : part.url;
   if (!part.url.startsWith("data:") && canPreload()) {
     if (await preload(url, part)) return importFrom(url, name);
-    await check(part, name, true); // It was an old copy, if this does not tell what is wrong.
+    await check(part, name, true, note); // It was an old copy, if this does not tell what is wrong.
     return importFrom(`${part.url}#${instance}-again`, name); // A page never asks twice for a module that failed.
   }
-  await check(part, name, false);
+  await check(part, name, false, note);
   return importFrom(url, name);
 }
 
@@ -187,12 +189,17 @@ function preload(url, part) {
  * @param {import("./types.js").Part} part
  * @param {string} name
  * @param {boolean} fresh whether to pass by the browser's own cache
+ * @param {(text: string) => void} note
  */
-async function check(part, name, fresh) {
+async function check(part, name, fresh, note) {
   const target = { name, into: null, fresh, signal: undefined, onBytes: null };
   const bytes = await read(part, target);
   const found = await digest(bytes);
   if (bytes.length === part.size && (found === null || found === part.sha256)) return;
+  if (REWRITTEN.test(new TextDecoder().decode(bytes.subarray(0, 300)))) {
+    note(`${name} was not checked: this is a development server, which rewrites modules as it serves them`);
+    return;
+  }
   throw new IntegrityError(`${name} is not the file that was built`, {
     why: `it has ${bytes.length} bytes with SHA-256 ${found}, not ${part.size} with ${part.sha256}`,
     hint: REDEPLOY,

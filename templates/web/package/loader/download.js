@@ -173,7 +173,7 @@ export class Downloads {
    */
   async importModule(path, instance) {
     const [part] = this.asset(path).parts;
-    const loaded = await this.wishes.platform.importModule(part, path, instance);
+    const loaded = await this.wishes.platform.importModule(part, path, instance, (note) => this.notes.push(note));
     if (instance === 0) this.advance(path, part.size, false);
     return loaded;
   }

@@ -201,8 +201,12 @@ function kill(instance, error) {
 }
 
 const NO_BACKEND = /^no available backend found/;
-const NO_MEMORY =
-  /out of memory|bad_alloc|allocation failed|(failed to|could not|cannot) allocate|memory access out of bounds|OOM\b/i;
+/** The last but one: a size that does not fit the 32-bit addresses of WebAssembly. */
+const NO_MEMORY = new RegExp(
+  "out of memory|bad_alloc|allocation failed|(failed to|could not|cannot) allocate|" +
+    "memory access out of bounds|SafeInt\\w*Overflow|OOM\\b",
+  "i",
+);
 const ABORTED = /Aborted\(|memory access out of bounds|table index is out of bounds/;
 const UNFIT = /CompileError|LinkError/;
 const GRACE = 200; // Milliseconds between a GPU's last failure and the news that the device is lost.

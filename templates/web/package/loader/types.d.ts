@@ -233,7 +233,7 @@ export interface Platform {
   read(part: Part, target: ReadTarget): Promise<Uint8Array>;
   digest(bytes: Uint8Array): Promise<string | null>;
   /** The exports of a module, whose bytes were found to be those of `part`. Another `instance` is a fresh copy. */
-  importModule(part: Part, name: string, instance: number): Promise<unknown>;
+  importModule(part: Part, name: string, instance: number, note: (text: string) => void): Promise<unknown>;
   openShelf(packageName: string): Promise<Shelf>;
   clearShelf(packageName: string): Promise<void>;
   now(): number;
