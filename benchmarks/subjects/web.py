@@ -102,7 +102,7 @@ def _measure(workplace: Workplace, model: Ready, contest: Contest, browser: Brow
     taken = Taken(model=model.name, ours=ours, theirs=tuple(theirs))
     with open_host(gather_files(workplace, contest, model, built)) as host:
         try:
-            for circumstance in _circumstances(workplace):
+            for circumstance in _circumstances(workplace, contest):
                 taken.rounds[circumstance.name] = _take_turns(host, browser, pages, circumstance)
             counts = {"blocks": workplace.pick(4, 11), "seconds": workplace.pick(1, 2)}
             blocks = browser.time_blocks([host.url + page for page in pages], **counts)
@@ -113,15 +113,17 @@ def _measure(workplace: Workplace, model: Ready, contest: Contest, browser: Brow
     return taken
 
 
-def _circumstances(workplace: Workplace) -> tuple[Circumstance, ...]:
+def _circumstances(workplace: Workplace, contest: Contest) -> tuple[Circumstance, ...]:
     from web_visits import Network  # noqa: PLC0415 - playwright may be missing
 
     slow = Network(megabits=MEGABITS, latency=LATENCY)
-    count = workplace.pick(2, 7)
+    count = workplace.pick(1, 3) if contest.title == ADAPTER else workplace.pick(2, 7)
     return (
         Circumstance(name="this machine", network=None, compress=True, rounds=count),
         Circumstance(name=f"{MEGABITS:g} Mbit/s", network=slow, compress=True, rounds=count),
-        Circumstance(name=f"{MEGABITS:g} Mbit/s, not compressed", network=slow, compress=False, rounds=count // 2),
+        Circumstance(
+            name=f"{MEGABITS:g} Mbit/s, not compressed", network=slow, compress=False, rounds=max(1, count // 2)
+        ),
     )
 
 

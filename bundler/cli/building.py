@@ -9,7 +9,7 @@ from typing import cast
 
 import typer
 
-from bundler.api.requests import BuildRequest, BuildResult, bundle_name
+from bundler.api.requests import BuildRequest, BuildResult, FirstVisit, bundle_name
 from bundler.api.workshop import Workshop, open_workshop, start_early
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.failures import render_error
@@ -156,6 +156,15 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
             f"  proof {result.proof}; model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
             f"bundle {megabytes(result.bundle_bytes)} ({result.format})"
         )
+        if result.first_visits:
+            typer.echo(f"  first visit {_tell_visits(result.first_visits)}")
         typer.echo(f"  report {result.report}")
     for failure in failures:
         typer.echo(f"{failure.request.model} → {failure.request.target}: {render_error(failure.error)}", err=True)
+
+
+def _tell_visits(visits: tuple[FirstVisit, ...]) -> str:
+    """`3.1 MB (webgpu), 2.8 MB (wasm) with brotli`, each variant on the preferred one of its builds of the runtime."""
+    preferred = {visit.variant: visit for visit in reversed(visits)}
+    told = [f"{megabytes(preferred[name].brotli)} ({name})" for name in dict.fromkeys(v.variant for v in visits)]
+    return f"{', '.join(told)} with brotli; a second visit downloads nothing"
