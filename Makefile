@@ -11,7 +11,7 @@ JOBS ?= 2
 export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint constraints docs benchmarks clean
+.PHONY: help setup demo demo-web test test-slow lint constraints docs benchmarks clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,12 @@ demo: $(READY) ## Build a real trained model for linux-x64, run the bundle, and 
 	$(BIN)/bundler verify $(DEMO)/magika-linux-x64
 	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-linux-x64 README.md Makefile bundler/api/build.py
 	@echo "The report: $(DEMO)/magika-linux-x64.report/report.html"
+
+demo-web: $(READY) ## Build a real image model for browsers, run it in this machine's, and say how to look at its page
+	$(BIN)/python examples/text_orientation/fetch_model.py $(DEMO)/orientation.onnx
+	$(BIN)/bundler build $(DEMO)/orientation.onnx --target web-webgpu --output $(DEMO)
+	$(BIN)/bundler verify $(DEMO)/orientation-web-webgpu
+	@echo "The page: $(BIN)/bundler serve $(DEMO)/orientation-web-webgpu"
 
 test: $(READY) $(JS_READY) ## Run the tests (a quarter of an hour at most on two cores)
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)

@@ -8,6 +8,7 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.emitters.web.headers import render_policy
 from bundler.emitters.web.modules import find_modules
 
 DEMO = "demo"
@@ -32,8 +33,11 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoContext:
-    """The page's stylesheet, its first module, and all modules that it comes to import."""
+    """The page's stylesheet, its first module, all modules that it comes to import, and its own policy, for hosts that
+    send none.
+    """
 
+    page_policy: str
     stylesheet: Resource
     entry: Resource
     preloads: tuple[Resource, ...]
@@ -43,6 +47,7 @@ def describe_demo(folder: Path) -> DemoContext:
     """The context of the demo page in the bundle `folder`, whose modules are all written."""
     modules = dict.fromkeys((*find_modules(folder, _ENTRY), *find_modules(folder, _DEFERRED)))
     return DemoContext(
+        page_policy=render_policy({"frame-ancestors": None}),  # Browsers take that one from a header only.
         stylesheet=_describe(folder, _STYLESHEET),
         entry=_describe(folder, _ENTRY),
         preloads=tuple(_describe(folder, path) for path in modules if path != _ENTRY),

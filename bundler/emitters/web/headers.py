@@ -65,9 +65,9 @@ _TYPES: Final[Mapping[str, str]] = MappingProxyType(
 """By suffix; our own table, for the machine's may call JavaScript `text/plain`, which no browser runs."""
 
 
-def render_policy(changes: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The policy as a header's value, with `changes` to its directives."""
-    return "; ".join(f"{name} {value}" for name, value in {**POLICY, **changes}.items())
+def render_policy(changes: Mapping[str, str | None] = MappingProxyType({})) -> str:
+    """The policy as a header's value, with `changes` to its directives; None leaves one out."""
+    return "; ".join(f"{name} {value}" for name, value in {**POLICY, **changes}.items() if value is not None)
 
 
 def site_headers(*, isolated: bool = True, policy: str | None = None) -> dict[str, str]:

@@ -12,6 +12,7 @@ from bundler.emitters.rendering import load_template, make_environment
 from bundler.emitters.web.context import make_context
 from bundler.emitters.web.demo import DemoContext, Resource
 from bundler.emitters.web.download_table import DownloadRow, DownloadTable
+from bundler.emitters.web.headers import render_policy
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.vendor import choose_builds
 from bundler.model.artifacts import FileRecord
@@ -36,7 +37,7 @@ DOWNLOADS = DownloadTable(
     downloads=(DownloadRow(variant="wasm", build="wasm", size="15.0 MB", gzip="4.2 MB", brotli="2.8 MB"),)
 )
 _FILE = Resource(path="demo.js", sha256_base64="AA==")
-DEMO = DemoContext(stylesheet=_FILE, entry=_FILE, preloads=(_FILE,))
+DEMO = DemoContext(page_policy=render_policy(), stylesheet=_FILE, entry=_FILE, preloads=(_FILE,))
 
 MIXED = Signature(
     inputs=(
