@@ -28,10 +28,12 @@ _KEY = 12
 def make_cards(data: ReportData) -> tuple[Card, ...]:
     """Size (for what is visited: of the first visit), opening time, latency and accuracy of the preferred variant."""
     first = data.measurements[0] if data.measurements else Measurement(name="", variant="")
+    tag = show_tag(data, first.variant)
+    told = f", {tag}" if tag else ""
     return (
         make_download_card(data) if data.downloads else _size_card(data),
-        _time_card(data, "Opening to first answer", first.baseline_opening_ms, first.opening_ms),
-        _time_card(data, "Steady latency", first.baseline_latency_ms, first.latency_ms),
+        _time_card(data, f"Opening to first answer{told}", first.baseline_opening_ms, first.opening_ms),
+        _time_card(data, f"Steady latency{told}", first.baseline_latency_ms, first.latency_ms),
         _accuracy_card(data),
     )
 
@@ -52,6 +54,8 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     unproven += _limits(manifest)
     if not data.measurements:
         unproven.append(f"Speed was not measured: {data.unmeasured}.")
+    else:
+        unproven += _tell_untimed(data)
     return tuple(proven), tuple(unproven)
 
 
@@ -162,6 +166,12 @@ def _proven_text(record: VariantProofRecord) -> str:
     meaning = PROOF_MEANINGS[record.level]
     told = f" ({record.reason})" if record.reason != meaning else ""
     return f"Variant {record.variant} ({record.level}): {meaning}{told}."
+
+
+def _tell_untimed(data: ReportData) -> list[str]:
+    timed = {measurement.variant for measurement in data.measurements}
+    ran = [record.variant for record in data.manifest.proof.variants if record.passed]
+    return [f"Variant {variant} was not timed here." for variant in ran if variant not in timed]
 
 
 def _limits(manifest: Manifest) -> list[str]:

@@ -94,3 +94,12 @@ def test_a_variant_that_this_browser_lacks_stands_among_what_was_not_proven(data
     text = words(render_report(dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, proof=proof))))
     assert "Variant webnn: Chromium 156.0 cannot run it: no WebNN." in text
     assert f"Variant webgpu (executed): the golden set was reproduced in the bundle's own runtime ({reason})." in text
+
+
+def test_a_variant_that_was_proven_and_not_timed_is_named(data):
+    proven, *_ = data.manifest.proof.variants
+    variants = (proven, dataclasses.replace(proven, variant="webgpu"))
+    proof = dataclasses.replace(data.manifest.proof, variants=variants)
+    text = words(render_report(dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, proof=proof))))
+    assert "Variant webgpu was not timed here." in text
+    assert "Variant cpu was not timed here." not in text
