@@ -12,8 +12,6 @@ from playwright.sync_api import Browser, expect
 from tests.support.web_host import Host, host, missing
 from tests.support.web_pages import Visitor, visitor
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture
 def demo(browser: Browser, webgpu_bundle: Path) -> Iterator[Visitor]:

@@ -11,8 +11,6 @@ from tests.support import web_host
 from tests.support.web_host import Fault, Host
 from tests.support.web_pages import Visitor, digests, visitor
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 MODULE = "/vendor/ort.wasm.bundle.min.mjs"
 BINARY = "/vendor/ort-wasm-simd-threaded.wasm.003"
 MODEL = "/payload/models/wasm/model.onnx.000"

@@ -16,8 +16,6 @@ from tests.support.javascript import find_tool, run
 from tests.support.web_host import host
 from tests.support.web_pages import visitor
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 INSPECT = """() => ({
   broken: globalThis.broken ?? null,
   polluted: Object.keys(Object.prototype).length + Object.keys(Array.prototype).length,
@@ -30,6 +28,7 @@ INSPECT = """() => ({
   shown: [...document.querySelectorAll("#playground h4")].map((one) => one.textContent),
   title: document.querySelector("#model").textContent,
   test: document.querySelector("#test").textContent,
+  strings: document.querySelector("#outputs").textContent,
 })"""
 
 LINKS = {"#playground", "#figures", "../README.md", "../bundle.json", "../sbom.cdx.json", "../NOTICES"}
@@ -81,9 +80,11 @@ def check_page(browser: Browser, cache: Path, folder: Path, names: list[str]) ->
     assert (page["broken"], page["polluted"], page["made"], page["handlers"]) == (None, 0, [], [])
     assert set(page["links"]) <= LINKS
     assert "Passed" in page["test"], page["test"]
-    for name in names:
+    for at, name in enumerate(names):
         if name.isprintable() and len(name) <= 64:
             assert name in page["shown"]
+            # The first output is of strings: those that were recorded.
+            assert at > 1 or name in page["strings"]
 
 
 def test_declarations_of_such_a_model_compile_and_its_files_parse(cache: Path, tmp_path: Path) -> None:

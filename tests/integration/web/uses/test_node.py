@@ -12,8 +12,6 @@ import pytest
 
 from tests.support.javascript import find_node, run
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 GOLDEN = Path("node_modules/model/payload/golden")
 
 

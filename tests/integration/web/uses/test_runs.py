@@ -17,8 +17,6 @@ from tests.support.web_pages import Visitor, visitor
 
 from .conftest import build
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 BAD_INPUTS = {
     "missing": ("{}", ["'x'", '"x"']),
     "unknown": ("{ x: new Float32Array(8), z: new Float32Array(8) }", ['"z"']),

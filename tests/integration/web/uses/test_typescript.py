@@ -8,8 +8,6 @@ import pytest
 
 from tests.support.javascript import find_tool, run
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 CONSUMER = """
 import { clearCache, InputError, load, probe, type Model, type ModelOutputs, type ProgressEvent } from "model";
 

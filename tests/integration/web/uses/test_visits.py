@@ -15,8 +15,6 @@ from tests.support.web_pages import INSECURE, Visitor, digests, visitor
 
 from .conftest import build
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 LOAD = "const model = await load(); const report = model.report; await model.dispose(); return report;"
 TEST = "const model = await load(given ?? {}); return { test: await model.selfTest(), report: model.report };"
 

@@ -15,8 +15,6 @@ from tests.support.javascript import find_tool, run, serving
 from tests.support.web_host import host
 from tests.support.web_pages import Visitor, visitor
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>app</title><link rel="icon" href="data:,">
 <p id="answer"></p><script type="module" src="/main.js"></script></html>

@@ -14,8 +14,6 @@ from tests.support.web_pages import Visitor, visitor
 
 from .conftest import build
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 RUN = "const { scores } = await model.run({ image: new Float32Array(3 * 16 * 16).fill(0.5) });"
 
 
