@@ -11,6 +11,7 @@ import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.escapes import shorten, visible
 from bundler.emitters.web.headers import ISOLATION, POLICY
+from bundler.emitters.web.modules import list_loader_modules
 from bundler.emitters.web.names import make_package_name, make_version
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
@@ -92,6 +93,7 @@ class Context:
     config_sha256: str
     assets: tuple[AssetContext, ...]
     builds: Mapping[str, Build]
+    modules: tuple[str, ...]
     vendor: str
     inputs: tuple[PortContext, ...]
     outputs: tuple[PortContext, ...]
@@ -127,6 +129,7 @@ def make_context(
         config_sha256=config_sha256,
         assets=tuple(_make_asset(asset) for asset in assets),
         builds=builds,
+        modules=list_loader_modules(),
         vendor=VENDOR,
         inputs=inputs,
         outputs=tuple(_make_port(port, annotate_output(port.type)) for port in settings.signature.outputs),

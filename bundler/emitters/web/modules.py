@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from bundler.data import data_root
 from bundler.model.errors import DefectError
 
 ENTRY = "index.js"
 """The module that a page imports."""
+
+_NAMED = ("loader/browser.js", "loader/errors.js", "loader/index.js")
+"""What the entry imports for its own use."""
 
 _IMPORT = re.compile(
     r"""^\s*(?:import\s*|(?:import|export)\s[^"'=();]*?\bfrom\s*)["'](\.{1,2}/[^"']+)["']""", re.MULTILINE
@@ -27,6 +32,14 @@ def find_modules(folder: Path, entry: str) -> tuple[str, ...]:
             found[path] = None
             waiting += _read_imports(folder, path)
     return tuple(found)
+
+
+@functools.cache
+def list_loader_modules() -> tuple[str, ...]:
+    """The loader's modules that every visitor needs, but for those that the entry itself names; paths in the bundle."""
+    source = data_root("templates") / "web" / "package"
+    found = {path for entry in _NAMED for path in find_modules(source, entry)}
+    return tuple(sorted(found - set(_NAMED)))
 
 
 def _read_imports(folder: Path, path: str) -> Iterator[str]:
