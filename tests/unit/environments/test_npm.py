@@ -170,7 +170,7 @@ def test_a_file_that_the_package_lacks_is_named(registry: Registry, environments
         fetch_files(registry.lock, ("dist/a.mjs", "dist/new.mjs"), environments)
 
 
-@pytest.mark.parametrize("data", [b"", b"<html>not found</html>", pack(FILES)[:40]])
+@pytest.mark.parametrize("data", [b"", b"<html>not found</html>", pack(FILES)[:40]], ids=["empty", "page", "cut"])
 def test_what_is_no_package_is_said(registry: Registry, environments: Environments, data: bytes) -> None:
     registry.serve(data)
     with pytest.raises(EnvironmentMissingError, match=r"could not unpack tiny-1\.0\.0\.tgz") as error:
