@@ -27,6 +27,9 @@ SOFTWARE_MODELS = ("rapidocr_cls", "magika")
 """For WebGPU on a software adapter, which takes seconds for what a GPU does in milliseconds."""
 
 MEGABITS, LATENCY = 20.0, 20.0
+LONG_DOWNLOAD = 20_000_000
+"""Bytes of a model from which on the slower network is left out: it would time the weights alone, for minutes."""
+
 ADAPTER = "WebGPU"
 CLOSE = 1e-3
 
@@ -102,7 +105,7 @@ def _measure(workplace: Workplace, model: Ready, contest: Contest, browser: Brow
     taken = Taken(model=model.name, ours=ours, theirs=tuple(theirs))
     with open_host(gather_files(workplace, contest, model, built)) as host:
         try:
-            for circumstance in _circumstances(workplace, contest):
+            for circumstance in _circumstances(workplace, contest, model):
                 taken.rounds[circumstance.name] = _take_turns(host, browser, pages, circumstance)
             counts = {"blocks": workplace.pick(4, 11), "seconds": workplace.pick(1, 2)}
             blocks = browser.time_blocks([host.url + page for page in pages], **counts)
@@ -113,18 +116,17 @@ def _measure(workplace: Workplace, model: Ready, contest: Contest, browser: Brow
     return taken
 
 
-def _circumstances(workplace: Workplace, contest: Contest) -> tuple[Circumstance, ...]:
+def _circumstances(workplace: Workplace, contest: Contest, model: Ready) -> tuple[Circumstance, ...]:
     from web_visits import Network  # noqa: PLC0415 - playwright may be missing
 
     slow = Network(megabits=MEGABITS, latency=LATENCY)
-    count = workplace.pick(1, 3) if contest.title == ADAPTER else workplace.pick(2, 7)
-    return (
-        Circumstance(name="this machine", network=None, compress=True, rounds=count),
-        Circumstance(name=f"{MEGABITS:g} Mbit/s", network=slow, compress=True, rounds=count),
-        Circumstance(
-            name=f"{MEGABITS:g} Mbit/s, not compressed", network=slow, compress=False, rounds=max(1, count // 2)
-        ),
-    )
+    gpu = contest.title == ADAPTER
+    here = Circumstance(name="this machine", network=None, compress=True, rounds=workplace.pick(1, 3 if gpu else 5))
+    if model.path.stat().st_size > LONG_DOWNLOAD:
+        return (here,)
+    there = Circumstance(name=f"{MEGABITS:g} Mbit/s", network=slow, compress=True, rounds=workplace.pick(1, 3))
+    plain = Circumstance(name=f"{MEGABITS:g} Mbit/s, not compressed", network=slow, compress=False, rounds=1)
+    return (here, there) if gpu else (here, there, plain)
 
 
 def _take_turns(
