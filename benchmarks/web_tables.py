@@ -71,14 +71,15 @@ def tabulate(title: str, taken: Sequence[Taken]) -> list[Table]:
     """All tables of one contest."""
     if not taken:
         return []
-    times = [_time_table(title, taken, name) for name in taken[0].rounds]
+    names = dict.fromkeys(name for one in taken for name in one.rounds)
+    times = [_time_table(title, [one for one in taken if name in one.rounds], name) for name in names]
     return [_bytes_table(title, taken), *times, _steady_table(title, taken)]
 
 
 def _bytes_table(title: str, taken: Sequence[Taken]) -> Table:
     rows = []
-    squeezed, *_, plain = taken[0].rounds
     for one in taken:
+        squeezed, *_, plain = one.rounds
         for page in one.theirs:
             ours, theirs = one.weigh(squeezed, one.ours), one.weigh(squeezed, page)
             bare = one.weigh(plain, one.ours) / one.weigh(plain, page)

@@ -40,6 +40,9 @@ GENERATED_SHARE = 2
 ENABLE_ALL, DISABLE_ALL = "ORT_ENABLE_ALL", "ORT_DISABLE_ALL"
 """Levels by the runtime's own names, as profiles and `runtime.json` have them."""
 
+ADDRESS_SPACE = 2**32
+"""Bytes that WebAssembly addresses (the runtime is built for 32 bits): a model's weights and all that it computes."""
+
 PROTOBUF_LIMIT = 2**31 - 1
 """Bytes that one protobuf message (an ONNX file without external data) or one ORT-format file can hold."""
 
@@ -220,4 +223,6 @@ def find_obstacles(facts: ModelFacts, profile: TargetProfile) -> tuple[str, ...]
     found = []
     if limit is not None and facts.total_bytes > limit * 1e6:
         found.append(f"the model has {facts.total_bytes / 1e6:.0f} MB; the target's budget is {limit:g} MB")
+    if profile.platform.architecture == "wasm32" and facts.total_bytes >= ADDRESS_SPACE:
+        found.append(f"the model has {facts.total_bytes / 1e9:.1f} GB; WebAssembly addresses 4 GB in all")
     return tuple(found)

@@ -51,8 +51,8 @@ def serve(
     json: Json = False,
 ) -> None:
     """Serve a web bundle's demo on this machine, with the headers that it needs, until Ctrl-C."""
-    from bundler.api.serve import ServeRequest  # noqa: PLC0415 - keeps --help quick
-    from bundler.cli.serving import run_serve  # noqa: PLC0415
+    from bundler.cli.serving import run_serve  # noqa: PLC0415 - keeps --help quick
+    from bundler.emitters.contract import ServeRequest  # noqa: PLC0415
 
     request = ServeRequest(
         bundle=bundle, host=host, port=DEFAULT_PORT if port is None else port, isolated=not no_isolation

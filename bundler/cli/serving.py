@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import typer
 
-from bundler.api.serve import Served, ServeRequest, serve
+from bundler.api.serve import serve
 from bundler.cli.printing import printable
+from bundler.emitters.contract import Served, ServeRequest
 from bundler.model.errors import UsageError
 
 

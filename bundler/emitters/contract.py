@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bundler.environments.registry import Environments
 from bundler.model.events import Listener
@@ -25,6 +26,9 @@ __all__ = [
     "Emitter",
     "Proof",
     "ProofRequest",
+    "Servable",
+    "ServeRequest",
+    "Served",
     "VariantProof",
 ]
 
@@ -59,6 +63,34 @@ class ProofRequest:
     listener: Listener
     model: Path | None = None
     browser: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeRequest:
+    """Where to serve `bundle`. Port 0 takes any free one; without `isolated` the headers for threads are left out."""
+
+    bundle: Path
+    host: str = "127.0.0.1"
+    port: int = 0
+    isolated: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A bundle that is being served: `url` is its demo's address, `isolated` whether its pages may use threads."""
+
+    url: str
+    bundle: Path
+    isolated: bool
+
+
+@runtime_checkable
+class Servable(Protocol):
+    """What an emitter can do beside, when a browser opens its bundles."""
+
+    def serve(self, request: ServeRequest, report: Callable[[str], None]) -> AbstractContextManager[Served]:
+        """Serve a bundle and its demo for as long as the context lasts; `report` hears of refused requests."""
+        ...
 
 
 class Emitter(Protocol):

@@ -5,6 +5,7 @@ import pytest
 from bundler.model.errors import UsageError
 from bundler.model.plan import BuildPlan
 from bundler.planning import PlanRequest, make_plan, step_environments
+from bundler.planning_rules import find_obstacles
 from bundler.profiles.resolve import resolve_target
 from tests.support.facts import make_facts
 
@@ -56,3 +57,9 @@ def test_recording_the_gpus_commands_needs_fixed_sizes() -> None:
         plan("web-webgpu", CAPTURE)
     assert "'batch'" in caught.value.details[0]
     assert plan("web-webgpu", CAPTURE, dimensions={"batch": 1}).variants[0].session["enable_graph_capture"] is True
+
+
+def test_a_model_beyond_the_address_space_does_not_fit_a_browser() -> None:
+    facts = make_facts(external_bytes=5_000_000_000)
+    assert "WebAssembly addresses 4 GB" in find_obstacles(facts, resolve_target("web-wasm"))[0]
+    assert find_obstacles(facts, resolve_target("linux-x64")) == ()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from bundler.emitters.contract import EmitRequest, ProofRequest
+from bundler.emitters.contract import EmitRequest, ProofRequest, Served, ServeRequest
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.rendering import compile_templates
 from bundler.emitters.web.licences import describe_runtime
@@ -79,6 +80,12 @@ class WebEmitter:
         from bundler.emitters.web.measuring import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
 
         return measure_bundle(request)
+
+    def serve(self, request: ServeRequest, report: Callable[[str], None]) -> AbstractContextManager[Served]:
+        """Serve the package and its demo page."""
+        from bundler.emitters.web.showing import serve_demo  # noqa: PLC0415 (needed when serving alone)
+
+        return serve_demo(request, report)
 
 
 EMITTER = WebEmitter()

@@ -1,0 +1,28 @@
+"""The demo of a web bundle, served from this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from bundler.emitters.contract import Served, ServeRequest
+from bundler.emitters.web.demo import DEMO
+from bundler.emitters.web.headers import site_headers
+from bundler.emitters.web.package import open_package
+from bundler.emitters.web.serving import open_server
+from bundler.emitters.web.site import Site, list_folder
+
+_PAGE = f"/{DEMO}/"
+
+
+@contextmanager
+def serve_demo(request: ServeRequest, report: Callable[[str], None]) -> Iterator[Served]:
+    """Serve the package and its demo for as long as the block runs. Raises `UsageError`, `VerificationError`."""
+    with open_package(request.bundle) as package:
+        site = Site(
+            files=list_folder(package.root),
+            headers=site_headers(isolated=request.isolated),
+            redirects={"/": _PAGE, _PAGE.rstrip("/"): _PAGE},
+        )
+        with open_server(site, host=request.host, port=request.port, report=report) as server:
+            yield Served(url=f"{server.url.rstrip('/')}{_PAGE}", bundle=request.bundle, isolated=request.isolated)
