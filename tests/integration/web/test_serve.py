@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Playwright, expect
 
 from tests.support import models
 from tests.support.command_line import CommandLine, end_group
@@ -114,8 +114,10 @@ def test_a_port_in_use_is_an_error_when_it_was_asked_for(bundler: CommandLine, u
     assert "--port" in answer.err
 
 
-def test_the_demo_runs_under_the_headers_that_are_sent(bundler: CommandLine, packed: Path) -> None:
-    with serving(bundler, packed) as (_, url), sync_playwright() as playwright:
+def test_the_demo_runs_under_the_headers_that_are_sent(
+    bundler: CommandLine, packed: Path, playwright: Playwright
+) -> None:
+    with serving(bundler, packed) as (_, url):
         browser = launch(playwright)
         with visitor(browser) as found:
             found.page.goto(url)

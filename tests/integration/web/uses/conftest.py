@@ -7,19 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, Playwright
 
 from tests.support import models
 from tests.support.command_line import CommandLine
 from tests.support.javascript import install
 from tests.support.web_host import Host, host
 from tests.support.web_pages import SOFTWARE_WEBGPU, Visitor, launch, visitor
-
-
-@pytest.fixture(scope="session")
-def playwright() -> Iterator[Playwright]:
-    with sync_playwright() as running:
-        yield running
 
 
 @pytest.fixture(scope="session")
