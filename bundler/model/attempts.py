@@ -1,0 +1,49 @@
+"""What an automatic choice of precision tried, and which of it ships."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+AttemptState = Literal["chosen", "passed", "failed", "broken", "skipped"]
+"""`chosen` ships; `passed` held the gate, but another was faster; `failed` did not hold it; `broken` could not be made
+or run; `skipped` was not tried."""
+Timing = Literal["measured", "estimated"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One method of `bundler.planning_methods` on one variant, the unchanged model (`none`) among them.
+
+    `seconds` is the median latency of one call; `ratio` compares it with the unchanged model, timed in turns with it
+    (below 1 is faster). `figures` are the worst over all outputs on held-out samples: `sqnr_db`, `cosine`,
+    `max_absolute`, `top1_agreement`, and the user's own metric under its own name. None is what nobody could measure.
+    `reason` says why in a sentence without a trailing stop; it may hold names from the model.
+    """
+
+    method: str
+    title: str
+    state: AttemptState
+    model_bytes: int | None = None
+    seconds: float | None = None
+    ratio: float | None = None
+    figures: Mapping[str, float | None] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontier:
+    """Everything that was tried for one variant, in the order in which it was tried.
+
+    `chosen` is the method that ships. `how` is a sentence that says how latencies were measured, or what they were
+    estimated from. `held_out` samples judged the accuracy; none of the `calibration` samples is among them.
+    """
+
+    variant: str
+    chosen: str
+    attempts: tuple[Attempt, ...]
+    timing: Timing
+    how: str
+    held_out: int
+    calibration: int
