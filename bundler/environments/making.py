@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bundler.environments.lockfiles import Lock, render_pins
+from bundler.environments.installing import install_lock
+from bundler.environments.lockfiles import Lock
 from bundler.environments.tools import run_uv
 from bundler.model.errors import EnvironmentMissingError
 
@@ -77,11 +78,7 @@ def _install(folder: Path, lock: Lock, base: Path) -> None:
     run_uv(
         ("venv", "--quiet", "--no-project", "--python", str(base), str(folder)), f"make an environment for {lock.name}"
     )
-    requirements = folder / "requirements.lock"
-    requirements.write_text(render_pins(lock.pins), encoding="utf-8")
-    options = ("--quiet", "--no-deps", "--require-hashes", "--only-binary", ":all:", "--link-mode", "copy")
-    python = ("--python", str(interpreter_in(folder)))
-    run_uv(("pip", "install", *options, *python, "-r", str(requirements)), f"install the packages of {lock.name}")
+    install_lock(lock, interpreter_in(folder), folder / "requirements.lock")
 
 
 def _reason(folder: Path, lock: Lock, versions: Mapping[str, str]) -> str:
