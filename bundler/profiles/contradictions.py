@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from bundler.profiles.chain import Key
+from bundler.profiles.chain import Key, shorten
 from bundler.profiles.machines import ARCHITECTURES, CORES, fits_tag, required_version, takes_wheels
+from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.options import check_variant, is_on, session_rules
 from bundler.profiles.problems import Problem, suggest
 from bundler.profiles.schema import TargetProfile, Variant
@@ -171,6 +172,52 @@ def _check_affinities(variant: Variant, at: Key) -> Iterator[Problem]:
         yield Problem(key=(*at, "session_config", key), text=text)
 
 
+def _check_precision(profile: TargetProfile) -> Iterator[Problem]:
+    """Every method that is named must exist and suit the provider that will run its model."""
+    precision = profile.precision
+    for position, name in enumerate(precision.order):
+        if name not in METHODS:
+            yield Problem(key=("precision", "order", position), text=_unknown_method(name, METHODS))
+    for position, variant in enumerate(profile.variants):
+        own = variant.precision is not None
+        method = variant.precision or precision.method
+        key: Key = ("variants", position, "precision") if own else ("precision", "method")
+        if method not in METHODS:
+            if method not in (NONE, AUTO):
+                yield Problem(key=key, text=_unknown_method(method, (NONE, AUTO, *METHODS)))
+            continue
+        provider = variant.providers[0].name
+        if provider in provider_names() and method not in find_provider(provider).precisions:
+            taken = ", ".join(find_provider(provider).precisions) or "none"
+            yield Problem(key=key, text=f'the provider "{provider}" does not take {method}; it takes: {taken}')
+        yield from _check_settings(profile, method)
+
+
+def _unknown_method(name: str, known: Iterable[str]) -> str:
+    names = tuple(known)
+    return f"there is no precision method {shorten(name)} (known: {', '.join(names)}){suggest(name, names)}"
+
+
+def _check_settings(profile: TargetProfile, method: str) -> Iterator[Problem]:
+    """A setting that the method does not read would be ignored in silence."""
+    takes = METHODS[method].takes
+    for name in sorted(profile.precision.model_fields_set - set(takes) - {"method", "order"}):
+        if getattr(profile.precision, name) not in (None, ()):
+            text = f"{method} does not read it; it reads: {', '.join(sorted(takes))}"
+            yield Problem(key=("precision", name), text=text)
+
+
+def _check_preset(profile: TargetProfile) -> Iterator[Problem]:
+    """Optimum's O4 is half precision for GPUs."""
+    if profile.optimization.preset != "O4":
+        return
+    for variant in profile.variants:
+        first = variant.providers[0].name
+        if first in provider_names() and find_provider(first).device_memory is None:
+            text = f'"O4" is for GPUs, and the variant {variant.name} runs on "{first}"; O3 is the highest there'
+            yield Problem(key=("optimization", "preset"), text=text)
+
+
 _RULES: tuple[Callable[[TargetProfile], Iterator[Problem]], ...] = (
     _check_options,
     _check_names,
@@ -181,6 +228,8 @@ _RULES: tuple[Callable[[TargetProfile], Iterator[Problem]], ...] = (
     _check_providers,
     _check_minimum,
     _check_format,
+    _check_precision,
+    _check_preset,
     _each_variant(_check_spinning),
     _each_variant(_check_fallback),
     _each_variant(_check_device_memory),

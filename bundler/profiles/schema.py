@@ -5,11 +5,12 @@ The docstring under each field becomes its description in the JSON Schema, in th
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=64)]
+Word = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
 OptionValue = str | int | float | bool
 # These values reach commands, requirements and file names, so each is held to the letters that it needs.
 Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
@@ -88,6 +89,8 @@ class Variant(Section):
     """Attributes of the runtime's session options (`intra_op_num_threads`)."""
     session_config: dict[str, OptionValue] = {}
     """Configuration entries of a session (`session.intra_op.allow_spinning`)."""
+    precision: Identifier | None = None
+    """The precision method of this variant alone; left out: the target's `precision.method`."""
     keep_on_device: bool = False
     """Outputs stay in the memory of the first provider's device until they are read, so that they can be the next run's
     inputs without a copy."""
@@ -96,31 +99,153 @@ class Variant(Section):
 class Optimization(Section):
     """How the graph is optimised before shipping."""
 
-    simplify: bool = False
-    """Run a simplifier (onnxscript's) before the runtime's own optimiser. Where ONNX Runtime runs the model it gains
-    nothing (benchmarks/RESULTS.md); compilers of other runtimes may want it."""
+    simplifier: Literal["none", "onnxscript", "onnxslim", "onnxsim", "onnxoptimizer"] = "none"
+    """Run a simplifier before the runtime's own optimiser. Where ONNX Runtime runs the model none gains anything
+    (benchmarks/RESULTS.md); compilers of other runtimes may want one. `onnxscript` is the one that broke no model."""
+    preset: Literal["none", "O1", "O2", "O3", "O4"] = "none"
+    """One of Optimum's levels, which stands for a `level`, fusions and, for O4, a precision."""
     level: Literal["auto", "none", "basic", "extended"] = "auto"
     """What is baked: `auto` is the highest level whose result is right on every CPU of the target."""
     format: Literal["auto", "onnx", "ort"] = "auto"
     """Model format: `auto` decides by rule from the model's operators and size."""
 
 
-class Accuracy(Section):
-    """The gate: how close every output must come to the untouched model's. What is left out follows the model: a model
-    that is quantised already rounds in steps, and other kernels round elsewhere.
+class Fusion(Section):
+    """How the operators of transformers are fused (attention, layer normalisation, GELU), before the runtime's own
+    optimiser.
     """
 
+    model_type: Word = "none"
+    """`none`, `auto` (found from the structure), or one of `onnxruntime.transformers` (`bert`, `gpt2`, `vit`)."""
+    heads: int = Field(default=0, ge=0)
+    """Attention heads; 0: found from the structure."""
+    hidden_size: int = Field(default=0, ge=0)
+    """Hidden size; 0: found from the structure."""
+    disabled: tuple[Word, ...] = ()
+    """Fusions to leave out (`attention`, `skip-layer-norm`)."""
+    gelu_approximation: bool = False
+    """Compute GELU by its fast approximation."""
+    backend: Literal["onnxruntime", "onnxruntime-tools"] = "onnxruntime"
+    """Whose fusions: those of the runtime, or those of its forerunner."""
+
+
+ElementType = Literal["uint8", "int8", "uint16", "int16"]
+
+
+class Precision(Section):
+    """How numbers are stored and computed. A value that is left out is the method's own."""
+
+    method: Identifier = "none"
+    """`none`, a method (`bundler targets methods` shows them), or `auto`: try those of `order`, and keep the fastest
+    whose accuracy gate holds."""
+    order: tuple[Identifier, ...] = ()
+    """What `auto` tries, in this order; left out: what suits the variant's provider."""
+    calibration: Literal["minmax", "entropy", "percentile", "distribution"] | None = None
+    """How ranges are found from calibration data."""
+    percentile: float | None = Field(default=None, gt=0, le=100)
+    """Share of values, in percent, that the range covers under `percentile`."""
+    format: Literal["qdq", "qoperator"] | None = None
+    """Quantised operators as such, or as float operators between quantise and dequantise nodes."""
+    activation_type: ElementType | None = None
+    """Type of quantised activations."""
+    weight_type: ElementType | None = None
+    """Type of quantised weights."""
+    per_channel: bool | None = None
+    """A scale for each output channel of a weight, or one for the tensor."""
+    reduce_range: bool | None = None
+    """Weights of 7 bits, for x86 CPUs whose 8-bit products saturate (without VNNI)."""
+    symmetric_activations: bool | None = None
+    """Zero points of activations in the middle."""
+    symmetric_weights: bool | None = None
+    """Zero points of weights in the middle."""
+    operators: tuple[Line, ...] = ()
+    """Operator types to quantise; left out: the method's own."""
+    exclude_operators: tuple[Line, ...] = ()
+    """Operator types that stay as they are."""
+    exclude_nodes: tuple[Annotated[str, Field(max_length=1000)], ...] = ()
+    """Names of nodes that stay as they are."""
+    keep_float: Literal["none", "auto"] | None = None
+    """`auto` searches for the nodes that must stay in floating point until the gate holds."""
+    keep_io: bool | None = None
+    """Inputs and outputs keep their types when the inside is converted to half precision."""
+    bits: Literal[4, 8] | None = None
+    """Bits of a weight, where only weights are quantised."""
+    block_size: Literal[16, 32, 64, 128, 256] | None = None
+    """Weights that share a scale, where only weights are quantised."""
+    algorithm: Literal["rtn", "hqq", "gptq"] | None = None
+    """How weights of few bits are found: rounding to nearest, half-quadratic, or from calibration data."""
+    accuracy_level: Literal[0, 1, 2, 3, 4] | None = None
+    """Least precision of the products with weights of few bits: 0 the runtime's choice, 1 float32, 4 int8."""
+    preset: Literal["performance", "mixed"] | None = None
+    """NNCF's preset: symmetric activations, or asymmetric ones where it helps."""
+
+
+class Calibration(Section):
+    """Which data ranges are found from, and which are kept apart to judge the result."""
+
+    limit: int = Field(default=0, ge=0)
+    """Most samples that are used; 0: all."""
+    held_out_every: int = Field(default=5, ge=2)
+    """Without samples, every one in so many of the calibration data is kept apart and judges the result."""
+
+
+class Figures(Section):
+    """Limits on the figures of one output. What is left out follows `accuracy`."""
+
     absolute: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Greatest absolute error, added to `relative` times the reference. Left out: 0.0001, or 0.05 for a quantised
-    model."""
+    """Greatest absolute error of a single element, added to `relative` times the reference. Left out: 0.0001, 0.05 for a
+    model that came quantised, no limit after a step that gives precision away."""
     relative: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Greatest relative error. Left out: 0.001, or 0.05 for a quantised model."""
+    """Greatest relative error of a single element. Left out: 0.001, 0.05 for a model that came quantised, no limit after
+    a step that gives precision away."""
     sqnr_db: float | None = Field(default=None, allow_inf_nan=False)
-    """Least signal-to-quantisation-noise ratio in dB. Left out: 40, or 30 for a quantised model."""
+    """Least signal-to-quantisation-noise ratio in dB. Left out: 40, 30 for a model that came quantised; after a step that
+    gives precision away 35 (half precision), 15 (eight bits) or 10 (four bits)."""
     cosine: float | None = Field(default=None, ge=-1, le=1)
     """Least cosine similarity."""
     top1_agreement: float | None = Field(default=None, ge=0, le=1)
     """Least share of samples whose highest score stays at the same place."""
+    agreement: float | None = Field(default=None, ge=0, le=1)
+    """Least share of equal values in an output of integers, booleans or strings. Left out: all; 0.98 for a model that
+    came quantised, 0.99, 0.95 or 0.9 after a step that leaves half precision, eight or four bits."""
+    judged: bool = True
+    """Whether the output is held to anything: `false` for one that nobody reads, or that only `metric` can judge (boxes
+    whose number changes)."""
+
+
+class Metric(Section):
+    """Your own measure of the model's answers: a Python function or a command; higher is better."""
+
+    python: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+\.py:[A-Za-z_][A-Za-z0-9_]*$", max_length=1000)] | None = None
+    """A function of a file, `metric.py:measure`, called with an iterable of samples that have `name`, `inputs`,
+    `reference` and `answers` (arrays by name); it returns a number."""
+    command: tuple[Annotated[str, Field(max_length=10_000)], ...] = ()
+    """A program with its arguments (no shell), in which `{inputs}`, `{reference}` and `{answers}` stand for folders with one
+    .npz file a sample; the last line that it prints is the number."""
+    least: float | None = Field(default=None, allow_inf_nan=False)
+    """Least value."""
+    drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """By how much the value may be below that of the untouched model's own answers."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.python is None) == (not self.command):
+            raise ValueError("give `python` or `command`, one of them")  # noqa: TRY003 - pydantic's way
+        if self.least is None and self.drop is None:
+            raise ValueError("give `least`, `drop`, or both: a metric without a limit judges nothing")  # noqa: TRY003
+        return self
+
+
+class Accuracy(Figures):
+    """The gate: how close every output must come to the untouched model's. What is left out follows the model and what
+    is done to it: a model that is quantised already rounds in steps, other kernels round elsewhere, and a step that
+    gives precision away is judged by how much of the signal is left.
+    """
+
+    outputs: dict[Annotated[str, Field(max_length=1000)], Figures] = {}
+    """Limits of single outputs, by name, over those for all."""
+    metric: Metric | None = None
+    """Your own measure, beside the figures."""
 
 
 class Budget(Section):
@@ -162,6 +287,9 @@ class TargetProfile(Section):
     web: WebSettings = WebSettings()
     variants: tuple[Variant, ...] = Field(min_length=1)
     optimization: Optimization = Optimization()
+    fusion: Fusion = Fusion()
+    precision: Precision = Precision()
+    calibration: Calibration = Calibration()
     dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}
     """Dynamic dimensions that are fixed, by name."""
     accuracy: Accuracy = Accuracy()

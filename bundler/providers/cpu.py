@@ -14,4 +14,24 @@ PROVIDER = ProviderKnowledge(
     # stands in the session options.
     options=(),
     replaced=MOVED_TO_SESSION,
+    # bf16 is left out: the CPU has next to no kernels for it (onnxruntime 1.31.1).
+    precisions=(
+        "static-int8",
+        "dynamic-int8",
+        "static-int8-mixed",
+        "static-int8-percentile",
+        "static-int8-entropy",
+        "static-a16w8",
+        "static-qnn",
+        "static-qnn-a16w8",
+        "static-tensorrt",
+        "nncf-int8",
+        "weights-8bit",
+        "weights-4bit",
+        "weights-4bit-hqq",
+        "weights-4bit-gptq",
+        "mixed-fp16",
+        "fp16",
+    ),
+    tries=("static-int8", "dynamic-int8", "static-int8-mixed", "weights-8bit", "weights-4bit"),
 )

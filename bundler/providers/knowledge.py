@@ -38,6 +38,9 @@ class ProviderKnowledge:
     short name of the provider that stands in for it where a stage's result is compared on the building machine; empty
     where the Python runtime has it. `device_memory` is the runtime's name of the memory that its tensors live in, when
     that is not the CPU's.
+
+    `precisions` are the precision methods whose models it runs; `tries` are those that an automatic choice tries, in
+    this order, for they may be faster than the model as it is.
     """
 
     name: str
@@ -49,3 +52,5 @@ class ProviderKnowledge:
     builds: tuple[str, ...] = ()
     rehearsed_by: str = ""
     device_memory: str | None = None
+    precisions: tuple[str, ...] = ()
+    tries: tuple[str, ...] = ()

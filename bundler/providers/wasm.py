@@ -16,4 +16,19 @@ PROVIDER = ProviderKnowledge(
     # The only build without a GPU's code, and with that the smallest; the others have this provider, too.
     builds=("wasm",),
     rehearsed_by="cpu",
+    precisions=(
+        "static-int8",
+        "dynamic-int8",
+        "static-int8-mixed",
+        "static-int8-percentile",
+        "static-int8-entropy",
+        "nncf-int8",
+        "weights-8bit",
+        "weights-4bit",
+        "weights-4bit-hqq",
+        "weights-4bit-gptq",
+        "mixed-fp16",
+        "fp16",
+    ),
+    tries=("static-int8", "dynamic-int8", "static-int8-mixed", "weights-8bit", "weights-4bit"),
 )

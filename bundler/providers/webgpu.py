@@ -41,4 +41,6 @@ PROVIDER = ProviderKnowledge(
     builds=("jspi", "asyncify"),
     rehearsed_by="cpu",
     device_memory="gpu-buffer",
+    precisions=("weights-4bit", "weights-4bit-hqq", "weights-4bit-gptq", "weights-8bit", "mixed-fp16", "fp16"),
+    tries=("fp16", "mixed-fp16", "weights-4bit"),
 )

@@ -29,4 +29,6 @@ PROVIDER = ProviderKnowledge(
     builds=("jspi", "asyncify"),
     rehearsed_by="cpu",
     device_memory="ml-tensor",
+    precisions=("mixed-fp16", "fp16"),
+    tries=("fp16", "mixed-fp16"),
 )
