@@ -104,8 +104,9 @@ class Choice:
 
 def choose_simplifier(profile: TargetProfile) -> Choice:
     """Whether a simplifier runs first."""
-    if profile.optimization.simplify:
-        return Choice(decision=Decision(subject="simplifier", choice="onnxscript", reason="the profile asks for it"))
+    asked = profile.optimization.simplifier
+    if asked != "none":
+        return Choice(decision=Decision(subject="simplifier", choice=asked, reason="the profile asks for it"))
     reason = "the runtime's own optimiser finds the same, measured"
     return Choice(decision=Decision(subject="simplifier", choice="none", reason=reason))
 

@@ -17,6 +17,7 @@ from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL, SAMPLES, BuildPlan
 from bundler.model.results import StepOutcome
 from bundler.planning import INSPECT_ID, PlanRequest, inspect_step, make_plan
+from bundler.planning_data import DataRequest
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import TargetProfile
 
@@ -92,7 +93,7 @@ def _plan_request(request: BuildRequest) -> PlanRequest:
     return PlanRequest(
         dimensions=request.dimensions,
         format=request.format,
-        has_samples=request.samples is not None,
+        samples=DataRequest(plain=SAMPLES) if request.samples is not None else None,
         synthetic_count=request.synthetic_count,
         seed=request.seed,
     )

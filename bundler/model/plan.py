@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bundler.model.runtime import ProviderEntry
+from bundler.model.runtime import Gate, ProviderEntry
 
 MODEL = "model"
 SAMPLES = "samples"
+CALIBRATION = "calibration"
+METRIC = "metric"
 """Sources that no step makes: the user's files, hashed in place."""
 
 HOST = "host"
@@ -39,6 +41,7 @@ class VariantPlan:
 
     `providers` (in order), the runtime's `builds` that have them, `session` and `session_config` are as in
     `runtime.json`; `comparisons` are the ids of the `compare` steps in the order of the stages that they check.
+    `reproduction` is the id of the comparison with the golden set itself where others judge by a larger set, else empty.
     """
 
     name: str
@@ -50,6 +53,7 @@ class VariantPlan:
     disabled_optimizers: tuple[str, ...] = ()
     device_cache: bool = False
     builds: tuple[str, ...] = ()
+    reproduction: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,7 @@ class BuildPlan:
     """All that a build will do, made without touching a file.
 
     `steps` are in an order in which every input comes before its use; `golden` is the id of the step that records
-    the golden set.
+    the golden set; `gates` are what the comparisons must meet, by their step's id.
     """
 
     model_name: str
@@ -77,6 +81,7 @@ class BuildPlan:
     decisions: tuple[Decision, ...]
     emitter: str
     format: str
+    gates: Mapping[str, Gate] = field(default_factory=dict)
 
     def step(self, step_id: str) -> Step:
         """The step with this id. Raises `KeyError`."""

@@ -79,6 +79,20 @@ no second copy of the weights in a layout of the kernels' own.
 """
 
 
+def read_settings(given: Mapping[str, Any]) -> SessionSettings:
+    """The settings that a stage's options name (`providers`, `session`, `session_config`, `disabled_optimizers`); the
+    reference's where none is given.
+    """
+    if not any(given.values()):
+        return REFERENCE
+    return SessionSettings(
+        providers=tuple((name, dict(values)) for name, values in given.get("providers", ())),
+        session=given.get("session", {}),
+        session_config=given.get("session_config", {}),
+        disabled_optimizers=tuple(given.get("disabled_optimizers", ())),
+    )
+
+
 def session_options(settings: SessionSettings) -> onnxruntime.SessionOptions:
     """The runtime's options for `settings`; it logs nothing by itself."""
     options = onnxruntime.SessionOptions()

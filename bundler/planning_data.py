@@ -1,0 +1,175 @@
+"""Where data goes in a plan: what the golden set is recorded from, what judges precision, and what calibrates it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bundler.model.facts import ModelFacts
+from bundler.model.plan import MODEL, Step
+from bundler.profiles.schema import TargetProfile
+
+GOLDEN = "record_golden"
+EVALUATION = "record_evaluation"
+CALIBRATED = "prepare_calibration"
+
+EVALUATION_BYTES = 256_000_000
+EVALUATION_LEAST, EVALUATION_MOST = 16, 512
+"""How many samples judge a precision: as many as fit into so many bytes of inputs, within these bounds. They stay in
+the cache and never travel in a bundle."""
+
+UNKNOWN_SIZE = 128
+"""What a dynamic dimension counts as, where the bytes of a sample are estimated."""
+
+_ELEMENT_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataRequest:
+    """Data that a user gave. `inputs` are the sources of the stage `prepare_data` by its roles, `options` its options.
+
+    `plain` is the source of data that is read as it stands (arrays by the names of the inputs); empty for what must be
+    prepared first. `synthetic` data is made up.
+    """
+
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    plain: str = ""
+    synthetic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataPlan:
+    """The steps that make data ready. `evaluation` is the id of the set that judges precision (the golden set itself
+    where there is no larger one), `calibration` that of the calibration set, or None without data for it.
+    """
+
+    steps: tuple[Step, ...]
+    evaluation: str
+    calibration: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeds:
+    """Seeded inputs for the golden set, where there are no samples."""
+
+    seed: int
+    count: int
+
+
+def plan_data(
+    facts: ModelFacts,
+    profile: TargetProfile,
+    dimensions: Mapping[str, int],
+    seeds: Seeds,
+    *,
+    samples: DataRequest | None,
+    calibration: DataRequest | None,
+    rounds: bool,
+    calibrates: bool,
+) -> DataPlan:
+    """The steps for one plan. `rounds`: some variant's precision is judged; `calibrates`: some method needs data."""
+    steps: list[Step] = []
+    held_out = samples or _held_out(calibration, profile)
+    source = None
+    if held_out is not None:
+        limit = _evaluation_samples(facts, dimensions) if rounds else 0
+        source, made = _prepare_samples(held_out, dimensions, limit)
+        steps += made
+    steps.append(_record(GOLDEN, source, dimensions, seeds))
+    evaluation = GOLDEN
+    if rounds and source is not None:
+        evaluation = EVALUATION
+        limit = _evaluation_samples(facts, dimensions)
+        steps.append(_record(EVALUATION, source, dimensions, seeds, max_samples=limit))
+    if not calibrates or calibration is None:
+        return DataPlan(steps=tuple(steps), evaluation=evaluation, calibration=None)
+    steps.append(_prepare_calibration(calibration, profile, dimensions, evaluation, split=samples is None))
+    return DataPlan(steps=tuple(steps), evaluation=evaluation, calibration=CALIBRATED)
+
+
+def _held_out(calibration: DataRequest | None, profile: TargetProfile) -> DataRequest | None:
+    """Without samples, a share of the calibration data is kept apart and judges the result."""
+    if calibration is None or calibration.synthetic:
+        return None
+    options = {**calibration.options, "part": "held-out", "every": profile.calibration.held_out_every}
+    return DataRequest(inputs=calibration.inputs, options=options)
+
+
+def _evaluation_samples(facts: ModelFacts, dimensions: Mapping[str, int]) -> int:
+    sample = sum(
+        math.prod(_size(size, dimensions) for size in port.type.shape or ()) * _ELEMENT_BYTES
+        for port in facts.signature.inputs
+    )
+    return max(EVALUATION_LEAST, min(EVALUATION_MOST, EVALUATION_BYTES // max(sample, 1)))
+
+
+def _size(size: int | str | None, dimensions: Mapping[str, int]) -> int:
+    if isinstance(size, int):
+        return size
+    return dimensions.get(size, UNKNOWN_SIZE) if size is not None else UNKNOWN_SIZE
+
+
+def _prepare_samples(request: DataRequest, dimensions: Mapping[str, int], limit: int) -> tuple[str, tuple[Step, ...]]:
+    """The source of samples for recording, and the step that makes it, where one is needed."""
+    if request.plain:
+        return request.plain, ()
+    options = {"part": "all", **request.options, "dimensions": dict(dimensions), "limit": limit}
+    step = Step(
+        id="prepare_samples",
+        stage="prepare_data",
+        inputs={"model": MODEL, **request.inputs},
+        options=options,
+        environment=_environment(request),
+        reason="samples that the models' answers are judged on",
+    )
+    return step.id, (step,)
+
+
+def _record(
+    step_id: str, source: str | None, dimensions: Mapping[str, int], seeds: Seeds, max_samples: int | None = None
+) -> Step:
+    inputs = {"model": MODEL}
+    options: dict[str, Any] = {"dimensions": dict(dimensions)}
+    if source is not None:
+        inputs["samples"] = source
+    else:
+        options |= {"seed": seeds.seed, "count": seeds.count}
+    reason = "reference outputs of the untouched model"
+    if max_samples is not None:
+        options["max_samples"] = max_samples
+        reason = "more of them, to judge precision by"
+    return Step(id=step_id, stage="record_golden", inputs=inputs, options=options, reason=reason)
+
+
+def _prepare_calibration(
+    request: DataRequest, profile: TargetProfile, dimensions: Mapping[str, int], evaluation: str, *, split: bool
+) -> Step:
+    """Calibration data; nothing that judges the result is among it."""
+    inputs = {"model": MODEL, **request.inputs}
+    options: dict[str, Any] = {**request.options, "dimensions": dict(dimensions), "limit": profile.calibration.limit}
+    options |= {"part": "all"}
+    if not request.synthetic:
+        inputs["held_out"] = evaluation
+        if split:
+            options |= {"part": "calibration", "every": profile.calibration.held_out_every}
+    return Step(
+        id=CALIBRATED,
+        stage="prepare_data",
+        inputs=inputs,
+        options=options,
+        environment=_environment(request),
+        reason="ranges are found from calibration data",
+    )
+
+
+MEDIA = "media"
+"""The locked environment that decodes images and sound and splits text into tokens."""
+
+_MEDIA_KINDS = ("images", "audio", "text")
+
+
+def _environment(request: DataRequest) -> str:
+    return MEDIA if request.options.get("kind") in _MEDIA_KINDS else "host"

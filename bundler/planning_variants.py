@@ -1,0 +1,245 @@
+"""One variant of a plan: its precision, what is baked for its runtime, and the comparisons after each step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bundler.model.errors import UsageError
+from bundler.model.facts import ModelFacts
+from bundler.model.plan import HOST, METRIC, Step, VariantPlan
+from bundler.model.runtime import Gate, ProviderEntry
+from bundler.planning_data import GOLDEN, DataPlan
+from bundler.planning_gate import choose_gate
+from bundler.planning_precision import precision_step
+from bundler.planning_rules import DISABLE_ALL, BakeRule, choose_baking
+from bundler.planning_web import choose_web_baking
+from bundler.profiles.methods import METHODS, NONE, Loss
+from bundler.profiles.schema import Metric, TargetProfile, Variant
+from bundler.providers.registry import find_provider
+
+REHEARSAL = {"graph_optimization_level": DISABLE_ALL}
+"""How a model is opened where another provider stands in for the one that it ships for: as it was baked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What the plans of all variants stand on; `source` is the model after the `shared` steps."""
+
+    facts: ModelFacts
+    profile: TargetProfile
+    data: DataPlan
+    shared: Sequence[Step]
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantDraft:
+    """One variant's own steps, with the gates of its comparisons by their ids."""
+
+    steps: Sequence[Step]
+    plan: VariantPlan
+    rule: BakeRule
+    gates: Mapping[str, Gate]
+
+
+def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mapping[str, int]) -> VariantDraft:
+    """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
+    _check_capture(variant, draft.facts, dimensions)
+    rule = _choose_rule(draft.facts, draft.profile, variant)
+    loss: Loss = METHODS[method].loss if method != NONE else "none"
+    gate = choose_gate(draft.facts, draft.profile, loss)
+    steps, source = _precision_steps(draft, variant, method, gate)
+    own, plan = _bake_variant(draft, variant, rule, source)
+    steps = [*steps, *own]
+    comparisons = tuple(step.id for step in (*draft.shared, *steps) if step.id.endswith("/compare"))
+    return VariantDraft(
+        steps=steps,
+        plan=replace(plan, comparisons=comparisons),
+        rule=rule,
+        gates={step: gate for step in comparisons if step.startswith(f"{variant.name}/")},
+    )
+
+
+def _precision_steps(draft: Draft, variant: Variant, method: str, gate: Gate) -> tuple[list[Step], str]:
+    """The step that rounds, with its comparison, and the source of the model after it."""
+    if method == NONE:
+        return [], draft.source
+    row = METHODS[method]
+    step = precision_step(
+        row,
+        draft.profile.precision,
+        variant=variant.name,
+        source=draft.source,
+        calibration=draft.data.calibration,
+        gate=gate,
+    )
+    return [*checked(step, golden=draft.data.evaluation, environment=HOST)], step.id
+
+
+def baker_of(profile: TargetProfile) -> str:
+    """The environment with the Python runtime of the version that ships."""
+    return f"{profile.runtime.baker}=={profile.runtime.version}"
+
+
+def make_step(
+    stage: str,
+    source: str,
+    options: Mapping[str, Any],
+    *,
+    reason: str,
+    environment: str = HOST,
+    variant: str | None = None,
+) -> Step:
+    """A step that changes the model of `source`."""
+    return Step(
+        id=f"{variant}/{stage}" if variant else stage,
+        stage=stage,
+        inputs={"model": source},
+        options=options,
+        environment=environment,
+        variant=variant,
+        reason=reason,
+    )
+
+
+def checked(
+    step: Step, session: Mapping[str, Any] | None = None, *, golden: str = GOLDEN, environment: str | None = None
+) -> tuple[Step, Step]:
+    """`step`, followed by the comparison of its model with the answers recorded by the step `golden`."""
+    comparison = Step(
+        id=f"{step.id}/compare",
+        stage="compare",
+        inputs={"model": step.id, "golden": golden},
+        options=dict(session or {}),
+        environment=environment or (HOST if step.variant is None else step.environment),
+        variant=step.variant,
+        reason=f"{step.stage} changes the model",
+    )
+    return step, comparison
+
+
+def _bake_variant(draft: Draft, variant: Variant, rule: BakeRule, source: str) -> tuple[list[Step], VariantPlan]:
+    """The steps that bake, and what is found of the result."""
+    runtime = baker_of(draft.profile)
+    plan = _variant_plan(variant, rule)
+    evaluation = draft.data.evaluation
+    steps: list[Step] = []
+    for stage in rule.stages:
+        step = make_step(
+            stage.name, source, stage.options, reason=stage.reason, environment=runtime, variant=variant.name
+        )
+        session = _session_options(variant, plan) if stage is rule.stages[-1] else None
+        steps += checked(step, session, golden=evaluation)
+        source = step.id
+    session = _session_options(variant, plan)
+    reproduction = ""
+    if evaluation != GOLDEN:
+        steps.append(_reproduction(variant, source, runtime, session))
+        reproduction = steps[-1].id
+    if draft.profile.accuracy.metric is not None:
+        steps.append(
+            _metric_step(draft, draft.profile.accuracy.metric, plan=replace(plan, model=source), session=session)
+        )
+    steps.append(
+        make_step("derive_operators", source, {}, reason="for reports", environment=runtime, variant=variant.name)
+    )
+    return steps, replace(plan, model=source, reproduction=reproduction)
+
+
+def _reproduction(variant: Variant, source: str, runtime: str, session: Mapping[str, Any]) -> Step:
+    """What the variant answers to the golden set itself, which is what its runtime must answer everywhere."""
+    return Step(
+        id=f"{variant.name}/reproduce",
+        stage="compare",
+        inputs={"model": source, "golden": GOLDEN},
+        options=dict(session),
+        environment=runtime,
+        variant=variant.name,
+        reason="how close the bundle's own golden set is met",
+    )
+
+
+def _metric_step(draft: Draft, metric: Metric, *, plan: VariantPlan, session: Mapping[str, Any]) -> Step:
+    """The user's own measure; of a Python file the function's name is an option, and the file an input."""
+    function = metric.python.rpartition(":")[2] if metric.python else ""
+    return Step(
+        id=f"{plan.name}/measure_metric",
+        stage="measure_metric",
+        inputs={"model": plan.model, "golden": draft.data.evaluation, **({"metric": METRIC} if function else {})},
+        options={**session, "python": function, "command": list(metric.command)},
+        environment=baker_of(draft.profile),
+        variant=plan.name,
+        reason="the profile's own measure of accuracy",
+    )
+
+
+def _variant_plan(variant: Variant, rule: BakeRule) -> VariantPlan:
+    """How a session is opened; which model it opens is known when its steps are."""
+    known = [(find_provider(entry.name), entry.options) for entry in variant.providers]
+    chain = tuple(
+        ProviderEntry(
+            name=provider.runtime_name,
+            options={key: _as_text(value) for key, value in options.items()},
+            device=provider.device_memory if variant.keep_on_device else None,
+        )
+        for provider, options in known
+    )
+    config = {key: _as_text(value) for key, value in variant.session_config.items()}
+    return VariantPlan(
+        name=variant.name,
+        model="",
+        providers=chain,
+        session={**rule.session, **variant.session},
+        session_config={**rule.session_config, **config},
+        comparisons=(),
+        disabled_optimizers=rule.disabled_optimizers,
+        device_cache=rule.device_cache,
+        builds=known[0][0].builds,
+    )
+
+
+def _session_options(variant: Variant, plan: VariantPlan) -> dict[str, Any]:
+    """The session as the bundle will open it, for the comparison of the model that ships.
+
+    Where the Python runtime lacks a provider, the one that rehearses for it runs the model as it is written; the
+    bundle's own runtime is what the proof runs.
+    """
+    stand_ins = {find_provider(entry.name).rehearsed_by for entry in variant.providers} - {""}
+    if stand_ins:
+        names = [find_provider(name).runtime_name for name in sorted(stand_ins)]
+        return {"providers": [[name, {}] for name in names], "session": dict(REHEARSAL)}
+    return {
+        "providers": [[entry.name, dict(entry.options)] for entry in plan.providers],
+        "session": dict(plan.session),
+        "session_config": dict(plan.session_config),
+        "disabled_optimizers": list(plan.disabled_optimizers),
+    }
+
+
+def _as_text(value: str | float | bool) -> str:  # noqa: FBT001 - an option's value may be a boolean
+    """Options cross into the runtime as text; booleans as `1` and `0`, which all of its parsers take."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _choose_rule(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> BakeRule:
+    if profile.platform.system == "web":
+        return choose_web_baking(facts, profile, variant)
+    return choose_baking(facts, profile)
+
+
+def _check_capture(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> None:
+    """Raise `UsageError` when commands shall be recorded that depend on sizes which are not known."""
+    free = [f"dimension {name!r} is dynamic" for name in facts.signature.symbols if name not in dimensions]
+    free += [
+        f"input {port.name!r} has sizes that the model does not name"
+        for port in facts.signature.inputs
+        if port.type.shape is None or None in port.type.shape
+    ]
+    if variant.session.get("enable_graph_capture") and free:
+        raise UsageError(
+            f"variant {variant.name} records the GPU's commands, which needs fixed sizes",
+            details=tuple(free),
+            hint="fix what has a name with --dim name=size, or leave variants.session.enable_graph_capture out",
+        )

@@ -1,0 +1,1 @@
+"""Time a model beside another."""

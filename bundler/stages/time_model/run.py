@@ -1,0 +1,100 @@
+"""Run two models in turns on the same inputs, so that whatever slows the machine slows both."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import onnxruntime
+
+from bundler.model.codec import decode
+from bundler.model.errors import StageError
+from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.stages.time_model.spec import Options
+from bundler.workbench.golden import read_golden
+from bundler.workbench.running import RunError, run_session
+from bundler.workbench.sessions import open_session, read_settings
+from bundler.workbench.value_files import Value
+
+_SAMPLES: Final = 4
+"""Different inputs to run on, in turns; all of them stay in memory."""
+_ROUND_SECONDS: Final = 0.02
+"""A round calls each model as often as fits into this, so that the clock's steps do not count."""
+_LEAST_ROUNDS, _MOST_ROUNDS = 5, 200
+_WARM_UP: Final = 3
+
+Call = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Round:
+    """Seconds that each took for all feeds, in one round."""
+
+    model: float
+    baseline: float
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """The times as facts. Raises `StageError` when one of the models does not open or run."""
+    options = decode(Options, dict(request.options))
+    golden = read_golden(request.input("golden"))
+    feeds = [golden.sample(index).inputs for index in range(min(_SAMPLES, len(golden.entries)))]
+    report(0.0, "opening both models")
+    model = open_session(request.input("model"), read_settings(options.session), error=StageError)
+    baseline = open_session(request.input("baseline"), read_settings(options.baseline_session), error=StageError)
+    rounds = _take_turns(_caller(model, feeds), _caller(baseline, feeds), options.seconds, report)
+    return StageResult(facts=_summarize(rounds, len(feeds)))
+
+
+def _caller(session: onnxruntime.InferenceSession, feeds: Sequence[Mapping[str, Value]]) -> Call:
+    """Runs the session on all feeds once."""
+
+    def call() -> None:
+        try:
+            for feed in feeds:
+                run_session(session, feed)
+        except RunError as error:
+            raise StageError("the model does not run on the golden samples", details=(str(error),)) from error
+
+    return call
+
+
+def _take_turns(model: Call, baseline: Call, seconds: float, report: Report) -> list[_Round]:
+    for _ in range(_WARM_UP):
+        model()
+        baseline()
+    repeats = max(1, round(_ROUND_SECONDS / max(_time(model, 1), _time(baseline, 1), 1e-9)))
+    rounds: list[_Round] = []
+    began = time.perf_counter()
+    while len(rounds) < _MOST_ROUNDS:
+        share = (time.perf_counter() - began) / seconds
+        if share >= 1 and len(rounds) >= _LEAST_ROUNDS:
+            break
+        report(min(share, 1.0), f"round {len(rounds) + 1}")
+        first = len(rounds) % 2 == 0  # whoever comes first finds the caches as the other left them
+        one = _time(model if first else baseline, repeats)
+        two = _time(baseline if first else model, repeats)
+        rounds.append(_Round(model=one if first else two, baseline=two if first else one))
+    return rounds
+
+
+def _time(call: Call, repeats: int) -> float:
+    began = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - began) / repeats
+
+
+def _summarize(rounds: Sequence[_Round], feeds: int) -> dict[str, float | int]:
+    ratios = sorted(item.model / item.baseline for item in rounds)
+    return {
+        "seconds": statistics.median(item.model for item in rounds) / feeds,
+        "baseline_seconds": statistics.median(item.baseline for item in rounds) / feeds,
+        "ratio": statistics.median(ratios),
+        "low": ratios[len(ratios) // 10],
+        "high": ratios[-1 - len(ratios) // 10],
+        "rounds": len(ratios),
+    }
