@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,18 @@ from typing import Any
 import onnxruntime
 
 from bundler.model.codec import decode
-from bundler.model.errors import ModelError, UsageError
+from bundler.model.errors import UsageError
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.stages.record_golden.fitting import adopt_types, check_samples, fix_signature
-from bundler.stages.record_golden.indices import index_bounds
-from bundler.stages.record_golden.samples import Samples, read_samples
 from bundler.stages.record_golden.spec import Options
-from bundler.stages.record_golden.synthetic import Maker, assign_dimensions, guesses
 from bundler.workbench.equality import same_value, value_is_finite
+from bundler.workbench.fitting import adopt_types, check_samples, fix_signature
 from bundler.workbench.golden import INDEX, Sample, write_index, write_sample
+from bundler.workbench.index_bounds import index_bounds
 from bundler.workbench.running import RunError, run_session
+from bundler.workbench.sample_files import open_samples
+from bundler.workbench.seeded_inputs import assign_dimensions
+from bundler.workbench.seeding import find_maker
 from bundler.workbench.sessions import REFERENCE, open_session
 from bundler.workbench.signatures import model_signature
 from bundler.workbench.structure import random_operators, read_structure
@@ -31,7 +32,7 @@ from bundler.workbench.value_files import Value
 class _Inputs:
     """What goes in: `seed` is None for a user's samples; `sizes` are those of seeded inputs."""
 
-    samples: Samples
+    samples: Sequence[tuple[str, Mapping[str, Value]]]
     seed: int | None
     sizes: Mapping[str, int]
     notes: tuple[Note, ...]
@@ -57,8 +58,10 @@ def run(request: StageRequest, report: Report) -> StageResult:
 def _given_inputs(request: StageRequest, signature: Signature, options: Options) -> _Inputs | None:
     if "samples" not in request.inputs:
         return None
-    raw, total = read_samples(request.input("samples"), signature, options.max_samples)
-    samples = [(name, adopt_types(values, signature)) for name, values in raw]
+    found = open_samples(request.input("samples"), signature)
+    total = len(found.names)
+    taken = range(min(total, options.max_samples))
+    samples = [(found.names[index], adopt_types(found.read(index), signature)) for index in taken]
     check_samples(samples, signature)
     notes: tuple[Note, ...] = ()
     if total > len(samples):
@@ -71,24 +74,11 @@ def _seeded_inputs(
     session: onnxruntime.InferenceSession, signature: Signature, bounds: Mapping[str, int], options: Options
 ) -> _Inputs:
     """Seeded inputs of the first guess at sizes that the model runs on. Raises `ModelError` when none does."""
-    failure = ""
-    for sizes in guesses(signature):
-        maker = Maker(signature=signature, sizes=sizes, bounds=bounds)
-        samples = [(f"seeded-{index:03d}", maker.make(options.seed, index)) for index in range(options.count)]
-        try:
-            for _, values in samples[:1]:
-                run_session(session, values)
-        except RunError as error:
-            failure = failure or str(error)
-            continue
-        note = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
-        chosen = assign_dimensions(signature, sizes)
-        return _Inputs(samples=samples, seed=options.seed, sizes=chosen, notes=(note,))
-    raise ModelError(
-        "the model does not run on any seeded input that fits its signature",
-        details=(failure,),
-        hint="give real inputs with --samples, or sizes with --dim NAME=SIZE",
-    )
+    maker = find_maker(session, signature, bounds, options.seed)
+    samples = [(f"seeded-{index:03d}", maker.make(options.seed, index)) for index in range(options.count)]
+    note = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
+    chosen = assign_dimensions(signature, maker.sizes)
+    return _Inputs(samples=samples, seed=options.seed, sizes=chosen, notes=(note,))
 
 
 def _record(

@@ -16,15 +16,43 @@ from bundler.workbench.value_files import Value
 _SHOWN = 20
 
 
+class Fitting:
+    """Collects what does not fit, sample by sample, so that all of it is said at once."""
+
+    def __init__(self, signature: Signature, hint: str | None = None) -> None:
+        self._signature = signature
+        self._hint = hint or _HINT
+        self._problems: list[str] = []
+        self._count = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether there is more to say than a person reads."""
+        return len(self._problems) > _SHOWN
+
+    def check(self, name: str, values: Mapping[str, Value]) -> bool:
+        """Whether this sample fits what the model takes."""
+        found = list(sample_problems(values, self._signature))
+        self._problems += [f"{name}: {text}" for text in found]
+        self._count += 1
+        return not found
+
+    def finish(self) -> None:
+        """Raise `UsageError` with all that does not fit, or when there was no sample at all."""
+        if not self._count:
+            raise UsageError("the samples are empty: there is nothing to record", hint=self._hint)
+        if self._problems:
+            rest = len(self._problems) - _SHOWN
+            details = (*self._problems[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
+            raise UsageError("the samples do not fit the model", details=details, hint=self._hint)
+
+
 def check_samples(samples: Sequence[tuple[str, Mapping[str, Value]]], signature: Signature) -> None:
     """Every sample gives what the model takes. Raises `UsageError` with all that does not fit."""
-    if not samples:
-        raise UsageError("the samples are empty: there is nothing to record", hint=_HINT)
-    problems = [f"{name}: {text}" for name, values in samples for text in _problems(values, signature)]
-    if problems:
-        rest = len(problems) - _SHOWN
-        details = (*problems[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
-        raise UsageError("the samples do not fit the model", details=details, hint=_HINT)
+    fitting = Fitting(signature)
+    for name, values in samples:
+        fitting.check(name, values)
+    fitting.finish()
 
 
 _HINT = (
@@ -33,7 +61,8 @@ _HINT = (
 )
 
 
-def _problems(values: Mapping[str, Value], signature: Signature) -> Iterator[str]:
+def sample_problems(values: Mapping[str, Value], signature: Signature) -> Iterator[str]:
+    """What does not fit of one sample: names, types, shapes, NaN."""
     ports = {port.name: port for port in signature.inputs}
     for name in values:
         if name not in ports:

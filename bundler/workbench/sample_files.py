@@ -1,10 +1,10 @@
-"""Read a user's samples: folders of .npz, ONNX test_data_set_* folders, one .npz with a leading sample axis."""
+"""A user's samples, one at a time: .npz files, ONNX test_data_set_* folders, or a set that a stage has written."""
 
 from __future__ import annotations
 
 import re
-import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,79 +15,91 @@ from onnx import OptionalProto, SequenceProto, TensorProto, numpy_helper
 
 from bundler.model.errors import UsageError
 from bundler.model.signature import Port, Signature, ValueType
+from bundler.workbench.archives import ArchiveMember, open_members, read_archive
+from bundler.workbench.golden import INDEX, read_golden
 from bundler.workbench.value_files import Value
 
-Samples = list[tuple[str, dict[str, Value]]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSet:
+    """Samples by name, in order. `read` answers one by its position, and keeps nothing of it."""
+
+    names: Sequence[str]
+    read: Callable[[int], dict[str, Value]]
 
 
-def read_samples(path: Path, signature: Signature, limit: int) -> tuple[Samples, int]:
-    """The first `limit` samples by name, and how many there are. Raises `UsageError`."""
+def open_samples(path: Path, signature: Signature) -> SampleSet:
+    """The samples at `path`, of which nothing is read yet but names and sizes. Raises `UsageError`.
+
+    A folder of .npz files (one a sample), a folder of ONNX test_data_set_* folders or one of those, one .npz whose
+    arrays have a leading sample axis, or the `index.json` of a set that a stage has written.
+    """
     if path.is_file() and path.suffix == ".npz":
-        return _split_archive(path, signature, limit)
+        return open_archive(path, signature)
+    if path.is_file() and path.name == INDEX:
+        return _open_prepared(path)
     if not path.is_dir():
         raise UsageError(
-            f"{path.name} is neither a folder of samples nor an .npz file",
+            f"{show_name(path.name)} is neither a folder of samples nor an .npz file",
             hint="--samples takes a folder of .npz files, a folder of ONNX test_data_set_* folders, or one .npz file",
         )
     if re.match(r"test_data_set_\d+$", path.name):
-        return [(path.name, _read_test_set(path, signature))], 1
-    sets = sorted(path.glob("test_data_set_*"), key=_natural_order)
-    archives = sorted(path.glob("*.npz"), key=_natural_order)
+        return _folder_set([path], lambda item: _read_test_set(item, signature))
+    sets = sorted(path.glob("test_data_set_*"), key=natural_order)
+    archives = sorted((item for item in path.glob("*.npz") if not item.name.startswith(".")), key=natural_order)
     if sets:
-        return [(item.name, _read_test_set(item, signature)) for item in sets[:limit]], len(sets)
-    return [(item.stem, dict(_read_archive(item))) for item in archives[:limit]], len(archives)
+        return _folder_set(sets, lambda item: _read_test_set(item, signature))
+    return _folder_set(archives, lambda item: dict(read_archive(item)))
 
 
-def _natural_order(path: Path) -> tuple[Any, ...]:
+def _folder_set(paths: Sequence[Path], read: Callable[[Path], dict[str, Value]]) -> SampleSet:
+    names = [show_name(path.stem if path.suffix == ".npz" else path.name) for path in paths]
+    return SampleSet(names=names, read=lambda position: read(paths[position]))
+
+
+def _open_prepared(path: Path) -> SampleSet:
+    golden = read_golden(path)
+    names = [show_name(str(entry["name"])) for entry in golden.entries]
+    return SampleSet(names=names, read=lambda position: dict(golden.sample(position).inputs))
+
+
+def show_name(name: str) -> str:
+    """A file's name as it can be printed and stored, whatever it holds."""
+    return name if name.isprintable() else ascii(name)[1:-1]
+
+
+def natural_order(path: Path) -> tuple[Any, ...]:
     """`set_10` comes after `set_9`; the same on every file system."""
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name))
 
 
-def _read_archive(path: Path) -> dict[str, np.ndarray]:
-    try:
-        # NumPy would take anything else for a pickle, and advise to load it all the same.
-        if not zipfile.is_zipfile(path):
-            raise zipfile.BadZipFile("it is no .npz archive, or only part of one")  # noqa: TRY301 - told as those below
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise UsageError(
-            f"the samples in {path.name} cannot be read",
-            details=(str(error).partition("\n")[0],),
-            hint="write it with numpy.savez; text must be saved as numpy.str_, not as Python objects",
-        ) from error
-
-
-def _split_archive(path: Path, signature: Signature, limit: int) -> tuple[Samples, int]:
+def open_archive(path: Path, signature: Signature) -> SampleSet:
     """One archive: the first axis of every array counts the samples, unless all arrays fit one sample as they are."""
-    arrays = _read_archive(path)
-    if _is_one_sample(arrays, signature):
-        return [(path.stem, dict(arrays))], 1
-    lengths = {name: len(array) if array.ndim else None for name, array in arrays.items()}
+    members = open_members(path)
+    if _is_one_sample(members, signature):
+        return SampleSet(names=[show_name(path.stem)], read=lambda _: dict(read_archive(path)))
+    lengths = {name: member.shape[0] if member.shape else None for name, member in members.items()}
     if len(set(lengths.values())) > 1 or None in lengths.values():
         listed = tuple(f"{name!r}: {'a scalar' if length is None else length}" for name, length in lengths.items())
         raise UsageError(
-            f"the arrays in {path.name} do not have the same number of samples",
+            f"the arrays in {show_name(path.name)} do not have the same number of samples",
             details=listed,
             hint="the first axis of every array counts the samples; the rest is what the model takes for one call",
         )
     total = next(iter(lengths.values()), 0) or 0
-    return [(f"{path.stem}-{index:03d}", _take(arrays, index)) for index in range(min(total, limit))], total
+    names = [f"{show_name(path.stem)}-{index:03d}" for index in range(total)]
+    return SampleSet(names=names, read=lambda index: {name: member.item(index) for name, member in members.items()})
 
 
-def _take(arrays: Mapping[str, np.ndarray], index: int) -> dict[str, Value]:
-    return {name: np.asarray(array[index]) for name, array in arrays.items()}
-
-
-def _is_one_sample(arrays: Mapping[str, np.ndarray], signature: Signature) -> bool:
+def _is_one_sample(members: Mapping[str, ArchiveMember], signature: Signature) -> bool:
     ranks = {port.name: len(port.type.shape) for port in signature.inputs if port.type.shape is not None}
-    return bool(arrays) and all(ranks.get(name) == array.ndim for name, array in arrays.items())
+    return bool(members) and all(ranks.get(name) == len(member.shape) for name, member in members.items())
 
 
 def _read_test_set(folder: Path, signature: Signature) -> dict[str, Value]:
     """`input_N.pb` by position: inputs that must be given first, as ONNX's own test runner counts them."""
     ports = [port for port in signature.inputs if not port.optional] + [p for p in signature.inputs if p.optional]
-    files = sorted(folder.glob("input_*.pb"), key=_natural_order)
+    files = sorted(folder.glob("input_*.pb"), key=natural_order)
     if len(files) > len(ports):
         raise UsageError(
             f"{folder.name} has {len(files)} inputs, and the model takes {len(ports)}",

@@ -1,0 +1,106 @@
+"""NumPy's .npz archives, an array at once or one element of the first axis at a time."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import numpy as np
+
+from bundler.model.errors import UsageError
+
+T = TypeVar("T")
+
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+class ArchiveMember:
+    """One array of an archive. Elements of its first axis are read one after the other, whatever its size."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self._path, self._name = path, name
+        self._stream: IO[bytes] | None = None
+        self._whole: np.ndarray | None = None
+        with _open(path, name) as stream:
+            self.shape, self._dtype, self._start = _read_header(stream)
+
+    def item(self, index: int) -> np.ndarray:
+        """Element `index` of the first axis. Cheap when indices only grow. Raises `UsageError`."""
+        if self._start is None:
+            if self._whole is None:
+                self._whole = read_archive(self._path)[self._name]
+            return np.asarray(self._whole[index])
+        start = self._start
+        return guarded(self._path, lambda: self._read(index, start))
+
+    def _read(self, index: int, start: int) -> np.ndarray:
+        if self._stream is None:
+            self._stream = _open(self._path, self._name)
+        size = math.prod(self.shape[1:]) * self._dtype.itemsize
+        self._stream.seek(start + index * size)
+        data = self._stream.read(size)
+        if len(data) != size:
+            raise ValueError("it is cut off")
+        return np.frombuffer(data, self._dtype).reshape(self.shape[1:])
+
+
+def open_members(path: Path) -> dict[str, ArchiveMember]:
+    """The arrays of an archive by name, none of them read. Raises `UsageError`."""
+    return guarded(path, lambda: {name: ArchiveMember(path, name) for name in _names(path)})
+
+
+def read_archive(path: Path) -> dict[str, np.ndarray]:
+    """All arrays of an archive by name. Raises `UsageError`."""
+    return guarded(path, lambda: _load(path))
+
+
+def guarded(path: Path, read: Callable[[], T]) -> T:
+    """What `read` answers. Raises `UsageError` for what is no archive, or is damaged."""
+    try:
+        # NumPy would take anything else for a pickle, and advise to load it all the same.
+        if not zipfile.is_zipfile(path):
+            raise zipfile.BadZipFile("it is no .npz archive, or only part of one")  # noqa: TRY301 - told as those below
+        return read()
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        name = path.name if path.name.isprintable() else ascii(path.name)
+        raise UsageError(
+            f"the samples in {name} cannot be read",
+            details=(str(error).partition("\n")[0],),
+            hint="write it with numpy.savez; text must be saved as numpy.str_, not as Python objects",
+        ) from error
+
+
+def _load(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _names(path: Path) -> list[str]:
+    with np.load(path, allow_pickle=False) as archive:
+        return list(archive.files)
+
+
+def _open(path: Path, name: str) -> IO[bytes]:
+    archive = zipfile.ZipFile(path)
+    found = name if name in archive.namelist() else f"{name}.npy"
+    return archive.open(found)
+
+
+def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int | None]:
+    """Shape, type, and where the elements begin; None where they do not stand one sample after the other.
+
+    Raises `ValueError` for what NumPy would read with a pickle only.
+    """
+    version = np.lib.format.read_magic(stream)
+    header = _HEADERS.get(version)
+    if header is None:
+        stream.seek(0)
+        array = np.lib.format.read_array(stream, allow_pickle=False)
+        return array.shape, array.dtype, None
+    shape, fortran, dtype = header(stream)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    return shape, dtype, None if fortran or not shape else stream.tell()
