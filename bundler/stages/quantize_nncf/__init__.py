@@ -1,0 +1,1 @@
+"""Post-training quantisation with OpenVINO's NNCF."""

@@ -1,0 +1,163 @@
+"""Bring a model into the form that NNCF takes: in memory, opset 13 or later, every node with a name of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import onnx
+from google.protobuf.message import EncodeError
+from onnx import GraphProto, ModelProto, version_converter
+
+from bundler.model.errors import ModelError, StageError
+from bundler.stages.quantize_nncf.scope import check_exclusions
+from bundler.stages.quantize_nncf.spec import Options
+from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
+from bundler.workbench.signatures import LISTED_INITIALIZERS_END
+from bundler.workbench.structure import count_operators, iterate_graphs, iterate_tensors, tensor_bytes
+
+LEAST_OPSET: Final = 13
+"""The first in which `QuantizeLinear` has scales by channel."""
+_LEAST_IR: Final = 7
+"""The format's version of that opset."""
+_LIMIT: Final = 2**31 - 1
+"""Bytes of a model in one protobuf message, which is how NNCF hands it to ONNX Runtime."""
+_TURNS_MATMUL_TO_GEMM: Final = "MatMulAddFusion"
+"""Left out where the user keeps something out: what was called MatMul would be quantised as Gemm."""
+_STANDARD: Final = ("", "ai.onnx")
+_QUANTIZED: Final = ("Quantize", "Dequantize", "DynamicQuantize", "QLinear", "QAttention", "QGemm", "QOrdered")
+_INTEGER: Final = frozenset({"ConvInteger", "MatMulInteger", "MatMulNBits", "MatMulIntegerToFloat", "MatMulBnb4"})
+
+
+def check_input(structure: ModelProto) -> None:
+    """Refuse what NNCF cannot take, before any weight is read. Raises `StageError`, `ModelError`."""
+    operators = count_operators(structure)
+    found = sorted(name for name in operators if is_quantized(name.rpartition(".")[2]))
+    if found:
+        raise StageError(
+            "the model is quantised already",
+            details=(f"it has {', '.join(found)}",),
+            hint="give the float model that it was made from, or leave precision as it is (precision.method = none)",
+        )
+    if sum(map(tensor_bytes, iterate_tensors(structure))) > _LIMIT:
+        raise StageError(
+            "NNCF takes no model with more than 2 GB of weights",
+            hint="weights-8bit and weights-4bit take larger ones: --set precision.method=weights-8bit",
+        )
+    if not any(opset.domain in _STANDARD for opset in structure.opset_import):
+        raise ModelError("the model imports no version of ONNX's own operators")
+
+
+def is_quantized(operator: str) -> bool:
+    """Whether an operator (without its domain) computes on quantised values."""
+    return operator.startswith(_QUANTIZED) or operator in _INTEGER
+
+
+def prepare_model(source: Path, scratch: Path, options: Options) -> ModelProto:
+    """The model with all its weights, ready for NNCF. Writes below `scratch` only. Raises `StageError`."""
+    model = onnx.load(source)
+    name_nodes(model.graph)
+    _unlist_initializers(model)
+    model = raise_opset(model, allowed=options.raise_opset)
+    if options.preprocess:
+        model = _fold(model, scratch, options)
+        name_nodes(model.graph)
+    _import_standard_first(model)
+    return model
+
+
+def standard_opset(model: ModelProto) -> int:
+    """The version of ONNX's own operators."""
+    version: int = max(opset.version for opset in model.opset_import if opset.domain in _STANDARD)
+    return version
+
+
+def raise_opset(model: ModelProto, *, allowed: bool) -> ModelProto:
+    """The model at opset 13 or later. Raises `StageError` where it is older and may not or cannot be converted."""
+    version = standard_opset(model)
+    if version >= LEAST_OPSET:
+        return model
+    if not allowed:
+        raise StageError(
+            f"the model has opset {version}, and quantising by channel needs {LEAST_OPSET}",
+            hint="let it be converted (`raise_opset`), or export it again with a newer opset",
+        )
+    try:
+        raised = version_converter.convert_version(model, LEAST_OPSET)
+    except (RuntimeError, ValueError, EncodeError) as cause:
+        first = str(cause).strip().partition("\n")[0][:300]
+        raise StageError(
+            f"the model has opset {version}, and cannot be converted to {LEAST_OPSET}, which quantising needs",
+            details=(first,),
+            hint=f"export it again with opset {LEAST_OPSET} or later",
+        ) from cause
+    raised.ir_version = max(raised.ir_version, _LEAST_IR)
+    return raised
+
+
+def _unlist_initializers(model: ModelProto) -> None:
+    """Before IR version 4 weights stood among the inputs, where NNCF would take them for what a caller gives."""
+    if model.ir_version >= LISTED_INITIALIZERS_END:
+        return
+    weights = {tensor.name for tensor in model.graph.initializer}
+    kept = [value for value in model.graph.input if value.name not in weights]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    model.ir_version = LISTED_INITIALIZERS_END
+
+
+def _fold(model: ModelProto, scratch: Path, options: Options) -> ModelProto:
+    settings = SessionSettings(
+        session={"graph_optimization_level": "basic", "enable_cpu_mem_arena": False},
+        session_config={"session.disable_prepacking": "1"},
+        disabled_optimizers=(_TURNS_MATMUL_TO_GEMM,) if options.exclude_nodes or options.exclude_operators else (),
+    )
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        saved = Path(folder) / "basic.onnx"
+        runtime = session_options(settings)
+        runtime.optimized_model_filepath = str(saved)
+        save_through_session(model.SerializeToString(), runtime, settings, error=StageError)
+        return onnx.load(saved)
+
+
+def find_excluded(structure: ModelProto, options: Options) -> tuple[str, ...]:
+    """The names, after `name_nodes`, of the nodes that the user keeps out. Raises `UsageError` for what is not there.
+
+    A name that several nodes have stands for all of them.
+    """
+    old = [node.name for node in structure.graph.node]
+    name_nodes(structure.graph)
+    named = [(before, node.name) for before, node in zip(old, structure.graph.node, strict=True)]
+    known = {name for pair in named for name in pair if name}
+    check_exclusions(known, structure.graph, options.exclude_nodes, options.exclude_operators)
+    return tuple(new for before, new in named if {before, new} & set(options.exclude_nodes))
+
+
+def name_nodes(graph: GraphProto) -> None:
+    """Give every node a name that no other has; NNCF refuses two of one name. Nodes without one get NNCF's."""
+    taken = {node.name for node in graph.node}
+    seen: Counter[str] = Counter()
+    for position, node in enumerate(graph.node):
+        stem = node.name or f"{node.op_type}_nncf_{position}"
+        seen[stem] += 1
+        if node.name and seen[stem] == 1:
+            continue
+        name = stem
+        while name in taken:
+            name = f"{stem}_{seen[stem]}"
+            seen[stem] += 1
+        node.name = name
+        taken.add(name)
+
+
+def _import_standard_first(model: ModelProto) -> None:
+    """NNCF reads the opset from the first import, whatever its domain."""
+    used = {node.domain for graph in iterate_graphs(model) for node in graph.node} | {
+        node.domain for function in model.functions for node in function.node
+    }
+    kept = [opset for opset in model.opset_import if opset.domain in _STANDARD or opset.domain in used]
+    kept.sort(key=lambda opset: (opset.domain not in _STANDARD, opset.domain))
+    del model.opset_import[:]
+    model.opset_import.extend(kept)
