@@ -13,6 +13,7 @@ from bundler.model.results import StepOutcome
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
     Compatibility,
+    Gate,
     RuntimeConfig,
     RuntimeVariant,
 )
@@ -40,9 +41,11 @@ def make_runtime_config(
         model_digest=model_digest,
         target=profile.id,
         signature=fix_signature(facts.signature, fixed_dimensions(plan)),
-        variants=tuple(_variant(entry, profile, outcomes[entry.model], folders[entry.name]) for entry in plan.variants),
+        variants=tuple(
+            _variant(entry, profile, outcomes[entry.model], folders[entry.name], _gate(plan, entry, facts, profile))
+            for entry in plan.variants
+        ),
         fallback=profile.bundle.fallback,
-        tolerance=choose_gate(facts, profile),
         golden_digest=golden.artifact.digest if golden.artifact else "",
         unstable_outputs=tuple(golden.facts.get("unstable_outputs", ())),
     )
@@ -81,7 +84,15 @@ def _name_folders(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> dict[
     return folders
 
 
-def _variant(plan: VariantPlan, profile: TargetProfile, outcome: StepOutcome, folder: str) -> RuntimeVariant:
+def _gate(plan: BuildPlan, variant: VariantPlan, facts: ModelFacts, profile: TargetProfile) -> Gate:
+    """What the model that ships was held to: the last comparison's gate."""
+    found = [plan.gates[step] for step in variant.comparisons if step in plan.gates]
+    return found[-1] if found else choose_gate(facts, profile)
+
+
+def _variant(
+    plan: VariantPlan, profile: TargetProfile, outcome: StepOutcome, folder: str, gate: Gate
+) -> RuntimeVariant:
     root = PurePosixPath("models") / folder
     return RuntimeVariant(
         name=plan.name,
@@ -94,6 +105,7 @@ def _variant(plan: VariantPlan, profile: TargetProfile, outcome: StepOutcome, fo
         session=plan.session,
         session_config=plan.session_config,
         disabled_optimizers=plan.disabled_optimizers,
+        gate=gate,
         device_cache=plan.device_cache,
         builds=plan.builds,
         requires=Compatibility(

@@ -12,18 +12,21 @@ from bundler.api.memo import recall_bundle, remember_bundle
 from bundler.api.place import check_replaceable, put_in_place, staging_folder
 from bundler.api.preloading import preload_on_start
 from bundler.api.prepare import Prepared, prepare
-from bundler.api.requests import BuildRequest, BuildResult, FirstVisit
+from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit
 from bundler.api.stamp import bundle_key
 from bundler.api.workshop import Workshop
 from bundler.emitters.registry import find_emitter
+from bundler.model.attempts import Frontier
 from bundler.model.codec import decode
 from bundler.model.errors import GateError, UsageError
 from bundler.model.events import Listener
 from bundler.model.plan import MODEL
 from bundler.model.results import Comparison, StepOutcome
-from bundler.model.runtime import RuntimeConfig
+from bundler.model.runtime import Gate, RuntimeConfig
 from bundler.planning_gate import choose_gate
-from bundler.verification.gates import check_gate
+from bundler.planning_precision import asked_method
+from bundler.profiles.methods import AUTO
+from bundler.verification.gates import check_gate, describe_failures
 
 DEFAULT_EMITTER = "python"
 """Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
@@ -37,6 +40,7 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
     _check_format(prepared)
     final = request.output / f"{prepared.plan.model_name}-{prepared.profile.id}"
     check_replaceable(final)
+    prepared = _settle(prepared, workshop, listener)
     outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, listener, prepared.title)
     check_gates(prepared, outcomes)
     digest = prepared.sources[MODEL].digest
@@ -49,6 +53,15 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
         remember_bundle(workshop.cache.root, final, key, summary)
     seconds = time.perf_counter() - began
     return _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
+
+
+def _settle(prepared: Prepared, workshop: Workshop, listener: Listener) -> Prepared:
+    """With a precision for each variant that leaves it open. What tries them is loaded only where it is needed."""
+    if all(asked_method(prepared.profile, variant) != AUTO for variant in prepared.profile.variants):
+        return prepared
+    from bundler.api.precision import settle_precision  # noqa: PLC0415 - see above
+
+    return settle_precision(prepared, workshop, listener)
 
 
 def _write(
@@ -91,20 +104,23 @@ def _check_format(prepared: Prepared) -> None:
 
 def check_gates(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> None:
     """Raise `GateError` naming the first stage, in the order of the plan, whose outputs broke the gate."""
-    tolerance = choose_gate(prepared.facts, prepared.profile)
     unstable = tuple(outcomes[prepared.plan.golden].facts.get("unstable_outputs", ()))
     for step in prepared.plan.steps:
         if step.stage != "compare":
             continue
         comparison = decode(Comparison, outcomes[step.id].facts)
-        failures = check_gate(comparison, tolerance, unstable)
+        failures = check_gate(comparison, _gate_of(prepared, step.id), unstable)
         if failures:
             stage = step.id.removesuffix("/compare")
             raise GateError(
                 f"{prepared.title}: stage {stage} breaks the accuracy gate",
-                details=tuple(failure.text for failure in failures),
+                details=describe_failures(comparison, failures),
                 hint=_gate_hint(stage),
             )
+
+
+def _gate_of(prepared: Prepared, step: str) -> Gate:
+    return prepared.plan.gates.get(step) or choose_gate(prepared.facts, prepared.profile)
 
 
 def _gate_hint(stage: str) -> str:
@@ -130,4 +146,11 @@ def _result(
         notes=tuple(summary["notes"]),
         seconds=seconds,
         first_visits=tuple(FirstVisit(**visit) for visit in summary.get("first_visits", ())),
+        precisions=tuple(_tell_choice(frontier) for frontier in prepared.frontiers),
+        decisions=prepared.decisions,
     )
+
+
+def _tell_choice(frontier: Frontier) -> ChosenPrecision:
+    ratio = next((attempt.ratio for attempt in frontier.attempts if attempt.state == "chosen"), None)
+    return ChosenPrecision(variant=frontier.variant, method=frontier.chosen, ratio=ratio, timing=frontier.timing)

@@ -20,7 +20,6 @@ from bundler.model.proof import Download, Emitted, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.model.stage import Note
-from bundler.planning_gate import choose_gate
 from bundler.reporting.data import ReportData
 from bundler.reporting.manifest import ManifestRequest, make_manifest, write_manifest
 from bundler.reporting.notices import NOTICES_NAME, render_notices
@@ -146,7 +145,7 @@ def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
         known=_known_digests(piece, emitted),
         outcomes=(prepared.inspection, *outcomes.values()),
         gate=GateRecord(
-            tolerance=choose_gate(prepared.facts, prepared.profile),
+            gates=prepared.plan.gates,
             passed=True,
             budget_mb={name: limit for name, limit in limits.items() if limit is not None},
         ),

@@ -12,11 +12,11 @@ from bundler.model.artifacts import FileRecord
 from bundler.model.errors import VerificationError
 from bundler.model.plan import Decision
 from bundler.model.proof import Proof
-from bundler.model.runtime import ProviderEntry, Tolerance
+from bundler.model.runtime import Gate, ProviderEntry
 from bundler.model.stage import Note
 
 MANIFEST_NAME = "bundle.json"
-MANIFEST_SCHEMA = 1
+MANIFEST_SCHEMA = 2
 MANIFEST_BYTES = 64_000_000
 """No manifest of ours comes near this; a larger file is refused before it fills the memory."""
 
@@ -83,7 +83,7 @@ class StageRecord:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputCheck:
     """One output against the golden set, in the output's own unit. A figure that is missing or not finite is None, and
-    `remark` says why in words.
+    `remark` says why in words. The figures are those of `bundler.model.results.OutputComparison`.
     """
 
     name: str
@@ -95,6 +95,9 @@ class OutputCheck:
     sqnr_db: float | None
     top1_agreement: float | None
     remark: str | None = None
+    agreement: float | None = None
+    worst_sample: str = ""
+    worst_sqnr_db: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +114,12 @@ class CheckRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRecord:
-    """What had to be met. `passed` is None when nothing was compared; `budget_mb` holds limits in 1,000,000 bytes."""
+    """What had to be met: `gates` by the comparison's step, where a variant's last is the one that its loader obeys.
+    `passed` is None when nothing was compared; `budget_mb` holds limits in 1,000,000 bytes.
+    """
 
-    tolerance: Tolerance
     passed: bool | None
+    gates: Mapping[str, Gate] = field(default_factory=dict)
     budget_mb: Mapping[str, float] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
 

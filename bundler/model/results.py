@@ -44,9 +44,11 @@ class OutputComparison:
 
     `sqnr_db` is None when the outputs are equal to the bit (infinite) or the reference is all zero; `cosine` is None
     when a norm is zero; `top1_agreement` is None where the output is no vector of scores. `mismatch` says why two
-    outputs could not be compared at all (shape, type, NaN pattern, a differing string). `max_relative` looks only at
-    elements whose reference is not zero. `envelope` holds the few (|reference|, error) from which any pair of absolute
-    and relative limits can be judged for every element.
+    outputs could not be compared at all (shape, type, NaN pattern). `max_relative` looks only at elements whose
+    reference is not zero. `envelope` holds the few (|reference|, error) from which any pair of absolute and relative
+    limits can be judged for every element. `agreement` is the share of equal values of an output of integers, booleans
+    or strings (None for others), and `difference` names the first that differs. `worst_sample` is the sample that is
+    furthest from its reference (empty where all are equal), and `worst_sqnr_db` its ratio where it has one.
     """
 
     name: str
@@ -59,6 +61,10 @@ class OutputComparison:
     top1_agreement: float | None
     mismatch: str | None = None
     envelope: tuple[tuple[float, float], ...] = ()
+    agreement: float | None = None
+    difference: str = ""
+    worst_sample: str = ""
+    worst_sqnr_db: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bundler.model.artifacts import FileRecord
 from bundler.model.signature import Signature
 
-RUNTIME_SCHEMA = 1
+RUNTIME_SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,15 +37,39 @@ class Compatibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """How close to the golden set outputs must come: |actual - reference| <= absolute + relative * |reference| for each
-    element, and, where given, at least `sqnr_db` decibels, `cosine` similarity and `top1_agreement` for each output.
+    """How close to the golden set an output must come. Every figure that is None sets no limit but the last.
+
+    |actual - reference| <= `absolute` + `relative` * |reference| for each element (no limit on single elements when
+    either is None); at least `sqnr_db` decibels, `cosine` similarity, and a share `top1_agreement` of rows whose
+    highest score stays at its place. Of integers, booleans and strings a share of `agreement` must be equal; None asks
+    for all. Of an output that is not `judged` nothing is asked.
     """
 
-    absolute: float
-    relative: float
+    absolute: float | None = None
+    relative: float | None = None
     sqnr_db: float | None = None
     cosine: float | None = None
     top1_agreement: float | None = None
+    agreement: float | None = None
+    judged: bool = True
+
+    def allow(self, reference: float) -> float:
+        """The greatest error of an element whose reference has this magnitude; infinite where none is set."""
+        if self.absolute is None or self.relative is None:
+            return math.inf
+        return self.absolute + self.relative * reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What every output must meet: `default`, but for the `outputs` that have a tolerance of their own, by name."""
+
+    default: Tolerance
+    outputs: Mapping[str, Tolerance] = field(default_factory=dict)
+
+    def of(self, name: str) -> Tolerance:
+        """The tolerance of one output."""
+        return self.outputs.get(name, self.default)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +81,7 @@ class RuntimeVariant:
     `builds` are the builds of the runtime that have its providers, the preferred first; empty where there is but one.
     `device_cache` lets the loader keep the model, as the runtime laid it out for the device's own CPU, in the user's
     cache folder after the first start, and open that from then on.
+    `gate` is what this variant's answers must meet: variants may differ in precision.
     """
 
     name: str
@@ -66,6 +92,7 @@ class RuntimeVariant:
     session_config: Mapping[str, str]
     disabled_optimizers: tuple[str, ...]
     requires: Compatibility
+    gate: Gate
     device_cache: bool = False
     builds: tuple[str, ...] = ()
 
@@ -86,7 +113,6 @@ class RuntimeConfig:
     signature: Signature
     variants: tuple[RuntimeVariant, ...]
     fallback: Literal["report", "strict"]
-    tolerance: Tolerance
     golden_digest: str
     unstable_outputs: tuple[str, ...] = ()
     telemetry: bool = False

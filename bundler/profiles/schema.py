@@ -193,14 +193,14 @@ class Figures(Section):
     """Limits on the figures of one output. What is left out follows `accuracy`."""
 
     absolute: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Greatest absolute error of a single element, added to `relative` times the reference. Left out: 0.0001, 0.05 for a
-    model that came quantised, no limit after a step that gives precision away."""
+    """Greatest absolute error of a single element, added to `relative` times the reference. Left out: 0.0001, or 0.05
+    for a model that came quantised; no limit after a step that gives precision away."""
     relative: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Greatest relative error of a single element. Left out: 0.001, 0.05 for a model that came quantised, no limit after
-    a step that gives precision away."""
+    """Greatest relative error of a single element. Left out: 0.001, or 0.05 for a model that came quantised; no limit
+    after a step that gives precision away."""
     sqnr_db: float | None = Field(default=None, allow_inf_nan=False)
-    """Least signal-to-quantisation-noise ratio in dB. Left out: 40, 30 for a model that came quantised; after a step that
-    gives precision away 35 (half precision), 15 (eight bits) or 10 (four bits)."""
+    """Least signal-to-quantisation-noise ratio in dB. Left out: 40, or 30 for a model that came quantised; after a step
+    that gives precision away 35 (half precision), 15 (eight bits) or 10 (four bits)."""
     cosine: float | None = Field(default=None, ge=-1, le=1)
     """Least cosine similarity."""
     top1_agreement: float | None = Field(default=None, ge=0, le=1)
@@ -216,12 +216,14 @@ class Figures(Section):
 class Metric(Section):
     """Your own measure of the model's answers: a Python function or a command; higher is better."""
 
-    python: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+\.py:[A-Za-z_][A-Za-z0-9_]*$", max_length=1000)] | None = None
+    python: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+\.py:[A-Za-z_][A-Za-z0-9_]*$", max_length=1000)] | None = (
+        None
+    )
     """A function of a file, `metric.py:measure`, called with an iterable of samples that have `name`, `inputs`,
     `reference` and `answers` (arrays by name); it returns a number."""
     command: tuple[Annotated[str, Field(max_length=10_000)], ...] = ()
-    """A program with its arguments (no shell), in which `{inputs}`, `{reference}` and `{answers}` stand for folders with one
-    .npz file a sample; the last line that it prints is the number."""
+    """A program with its arguments (no shell), in which `{inputs}`, `{reference}` and `{answers}` stand for folders
+    with one .npz file a sample; the last line that it prints is the number."""
     least: float | None = Field(default=None, allow_inf_nan=False)
     """Least value."""
     drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -230,9 +232,9 @@ class Metric(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.python is None) == (not self.command):
-            raise ValueError("give `python` or `command`, one of them")  # noqa: TRY003 - pydantic's way
+            raise ValueError("give `python` or `command`, one of them")
         if self.least is None and self.drop is None:
-            raise ValueError("give `least`, `drop`, or both: a metric without a limit judges nothing")  # noqa: TRY003
+            raise ValueError("give `least`, `drop`, or both: a metric without a limit judges nothing")
         return self
 
 

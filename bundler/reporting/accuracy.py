@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bundler.model.manifest import CheckRecord, OutputCheck
+from bundler.model.runtime import Tolerance
 from bundler.reporting.data import ReportData
 from bundler.reporting.figures import show_error
 from bundler.reporting.models import show_tag, title_stage
@@ -19,23 +20,42 @@ def chart_accuracy(data: ReportData) -> Accuracy | None:
     checks = data.manifest.checks
     if not checks:
         return None
-    gate = data.manifest.gate.tolerance
+    limits = [_limits(data, check) for check in checks]
     outputs = [output for check in checks for output in check.outputs]
-    errors = [*(output.max_absolute for output in outputs if output.max_absolute), gate.absolute]
-    error_scale = log_scale(errors)
-    sqnr_scale = linear_scale([*_decibels(outputs), gate.sqnr_db or 0.0], lambda value: f"{value:.0f} dB")
+    errors = [output.max_absolute for output in outputs if output.max_absolute]
+    error_scale = log_scale([*errors, *(limit.absolute for limit in limits if limit.absolute)] or [1.0])
+    least = [limit.sqnr_db or 0.0 for limit in limits]
+    sqnr_scale = linear_scale([*_decibels(outputs), *least], lambda value: f"{value:.0f} dB")
     return Accuracy(
         samples=max(check.samples for check in checks),
         error_scale=error_scale,
         sqnr_scale=sqnr_scale,
-        gate=error_scale.place(gate.absolute),
-        gate_text=f"allowed: {show_error(gate.absolute)}, and {show_error(gate.relative)} of the reference on top",
-        sqnr_gate=None if gate.sqnr_db is None else sqnr_scale.place(gate.sqnr_db),
-        sqnr_gate_text="" if gate.sqnr_db is None else f"at least {gate.sqnr_db:g} dB",
+        gate_text=_join(_tell_error(limit) for limit in limits),
+        sqnr_gate_text=_join("" if limit.sqnr_db is None else f"at least {limit.sqnr_db:g} dB" for limit in limits),
         equal=all(check.equal for check in checks),
-        rows=tuple(_row(data, check, error_scale, sqnr_scale) for check in checks),
+        rows=tuple(
+            _row(data, check, limit, scales=(error_scale, sqnr_scale))
+            for check, limit in zip(checks, limits, strict=True)
+        ),
         table=tuple(cell for check in checks for cell in _cells(data, check)),
     )
+
+
+def _limits(data: ReportData, check: CheckRecord) -> Tolerance:
+    """What most outputs of a check had to meet."""
+    gate = data.manifest.gate.gates.get(check.step)
+    return gate.default if gate else Tolerance()
+
+
+def _tell_error(limit: Tolerance) -> str:
+    if limit.absolute is None or limit.relative is None:
+        return ""
+    return f"allowed: {show_error(limit.absolute)}, and {show_error(limit.relative)} of the reference on top"
+
+
+def _join(texts: Iterable[str]) -> str:
+    """Every text once."""
+    return "; ".join(dict.fromkeys(text for text in texts if text))
 
 
 def final_checks(data: ReportData) -> tuple[CheckRecord, ...]:
@@ -64,7 +84,8 @@ def _title(data: ReportData, check: CheckRecord) -> str:
     return title_stage(stages[check.after]) if check.after in stages else check.after
 
 
-def _row(data: ReportData, check: CheckRecord, error_scale: Scale, sqnr_scale: Scale) -> AccuracyRow:
+def _row(data: ReportData, check: CheckRecord, limit: Tolerance, *, scales: tuple[Scale, Scale]) -> AccuracyRow:
+    error_scale, sqnr_scale = scales
     least = least_decibels(check.outputs)
     return AccuracyRow(
         label=_title(data, check),
@@ -82,6 +103,8 @@ def _row(data: ReportData, check: CheckRecord, error_scale: Scale, sqnr_scale: S
         error="equal to the bit" if check.equal else show_error(greatest_error(check.outputs)),
         sqnr=None if least is None else sqnr_scale.place(least),
         sqnr_text="equal to the bit" if check.equal else _show_decibels(least),
+        gate=error_scale.place(limit.absolute) if limit.absolute and limit.relative is not None else None,
+        sqnr_gate=None if limit.sqnr_db is None else sqnr_scale.place(limit.sqnr_db),
     )
 
 
@@ -105,5 +128,11 @@ def _figures(output: OutputCheck) -> tuple[str, ...]:
         show_error(output.max_relative),
         show_error(None) if output.cosine is None else f"{output.cosine:.7f}",
         show_error(None) if output.sqnr_db is None else f"{output.sqnr_db:.1f}",
-        show_error(None) if output.top1_agreement is None else f"{output.top1_agreement:.0%}",
+        _show_share(output),
     )
+
+
+def _show_share(output: OutputCheck) -> str:
+    """Of scores how many keep their best place, of integers and strings how many are equal."""
+    share = output.agreement if output.top1_agreement is None else output.top1_agreement
+    return show_error(None) if share is None else f"{share:.0%}"

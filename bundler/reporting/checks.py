@@ -12,7 +12,16 @@ from bundler.model.plan import BuildPlan
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.reporting.figures import name_figure
 
-_FIGURES = ("max_absolute", "mean_absolute", "max_relative", "cosine", "sqnr_db", "top1_agreement")
+_FIGURES = (
+    "max_absolute",
+    "mean_absolute",
+    "max_relative",
+    "cosine",
+    "sqnr_db",
+    "top1_agreement",
+    "agreement",
+    "worst_sqnr_db",
+)
 
 
 def make_checks(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> tuple[CheckRecord, ...]:
@@ -36,7 +45,13 @@ def check_output(output: OutputComparison) -> OutputCheck:
     """One output's figures, those that are not finite put into words."""
     figures = {name: _read_figure(getattr(output, name)) for name in _FIGURES}
     values = {name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()}
-    return OutputCheck(name=output.name, equal=output.equal, remark=_remark(output, figures), **values)
+    return OutputCheck(
+        name=output.name,
+        equal=output.equal,
+        remark=_remark(output, figures),
+        worst_sample=output.worst_sample,
+        **values,
+    )
 
 
 def _make_check(after: str, variant: str | None, outcome: StepOutcome) -> CheckRecord:
@@ -61,6 +76,8 @@ def _remark(output: OutputComparison, figures: Mapping[str, float | None]) -> st
         return output.mismatch
     if output.equal:
         return "equal to the bit"
+    if output.difference:
+        return output.difference
     odd = [
         f"{name} is {name_figure(value)}"
         for name, value in figures.items()

@@ -200,7 +200,10 @@ def _tools(stage: StageRecord) -> str:
 
 def _accuracy(manifest: Manifest) -> dict[str, Any]:
     found: dict[str, Any] = {"gate": manifest.gate.passed}
-    found |= {f"gate {key}": value for key, value in encode(manifest.gate.tolerance).items()}
+    for step, gate in manifest.gate.gates.items():
+        for name, tolerance in (("", gate.default), *gate.outputs.items()):
+            subject = " ".join(part for part in ("gate", step, name) if part)
+            found |= {f"{subject} {key}": value for key, value in encode(tolerance).items()}
     for check in manifest.checks:
         for output in check.outputs:
             found |= _figures(f"{check.after} {output.name}", output)

@@ -76,7 +76,9 @@ class SpreadChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccuracyRow:
-    """One check: `dots` are its outputs by greatest absolute error; `sqnr` is the least, in percent of its scale."""
+    """One check: `dots` are its outputs by greatest absolute error; `sqnr` is the least. Places,
+    those of the limits too (`gate`, `sqnr_gate`), are in percent of their scales.
+    """
 
     label: str
     tag: str
@@ -85,6 +87,8 @@ class AccuracyRow:
     error: str
     sqnr: float | None
     sqnr_text: str
+    gate: float | None
+    sqnr_gate: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,16 +103,14 @@ class AccuracyCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """Accuracy by stage. `gate` and `sqnr_gate` are the limits' places in percent; `equal` says that every output of
-    every stage is equal to the bit, so that there is nothing to draw.
+    """Accuracy by stage. `gate_text` and `sqnr_gate_text` name the limits, empty where there are none; `equal` says
+    that every output of every stage is equal to the bit, so that there is nothing to draw.
     """
 
     samples: int
     error_scale: Scale
     sqnr_scale: Scale
-    gate: float
     gate_text: str
-    sqnr_gate: float | None
     sqnr_gate_text: str
     equal: bool
     rows: tuple[AccuracyRow, ...]

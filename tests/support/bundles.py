@@ -18,7 +18,15 @@ from bundler.model.digests import digest_file
 from bundler.model.events import ignore
 from bundler.model.facts import ModelFacts
 from bundler.model.results import StepOutcome
-from bundler.model.runtime import Compatibility, ProviderEntry, RuntimeConfig, RuntimeVariant, Tolerance
+from bundler.model.runtime import (
+    RUNTIME_SCHEMA,
+    Compatibility,
+    Gate,
+    ProviderEntry,
+    RuntimeConfig,
+    RuntimeVariant,
+    Tolerance,
+)
 from bundler.model.stage import StageRequest
 from bundler.profiles.resolve import resolve_target
 from bundler.stages.inspect.run import run as inspect
@@ -68,6 +76,7 @@ def make_variant(name: str, artifact: Artifact, **changes: Any) -> RuntimeVarian
         session_config={"session.intra_op.allow_spinning": "0"},
         disabled_optimizers=(),
         requires=Compatibility(systems=(platform.system(),), machines=(platform.machine(),), runtime="1.31.1"),
+        gate=Gate(default=Tolerance(absolute=1e-5, relative=1e-4, sqnr_db=40.0)),
     )
     return dataclasses.replace(variant, **changes)
 
@@ -115,14 +124,13 @@ def _outcome(step: str, folder: Path, entry: str) -> StepOutcome:
 def _make_config(facts: ModelFacts, model: StepOutcome, golden: Artifact, recorded: Any) -> RuntimeConfig:
     assert model.artifact is not None
     return RuntimeConfig(
-        schema=1,
+        schema=RUNTIME_SCHEMA,
         model=facts.name,
         model_digest=digest_file(model.path),
         target="linux-x64",
         signature=facts.signature,
         variants=(make_variant("cpu", model.artifact),),
         fallback="report",
-        tolerance=Tolerance(absolute=1e-5, relative=1e-4, sqnr_db=40.0),
         golden_digest=golden.digest,
         unstable_outputs=tuple(recorded.get("unstable_outputs", ())),
     )

@@ -21,7 +21,7 @@ from bundler.environments.npm import name_lock
 from bundler.environments.registry import Environment, Environments
 from bundler.model.artifacts import Artifact
 from bundler.model.events import Listener, ignore
-from bundler.model.runtime import Compatibility, ProviderEntry, RuntimeVariant
+from bundler.model.runtime import Compatibility, Gate, ProviderEntry, RuntimeVariant, Tolerance
 from bundler.profiles.resolve import resolve_target
 from tests.support.bundles import make_request, model_artifact
 
@@ -66,6 +66,7 @@ def make_web_variant(name: str, folder: str, artifact: Artifact) -> RuntimeVaria
         session_config={},
         disabled_optimizers=(),
         requires=Compatibility(systems=("Emscripten",), machines=("wasm32",), runtime=RUNTIME),
+        gate=Gate(default=Tolerance(absolute=1e-5, relative=1e-4, sqnr_db=40.0)),
         builds=builds,
     )
 

@@ -6,7 +6,15 @@ import json
 from pathlib import Path
 
 from bundler.model.codec import encode
-from bundler.model.runtime import Compatibility, ProviderEntry, RuntimeConfig, RuntimeVariant, Tolerance
+from bundler.model.runtime import (
+    RUNTIME_SCHEMA,
+    Compatibility,
+    Gate,
+    ProviderEntry,
+    RuntimeConfig,
+    RuntimeVariant,
+    Tolerance,
+)
 from bundler.model.signature import Signature
 
 LOADER = """
@@ -62,14 +70,13 @@ def write_package(folder: Path, behaviours: dict[str, dict[str, object]]) -> Pat
 def make_config(variants: tuple[str, ...]) -> RuntimeConfig:
     """The least that a configuration may say."""
     return RuntimeConfig(
-        schema=1,
+        schema=RUNTIME_SCHEMA,
         model="tiny",
         model_digest="0" * 64,
         target="web-wasm",
         signature=Signature(inputs=(), outputs=()),
         variants=tuple(_make_variant(name) for name in variants),
         fallback="report",
-        tolerance=Tolerance(absolute=1e-5, relative=1e-4),
         golden_digest="0" * 64,
     )
 
@@ -84,5 +91,6 @@ def _make_variant(name: str) -> RuntimeVariant:
         session_config={},
         disabled_optimizers=(),
         requires=Compatibility(systems=("Emscripten",), machines=("wasm32",), runtime="1.30.0"),
+        gate=Gate(default=Tolerance(absolute=1e-5, relative=1e-4)),
         builds=("wasm",),
     )

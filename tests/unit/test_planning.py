@@ -2,6 +2,7 @@ import pytest
 
 from bundler.model.errors import UsageError
 from bundler.model.plan import BuildPlan
+from bundler.model.runtime import Gate
 from bundler.planning import PlanRequest, make_plan
 from bundler.planning_gate import FLOAT, QUANTIZED, choose_gate
 from bundler.planning_rules import choose_baking, find_obstacles
@@ -103,9 +104,9 @@ def test_a_model_over_the_budget_is_an_obstacle() -> None:
 
 def test_a_quantised_model_gets_a_gate_of_steps_unless_the_profile_says_otherwise() -> None:
     profile, strict = resolve_target("linux-x64"), resolve_target("linux-x64", ("accuracy.absolute=1e-6",))
-    assert choose_gate(make_facts(), profile) == FLOAT
-    assert choose_gate(make_facts(quantized=True), profile) == QUANTIZED
-    assert choose_gate(make_facts(quantized=True), strict).absolute == 1e-6
+    assert choose_gate(make_facts(), profile) == Gate(default=FLOAT)
+    assert choose_gate(make_facts(quantized=True), profile) == Gate(default=QUANTIZED)
+    assert choose_gate(make_facts(quantized=True), strict).default.absolute == 1e-6
 
 
 SMALL = {"node_count": 5, "weight_bytes": 100, "operators": {"Gemm": 1}}

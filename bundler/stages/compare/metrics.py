@@ -38,6 +38,12 @@ class Tally:
     noise_power: float = 0.0
     rows: int = 0
     rows_agreed: int = 0
+    exact: int = 0
+    exact_agreed: int = 0
+    difference: str = ""
+    worst_sample: str = ""
+    worst_rank: tuple[float, ...] = ()
+    worst_sqnr_db: float | None = None
     hull: list[Point] = field(default_factory=list)
 
     def reject(self, reason: str) -> None:
@@ -45,10 +51,25 @@ class Tally:
         self.equal = False
         self.mismatch = self.mismatch or reason
 
-    def add(self, reference: Value, actual: Value) -> None:
+    def add(self, reference: Value, actual: Value, sample: str = "") -> None:
         """Take in the output of one sample."""
-        self.equal = self.equal and same_value(reference, actual)
+        if same_value(reference, actual):
+            self._add_value(reference, actual, "")
+            return
+        self.equal = False
+        rejected, noise, power, differing = self.mismatch, self.noise_power, self.reference_power, self._differing
         self._add_value(reference, actual, "")
+        noise, power = self.noise_power - noise, self.reference_power - power
+        ratio = noise / power if power else math.inf if noise else 0.0
+        # Worse than any noise are values that differ, and worse than those what cannot be compared.
+        rank = (float(self.mismatch != rejected), float(self._differing - differing), ratio)
+        if rank > self.worst_rank:
+            self.worst_sample, self.worst_rank = sample, rank
+            self.worst_sqnr_db = -10 * math.log10(ratio) if noise and power else None
+
+    @property
+    def _differing(self) -> int:
+        return self.exact - self.exact_agreed
 
     def _add_value(self, reference: Value, actual: Value, where: str) -> None:
         if isinstance(reference, np.ndarray) and isinstance(actual, np.ndarray):
@@ -80,10 +101,12 @@ class Tally:
 
     def _add_exact(self, reference: np.ndarray, actual: np.ndarray, where: str) -> None:
         different = np.argwhere(np.asarray(reference != actual))
-        if len(different):
+        self.exact += reference.size
+        self.exact_agreed += reference.size - len(different)
+        if len(different) and not self.difference:
             place = tuple(int(index) for index in different[0])
             wanted, got = str(reference[place])[:_SHOWN], str(actual[place])[:_SHOWN]
-            self.reject(
+            self.difference = (
                 f"{where}{len(different)} of {reference.size} values differ, the first at {list(place)}: "
                 f"{got!r} instead of {wanted!r}"
             )
@@ -127,6 +150,10 @@ class Tally:
             top1_agreement=self.rows_agreed / self.rows if self.rows else None,
             mismatch=self.mismatch,
             envelope=tuple(self.hull),
+            agreement=self.exact_agreed / self.exact if self.exact else None,
+            difference=self.difference,
+            worst_sample=self.worst_sample,
+            worst_sqnr_db=self.worst_sqnr_db,
         )
 
     def _cosine(self) -> float | None:

@@ -52,13 +52,13 @@ def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, report: R
         actual = _run_sample(session, sample)
         for name, reference in sample.outputs.items():
             tally = tallies.setdefault(name, Tally(name=name, stable=name not in golden.unstable_outputs))
-            _add(tally, reference, actual)
+            _add(tally, reference, actual, sample.name)
     return Comparison(outputs=tuple(tally.result() for tally in tallies.values()), samples=total)
 
 
-def _add(tally: Tally, reference: Value, actual: Mapping[str, Value]) -> None:
+def _add(tally: Tally, reference: Value, actual: Mapping[str, Value], sample: str) -> None:
     if tally.name in actual:
-        tally.add(reference, actual[tally.name])
+        tally.add(reference, actual[tally.name], sample)
     else:
         tally.reject("the model has no such output any more")
 

@@ -45,6 +45,7 @@ export const variant = (name, settings = {}) => ({
   session: {},
   session_config: {},
   requires: { systems: ["Emscripten"], machines: ["wasm32"], runtime: "1.30.0" },
+  gate: { default: { absolute: 1e-5, relative: 1e-5 }, outputs: {} },
   ...settings,
 });
 
@@ -59,12 +60,11 @@ export function packageOf(variants = [variant("wasm")], config = {}) {
   const module = `vendor/ort-${(packages += 1)}.mjs`; // Each its own: a page knows a module by its address.
   return {
     config: {
-      schema: 1,
+      schema: 2,
       model: "adder",
       signature: { inputs: [port("x")], outputs: [port("y")] },
       variants,
       fallback: "report",
-      tolerance: { absolute: 1e-5, relative: 1e-5 },
       unstable_outputs: [],
       ...config,
     },

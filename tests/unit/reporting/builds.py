@@ -13,7 +13,15 @@ from bundler.model.measurement import Measurement
 from bundler.model.plan import BuildPlan, Decision, Step, VariantPlan
 from bundler.model.proof import Component, Download, DownloadFile, DownloadRole, Emitted
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
-from bundler.model.runtime import Compatibility, ProviderEntry, RuntimeConfig, RuntimeVariant, Tolerance
+from bundler.model.runtime import (
+    RUNTIME_SCHEMA,
+    Compatibility,
+    Gate,
+    ProviderEntry,
+    RuntimeConfig,
+    RuntimeVariant,
+    Tolerance,
+)
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.model.stage import Note
 from bundler.profiles.schema import Platform, Provider, Runtime, TargetProfile, Variant
@@ -161,16 +169,16 @@ def make_config(facts: ModelFacts) -> RuntimeConfig:
         session_config={"session.intra_op.allow_spinning": "0"},
         disabled_optimizers=(),
         requires=Compatibility(systems=("Linux",), machines=("x86_64",), runtime="1.31.1"),
+        gate=Gate(default=TOLERANCE),
     )
     return RuntimeConfig(
-        schema=1,
+        schema=RUNTIME_SCHEMA,
         model=facts.name,
         model_digest=sha("the model"),
         target="linux-x64",
         signature=facts.signature,
         variants=(variant,),
         fallback="report",
-        tolerance=TOLERANCE,
         golden_digest=sha("golden"),
     )
 
@@ -209,7 +217,7 @@ def make_request(name: str = "orientation", output: str = "scores", note: str = 
         config=make_config(facts),
         emitted=Emitted(payload="orientation/payload", package="orientation", components=()),
         outcomes=make_outcomes(plan, output, note),
-        gate=GateRecord(tolerance=TOLERANCE, passed=True),
+        gate=GateRecord(gates={step: Gate(default=TOLERANCE) for step in plan.variants[0].comparisons}, passed=True),
         proof=ProofRecord(
             level="executed",
             reason="the golden set was reproduced in the bundle's own runtime",

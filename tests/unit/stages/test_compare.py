@@ -122,8 +122,6 @@ def test_agreement_counts_rows() -> None:
         (np.array([1.0, np.nan]), np.array([np.nan, 1.0]), "NaN or infinity stand at other places"),
         (np.array([np.inf]), np.array([-np.inf]), "NaN or infinity stand at other places"),
         (np.array([1.0]), np.array([np.inf]), "NaN or infinity stand at other places"),
-        (np.array([1, 2, 3]), np.array([1, 5, 3]), "1 of 3 values differ, the first at [1]: '5' instead of '2'"),
-        (np.array(["a"], object), np.array(["b"], object), "the first at [0]: 'b' instead of 'a'"),
         ([np.zeros(1)], [], "has 0 items instead of 1"),
         ([np.zeros(1)], [np.zeros(2)], "item 0: is float64[2] instead of float64[1]"),
         ({"a": 1.0}, {"b": 1.0}, "has the keys ['b'] instead of ['a']"),
@@ -135,6 +133,39 @@ def test_what_cannot_be_compared_says_why(reference: object, actual: object, sai
     found = tally((reference, actual)).result()
     assert not found.equal
     assert said in str(found.mismatch)
+
+
+@pytest.mark.parametrize(
+    ("reference", "actual", "agreement", "said"),
+    [
+        (np.array([1, 2, 3]), np.array([1, 5, 3]), 2 / 3, "1 of 3 values differ, the first at [1]: '5' instead of '2'"),
+        (np.array(["a"], object), np.array(["b"], object), 0.0, "the first at [0]: 'b' instead of 'a'"),
+        (np.array([True, False]), np.array([True, True]), 0.5, "the first at [1]: 'True' instead of 'False'"),
+    ],
+)
+def test_values_that_are_no_numbers_with_a_fraction_are_equal_or_not(
+    reference: np.ndarray, actual: np.ndarray, agreement: float, said: str
+) -> None:
+    found = tally((reference, actual)).result()
+    assert (found.equal, found.mismatch, found.max_absolute) == (False, None, 0.0)
+    assert found.agreement == pytest.approx(agreement)
+    assert said in found.difference
+    assert tally((reference, reference)).result().agreement == 1.0
+
+
+def test_the_worst_sample_is_named_with_its_ratio() -> None:
+    good, bad = (np.array([1.0, 2.0]), np.array([1.0, 2.01])), (np.array([1.0, 0.0]), np.array([0.9, 0.0]))
+    found = Tally(name="y")
+    found.add(*good, "fine")
+    found.add(*bad, "blurred")
+    found.add(np.ones(2), np.ones(2), "equal")
+    result = found.result()
+    assert result.worst_sample == "blurred"
+    assert result.worst_sqnr_db == pytest.approx(20)
+    found.add(np.ones(2), np.ones(3), "cropped")
+    found.add(np.ones(2), -9 * np.ones(2), "loud")
+    assert found.result().worst_sample == "cropped"
+    assert tally((np.ones(2), np.ones(2))).result().worst_sample == ""
 
 
 def test_numbers_in_maps_and_sequences_are_measured() -> None:

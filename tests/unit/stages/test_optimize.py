@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bundler.model.errors import StageError
-from bundler.model.runtime import Tolerance
+from bundler.model.runtime import Gate, Tolerance
 from bundler.stages.optimize.run import _check
 from bundler.verification.gates import check_gate
 from tests.support import models
@@ -52,7 +52,7 @@ def test_outputs_stay_within_the_gate(tmp_path: Path, make, level: str) -> None:
     golden = record(model, tmp_path / "golden")
     call_stage("optimize", tmp_path / "baked", {"model": model}, level=level, external_threshold=64)
     found = compare(tmp_path / "baked" / "model.onnx", golden, tmp_path / "compare")
-    assert check_gate(found, Tolerance(absolute=1e-5, relative=1e-5, sqnr_db=90), ("noise",)) == ()
+    assert check_gate(found, Gate(default=Tolerance(absolute=1e-5, relative=1e-5, sqnr_db=90)), ("noise",)) == ()
 
 
 def test_facts_count_nodes_and_bytes(tmp_path: Path) -> None:

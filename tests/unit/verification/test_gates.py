@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from bundler.model.results import Comparison, OutputComparison
-from bundler.model.runtime import Tolerance
+from bundler.model.runtime import Gate, Tolerance
 from bundler.verification.gates import check_gate
 
 TOLERANCE = Tolerance(absolute=1e-4, relative=1e-3, sqnr_db=40.0, cosine=0.999, top1_agreement=0.9)
@@ -28,7 +28,7 @@ def output(**figures: Any) -> OutputComparison:
 
 
 def failures(*outputs: OutputComparison, unstable: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    found = check_gate(Comparison(outputs=outputs, samples=3), TOLERANCE, unstable)
+    found = check_gate(Comparison(outputs=outputs, samples=3), Gate(default=TOLERANCE), unstable)
     return [(failure.output, failure.figure) for failure in found]
 
 
@@ -67,7 +67,7 @@ def test_unstable_outputs_must_only_have_their_type_and_shape() -> None:
 
 def test_the_text_names_output_worst_and_limit() -> None:
     wrong = output(name="boxes", max_absolute=0.5, sqnr_db=12.25, envelope=((2.0, 0.5),))
-    found = check_gate(Comparison(outputs=(wrong,), samples=1), TOLERANCE)
+    found = check_gate(Comparison(outputs=(wrong,), samples=1), Gate(default=TOLERANCE))
     assert [failure.text for failure in found] == [
         "output 'boxes': error 0.5 where the reference is 2, at most 0.0021 allowed (0.0001 + 0.001 of the reference)",
         "output 'boxes': SQNR in dB 12.25, at least 40 wanted",
@@ -87,6 +87,6 @@ def test_rounding_of_an_output_that_is_all_but_zero_is_no_noise() -> None:
         top1_agreement=None,
     )
     tolerance = Tolerance(absolute=1e-4, relative=1e-3, sqnr_db=40.0, cosine=0.999)
-    assert check_gate(Comparison(outputs=(output,), samples=1), tolerance) == ()
+    assert check_gate(Comparison(outputs=(output,), samples=1), Gate(default=tolerance)) == ()
     strict = dataclasses.replace(tolerance, absolute=1e-8)
-    assert check_gate(Comparison(outputs=(output,), samples=1), strict)
+    assert check_gate(Comparison(outputs=(output,), samples=1), Gate(default=strict))

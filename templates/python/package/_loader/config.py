@@ -8,7 +8,7 @@ from typing import Any
 from .errors import IncompatibleError
 from .integrity import File, Memory, read_pinned
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 class Port:
@@ -42,6 +42,7 @@ class Variant:
         "device_cache",
         "disabled_optimizers",
         "files",
+        "gate",
         "model",
         "name",
         "providers",
@@ -59,12 +60,18 @@ class Variant:
         self.session_config: dict[str, str] = data["session_config"]
         self.disabled_optimizers: list[str] = data["disabled_optimizers"]
         self.requires: dict[str, Any] = data["requires"]
+        self.gate: dict[str, Any] = data["gate"]
         self.device_cache: bool = data["device_cache"]
 
     @property
     def provider_names(self) -> list[str]:
         """The runtime's names of the provider chain, the preferred one first."""
         return [provider["name"] for provider in self.providers]
+
+    def tolerance(self, output: str) -> dict[str, Any]:
+        """What an output must meet, by its name in the model."""
+        found: dict[str, Any] = self.gate["outputs"].get(output, self.gate["default"])
+        return found
 
     @property
     def device(self) -> str | None:
@@ -83,7 +90,6 @@ class Config:
         "outputs",
         "payload",
         "strict",
-        "tolerance",
         "unstable_outputs",
         "variants",
     )
@@ -96,7 +102,6 @@ class Config:
         self.outputs = [Port(*pair) for pair in zip(signature["outputs"], outputs, strict=True)]
         self.variants = [Variant(item) for item in data["variants"]]
         self.strict: bool = data["fallback"] == "strict"
-        self.tolerance: dict[str, float | None] = data["tolerance"]
         self.golden_digest: str = data["golden_digest"]
         self.unstable_outputs = frozenset[str](data["unstable_outputs"])
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .config import Config, Port
+from .config import Config, Port, Variant
 from .errors import REBUILD, IntegrityError, SelfTestError
-from .metrics import OutputFigures
+from .metrics import OutputFigures, Tolerance
 from .storage import STORAGE, decode
 
 Run = Callable[[tuple[Any, ...]], list[Any]]
@@ -93,15 +93,19 @@ class SelfTest:
             )
 
 
-def test_model(config: Config, run: Run) -> SelfTest:
-    """Run every sample and compare. Raises `IntegrityError` when the golden set was altered."""
+def test_model(config: Config, variant: Variant, run: Run) -> SelfTest:
+    """Run every sample and compare with what `variant` promises.
+
+    Raises `IntegrityError` when the golden set was altered.
+    """
     golden = GoldenSet(config)
     figures = {port.name: OutputFigures(port.name) for port in config.outputs}
     for sample in golden:
         results = run(tuple(sample.inputs.get(port.name) for port in config.inputs))
         for port, actual in zip(config.outputs, results, strict=True):
-            _compare(config, port, figures[port.name], actual, sample)
-    faults = [(name, figure.find_fault(_tolerance(config, name))) for name, figure in figures.items()]
+            tolerance = variant.tolerance(port.name)
+            _compare(config, port, tolerance, figures[port.name], actual=actual, sample=sample)
+    faults = [(name, figure.find_fault(_tolerance(config, variant, name))) for name, figure in figures.items()]
     return SelfTest(
         len(golden),
         list(figures.values()),
@@ -113,7 +117,9 @@ def test_model(config: Config, run: Run) -> SelfTest:
 test_model.__test__ = False  # type: ignore[attr-defined]  # not a test case, whatever a collector thinks of its name
 
 
-def _compare(config: Config, port: Port, figure: OutputFigures, actual: Any, sample: Sample) -> None:
+def _compare(
+    config: Config, port: Port, tolerance: Tolerance, figure: OutputFigures, *, actual: Any, sample: Sample
+) -> None:
     if figure.name not in sample.outputs:
         return
     reference = sample.outputs[figure.name]
@@ -121,7 +127,7 @@ def _compare(config: Config, port: Port, figure: OutputFigures, actual: Any, sam
         actual = _shape_only(actual, reference)
     if port.kind == "tensor" and port.element_type in STORAGE:
         actual, reference = decode(actual, port.element_type), decode(reference, port.element_type)
-    figure.add(actual, reference, config.tolerance, f"sample {sample.name!r}")
+    figure.add(actual, reference, tolerance, f"sample {sample.name!r}")
 
 
 def _shape_only(actual: Any, reference: Any) -> Any:
@@ -132,8 +138,8 @@ def _shape_only(actual: Any, reference: Any) -> Any:
     return reference if same_kind and (actual.shape, actual.dtype) == (reference.shape, reference.dtype) else actual
 
 
-def _tolerance(config: Config, name: str) -> dict[str, float | None]:
-    return {} if name in config.unstable_outputs else config.tolerance
+def _tolerance(config: Config, variant: Variant, name: str) -> Tolerance:
+    return {} if name in config.unstable_outputs else variant.tolerance(name)
 
 
 def _read_number(value: Any) -> Any:

@@ -97,7 +97,8 @@ class BundledModel:
         """Reproduce the golden set that the bundle carries. Raises `SelfTestError` when an output is off."""
         from .golden import test_model
 
-        result = test_model(self._config, self._run)
+        variant = choose_variants(self._config, self._report.variant)[0]
+        result = test_model(self._config, variant, self._run)
         result.raise_on_failure()
         return result
 

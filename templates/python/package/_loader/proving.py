@@ -51,7 +51,7 @@ def _prove_opened(
     start = time.perf_counter()
     opened = model(name, strict=strict, device_copy=device_copy)
     opening = time.perf_counter() - start
-    result = test_model(config, opened._run)  # noqa: SLF001 (one package: the values are in the model's order already)
+    result = test_model(config, choose_variants(config, opened.report.variant)[0], opened._run)  # noqa: SLF001 (one package: the values are in the model's order already)
     status, report = "passed" if result.passed else "failed", opened.report
     outcome = _make_outcome(report.variant, status, "; ".join(result.faults))
     outcome.update(

@@ -24,7 +24,8 @@ import * as data from "../runtime.js";
  *   softwareAdapter: boolean | null, adapter: string | null, rejected: Record<string, string>, fellBack: boolean,
  *   notes: string[], fromCache: boolean, seconds: { download: number, open: number } }} Report
  * @typedef {{ name: string, equal: boolean, max_absolute: number, mean_absolute: number, max_relative: number,
- *   cosine: number | null, sqnr_db: number | null, top1_agreement: number | null, mismatch: string | null }} Figures
+ *   cosine: number | null, sqnr_db: number | null, top1_agreement: number | null, agreement: number | null,
+ *   mismatch: string | null }} Figures
  * @typedef {{ passed: boolean, samples: number, synthetic: boolean, faults: string[], outputs: Figures[] }} SelfTest
  * @typedef {{ type: string, dims: readonly number[], getData: () => Promise<Data>, dispose: () => void }} RuntimeTensor
  * @typedef {{ report: Report, run: (inputs: Record<string, Given>) => Promise<Record<string, RuntimeTensor>>,

@@ -143,7 +143,8 @@ function nameCell(output) {
 /** @param {Figures} output */
 function cellsOf(output) {
   const errors = [output.max_absolute, output.mean_absolute, output.max_relative];
-  const agreement = output.top1_agreement === null ? "–" : `${formatNumber(output.top1_agreement * 100)} %`;
+  const share = output.top1_agreement ?? output.agreement;
+  const agreement = share === null ? "–" : `${formatNumber(share * 100)} %`;
   const sqnr = output.sqnr_db === null ? "–" : `${formatNumber(Number(output.sqnr_db.toFixed(1)))} dB`;
   const texts = [...errors.map(formatNumber), cosineText(output.cosine), sqnr, agreement];
   return texts.map((text) => element("td", { class: "num" }, text));

@@ -8,7 +8,8 @@ const FLOATS = new Set(["float16", "float32", "float64"]);
  * One output over all samples. Errors are in the output's own unit.
  *
  * `sqnr_db` is null when all is equal to the bit or the reference is all zero, `cosine` when a norm is zero,
- * `top1_agreement` where the output is no vector of scores. `mismatch` says why outputs could not be compared.
+ * `top1_agreement` where the output is no vector of scores. `agreement` is the share of equal integers, booleans and
+ * strings, null where there are none; of them nothing else is measured. `mismatch` says why outputs could not be compared.
  */
 export class OutputFigures {
   /** @param {string} name */
@@ -28,6 +29,8 @@ export class OutputFigures {
     this.dot = 0;
     this.sameTop = 0;
     this.tops = 0;
+    this.exact = 0;
+    this.exactAgreed = 0;
   }
 
   /**
@@ -68,21 +71,31 @@ export class OutputFigures {
     return this.tops ? this.sameTop / this.tops : null;
   }
 
+  /** Share of equal integers, booleans and strings. */
+  get agreement() {
+    return this.exact ? this.exactAgreed / this.exact : null;
+  }
+
   /**
    * Why this output is out of tolerance; null when it is within.
    *
    * @param {import("./types.js").Tolerance | null} tolerance null promises nothing but type and shape
    */
   findFault(tolerance) {
-    if (this.mismatch !== null) return this.mismatch;
+    if (tolerance?.judged === false) return null;
+    if (this.mismatch !== null || tolerance === null) return this.mismatch;
     if (this.excess) {
       return `${this.excess} of ${this.count} elements are off, the worst by ${this.maxAbsolute.toPrecision(3)}`;
     }
-    const rounding = this.maxAbsolute <= Math.min(NEGLIGIBLE, tolerance?.absolute ?? 0);
+    if (this.agreement !== null && this.agreement < (tolerance.agreement ?? 1)) {
+      const promise = (tolerance.agreement ?? null) === null ? "" : `, at least ${tolerance.agreement} of them equal was promised`;
+      return `${this.exact - this.exactAgreed} of ${this.exact} values differ${promise}`;
+    }
+    const rounding = this.maxAbsolute <= Math.min(NEGLIGIBLE, tolerance.absolute ?? NEGLIGIBLE);
     /** @type {("sqnr_db" | "cosine" | "top1_agreement")[]} */
     const names = rounding ? ["top1_agreement"] : ["sqnr_db", "cosine", "top1_agreement"];
     for (const name of names) {
-      const [found, least] = [this[name], tolerance?.[name] ?? null];
+      const [found, least] = [this[name], tolerance[name] ?? null];
       if (!this.equal && found !== null && least !== null && found < least) {
         return `${name} is ${found.toPrecision(6)}, at least ${least.toPrecision(6)} was promised`;
       }
@@ -101,6 +114,7 @@ export class OutputFigures {
       cosine: this.cosine,
       sqnr_db: this.sqnr_db,
       top1_agreement: this.top1_agreement,
+      agreement: this.agreement,
       mismatch: this.mismatch,
     };
   }
@@ -118,11 +132,24 @@ export class OutputFigures {
       return `shape [${actual.dims.join(", ")}] in place of [${reference.dims.join(", ")}]`;
     }
     if (actual.type !== reference.type) return `type ${actual.type} in place of ${reference.type}`;
-    if (reference.type === "string") return haveSameStrings(actual.data, reference.data) ? null : "strings differ";
+    if (!FLOATS.has(reference.type)) return this.addExact(asItems(actual), asItems(reference));
     const wanted = asDoubles(reference);
     const found = haveSameBytes(actual.data, reference.data) ? wanted : asDoubles(actual);
-    if (FLOATS.has(reference.type)) this.addTop(found, wanted, reference.dims);
+    this.addTop(found, wanted, reference.dims);
     return this.addNumbers(found, wanted, tolerance);
+  }
+
+  /**
+   * @param {ArrayLike<unknown>} actual
+   * @param {ArrayLike<unknown>} reference
+   */
+  addExact(actual, reference) {
+    for (let at = 0; at < reference.length; at++) {
+      if (actual[at] === reference[at]) this.exactAgreed += 1;
+      else this.equal = false;
+    }
+    this.exact += reference.length;
+    return null;
   }
 
   /**
@@ -159,7 +186,7 @@ export class OutputFigures {
     for (let at = 0; at < error.length; at++) {
       const size = Math.abs(reference[at]);
       if (error[at]) this.equal = false;
-      if (error[at] > (tolerance.absolute ?? 0) + (tolerance.relative ?? 0) * size) this.excess += 1;
+      if (error[at] > allowed(tolerance, size)) this.excess += 1;
       if (error[at] > this.maxAbsolute) this.maxAbsolute = error[at];
       if (size > 0 && error[at] / size > this.maxRelative) this.maxRelative = error[at] / size;
     }
@@ -231,14 +258,13 @@ export function sum(values, from = 0, count = values.length) {
 }
 
 /**
- * @param {import("./types.js").TensorData} actual
- * @param {import("./types.js").TensorData} reference
+ * The greatest error of an element whose reference is of this size.
+ *
+ * @param {import("./types.js").Tolerance} tolerance
+ * @param {number} size
  */
-function haveSameStrings(actual, reference) {
-  return (
-    actual.length === reference.length &&
-    reference.every((/** @type {any} */ text, /** @type {number} */ at) => text === actual[at])
-  );
+function allowed({ absolute, relative }, size) {
+  return absolute === null || relative === null ? Infinity : absolute + relative * size;
 }
 
 /**
@@ -254,13 +280,22 @@ function haveSameBytes(actual, reference) {
 }
 
 /**
+ * Integers, booleans and strings, one by one.
+ *
+ * @param {import("./golden.js").Tensor} tensor
+ * @returns {ArrayLike<unknown>}
+ */
+function asItems({ type, data, dims }) {
+  return type.endsWith("int4") ? unpack(/** @type {any} */ (data), type, dims) : /** @type {any} */ (data);
+}
+
+/**
  * @param {import("./golden.js").Tensor} tensor
  * @returns {Float64Array}
  */
 function asDoubles({ type, data, dims }) {
   const items = /** @type {any} */ (data);
   if (type === "float16" && !isFloat16Array(items)) return Float64Array.from(items, decodeHalf);
-  if (type.endsWith("int4")) return unpack(items, type, dims);
   return Float64Array.from(items, Number);
 }
 

@@ -14,13 +14,14 @@ import { describeType, findElement } from "./signature.js";
  */
 export async function testModel(model, data, platform) {
   const golden = await openGolden(data, platform);
+  const toleranceOf = readGate(model, data.config);
   const figures = model.outputs.map((port) => ({ port, found: new OutputFigures(port.name) }));
   for await (const sample of golden.read()) {
     const results = await runSample(model, sample);
-    for (const { port, found } of figures) compare(data.config, port, found, results[port.name], sample);
+    for (const { port, found } of figures) compare(data.config, port, found, results[port.name], sample, toleranceOf(port.name));
   }
   const faults = figures.flatMap(({ port, found }) => {
-    const fault = found.findFault(data.config.unstable_outputs.includes(port.name) ? null : data.config.tolerance);
+    const fault = found.findFault(data.config.unstable_outputs.includes(port.name) ? null : toleranceOf(port.name));
     return fault === null ? [] : [`output ${quoteName(port.name)}: ${fault}`];
   });
   return {
@@ -30,6 +31,20 @@ export async function testModel(model, data, platform) {
     faults,
     outputs: figures.map(({ found }) => found.toJSON()),
   };
+}
+
+/**
+ * What the variant that runs promises of each output.
+ *
+ * @param {import("./types.js").Model} model
+ * @param {import("./types.js").Config} config
+ * @returns {(output: string) => import("./types.js").Tolerance}
+ */
+function readGate(model, config) {
+  const { gate } = /** @type {import("./types.js").Variant} */ (
+    config.variants.find(({ name }) => name === model.report.variant)
+  );
+  return (output) => (Object.hasOwn(gate.outputs, output) ? gate.outputs[output] : gate.default);
 }
 
 /**
@@ -56,16 +71,17 @@ async function runSample(model, sample) {
  * @param {OutputFigures} found
  * @param {import("./golden.js").Tensor | undefined} actual
  * @param {import("./golden.js").Sample} sample
+ * @param {import("./types.js").Tolerance} tolerance
  */
-function compare(config, port, found, actual, sample) {
+function compare(config, port, found, actual, sample, tolerance) {
   const reference = sample.outputs.get(port.name);
   if (reference === undefined) return;
   const where = `sample ${quoteName(sample.name)}`;
   if (!findElement(port.type) || !reference || !actual) {
     found.refuse(`${where}: onnxruntime-web does not give values of the type ${describeType(port.type)}`);
   } else if (config.unstable_outputs.includes(port.name) && isAlike(actual, reference)) {
-    found.add(reference, reference, config.tolerance, where); // A random output promises its type and shape alone.
-  } else found.add(actual, reference, config.tolerance, where);
+    found.add(reference, reference, tolerance, where); // A random output promises its type and shape alone.
+  } else found.add(actual, reference, tolerance, where);
 }
 
 /**

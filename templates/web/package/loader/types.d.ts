@@ -123,6 +123,8 @@ export interface OutputFigures {
   cosine: number | null;
   sqnr_db: number | null;
   top1_agreement: number | null;
+  /** Share of equal integers, booleans and strings; of those nothing else is measured. */
+  agreement: number | null;
   /** Why the output could not be compared. */
   mismatch: string | null;
 }
@@ -175,6 +177,7 @@ export interface Variant {
   session: Record<string, unknown>;
   session_config: Record<string, string>;
   requires: { systems: string[]; machines: string[]; runtime: string };
+  gate: Gate;
 }
 
 export interface Tolerance {
@@ -183,6 +186,13 @@ export interface Tolerance {
   sqnr_db?: number | null;
   cosine?: number | null;
   top1_agreement?: number | null;
+  agreement?: number | null;
+  judged?: boolean;
+}
+
+export interface Gate {
+  default: Tolerance;
+  outputs: Record<string, Tolerance>;
 }
 
 export interface Config {
@@ -191,7 +201,6 @@ export interface Config {
   signature: { inputs: Port[]; outputs: Port[] };
   variants: Variant[];
   fallback: "report" | "strict";
-  tolerance: Tolerance;
   unstable_outputs: string[];
 }
 
