@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bundler.api.requests import BuildRequest, bundle_name
 from bundler.api.workshop import Workshop
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
+from bundler.model.attempts import Frontier
 from bundler.model.codec import decode
 from bundler.model.errors import ModelError, UsageError
 from bundler.model.events import Listener
@@ -24,7 +26,10 @@ from bundler.profiles.schema import TargetProfile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A request with all that planning found. `title` names the build in messages."""
+    """A request with all that planning found. `title` names the build in messages.
+
+    `frontiers` are what was tried to choose precisions, and `decisions` the record of it by variant, for a lock.
+    """
 
     request: BuildRequest
     title: str
@@ -33,6 +38,9 @@ class Prepared:
     inspection: StepOutcome
     sources: Mapping[str, Source]
     plan: BuildPlan
+    plan_request: PlanRequest
+    frontiers: tuple[Frontier, ...] = ()
+    decisions: Mapping[str, Any] = field(default_factory=dict)
 
 
 def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Prepared:
@@ -43,7 +51,7 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
     title = f"{name} → {profile.id}"
     facts, inspection, model = inspect_source(request.model, name, workshop, listener, title)
     sources = {MODEL: model, **_sample_source(request, workshop)}
-    plan = make_plan(facts, profile, _plan_request(request))
+    plan_request = _plan_request(request)
     return Prepared(
         request=request,
         title=title,
@@ -51,7 +59,8 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
         facts=facts,
         inspection=inspection,
         sources=sources,
-        plan=plan,
+        plan=make_plan(facts, profile, plan_request),
+        plan_request=plan_request,
     )
 
 

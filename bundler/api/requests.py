@@ -23,7 +23,8 @@ class BuildRequest:
     `output` is the folder in which the bundle's folder `<name>-<target>` is made. `overrides` are `dotted.key=value`
     over the profile. `format` None takes the profile's. `prove` runs the golden set in the bundle's own runtime and
     measures it; without it the manifest claims no more than `resolved`. `browser` is the one to prove web bundles in
-    (None: the one that is found).
+    (None: the one that is found). `decisions` are what was measured before, by `decision_key` and variant; with
+    `locked` nothing new is measured.
     """
 
     model: Path
@@ -39,6 +40,8 @@ class BuildRequest:
     browser: Path | None = None
     seed: int = 0
     synthetic_count: int = 3
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    locked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +56,19 @@ class FirstVisit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenPrecision:
+    """What an automatic choice gave a variant. `ratio` is its latency beside the unchanged model's."""
+
+    variant: str
+    method: str
+    ratio: float | None
+    timing: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
     """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes.
-    `first_visits` are for what is visited rather than installed.
+    `first_visits` are for what is visited rather than installed; `decisions` are what was measured, by variant.
     """
 
     name: str
@@ -71,6 +84,8 @@ class BuildResult:
     notes: tuple[str, ...]
     seconds: float
     first_visits: tuple[FirstVisit, ...] = ()
+    precisions: tuple[ChosenPrecision, ...] = ()
+    decisions: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +120,11 @@ class VerifyResult:
     claimed: Proof
     variants: tuple[VariantProof, ...]
     unstable_outputs: tuple[str, ...] = ()
+
+
+def decision_key(name: str, target: str) -> str:
+    """Under which what was decided by measuring is kept, for a bundle's name and a target's id."""
+    return f"{name}-{target}"
 
 
 def bundle_name(request: BuildRequest) -> str:

@@ -8,6 +8,7 @@ from bundler.api.requests import BuildResult
 from bundler.api.workshop import open_workshop, start_early
 from bundler.cli.building import BuildArguments, Failure, build_all, check_clashes
 from bundler.cli.console import ProgressStyle, open_console
+from bundler.project.decisions import record_decisions, with_decisions
 from bundler.project.load import find_project
 from bundler.project.lock import read_lock
 from bundler.project.pinning import pin_project
@@ -35,5 +36,9 @@ def build_project(
     lock = read_lock(loaded.lock_path)
     with open_workshop(cache, jobs, lock.environments if lock else None) as workshop, open_console(style) as listener:
         start_early(workshop, [request.model for request in requests])
-        pin_project(loaded, requests, workshop.environments, locked=arguments.locked, listener=listener)
-        return build_all(requests, workshop, listener, jobs)
+        pinned = pin_project(loaded, requests, workshop.environments, locked=arguments.locked, listener=listener)
+        requests = with_decisions(requests, pinned.lock, locked=arguments.locked)
+        finished = build_all(requests, workshop, listener, jobs)
+    results = [item for item in finished if isinstance(item, BuildResult)]
+    record_decisions(loaded.lock_path, pinned.lock, results)
+    return finished

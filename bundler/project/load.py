@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -91,4 +92,9 @@ def _flatten(table: Mapping[str, Any], prefix: tuple[str, ...]) -> Iterator[str]
             yield from _flatten(value, path)
         else:
             # JSON's scalars and arrays are TOML's too, which is what an override's value is read as.
-            yield f"{'.'.join(path)}={json.dumps(value)}"
+            yield f"{'.'.join(map(_quote, path))}={json.dumps(value)}"
+
+
+def _quote(key: str) -> str:
+    """A part of a dotted TOML key: names of outputs may hold anything."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
