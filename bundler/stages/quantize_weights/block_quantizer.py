@@ -1,0 +1,129 @@
+"""Round-to-nearest and HQQ by the reference, which gets each weight when its turn comes."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+from onnx import GraphProto, NodeProto, TensorProto
+from onnxruntime.quantization import matmul_nbits_quantizer as reference
+
+from bundler.model.errors import StageError
+from bundler.stages.quantize_weights.numpy_torch import torch_on_numpy
+from bundler.stages.quantize_weights.spec import Options
+from bundler.stages.quantize_weights.targets import WEIGHT_INPUT, Targets
+from bundler.workbench.linked_models import LinkedModel
+from bundler.workbench.structure import iterate_nodes
+
+LIBRARY_ERRORS: Final = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    RuntimeError,
+    AssertionError,
+    np.linalg.LinAlgError,
+)
+"""What the reference raises on a model that it was not made for."""
+_RTN_OPERATORS: Final = ("MatMul", "Gather")
+
+Tick = Callable[[int, int], None]
+"""Called with how many weights are done, and of how many."""
+
+
+def quantize_blocks(linked: LinkedModel, targets: Targets, options: Options, tick: Tick) -> None:
+    """Quantise the targets of a linked model in place. Raises `StageError`."""
+    domains = {node.name: node.domain for node in iterate_nodes(linked.model)}
+    others = [node.name for node in iterate_nodes(linked.model) if node.name not in targets.operators]
+    quantizer = reference.MatMulNBitsQuantizer(
+        linked.model, bits=options.bits, nodes_to_exclude=others, algo_config=_configuration(options)
+    )
+    quantizer.model.clean_initializers = lambda: None  # the canonical form leaves them out, and keeps the inputs
+    quantizer.node_quantizer = _OneByOne(quantizer.node_quantizer, linked, len(targets.operators), tick)
+    with explain_failure(), torch_on_numpy() if options.algorithm == "hqq" else contextlib.nullcontext():
+        quantizer.process()
+    for node in iterate_nodes(linked.model):
+        # The reference makes nodes that hold graphs anew, and forgets their domain.
+        node.domain = domains.get(node.name, node.domain)
+        if options.algorithm == "hqq" and node.op_type == "MatMulNBits" and options.accuracy_level:
+            node.attribute.add(name="accuracy_level", i=options.accuracy_level, type=2)
+
+
+def _configuration(options: Options) -> reference.WeightOnlyQuantConfig:
+    if options.algorithm == "hqq":
+        return reference.HQQWeightOnlyQuantConfig(block_size=options.block_size, bits=options.bits)
+    return reference.DefaultWeightOnlyQuantConfig(
+        block_size=options.block_size,
+        is_symmetric=options.symmetric,
+        accuracy_level=options.accuracy_level,
+        bits=options.bits,
+        op_types_to_quantize=tuple(name for name in _RTN_OPERATORS if name in options.operators) or None,
+    )
+
+
+class _OneByOne:
+    """Hands nodes to the reference's quantiser with their weight loaded, and links the weight again afterwards."""
+
+    def __init__(self, inner: Any, linked: LinkedModel, total: int, tick: Tick) -> None:
+        self._inner, self._linked, self._total, self._tick = inner, linked, total, tick
+        self._done = 0
+
+    def quantize(self, node: NodeProto, graph_stack: list[GraphProto]) -> list[NodeProto]:
+        """The nodes that take this node's place. Raises `StageError` for a weight that is not finite."""
+        weight, graph = reference.get_initializer(node.input[WEIGHT_INPUT[node.op_type]], graph_stack)
+        known = [tensor.name for tensor in graph.initializer]
+        with loaded(self._linked, weight):
+            check_finite(weight)
+            nodes: list[NodeProto] = self._inner.quantize(node, graph_stack)
+        _drop_repeated(graph, known)
+        self._done += 1
+        self._tick(self._done, self._total)
+        return nodes
+
+
+@contextlib.contextmanager
+def loaded(linked: LinkedModel, tensor: TensorProto) -> Iterator[None]:
+    """While this holds, the tensor has its data inside."""
+    link = TensorProto()
+    link.CopyFrom(tensor)
+    tensor.CopyFrom(linked.whole(tensor))
+    try:
+        yield
+    finally:
+        tensor.CopyFrom(link)
+
+
+def check_finite(tensor: TensorProto) -> None:
+    """Raises `StageError` where a loaded weight holds NaN or infinity."""
+    values = reference.ir.from_proto(tensor).numpy()
+    wrong = int(values.size - np.isfinite(values.astype(np.float32, copy=False)).sum())
+    if wrong:
+        raise StageError(
+            f"the weight {tensor.name[:80]!r} cannot be quantised: {wrong} of {values.size} values are NaN or infinite",
+            hint="the model is damaged, or keep the node that reads it out (`exclude_nodes`)",
+        )
+
+
+def _drop_repeated(graph: GraphProto, known: list[str]) -> None:
+    """A weight that two nodes read is quantised twice, to the same values under the same names."""
+    for index in reversed(range(len(known), len(graph.initializer))):
+        if graph.initializer[index].name in known:
+            del graph.initializer[index]
+
+
+@contextlib.contextmanager
+def explain_failure() -> Iterator[None]:
+    """The reference quiet, and its errors as `StageError`."""
+    for name in ("onnxruntime.quantization.matmul_nbits_quantizer", "neural_compressor", "onnx_ir"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        yield
+    except LIBRARY_ERRORS as cause:
+        first = str(cause).partition("\n")[0][:300]
+        raise StageError(
+            "ONNX Runtime's weight quantiser cannot take this model", details=(f"{type(cause).__name__}: {first}",)
+        ) from cause

@@ -1,0 +1,129 @@
+"""GPTQ by the reference, on samples that are read one at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import onnxruntime
+from onnx import NodeProto
+from onnxruntime.quantization import matmul_nbits_quantizer as reference
+from onnxruntime.quantization.neural_compressor import weight_only
+
+from bundler.model.errors import StageError
+from bundler.stages.quantize_weights.block_quantizer import Tick, check_finite, explain_failure
+from bundler.stages.quantize_weights.spec import Options
+from bundler.stages.quantize_weights.targets import Targets
+from bundler.workbench.canonical.tensor_data import embed_data
+from bundler.workbench.golden import GoldenSet, read_golden
+from bundler.workbench.linked_models import LinkedModel
+from bundler.workbench.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
+from bundler.workbench.structure import iterate_tensors, tensor_bytes
+
+_MOST_BYTES: Final = 2**31 - 2**26
+"""The reference passes the model through one protobuf message, with its weights."""
+
+
+def quantize_gptq(linked: LinkedModel, targets: Targets, options: Options, samples: Path, tick: Tick) -> int:
+    """Quantise the targets of a linked model in place; answers how many samples were read. Raises `StageError`."""
+    golden = read_golden(samples)
+    if not golden.entries:
+        raise StageError("GPTQ needs samples, and the set has none", hint=_HINT)
+    if sum(map(tensor_bytes, iterate_tensors(linked.model))) > _MOST_BYTES:
+        raise StageError("GPTQ takes models up to 2 GB", hint="algorithm `hqq` needs no data and takes any size")
+    for tensor in iterate_tensors(linked.model):
+        embed_data(tensor, linked.folders)
+    _prepare_weights(linked, targets)
+    quantizer = _Quantizer(
+        linked.model,
+        bits=options.bits,
+        block_size=options.block_size,
+        is_symmetric=options.symmetric,
+        accuracy_level=options.accuracy_level or None,
+        algo_config=reference.GPTQWeightOnlyQuantConfig(),
+    )
+    quantizer.wanted = set(targets.operators)
+    with explain_failure(), _explain_run(), _streaming(_Samples(golden), tick):
+        quantizer.process()
+    linked.model.CopyFrom(quantizer.model.model)
+    if not any(item.domain == "com.microsoft" for item in linked.model.opset_import):
+        linked.model.opset_import.add(domain="com.microsoft", version=1)
+    return len(golden.entries)
+
+
+_HINT = "give real inputs (`--calibration`), or take algorithm `hqq`, which needs none"
+
+
+def _prepare_weights(linked: LinkedModel, targets: Targets) -> None:
+    """Each target gets a weight of its own: the reference names the result after the weight, but its values depend on
+    what the node reads.
+    """
+    graph = linked.model.graph
+    weights = {tensor.name: tensor for tensor in graph.initializer}
+    seen: set[str] = set()
+    for node in graph.node:
+        if node.name in targets.operators and node.input[1] in weights:
+            weight = weights[node.input[1]]
+            check_finite(weight)
+            if weight.name in seen:
+                copy = graph.initializer.add()
+                copy.CopyFrom(weight)
+                copy.name = node.input[1] = f"{node.name}/{weight.name}"
+            seen.add(node.input[1])
+
+
+class _Quantizer(reference.MatMulNBitsQuantizer):  # type: ignore[misc] # the library has no types
+    """The reference honours nodes to keep out for every algorithm but this one."""
+
+    wanted: set[str]
+
+    def _generate_q4_node_config(self) -> dict[str, Any]:
+        given = super()._generate_q4_node_config()
+        products = [node for node in self.model.model.graph.node if node.op_type == "MatMul"]
+        return {node.name: given.get(node.name, "fp32") if self._is_wanted(node) else "fp32" for node in products}
+
+    def _is_wanted(self, node: NodeProto) -> bool:
+        return node.name in self.wanted
+
+
+class _Samples:
+    """The inputs of every sample, read anew for each pass: the reference would keep them all."""
+
+    def __init__(self, golden: GoldenSet) -> None:
+        self._golden = golden
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for index in range(len(self._golden.entries)):
+            yield dict(self._golden.sample(index).inputs)
+
+
+@contextlib.contextmanager
+def _streaming(samples: _Samples, tick: Tick) -> Iterator[None]:
+    """While this holds, the reference takes its inputs from `samples` (its own reader holds all of them, and asks torch
+    what type they have), runs quietly, and says how far it is.
+    """
+    before = weight_only.prepare_inputs, weight_only.simple_progress_bar
+    options = session_options(SessionSettings())
+    weight_only.prepare_inputs = lambda *_given: (samples, options)
+    weight_only.simple_progress_bar = lambda total, done: tick(done - 1, total)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        weight_only.prepare_inputs, weight_only.simple_progress_bar = before
+
+
+_ONLY_RUNTIME: Final = tuple(item for item in RUNTIME_ERRORS if item.__module__.startswith(onnxruntime.__name__))
+
+
+@contextlib.contextmanager
+def _explain_run() -> Iterator[None]:
+    try:
+        yield
+    except _ONLY_RUNTIME as cause:
+        hint = "samples must have the names, types and shapes of the model's inputs"
+        details = (clean_message(cause),)
+        raise StageError("the model does not run on the samples", details=details, hint=hint) from cause
