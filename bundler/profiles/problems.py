@@ -87,6 +87,8 @@ def _explain(key: Key, item: Any, *, several: bool) -> str:
         return "unknown key" + (suggest(key[-1], known) or f" (known: {', '.join(known)})")
     if kind == "missing":
         return "is missing" + _meaning(field)
+    if kind == "value_error":
+        return str(item["ctx"]["error"])
     got = f"got {shorten(item['input'])}"
     if several:
         return f"{got}, expected text, a number, or true or false{_meaning(field)}"

@@ -41,8 +41,8 @@ class Project(Section):
     """Target ids, or paths of profiles relative to the project file."""
     models: tuple[ProjectModel, ...] = Field(min_length=1)
     """The models, each built for every target."""
-    accuracy: dict[str, float] = {}
-    """The gate of all builds, over the profiles' (`absolute`, `relative`, `sqnr_db`, …)."""
+    accuracy: dict[str, Any] = {}
+    """The gate of all builds, over the profiles' (`absolute`, `relative`, `sqnr_db`, …; `outputs`, `metric`)."""
     budget: dict[str, float] = {}
     """Budgets of all builds, over the profiles' (`model_mb`, `bundle_mb`)."""
     overrides: dict[str, dict[str, Any]] = {}

@@ -4,6 +4,7 @@ import pytest
 
 from bundler.model.errors import UsageError
 from bundler.project.load import find_project, overrides_for
+from bundler.profiles.resolve import resolve_target
 from bundler.project.schema import Project
 
 TEXT = """
@@ -52,6 +53,18 @@ def test_overrides_apply_by_glob_after_gates() -> None:
         'optimization.format="onnx"',
         "optimization.simplify=true",
     )
+
+
+def test_limits_of_an_output_and_a_metric_reach_the_profile() -> None:
+    accuracy = {
+        "outputs": {"scores.0 \u2028": {"sqnr_db": 30.0}},
+        "metric": {"command": ("judge", "{answers}"), "least": 0.9},
+    }
+    project = Project.model_validate({"models": ({"path": "m.onnx"},), "accuracy": accuracy})
+    found = resolve_target("linux-x64", overrides_for(project, "linux-x64")).accuracy
+    assert found.outputs["scores.0 \u2028"].sqnr_db == 30.0
+    assert found.metric is not None
+    assert (found.metric.command, found.metric.least) == (("judge", "{answers}"), 0.9)
 
 
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
