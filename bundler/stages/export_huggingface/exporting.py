@@ -1,0 +1,65 @@
+"""From a PyTorch model to one ONNX file, through Optimum."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import torch  # type: ignore[import-not-found, unused-ignore]
+import transformers  # type: ignore[import-not-found, unused-ignore]
+from optimum.exporters.onnx import export  # type: ignore[import-not-found, unused-ignore]
+from optimum.exporters.tasks import TasksManager  # type: ignore[import-not-found, unused-ignore]
+
+from bundler.model.errors import StageError, UsageError
+from bundler.stages.export_huggingface.folder import ModelFolder
+from bundler.stages.export_huggingface.loading import LIBRARY_ERRORS, Loaded, first_line
+
+OPSETS: Final = (9, 20)
+"""The oldest operator set whose constants the exporter folds, and the newest that it writes."""
+
+
+def export_config(loaded: Loaded) -> Any:
+    """Optimum's description of the model's inputs and outputs for the task."""
+    constructor = TasksManager.get_exporter_config_constructor(
+        model=loaded.model, exporter="onnx", task=loaded.task, library_name="transformers"
+    )
+    return constructor(loaded.model.config, int_dtype="int64", float_dtype="fp32")
+
+
+def export_model(loaded: Loaded, config: Any, opset: int, target: Path, folder: ModelFolder) -> int:
+    """Write the model to `target`, with external data beside it where it is large; answers the opset.
+
+    Raises `UsageError` for an opset that the exporter does not write, `StageError` when the export fails.
+    """
+    low, high = OPSETS
+    if opset and not low <= opset <= high:
+        raise UsageError(
+            f"the exporter writes opset {low} to {high}, not {opset}", hint="leave the opset out, or change it"
+        )
+    chosen = opset or int(config.DEFAULT_ONNX_OPSET)
+    torch.manual_seed(0)
+    try:
+        with quiet():
+            export(loaded.model, config, target, opset=chosen, device="cpu", do_constant_folding=True)
+    except LIBRARY_ERRORS as error:
+        raise StageError(
+            f"Optimum cannot export {folder.architecture or folder.model_type} for {loaded.task} at opset {chosen}",
+            details=(first_line(error, folder),),
+            hint="try another opset (`?opset=17`) or another task, or export it yourself and give the .onnx file",
+        ) from error
+    return chosen
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the libraries' talk of their own affairs."""
+    transformers.utils.logging.set_verbosity_error()
+    for name in ("optimum", "transformers", "torch.onnx"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,182 @@
+"""From a folder to a PyTorch model, with no code of the folder's run and no weight made up.
+
+Imported in the environment of Optimum only, after `run` has closed the network.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch  # type: ignore[import-not-found, unused-ignore]
+import transformers  # type: ignore[import-not-found, unused-ignore]
+from optimum.exporters.tasks import TasksManager  # type: ignore[import-not-found, unused-ignore]
+from safetensors import SafetensorError  # type: ignore[import-not-found, unused-ignore]
+
+from bundler.model.errors import ModelError, UsageError
+from bundler.stages.export_huggingface.folder import ModelFolder
+
+AUTO: Final = "auto"
+WITH_PAST: Final = "-with-past"
+GENERATION: Final = "text-generation"
+_SEVERAL_FILES: Final = ("metaclip_2", "musicgen", "sam", "speecht5")
+"""Model types that Optimum exports as several models whatever the task."""
+
+LIBRARY_ERRORS: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    SafetensorError,
+    TypeError,
+    ValueError,
+)
+"""What the libraries raise for a configuration, weights or a graph that they cannot take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A model in float32, ready to answer. `missing` are names of its parameters that the checkpoint has not (they hold
+    seeded random numbers), `unused` is how many the checkpoint has more.
+    """
+
+    model: Any
+    task: str
+    missing: tuple[str, ...]
+    unused: int
+
+
+def load_model(folder: ModelFolder, task: str) -> Loaded:
+    """Load the model for `task` (or `auto`). Raises `ModelError` and `UsageError`."""
+    _check_type(folder)
+    owner = _named_class(folder)
+    chosen = _infer_task(folder, owner) if task == AUTO else TasksManager.map_from_synonym(task)
+    _check_task(folder, chosen, given=task)
+    loader = owner if task == AUTO else _class_for(chosen, folder)
+    torch.manual_seed(0)
+    try:
+        model, info = loader.from_pretrained(
+            str(folder.path),
+            dtype=torch.float32,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+    except LIBRARY_ERRORS as error:
+        raise ModelError(
+            f"the weights and the configuration make no {folder.architecture or folder.model_type} model",
+            details=(first_line(error, folder),),
+            hint="save the model again with `save_pretrained`, or look whether another task fits it",
+        ) from error
+    _forget_the_past(model)
+    return Loaded(
+        model=model.eval(),
+        task=chosen,
+        missing=tuple(sorted(info["missing_keys"])),
+        unused=len(info["unexpected_keys"]),
+    )
+
+
+def first_line(error: BaseException, folder: ModelFolder) -> str:
+    """What a library said, in one line that shows no path and no control character."""
+    text = str(error).strip().partition("\n")[0].replace(str(folder.path), folder.path.name)
+    plain = "".join(character if character.isprintable() else " " for character in text)
+    return f"{type(error).__name__}: {plain[:300]}" if plain else type(error).__name__
+
+
+def _check_type(folder: ModelFolder) -> None:
+    name = folder.model_type
+    if name not in transformers.CONFIG_MAPPING:
+        raise _unknown(folder, f"Transformers {transformers.__version__} knows no model of type {name!r}")
+    if not _tasks_of(name):
+        raise _unknown(folder, f"Optimum exports no model of type {name!r}")
+    if name in _SEVERAL_FILES:
+        raise _several(folder, f"models of type {name!r} are exported as several")
+
+
+def _tasks_of(model_type: str) -> list[str]:
+    """What Optimum can export a model type for."""
+    try:
+        return sorted(TasksManager.get_supported_tasks_for_model_type(model_type, "onnx", library_name="transformers"))
+    except KeyError:
+        return []
+
+
+def _unknown(folder: ModelFolder, message: str) -> ModelError:
+    hint = "export it yourself (`torch.onnx.export`) and give the .onnx file"
+    if folder.brings_code:
+        message += ", and bundler runs no Python code that comes with a model"
+        hint = "where you trust that code, export the model yourself and give the .onnx file"
+    return ModelError(message, hint=hint)
+
+
+def _several(folder: ModelFolder, why: str) -> ModelError:
+    return ModelError(
+        f"{folder.architecture or folder.model_type} does not become one ONNX model: {why}",
+        hint="bundles of language models that generate are not built yet; give a task that one model answers, like "
+        f"`hf:{folder.path.name}?task=feature-extraction` (this one has: {', '.join(_single_tasks(folder)) or 'none'})",
+    )
+
+
+def _single_tasks(folder: ModelFolder) -> list[str]:
+    tasks = [task for task in _tasks_of(folder.model_type) if not task.endswith(WITH_PAST)]
+    several = TasksManager._ENCODER_DECODER_TASKS  # noqa: SLF001 - it is written down nowhere else
+    return [task for task in tasks if not (folder.config.get("is_encoder_decoder") and task.startswith(several))]
+
+
+def _named_class(folder: ModelFolder) -> Any:
+    """The class that the configuration names, among the library's own; None where it names none that there is."""
+    found: Any = getattr(transformers, folder.architecture, None) if folder.architecture else None
+    return found if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel) else None
+
+
+def _infer_task(folder: ModelFolder, owner: Any) -> str:
+    hint = f"name it: `hf:{folder.path.name}?task=TASK`, with one of {', '.join(_single_tasks(folder)) or 'none'}"
+    if owner is None and folder.brings_code:
+        raise _unknown(folder, f"Transformers has no model named {folder.architecture!r}")
+    if owner is None:
+        name = folder.architecture or "none"
+        raise UsageError(
+            f"the task is not known: Transformers has not the architecture in config.json ({name})", hint=hint
+        )
+    try:
+        # Its public form takes no class that has a metaclass of its own.
+        return str(TasksManager._infer_task_from_model_or_model_class(model_class=owner))  # noqa: SLF001
+    except LIBRARY_ERRORS as error:
+        details = (first_line(error, folder),)
+        raise UsageError(f"nobody knows the task of {folder.architecture}", details=details, hint=hint) from error
+
+
+def _check_task(folder: ModelFolder, task: str, given: str) -> None:
+    known = _tasks_of(folder.model_type)
+    if task.startswith(TasksManager._ENCODER_DECODER_TASKS) and folder.config.get("is_encoder_decoder"):  # noqa: SLF001
+        raise _several(folder, f"for {task} its encoder and its decoder are exported apart")
+    if task.endswith(WITH_PAST) or (task == GENERATION and given == AUTO and task + WITH_PAST in known):
+        raise _several(folder, "it generates text step by step, with a cache of past keys and values")
+    if task not in known:
+        raise UsageError(
+            f"Optimum exports no {folder.model_type} model for the task {task!r}",
+            hint=f"name one of these: {', '.join(_single_tasks(folder)) or 'none'}",
+        )
+
+
+def _class_for(task: str, folder: ModelFolder) -> Any:
+    try:
+        return TasksManager.get_model_class_for_task(task, framework="pt", model_type=folder.model_type)
+    except LIBRARY_ERRORS as error:
+        raise UsageError(
+            f"no class of Transformers answers the task {task!r} for {folder.model_type}",
+            details=(first_line(error, folder),),
+        ) from error
+
+
+def _forget_the_past(model: Any) -> None:
+    """One call answers all: nothing is kept for a next one."""
+    if getattr(model.config, "use_cache", None):
+        model.config.use_cache = False

@@ -1,0 +1,104 @@
+"""Load, export, write in canonical form, compare with PyTorch."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from bundler.model.codec import decode, encode
+from bundler.model.errors import UsageError
+from bundler.model.signature import Port
+from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.export_huggingface.folder import ModelFolder, read_folder
+from bundler.stages.export_huggingface.spec import Options
+
+ENTRY: Final = "model.onnx"
+_EMBEDDED_LIMIT: Final = 1 << 30
+"""Bytes of weights from which on they leave the model file, which can hold 2 GB."""
+_EXTERNAL_THRESHOLD: Final = 1024
+_CLOSED: Final = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "DO_NOT_TRACK": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+"""What the libraries read when they are imported: this process reaches nobody and tells nobody."""
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """`model.onnx` and, for large models, `model.onnx.data`. Raises `ModelError`, `UsageError`, `StageError`."""
+    options = decode(Options, dict(request.options))
+    if options.dtype != "fp32":
+        raise UsageError(
+            f"exports are in fp32, not {options.dtype!r}", hint="`--set precision.method=…` makes it smaller"
+        )
+    source = request.input("source")
+    folder = read_folder(source if source.is_dir() else source.parent)
+    report(0.0, "loading PyTorch")
+    os.environ.update(_CLOSED)
+    return _export(folder, options, request.output, report)
+
+
+def _export(folder: ModelFolder, options: Options, output: Path, report: Report) -> StageResult:
+    # Imported only now: the libraries read the environment when they are imported.
+    from bundler.stages.export_huggingface.exporting import export_config, export_model  # noqa: PLC0415
+    from bundler.stages.export_huggingface.loading import load_model  # noqa: PLC0415
+    from bundler.stages.export_huggingface.reference import compare_with_reference  # noqa: PLC0415
+    from bundler.workbench.canonical.writing import canonicalize  # noqa: PLC0415
+    from bundler.workbench.signatures import model_signature  # noqa: PLC0415
+
+    report(0.3, "loading the model")
+    loaded = load_model(folder, options.task)
+    config = export_config(loaded)
+    with tempfile.TemporaryDirectory(dir=output) as scratch:
+        report(0.4, f"exporting for {loaded.task}")
+        saved = Path(scratch) / ENTRY
+        opset = export_model(loaded, config, options.opset, saved, folder)
+        report(0.7, "writing the canonical form")
+        target, minimum = output / ENTRY, _EMBEDDED_LIMIT
+        structure = canonicalize(
+            saved, target, source=saved.parent, external_threshold=_EXTERNAL_THRESHOLD, external_minimum=minimum
+        )
+    report(0.8, "comparing with PyTorch")
+    differences, trials = compare_with_reference(loaded, config, target)
+    signature = model_signature(structure)
+    facts = {
+        "task": loaded.task,
+        "task_given": options.task != "auto",
+        "architecture": type(loaded.model).__name__,
+        "model_type": folder.model_type,
+        "opset": opset,
+        "parameters": int(loaded.model.num_parameters()),
+        "inputs": [_describe(port) for port in signature.inputs],
+        "outputs": [_describe(port) for port in signature.outputs],
+        "reference": encode(differences),
+        "trials": trials,
+        "preprocessing": list(folder.preprocessing),
+        "unused": loaded.unused,
+        "model_id": options.model_id,
+        "revision": options.revision,
+    }
+    return StageResult(facts=facts, entry=ENTRY, notes=_notes(folder, facts))
+
+
+def _describe(port: Port) -> dict[str, Any]:
+    return {"name": port.name, "type": port.type.element_type, "shape": list(port.type.shape or ())}
+
+
+def _notes(folder: ModelFolder, facts: dict[str, Any]) -> tuple[Note, ...]:
+    worst = max(item["max_relative"] for item in facts["reference"].values())
+    shown = f"exported {facts['architecture']} for {facts['task']} at opset {facts['opset']}"
+    notes = [Note(text=f"{shown}; it answers what PyTorch answers to within {worst:.1e} of the range")]
+    if folder.pooled:
+        text = "a pipeline of sentence-transformers: pooling and what comes after it are left to the application"
+        notes.append(Note(text=f"{text}, which gets the model's own outputs", level="warning"))
+    if facts["unused"]:
+        notes.append(Note(text=f"{facts['unused']} weights of the checkpoint serve other tasks and are left out"))
+    if folder.preprocessing:
+        notes.append(Note(text=f"the application needs from the model's folder: {', '.join(folder.preprocessing)}"))
+    return tuple(notes)
