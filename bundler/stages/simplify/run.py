@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import logging
+import importlib
 import warnings
 from pathlib import Path
 
 import onnx
-import onnx_ir
-import onnxscript.optimizer
+from google.protobuf.message import EncodeError
 from onnx import ModelProto, TensorProto
 
+from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.stages.simplify.spec import Options
 from bundler.workbench.signatures import check_interface
 from bundler.workbench.structure import count_operators, iterate_nodes, iterate_tensors, read_structure
 
@@ -28,21 +29,22 @@ _LIBRARY_ERRORS = (
     RuntimeError,
     NotImplementedError,
     AssertionError,
+    EncodeError,
 )
 """What a pass raises on a graph that it was not made for; onnx_ir's own errors are subclasses of these."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
     """A smaller model. Raises `StageError` when the library fails or changes what the model takes and gives."""
-    source = request.input("model")
+    source, tool = request.input("model"), decode(Options, dict(request.options)).tool
     before = read_structure(source)
-    report(0.0, "simplifying")
-    _quieten()
+    report(0.0, f"simplifying with {tool}")
     target = request.output / ENTRY
-    _simplify(source, target, external=_needs_external_data(source, before))
+    _simplify(tool, source, target, external=_needs_external_data(source, before))
     after = read_structure(target)
     check_interface(before, after)
     facts = {
+        "tool": tool,
         "nodes_before": sum(1 for _ in iterate_nodes(before)),
         "nodes_after": sum(1 for _ in iterate_nodes(after)),
         "operators": count_operators(after),
@@ -50,24 +52,17 @@ def run(request: StageRequest, report: Report) -> StageResult:
     return StageResult(facts=facts, entry=ENTRY)
 
 
-def _quieten() -> None:
-    """The library warns of every initializer that it leaves alone."""
-    for name in ("onnx_ir", "onnxscript"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-
-
-def _simplify(source: Path, target: Path, *, external: bool) -> None:
+def _simplify(tool: str, source: Path, target: Path, *, external: bool) -> None:
+    simplify = importlib.import_module(f"bundler.stages.simplify.tools.{tool}").simplify
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = onnx_ir.load(source)
-            onnxscript.optimizer.optimize(model)
-            onnx_ir.save(model, target, external_data=f"{ENTRY}.data" if external else None)
+            simplify(source, target, f"{ENTRY}.data" if external else None)
         onnx.checker.check_model(str(target))
     except (*_LIBRARY_ERRORS, onnx.checker.ValidationError) as cause:
         first = str(cause).partition("\n")[0][:300]
         raise StageError(
-            "the simplifier cannot take this model", details=(f"{type(cause).__name__}: {first}",)
+            f"the simplifier {tool} cannot take this model", details=(f"{type(cause).__name__}: {first}",)
         ) from cause
 
 
