@@ -130,10 +130,10 @@ def _bake_variant(draft: Draft, variant: Variant, rule: BakeRule, source: str) -
         step = make_step(
             stage.name, source, stage.options, reason=stage.reason, environment=runtime, variant=variant.name
         )
-        session = _session_options(variant, plan) if stage is rule.stages[-1] else None
+        session = session_of(variant, plan) if stage is rule.stages[-1] else None
         steps += checked(step, session, golden=evaluation)
         source = step.id
-    session = _session_options(variant, plan)
+    session = session_of(variant, plan)
     reproduction = ""
     if evaluation != GOLDEN:
         steps.append(_reproduction(variant, source, runtime, session))
@@ -200,7 +200,7 @@ def _variant_plan(variant: Variant, rule: BakeRule) -> VariantPlan:
     )
 
 
-def _session_options(variant: Variant, plan: VariantPlan) -> dict[str, Any]:
+def session_of(variant: Variant, plan: VariantPlan) -> dict[str, Any]:
     """The session as the bundle will open it, for the comparison of the model that ships.
 
     Where the Python runtime lacks a provider, the one that rehearses for it runs the model as it is written; the

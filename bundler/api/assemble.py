@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from bundler.model.artifacts import FileRecord
+from bundler.model.codec import decode
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import BuildPlan, VariantPlan
-from bundler.model.results import StepOutcome
+from bundler.model.results import Comparison, StepOutcome
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
     Compatibility,
@@ -18,9 +19,9 @@ from bundler.model.runtime import (
     RuntimeVariant,
 )
 from bundler.model.signature import Port, Signature
-from bundler.planning_gate import choose_gate
 from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.schema import TargetProfile
+from bundler.verification.reproduction import fit_gate
 
 
 def make_runtime_config(
@@ -42,7 +43,7 @@ def make_runtime_config(
         target=profile.id,
         signature=fix_signature(facts.signature, fixed_dimensions(plan)),
         variants=tuple(
-            _variant(entry, profile, outcomes[entry.model], folders[entry.name], _gate(plan, entry, facts, profile))
+            _variant(entry, profile, outcomes[entry.model], folders[entry.name], _gate(plan, entry, outcomes))
             for entry in plan.variants
         ),
         fallback=profile.bundle.fallback,
@@ -84,10 +85,12 @@ def _name_folders(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> dict[
     return folders
 
 
-def _gate(plan: BuildPlan, variant: VariantPlan, facts: ModelFacts, profile: TargetProfile) -> Gate:
-    """What the model that ships was held to: the last comparison's gate."""
-    found = [plan.gates[step] for step in variant.comparisons if step in plan.gates]
-    return found[-1] if found else choose_gate(facts, profile)
+def _gate(plan: BuildPlan, variant: VariantPlan, outcomes: Mapping[str, StepOutcome]) -> Gate:
+    """What the model that ships was held to, fitted to the golden set where a larger set has judged it."""
+    gate = next(plan.gates[step] for step in reversed(variant.comparisons) if step in plan.gates)
+    if not variant.reproduction:
+        return gate
+    return fit_gate(gate, decode(Comparison, outcomes[variant.reproduction].facts))
 
 
 def _variant(

@@ -22,8 +22,7 @@ from bundler.model.errors import GateError, UsageError
 from bundler.model.events import Listener
 from bundler.model.plan import MODEL
 from bundler.model.results import Comparison, StepOutcome
-from bundler.model.runtime import Gate, RuntimeConfig
-from bundler.planning_gate import choose_gate
+from bundler.model.runtime import RuntimeConfig
 from bundler.planning_precision import asked_method
 from bundler.profiles.methods import AUTO
 from bundler.verification.gates import check_gate, describe_failures
@@ -106,10 +105,10 @@ def check_gates(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> None
     """Raise `GateError` naming the first stage, in the order of the plan, whose outputs broke the gate."""
     unstable = tuple(outcomes[prepared.plan.golden].facts.get("unstable_outputs", ()))
     for step in prepared.plan.steps:
-        if step.stage != "compare":
+        if step.id not in prepared.plan.gates:
             continue
         comparison = decode(Comparison, outcomes[step.id].facts)
-        failures = check_gate(comparison, _gate_of(prepared, step.id), unstable)
+        failures = check_gate(comparison, prepared.plan.gates[step.id], unstable)
         if failures:
             stage = step.id.removesuffix("/compare")
             raise GateError(
@@ -117,10 +116,6 @@ def check_gates(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> None
                 details=describe_failures(comparison, failures),
                 hint=_gate_hint(stage),
             )
-
-
-def _gate_of(prepared: Prepared, step: str) -> Gate:
-    return prepared.plan.gates.get(step) or choose_gate(prepared.facts, prepared.profile)
 
 
 def _gate_hint(stage: str) -> str:

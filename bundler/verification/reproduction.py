@@ -1,0 +1,48 @@
+"""What a variant must answer to the golden set wherever it runs, when a larger set has judged its precision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bundler.model.results import Comparison, OutputComparison
+from bundler.model.runtime import Gate, Tolerance
+
+NOISE_DB = 3.0
+"""Other kernels round elsewhere: noise of twice the power that was found where the bundle was built is still the same
+model."""
+
+ANGLE = 2.0
+"""The same for the cosine similarity: its distance from 1 may double."""
+
+PLACES = 2 / 16
+"""The share of the golden set's sixteen samples whose best score may change place beside those that do already."""
+
+
+def fit_gate(gate: Gate, found: Comparison) -> Gate:
+    """`gate` for the few samples of the golden set.
+
+    A share or a ratio over hundreds of samples may be missed by sixteen of them, so each such limit is what was found
+    there, less what other kernels change, where that is lower. Limits on single elements hold for every sample.
+    """
+    outputs = {output.name: _fit(gate.of(output.name), output) for output in found.outputs}
+    changed = {name: tolerance for name, tolerance in outputs.items() if tolerance != gate.default}
+    return Gate(default=gate.default, outputs={**gate.outputs, **changed})
+
+
+def _fit(tolerance: Tolerance, found: OutputComparison) -> Tolerance:
+    cosine = None if found.cosine is None else 1 - ANGLE * (1 - found.cosine)
+    return replace(
+        tolerance,
+        sqnr_db=_lower(tolerance.sqnr_db, None if found.sqnr_db is None else found.sqnr_db - NOISE_DB),
+        cosine=_lower(tolerance.cosine, None if cosine is None else max(-1.0, cosine)),
+        top1_agreement=_lower(tolerance.top1_agreement, _less(found.top1_agreement)),
+        agreement=_lower(tolerance.agreement, _less(found.agreement)),
+    )
+
+
+def _less(share: float | None) -> float | None:
+    return None if share is None else max(0.0, share - PLACES)
+
+
+def _lower(limit: float | None, found: float | None) -> float | None:
+    return limit if limit is None or found is None else min(limit, found)
