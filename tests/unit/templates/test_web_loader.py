@@ -18,14 +18,21 @@ import numpy as np
 import pytest
 
 from bundler.data import data_root
+from bundler.model.codec import encode
+from bundler.model.results import Comparison
+from bundler.model.runtime import Gate, Tolerance
+from bundler.stages.compare.metrics import Tally
+from bundler.verification.gates import check_gate
 
 TESTS = Path(__file__).parents[2] / "javascript" / "loader"
-TOLERANCE: dict[str, float | None] = {
-    "absolute": 1e-3,
-    "relative": 1e-3,
-    "sqnr_db": 60.0,
-    "cosine": 0.9999,
-    "top1_agreement": 1.0,
+TOLERANCES: dict[str, dict[str, Any]] = {
+    "strict": encode(
+        Tolerance(absolute=1e-3, relative=1e-3, sqnr_db=60.0, cosine=0.9999, top1_agreement=1.0),
+    ),
+    "of a step with a loss": encode(Tolerance(sqnr_db=20.0, agreement=0.75)),
+    "without any limit": encode(Tolerance(agreement=0.0)),
+    "not judged": encode(Tolerance(absolute=0.0, relative=0.0, sqnr_db=200.0, judged=False)),
+    "of the element alone": encode(Tolerance(absolute=0.0, relative=0.01)),
 }
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -51,13 +58,29 @@ def test_the_loader_keeps_its_promises_and_measures_as_python_does(
     node: str, metrics: ModuleType, tmp_path: Path
 ) -> None:
     figures = tmp_path / "figures.json"
-    figures.write_text(json.dumps([measure(metrics, name, pairs) for name, pairs in cases().items()]))
+    figures.write_text(
+        json.dumps([measure(metrics, name, pairs, kind) for name, pairs in cases().items() for kind in TOLERANCES])
+    )
     command = [node, "--test", *map(str, sorted(TESTS.glob("*.test.js")))]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=os.environ | {"FIGURES": str(figures)}
     )
     assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "not ok" in line) + done.stderr
     assert "# skipped 0" in done.stdout
+
+
+@pytest.mark.parametrize("kind", TOLERANCES)
+def test_a_loader_judges_as_the_build_did(metrics: ModuleType, kind: str) -> None:
+    """What passed the gate of the build is not refused on the device, and the other way round."""
+    judged = {}
+    for name, pairs in cases().items():
+        tally = Tally(name="y")
+        for actual, reference in pairs:
+            tally.add(reference, actual)
+        comparison = Comparison(outputs=(tally.result(),), samples=len(pairs))
+        failures = check_gate(comparison, Gate(default=Tolerance(**TOLERANCES[kind])))
+        judged[name] = (bool(failures), measure(metrics, name, pairs, kind)["faulty"])
+    assert {name: verdicts for name, verdicts in judged.items() if len(set(verdicts)) > 1} == {}
 
 
 def cases() -> dict[str, list[Pair]]:
@@ -79,6 +102,9 @@ def cases() -> dict[str, list[Pair]]:
         "half precision": [((plain + noise).astype(np.float16), plain.astype(np.float16))],
         "64-bit integers": [(random.integers(-(2**62), 2**62, (4, 9)), random.integers(-(2**62), 2**62, (4, 9)))],
         "bytes": [(np.arange(250, dtype=np.uint8), np.arange(1, 251, dtype=np.uint8))],
+        "indices of which one differs": [(np.array([[1, 2, 3, 4]]), np.array([[1, 2, 7, 4]]))],
+        "some strings": [(np.array(list("abcd"), object), np.array(list("abxx"), object))],
+        "noise of 20 dB": [(plain * np.float32(1.09), plain)],
         "booleans": [(np.array([True, False]), np.array([True, True]))],
         "a scalar": [(np.array(1.5, np.float32), np.array(1.0, np.float32))],
         "nothing": [(np.zeros((0, 4), np.float32), np.zeros((0, 4), np.float32))],
@@ -101,17 +127,18 @@ def cases() -> dict[str, list[Pair]]:
     }
 
 
-def measure(metrics: ModuleType, name: str, pairs: list[Pair]) -> dict[str, Any]:
+def measure(metrics: ModuleType, name: str, pairs: list[Pair], kind: str) -> dict[str, Any]:
     """A case with the figures that the Python loader finds."""
+    tolerance = TOLERANCES[kind]
     figures = metrics.OutputFigures("y")
     for at, (actual, reference) in enumerate(pairs):
-        figures.add(actual, reference, TOLERANCE, f"sample {str(at)!r}")
+        figures.add(actual, reference, tolerance, f"sample {str(at)!r}")
     return {
-        "name": name,
-        "tolerance": TOLERANCE,
+        "name": f"{name}, tolerance {kind}",
+        "tolerance": tolerance,
         "samples": [{"actual": store(actual), "reference": store(reference)} for actual, reference in pairs],
         "figures": figures.to_json(),
-        "faulty": figures.find_fault(TOLERANCE) is not None,
+        "faulty": figures.find_fault(tolerance) is not None,
     }
 
 

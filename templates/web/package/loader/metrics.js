@@ -293,7 +293,7 @@ function asItems({ type, data, dims }) {
  * @param {import("./golden.js").Tensor} tensor
  * @returns {Float64Array}
  */
-function asDoubles({ type, data, dims }) {
+function asDoubles({ type, data }) {
   const items = /** @type {any} */ (data);
   if (type === "float16" && !isFloat16Array(items)) return Float64Array.from(items, decodeHalf);
   return Float64Array.from(items, Number);
