@@ -48,7 +48,8 @@ def quantize_blocks(linked: LinkedModel, targets: Targets, options: Options, tic
         quantizer.process()
     for node in iterate_nodes(linked.model):
         # The reference makes nodes that hold graphs anew, and forgets their domain.
-        node.domain = domains.get(node.name, node.domain)
+        if domains.get(node.name):
+            node.domain = domains[node.name]
         if options.algorithm == "hqq" and node.op_type == "MatMulNBits" and options.accuracy_level:
             node.attribute.add(name="accuracy_level", i=options.accuracy_level, type=2)
 

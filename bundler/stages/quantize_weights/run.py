@@ -25,7 +25,7 @@ _QUANTIZED: Final[Mapping[str, tuple[int, ...]]] = {"MatMulNBits": (1, 2, 3), "G
 _ALREADY: Final = frozenset({"com.microsoft.MatMulNBits", "DequantizeLinear", "MatMulInteger", "QLinearMatMul"})
 _LEAST_BLOCK: Final = 16
 _FOUR_BIT_OPSET: Final = 21
-_GPTQ_BITS: Final = 4
+_FOUR_BITS: Final = 4
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -91,7 +91,12 @@ def _check_options(options: Options, model: ModelProto, *, has_samples: bool) ->
             "leave `symmetric` out, or take algorithm `rtn`",
         ),
         (
-            options.algorithm == "gptq" and options.bits != _GPTQ_BITS,
+            options.algorithm == "hqq" and options.bits != _FOUR_BITS,
+            "ONNX Runtime has no kernel for 8-bit weights with the zero points of HQQ, which are no integers",
+            "take algorithm `rtn`: 8 bits lose next to nothing",
+        ),
+        (
+            options.algorithm == "gptq" and options.bits != _FOUR_BITS,
             f"GPTQ makes 4-bit weights, not {options.bits}-bit ones",
             "take algorithm `rtn` or `hqq` for 8 bits",
         ),
@@ -101,7 +106,7 @@ def _check_options(options: Options, model: ModelProto, *, has_samples: bool) ->
             "give real inputs (`--calibration`), or take algorithm `hqq`, which needs none",
         ),
         (
-            "Gather" in options.operators and (options.algorithm != "rtn" or options.bits != _GPTQ_BITS),
+            "Gather" in options.operators and (options.algorithm != "rtn" or options.bits != _FOUR_BITS),
             "tables (Gather) can be quantised by round-to-nearest to 4 bits only",
             "leave Gather out of `operators`",
         ),

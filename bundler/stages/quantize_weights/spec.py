@@ -29,8 +29,8 @@ SPEC = StageSpec(
 class Options:
     """`block_size` weights share one scale (16 or more, a power of two). `symmetric` weights have no zero points.
 
-    `algorithm` is round-to-nearest, HQQ (finds better zero points; needs no data, has no symmetric form) or GPTQ (4
-    bits; needs samples, and asks what each weight does to them). `accuracy_level` is the least precision of the
+    `algorithm` is round-to-nearest, HQQ (4 bits; finds better zero points; needs no data, has no symmetric form) or
+    GPTQ (4 bits; needs samples, and asks what each weight does to them). `accuracy_level` is the least precision of the
     computation (0: the runtime's choice, 1: float32, 2: float16, 3: bfloat16, 4: int8, the fastest on CPUs). Of
     `operators` there are MatMul, Gemm (which becomes MatMul and Add) and Gather (tables; 4 bits, round-to-nearest,
     opset 21). `exclude_nodes` are nodes' names in the model that comes in.
