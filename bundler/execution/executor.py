@@ -220,6 +220,8 @@ class _Walk:
 
 
 def _explain_step(ready: ReadyStep, outcome: StepOutcome | None, last: Mapping[str, Any] | None) -> StepStatus:
+    if ready.volatile:
+        return _status(ready.step, "stale", "it runs each time: what it calls may read anything")
     if outcome is not None:
         return _status(ready.step, "cached", "nothing that it is made of changed")
     if last is None:

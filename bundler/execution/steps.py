@@ -76,6 +76,11 @@ class ReadyStep:
         return self.inputs["model"] if "model" in self.inputs else next(iter(self.inputs.values()))
 
     @property
+    def volatile(self) -> bool:
+        """Whether its result depends on what no key can hold."""
+        return self.spec.volatile or self.step.volatile
+
+    @property
     def is_large(self) -> bool:
         """Whether an input is so large that memory decides how it is run."""
         return self._largest > LARGE_BYTES
@@ -149,7 +154,9 @@ def _find_input(step: Step, name: str, sources: Mapping[str, Source], outcomes: 
 
 
 def recall(ready: ReadyStep, cache: Cache) -> StepOutcome | None:
-    """The result from the local store, or None when any part of it is missing or altered."""
+    """The result from the local store, or None when any part of it is missing or altered, or the step volatile."""
+    if ready.volatile:
+        return None
     started = time.perf_counter()
     record = cache.records.find(ready.key)
     if record is None:
@@ -208,7 +215,7 @@ class StepRunner:
 
     def _recall_shared(self, ready: ReadyStep, run: Run) -> StepOutcome | None:
         remote, cache = self._cache.remote, self._cache
-        record = remote.fetch_record(ready.key, run.warn) if remote else None
+        record = remote.fetch_record(ready.key, run.warn) if remote and not ready.volatile else None
         if remote is None or record is None:
             return None
         artifact = record.artifact
@@ -265,7 +272,7 @@ class StepRunner:
             seconds=seconds,
         )
         data = cache.records.put(ready.key, record, cache.scratch)
-        if cache.remote is not None:
+        if cache.remote is not None and not ready.volatile:
             cache.remote.push(ready.key, data, record.artifact, cache.artifacts, run.warn)
         stored = parse_record(ready.key, data)
         if stored is None:

@@ -23,7 +23,8 @@ class Step:
     """One call of a stage.
 
     `inputs` maps the stage's roles to a source (`model`, `samples`) or to the id of an earlier step. `variant` is
-    the variant it serves, or None when all share it. `reason` says why it is in the plan.
+    the variant it serves, or None when all share it. `reason` says why it is in the plan. `volatile` says that this
+    step runs code of the user's, whatever its stage: it is never recalled.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Step:
     environment: str = HOST
     variant: str | None = None
     reason: str = ""
+    volatile: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

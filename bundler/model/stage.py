@@ -22,6 +22,7 @@ class StageSpec:
     roles it takes; an entry ending in `?` may be absent. `produces` is the kind of its artifact (`model`, `golden`,
     `config`), or None when it only finds facts. `changes_model` marks the stages after which outputs are compared.
     `optional` marks a stage whose failure is a note: its input goes on unchanged. `time_limit` is in seconds.
+    `volatile` marks a stage whose result depends on what no key can hold (the user's own code): it runs each time.
     """
 
     name: str
@@ -32,6 +33,7 @@ class StageSpec:
     changes_model: bool = False
     optional: bool = False
     time_limit: float = 3600.0
+    volatile: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

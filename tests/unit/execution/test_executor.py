@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +34,25 @@ def test_what_did_not_change_is_recalled_and_not_run(execute: Execute, tmp_path:
     assert [second[name].cached for name in second] == [True, True]
     assert [second[name].key for name in second] == [first[name].key for name in first]
     assert second["grow"].path.read_bytes() == b"a model"
+
+
+def test_what_no_key_can_know_runs_each_time(
+    execute: Execute, executor: Executor, sources: Mapping[str, Source], tmp_path: Path
+) -> None:
+    answer = tmp_path / "answer"
+    for text in ("first", "second"):
+        answer.write_text(text)
+        outcome = execute(step("dice", ask=str(answer)))["dice"]
+        assert (outcome.facts["answer"], outcome.cached) == (text, False)
+    (status,) = executor.explain((step("dice", ask=str(answer)),), sources, "model → here")
+    assert (status.state, status.reason) == ("stale", "it runs each time: what it calls may read anything")
+
+
+def test_a_single_step_may_run_each_time(execute: Execute, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    own_code = dataclasses.replace(step("grow", log=str(log)), volatile=True)
+    assert [execute(own_code, step("count", "grow"))["count"].cached for _ in range(2)] == [False, True]
+    assert log.read_text() == "run\nrun\n"
 
 
 def test_a_changed_option_reruns_its_step_and_what_sees_another_input(execute: Execute) -> None:
