@@ -1,0 +1,1 @@
+"""Quantise weights, and activations as they come, with ONNX Runtime."""

@@ -1,0 +1,81 @@
+"""Quantise weights now and activations as they come: ONNX Runtime's `quantize_dynamic` on a prepared model."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from onnx import TensorProto
+from onnxruntime.quantization import quantize_dynamic
+
+from bundler.model.codec import decode
+from bundler.model.errors import StageError
+from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.quantize_dynamic.spec import Options
+from bundler.workbench.quantization.extra_options import check_extra
+from bundler.workbench.quantization.outcome import describe_outcome
+from bundler.workbench.quantization.preparing import Prepared, prepare
+from bundler.workbench.quantization.reference import TYPES, own_errors
+from bundler.workbench.quantization.selection import (
+    DYNAMIC_OPERATORS,
+    check_nodes,
+    check_not_quantized,
+    choose_operators,
+)
+from bundler.workbench.structure import read_structure
+
+ENTRY: Final = "model.onnx"
+_UNTYPED: Final = "DefaultTensorType"
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """`model.onnx`, byte for byte what the reference writes. Raises `StageError`."""
+    source, options = request.input("model"), decode(Options, dict(request.options))
+    before = read_structure(source)
+    check_not_quantized(before, options.operators)
+    check_nodes(before, options.exclude_nodes)
+    operators = choose_operators(before, options.operators, options.exclude_operators, DYNAMIC_OPERATORS)
+    report(0.0, "preparing")
+    with tempfile.TemporaryDirectory(dir=request.output) as scratch:
+        prepared = prepare(
+            source,
+            Path(scratch),
+            preprocess=options.preprocess,
+            raise_opset=options.raise_opset,
+        )
+        report(0.5, "quantising")
+        notes = _quantize(prepared, request.output / ENTRY, operators, options)
+    facts = describe_outcome(before, request.output / ENTRY, qdq=False)
+    facts |= {"preprocess": prepared.form, "opset": prepared.opset, "exclude_nodes": list(options.exclude_nodes)}
+    return StageResult(facts=facts, entry=ENTRY, notes=(*prepared.notes, *notes))
+
+
+def _quantize(prepared: Prepared, target: Path, operators: list[str] | None, options: Options) -> tuple[Note, ...]:
+    """The reference asks for a default type where shape inference fails; floating point is what weights are."""
+    extra = check_extra(options.extra, static=False)
+    try:
+        _call(prepared, target, operators, options, extra)
+    except StageError as error:
+        if _UNTYPED in extra or not any(_UNTYPED in line for line in error.details):
+            raise
+        _call(prepared, target, operators, options, {**extra, _UNTYPED: TensorProto.FLOAT})
+        return (Note(text="some tensors' types could not be inferred; they were taken for float32"),)
+    return ()
+
+
+def _call(
+    prepared: Prepared, target: Path, operators: list[str] | None, options: Options, extra: dict[str, Any]
+) -> None:
+    with own_errors("the reference cannot quantise this model dynamically"):
+        quantize_dynamic(
+            prepared.path,
+            target,
+            op_types_to_quantize=operators,
+            per_channel=options.per_channel,
+            reduce_range=options.reduce_range,
+            weight_type=TYPES[options.weight_type],
+            nodes_to_exclude=list(options.exclude_nodes),
+            use_external_data_format=prepared.large,
+            extra_options=dict(extra),
+        )

@@ -1,0 +1,39 @@
+"""What `quantize_dynamic` takes and makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bundler.model.stage import StageSpec
+
+SPEC = StageSpec(
+    name="quantize_dynamic",
+    title="Quantise dynamically",
+    inputs=("model",),
+    produces="model",
+    packages=("onnx", "onnxruntime", "numpy", "sympy"),
+    changes_model=True,
+)
+"""Facts: `nodes_before`, `nodes_after`, `quantized` (count by operator), `tensors` (`activations`, `weights`), `bytes`,
+`preprocess` (the form of the pre-process that the model took), `opset`, `exclude_nodes`.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`operators` to quantise (empty: what the reference can), less `exclude_operators` and the nodes named
+    `exclude_nodes`. `reduce_range` uses 7 bits, for x86 without VNNI. `preprocess` runs the reference's own
+    `quant_pre_process` first. `extra` are the reference's `extra_options`.
+    """
+
+    weight_type: Literal["int8", "uint8"] = "int8"
+    per_channel: bool = False
+    reduce_range: bool = False
+    operators: tuple[str, ...] = ()
+    exclude_operators: tuple[str, ...] = ()
+    exclude_nodes: tuple[str, ...] = ()
+    preprocess: bool = True
+    raise_opset: bool = True
+    extra: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Quantise weights and activations with ONNX Runtime, by ranges that samples show."""

@@ -1,0 +1,145 @@
+"""Calls the reference's quantisers on a model in memory whose ranges are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import ModelProto, numpy_helper
+from onnxruntime.quantization import QuantFormat
+from onnxruntime.quantization.onnx_quantizer import ONNXQuantizer
+from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
+from onnxruntime.quantization.quant_utils import (
+    QuantizationMode,
+    load_model_with_shape_infer,
+    update_opset_version,
+)
+from onnxruntime.quantization.quantize import check_static_quant_arguments
+
+from bundler.model.errors import StageError
+from bundler.model.stage import Note
+from bundler.stages.quantize_static.recipe import WIDE_OPSET, Recipe
+from bundler.workbench.quantization.calibration import Ranges
+from bundler.workbench.quantization.preparing import LEAST_OPSET, Prepared, opset_of, save
+from bundler.workbench.quantization.reference import REFERENCE_ERRORS, TYPES, own_errors, quiet
+from bundler.workbench.structure import read_structure
+
+_FORMATS: Final = {"qdq": QuantFormat.QDQ, "qoperator": QuantFormat.QOperator}
+_SCALE: Final = "_scale"
+_NAMED: Final = 5
+FAILED: Final = "the reference cannot quantise this model statically"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The model that is calibrated and quantised, at `path`, with all shapes that can be inferred."""
+
+    path: Path
+    opset: int
+    large: bool
+    notes: tuple[Note, ...] = ()
+
+    def read(self) -> ModelProto:
+        """A fresh copy: the quantisers change what they are given."""
+        with own_errors(FAILED):
+            model: ModelProto = load_model_with_shape_infer(self.path)
+        return model
+
+
+def load(prepared: Prepared, recipe: Recipe, scratch: Path, *, raise_opset: bool) -> Loaded:
+    """As the reference does, 16 bits raise the opset to 21. Where that fails, ONNX Runtime's own operators serve."""
+    known = Loaded(path=prepared.path, opset=prepared.opset, large=prepared.large)
+    if prepared.opset >= (WIDE_OPSET if recipe.wide else LEAST_OPSET):
+        return known
+    if not recipe.wide:
+        with own_errors(f"the model's opset {prepared.opset} cannot be raised", hint="export the model again"):
+            return _raised(known, recipe, scratch)
+    own = "ONNX Runtime's own operators stand for 16-bit pairs"
+    if not raise_opset:
+        note = Note(text=f"{own}: the opset {prepared.opset} has none")
+        return replace(known, notes=(note,))
+    try:
+        with quiet():
+            return _raised(known, recipe, scratch)
+    except REFERENCE_ERRORS:
+        note = Note(text=f"{own}: the opset {prepared.opset} cannot be raised to {WIDE_OPSET}")
+        return replace(known, notes=(note,))
+
+
+def _raised(known: Loaded, recipe: Recipe, scratch: Path) -> Loaded:
+    model = update_opset_version(known.read(), TYPES[recipe.weight_type], TYPES[recipe.activation_type])
+    save(model, scratch / "raised-by-reference.onnx", large=known.large)
+    reached = opset_of(model)
+    note = Note(text=f"the opset was raised from {known.opset} to {reached}, which the format needs")
+    return replace(known, path=scratch / "raised-by-reference.onnx", opset=reached, notes=(note,))
+
+
+def quantize(loaded: Loaded, recipe: Recipe, ranges: Ranges, target: Path) -> None:
+    """Write the quantised model to `target`, as the reference saves it. Raises `StageError`."""
+    try:
+        with own_errors(FAILED):
+            check_static_quant_arguments(
+                _FORMATS[recipe.format], TYPES[recipe.activation_type], TYPES[recipe.weight_type]
+            )
+            quantizer = _quantizer(loaded.read(), recipe, ranges)
+            quantizer.quantize_model()
+            quantizer.model.save_model_to_file(str(target), loaded.large)
+    except StageError as error:
+        if ranges.not_finite:
+            raise _not_finite(ranges.not_finite) from error
+        raise
+    _check_scales(target, ranges)
+
+
+def _quantizer(model: ModelProto, recipe: Recipe, ranges: Ranges) -> Any:
+    settings: dict[str, Any] = {
+        "model": model,
+        "per_channel": recipe.per_channel,
+        "reduce_range": recipe.reduce_range,
+        "weight_qType": TYPES[recipe.weight_type],
+        "activation_qType": TYPES[recipe.activation_type],
+        "tensors_range": ranges.data,
+        "nodes_to_quantize": [],
+        "nodes_to_exclude": list(recipe.exclude_nodes),
+        "op_types_to_quantize": recipe.operators,
+        "extra_options": dict(recipe.extra),
+    }
+    if recipe.format == "qoperator":
+        return ONNXQuantizer(mode=QuantizationMode.QLinearOps, static=True, **settings)
+    return QDQQuantizer(**settings)
+
+
+def _check_scales(target: Path, ranges: Ranges) -> None:
+    """A range without end makes a scale that is none; the model would load and answer nonsense."""
+    for tensor in read_structure(target).graph.initializer:
+        if tensor.name.endswith(_SCALE) and tensor.data_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16):
+            try:
+                finite = bool(np.isfinite(numpy_helper.to_array(tensor)).all())
+            except ValueError:  # A payload of many channels, which is left out of a structure.
+                continue
+            if not finite:
+                raise _not_finite(ranges.not_finite or (tensor.name.removesuffix(_SCALE),))
+
+
+def _not_finite(names: tuple[str, ...]) -> StageError:
+    shown = tuple(f"tensor {name!r}" for name in names[:_NAMED])
+    return StageError(
+        "values that are no finite numbers came up while calibrating",
+        details=(*shown, *((f"and {len(names) - _NAMED} more",) if len(names) > _NAMED else ())),
+        hint="keep the nodes around these tensors in floating point (`exclude_nodes`), or look at the samples",
+    )
+
+
+def describe_recipe(recipe: Recipe) -> Mapping[str, Any]:
+    """The facts of a recipe."""
+    return {
+        "format": recipe.format,
+        "activation_type": recipe.activation_type,
+        "weight_type": recipe.weight_type,
+        "per_channel": recipe.per_channel,
+        "exclude_nodes": list(recipe.exclude_nodes),
+    }

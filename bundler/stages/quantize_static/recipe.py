@@ -1,0 +1,119 @@
+"""Options and flavour become one recipe: what the reference's quantiser is to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config
+
+from bundler.model.errors import StageError
+from bundler.stages.quantize_static.spec import Options
+from bundler.workbench.quantization.extra_options import check_extra
+from bundler.workbench.quantization.reference import TYPES, own_errors
+from bundler.workbench.quantization.selection import STATIC_OPERATORS
+
+PER_CHANNEL_OPSET: Final = 13
+"""From here on the pairs have an axis. Below, the reference writes models per channel that cannot be loaded."""
+WIDE_OPSET: Final = 21
+"""From here on they take 16 bits."""
+WIDE: Final = frozenset({"uint16", "int16"})
+_DEFAULT_TYPES: Final = {"default": ("uint8", "int8"), "qnn": ("uint8", "uint8"), "tensorrt": ("int8", "int8")}
+_TENSORRT: Final = {
+    "ActivationSymmetric": True,
+    "WeightSymmetric": True,
+    "QuantizeBias": False,
+    "DedicatedQDQPair": True,
+}
+"""TensorRT takes symmetric pairs only, adds biases in floating point, and fuses a pair with one node that reads it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """One call of the quantiser."""
+
+    format: str
+    activation_type: str
+    weight_type: str
+    per_channel: bool
+    reduce_range: bool
+    operators: list[str]
+    exclude_nodes: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def wide(self) -> bool:
+        """Whether 16 bits are asked for."""
+        return bool(WIDE.intersection((self.activation_type, self.weight_type)))
+
+    @property
+    def least_opset(self) -> int:
+        """What the format cannot do without; for 16 bits there are ONNX Runtime's own operators, too."""
+        return PER_CHANNEL_OPSET if self.per_channel and self.format == "qdq" else 0
+
+
+def make_recipe(options: Options, operators: list[str] | None) -> Recipe:
+    """What `options` ask for. Raises `StageError` for what cannot be had together."""
+    activation, weight = _types(options)
+    extra = check_extra(options.extra, static=True)
+    if options.flavour == "tensorrt":
+        extra = _TENSORRT | extra
+    for name, value in (
+        ("ActivationSymmetric", options.symmetric_activations),
+        ("WeightSymmetric", options.symmetric_weights),
+        ("CalibPercentile", options.percentile),
+    ):
+        if value is not None:
+            extra[name] = value
+    recipe = Recipe(
+        format=options.format,
+        activation_type=activation,
+        weight_type=weight,
+        per_channel=options.flavour == "tensorrt" if options.per_channel is None else options.per_channel,
+        reduce_range=options.reduce_range,
+        operators=operators or list(STATIC_OPERATORS),
+        exclude_nodes=options.exclude_nodes,
+        extra=extra,
+    )
+    _check(recipe, options)
+    return recipe
+
+
+def _types(options: Options) -> tuple[str, str]:
+    activation, weight = _DEFAULT_TYPES[options.flavour]
+    return options.activation_type or activation, options.weight_type or weight
+
+
+def _check(recipe: Recipe, options: Options) -> None:
+    types = f"{recipe.activation_type} activations with {recipe.weight_type} weights"
+    if recipe.format == "qoperator" and (recipe.wide or options.flavour != "default"):
+        what = "16-bit types" if recipe.wide else f"the flavour {options.flavour}"
+        raise StageError(f"{what} cannot go into the QOperator format", hint="use format = 'qdq'")
+    if recipe.activation_type == "int8" and recipe.weight_type == "uint8":
+        raise StageError(f"ONNX Runtime has no {types}", hint="use int8 weights, or uint8 activations")
+    if options.flavour == "tensorrt" and (recipe.activation_type, recipe.weight_type) != ("int8", "int8"):
+        raise StageError(f"TensorRT does not take {types}", hint="leave the types out, or set both to int8")
+    if options.percentile is not None and not 0 <= options.percentile <= 100:  # noqa: PLR2004 - a share of a hundred
+        raise StageError(f"{options.percentile:g} is no percentile", hint="give one from 0 to 100, such as 99.999")
+
+
+def for_qnn(recipe: Recipe, model: Path, options: Options, operators: list[str] | None) -> Recipe:
+    """The recipe with what QNN's own configuration adds for this prepared model."""
+    overrides = recipe.extra.get("TensorQuantOverrides")
+    with own_errors("QNN's configuration cannot be made for this model"):
+        config = get_qnn_qdq_config(
+            model,
+            None,
+            activation_type=TYPES[recipe.activation_type],
+            weight_type=TYPES[recipe.weight_type],
+            per_channel=recipe.per_channel,
+            init_overrides=overrides,
+            activation_symmetric=bool(options.symmetric_activations),
+            weight_symmetric=options.symmetric_weights,
+            op_types_to_quantize=operators,
+            nodes_to_exclude=list(options.exclude_nodes) or None,
+        )
+    given = {name: value for name, value in recipe.extra.items() if name != "TensorQuantOverrides"}
+    return replace(recipe, operators=list(config.op_types_to_quantize), extra=config.extra_options | given)

@@ -1,0 +1,58 @@
+"""What `quantize_static` takes and makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bundler.model.stage import StageSpec
+
+SPEC = StageSpec(
+    name="quantize_static",
+    title="Quantise statically",
+    inputs=("model", "samples"),
+    produces="model",
+    packages=("onnx", "onnxruntime", "numpy", "sympy"),
+    changes_model=True,
+    time_limit=4 * 3600.0,
+)
+"""Facts: `nodes_before`, `nodes_after`, `quantized` (count by operator), `tensors` (`activations`, `weights`), `bytes`,
+`calibration` (`method`, `samples`), `preprocess` (the form of the pre-process that the model took), `opset`,
+`activation_type`, `weight_type`, `per_channel`, `exclude_nodes`; with `keep_float`: `kept_nodes` and `sqnr_db`.
+"""
+
+ActivationType = Literal["uint8", "int8", "uint16", "int16"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`flavour` decides what is left None: activations are uint8 (`tensorrt`: int8), weights int8 (`qnn`: uint8) and
+    quantised per tensor (`tensorrt`: per channel), and symmetry follows the types (`tensorrt`: always).
+
+    `operators` to quantise (empty: what the reference can), less `exclude_operators` and the nodes named
+    `exclude_nodes`. `preprocess` runs the flavour's own pre-process first; `raise_opset` lets a format have the opset
+    that it needs. `reduce_range` uses 7 bits for weights, for x86 without VNNI. `percentile` is of that calibration.
+
+    `keep_float` "auto" leaves as many of the worst nodes alone as it takes for the outputs of some calibration
+    samples to reach `least_sqnr_db`. `extra` are the reference's `extra_options`.
+    """
+
+    format: Literal["qdq", "qoperator"] = "qdq"
+    calibration: Literal["minmax", "entropy", "percentile", "distribution"] = "minmax"
+    activation_type: ActivationType | None = None
+    weight_type: ActivationType | None = None
+    per_channel: bool | None = None
+    reduce_range: bool = False
+    symmetric_activations: bool | None = None
+    symmetric_weights: bool | None = None
+    percentile: float | None = None
+    flavour: Literal["default", "qnn", "tensorrt"] = "default"
+    operators: tuple[str, ...] = ()
+    exclude_operators: tuple[str, ...] = ()
+    exclude_nodes: tuple[str, ...] = ()
+    preprocess: bool = True
+    raise_opset: bool = True
+    keep_float: Literal["none", "auto"] = "none"
+    least_sqnr_db: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""ONNX Runtime's own quantiser, driven in constant memory. Imported in workers only."""

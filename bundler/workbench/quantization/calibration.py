@@ -1,0 +1,139 @@
+"""Calibrate with the reference's own calibrators, in constant memory.
+
+The reference keeps what it collects from all samples until the end: for histograms, every activation of every sample.
+Here the samples pass one at a time, and the ranges are the same to the bit. MinMax merges ranges, which the reference
+can do itself. A histogram over everything has edges that depend on the extremes of everything, so those are found in
+a first pass; a second one counts, and counts add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from onnxruntime.quantization.calibrate import (
+    CalibrationMethod,
+    HistogramCalibrater,
+    HistogramCollector,
+    MinMaxCalibrater,
+    TensorsData,
+    create_calibrator,
+)
+
+from bundler.workbench.golden import Sample
+from bundler.workbench.quantization.histograms import Histograms
+from bundler.workbench.quantization.reference import METHODS, own_errors
+from bundler.workbench.quantization.samples import Progress, SampleStream, run_sample
+
+_PASSED_ON: Final = {
+    "CalibTensorRangeSymmetric": "symmetric",
+    "CalibMovingAverage": "moving_average",
+    "CalibMovingAverageConstant": "averaging_constant",
+    "CalibPercentile": "percentile",
+}
+"""Which of the reference's `extra_options` its calibrators get, under which name."""
+_MERGE_EVERY: Final = 32
+"""Samples whose ranges (a few bytes for each tensor) wait to be merged."""
+_FAILED: Final = "the reference cannot calibrate this model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationRequest:
+    """`model` is shape-inferred or will be; `operators` are those whose tensors are measured (empty: all).
+
+    `extra` are the reference's `extra_options`; `large` leaves weights outside of the model that is run.
+    """
+
+    model: Path
+    method: str
+    operators: list[str]
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    large: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranges:
+    """What the reference's calibrators find in one go, and the tensors that hold values that are no finite numbers."""
+
+    data: TensorsData
+    not_finite: tuple[str, ...] = ()
+
+
+def calibrate(request: CalibrationRequest, samples: SampleStream, scratch: Path, progress: Progress) -> Ranges:
+    """The range of every tensor over all samples. Raises `StageError`."""
+    with own_errors(_FAILED):
+        calibrator = create_calibrator(
+            request.model,
+            request.operators,
+            augmented_model_path=str(scratch / "augmented.onnx"),
+            calibrate_method=METHODS[request.method],
+            use_external_data_format=request.large,
+            extra_options={to: request.extra[name] for name, to in _PASSED_ON.items() if name in request.extra},
+        )
+        if isinstance(calibrator, MinMaxCalibrater):
+            return _merge_ranges(calibrator, samples, progress)
+        return _count(calibrator, METHODS[request.method], samples, progress)
+
+
+def _merge_ranges(calibrator: MinMaxCalibrater, samples: SampleStream, progress: Progress) -> Ranges:
+    """A moving average over all samples is no merge of averages: then their ranges are kept, a few bytes each."""
+    originals = calibrator.model_original_outputs
+    names = [output.name for output in calibrator.infer_session.get_outputs()]
+    for done, sample in enumerate(samples, 1):
+        values = run_sample(calibrator.infer_session, sample)
+        calibrator.intermediate_outputs.append(
+            [None if name in originals else value for name, value in zip(names, values, strict=True)]
+        )
+        if not calibrator.moving_average and done % _MERGE_EVERY == 0:
+            calibrator.compute_data()
+            calibrator.clear_collected_data()
+        progress(done, len(samples))
+    ranges: TensorsData = calibrator.compute_data()
+    endless = (name for name, item in ranges.items() if not np.isfinite(np.array(item.range_value, np.float64)).all())
+    return Ranges(data=ranges, not_finite=tuple(sorted(endless)))
+
+
+def _count(
+    calibrator: HistogramCalibrater, method: CalibrationMethod, samples: SampleStream, progress: Progress
+) -> Ranges:
+    collector = HistogramCollector(
+        method=calibrator.method,
+        symmetric=calibrator.symmetric,
+        num_bins=calibrator.num_bins,
+        num_quantized_bins=calibrator.num_quantized_bins,
+        percentile=calibrator.percentile,
+        scenario=calibrator.scenario,
+    )
+    absolute = calibrator.method == "percentile" and calibrator.symmetric
+    wanted = sorted(calibrator.tensors_to_calibrate)
+    histograms = Histograms(bins=calibrator.num_bins, absolute=absolute)
+    session, total = calibrator.infer_session, len(samples)
+    given = {item.name for item in session.get_inputs()}
+
+    def activations(sample: Sample) -> dict[str, Any]:
+        values = zip(wanted, run_sample(session, sample, wanted), strict=True)
+        # An output that is an input, too, lies in the sample's own memory, and does not hold it.
+        return {name: value.copy() if name in given else value for name, value in values}
+
+    for done, sample in enumerate(samples, 1):
+        histograms.measure(activations(sample))
+        progress(done, 2 * total)
+    for done, kept in enumerate(_again(histograms, samples, activations), 1):
+        histograms.count(kept)
+        progress(total + done, 2 * total)
+    collector.histogram_dict = histograms.finished()
+    data = TensorsData(method, collector.compute_collection_result())
+    return Ranges(data=data, not_finite=tuple(sorted(histograms.not_finite)))
+
+
+def _again(histograms: Histograms, samples: SampleStream, activations: Any) -> Iterable[dict[str, Any]]:
+    """Every sample's activations once more: those still in memory first, the others by running the model again."""
+    kept = histograms.release()
+    count = len(kept)
+    while kept:
+        yield kept.pop()
+    for index in range(count, len(samples)):
+        yield activations(samples.golden.sample(index))
