@@ -11,6 +11,7 @@ import numpy as np
 from bundler.model.errors import ModelError, UsageError
 from bundler.model.signature import Port, Signature, ValueType, describe_type
 from bundler.workbench.elements import element_named, element_of_array
+from bundler.workbench.equality import is_float
 from bundler.workbench.value_files import Value
 
 _SHOWN = 20
@@ -24,11 +25,23 @@ class Fitting:
         self._hint = hint or _HINT
         self._problems: list[str] = []
         self._count = 0
+        self._unreadable = False
 
     @property
     def full(self) -> bool:
         """Whether there is more to say than a person reads."""
         return len(self._problems) > _SHOWN
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing is wrong so far."""
+        return not self._problems
+
+    def reject(self, name: str, problem: str) -> None:
+        """Note that a sample cannot even be read."""
+        self._count += 1
+        self._unreadable = True
+        self._problems.append(f"{name}: {problem}")
 
     def check(self, name: str, values: Mapping[str, Value]) -> bool:
         """Whether this sample fits what the model takes."""
@@ -44,7 +57,8 @@ class Fitting:
         if self._problems:
             rest = len(self._problems) - _SHOWN
             details = (*self._problems[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
-            raise UsageError("the samples do not fit the model", details=details, hint=self._hint)
+            what = "samples cannot be read" if self._unreadable else "the samples do not fit the model"
+            raise UsageError(what, details=details, hint=self._hint)
 
 
 def check_samples(samples: Sequence[tuple[str, Mapping[str, Value]]], signature: Signature) -> None:
@@ -96,7 +110,7 @@ def _value_problems(label: str, value: Value, kind: ValueType) -> Iterator[str]:
 def _tensor_problems(label: str, array: np.ndarray, kind: ValueType) -> Iterator[str]:
     if _type_name(array) != kind.element_type or not _shape_fits(array.shape, kind.shape):
         yield f"{label}: expected {describe_type(kind)}, got {_describe(array)}"
-    elif array.dtype.kind == "f" and np.isnan(array).any():
+    elif is_float(array) and np.isnan(array).any():
         yield f"{label}: holds NaN"
 
 

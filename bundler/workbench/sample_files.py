@@ -19,13 +19,19 @@ from bundler.workbench.archives import ArchiveMember, open_members, read_archive
 from bundler.workbench.golden import INDEX, read_golden
 from bundler.workbench.value_files import Value
 
+_DIGITS = re.compile(r"([0-9]{1,4000})")
+"""Longer rows are more than Python makes a number of."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSet:
-    """Samples by name, in order. `read` answers one by its position, and keeps nothing of it."""
+    """Samples by name, in order. `read` answers one by its position, and keeps nothing of it. `seed` is that of a prepared
+    set that is synthetic.
+    """
 
     names: Sequence[str]
     read: Callable[[int], dict[str, Value]]
+    seed: int | None = None
 
 
 def open_samples(path: Path, signature: Signature) -> SampleSet:
@@ -60,7 +66,7 @@ def _folder_set(paths: Sequence[Path], read: Callable[[Path], dict[str, Value]])
 def _open_prepared(path: Path) -> SampleSet:
     golden = read_golden(path)
     names = [show_name(str(entry["name"])) for entry in golden.entries]
-    return SampleSet(names=names, read=lambda position: dict(golden.sample(position).inputs))
+    return SampleSet(names=names, read=lambda position: dict(golden.sample(position).inputs), seed=golden.seed)
 
 
 def show_name(name: str) -> str:
@@ -68,9 +74,14 @@ def show_name(name: str) -> str:
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
-def natural_order(path: Path) -> tuple[Any, ...]:
+def natural_order(path: Path) -> tuple[tuple[int, str], ...]:
     """`set_10` comes after `set_9`; the same on every file system."""
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name))
+    return natural_key(path.name)
+
+
+def natural_key(name: str) -> tuple[tuple[int, str], ...]:
+    """As `natural_order`, for a name. Digits of other scripts are letters here."""
+    return tuple((int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in _DIGITS.split(name))
 
 
 def open_archive(path: Path, signature: Signature) -> SampleSet:

@@ -28,6 +28,9 @@ from bundler.workbench.structure import random_operators, read_structure
 from bundler.workbench.value_files import Value
 
 
+_SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Inputs:
     """What goes in: `seed` is None for a user's samples; `sizes` are those of seeded inputs."""
@@ -67,7 +70,9 @@ def _given_inputs(request: StageRequest, signature: Signature, options: Options)
     if total > len(samples):
         text = f"the golden set takes the first {len(samples)} of {total} samples, for it travels in the bundle"
         notes = (Note(text=text),)
-    return _Inputs(samples=samples, seed=None, sizes={}, notes=notes)
+    if found.seed is not None:
+        notes = (*notes, _SYNTHETIC)
+    return _Inputs(samples=samples, seed=found.seed, sizes={}, notes=notes)
 
 
 def _seeded_inputs(
@@ -76,9 +81,8 @@ def _seeded_inputs(
     """Seeded inputs of the first guess at sizes that the model runs on. Raises `ModelError` when none does."""
     maker = find_maker(session, signature, bounds, options.seed)
     samples = [(f"seeded-{index:03d}", maker.make(options.seed, index)) for index in range(options.count)]
-    note = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
     chosen = assign_dimensions(signature, maker.sizes)
-    return _Inputs(samples=samples, seed=options.seed, sizes=chosen, notes=(note,))
+    return _Inputs(samples=samples, seed=options.seed, sizes=chosen, notes=(_SYNTHETIC,))
 
 
 def _record(

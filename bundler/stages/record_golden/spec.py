@@ -21,7 +21,9 @@ inputs took for dynamic dimensions, by symbol).
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`seed` and `count` are for seeded inputs, when no samples are given; `dimensions` gives dynamic dimensions a size
+    """The role `samples` is the user's folder or file, or the index of a set that `prepare_data` wrote.
+
+    `seed` and `count` are for seeded inputs, when no samples are given; `dimensions` gives dynamic dimensions a size
     by name; of given samples the first `max_samples` are taken, for they travel in every bundle.
     """
 

@@ -1,0 +1,213 @@
+"""From what a user names with --samples or --calibration to sources and to options of the stage that prepares it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from bundler.execution.cache import Cache
+from bundler.execution.executor import Source
+from bundler.execution.sources import digest_source
+from bundler.model.errors import UsageError
+from bundler.model.plan import HOST
+
+MEDIA: Final = "media"
+"""The locked environment that decodes pictures and tokenizes texts."""
+SYNTHETIC: Final = "synthetic"
+DECLARATION: Final = "preprocessing.toml"
+
+DataKind = Literal["samples", "images", "audio", "text", "python", "synthetic"]
+
+CALIBRATION_HELP: Final = (
+    "Data to calibrate with: what --samples takes, or the word synthetic (the bundle is then marked as not for "
+    "shipping). Left out: the samples, of which every fifth is then held out to judge the accuracy."
+)
+SAMPLES_HELP: Final = (
+    "Real inputs: a folder of .npz files, a folder of ONNX test_data_set_* folders, one .npz with a leading sample "
+    "axis; a folder of pictures, recordings or texts with a preprocessing; or a function, as file.py:function or "
+    "package.module:function, that gives mappings from input name to array."
+)
+PREPROCESSING_HELP: Final = (
+    "TOML file that says what becomes of pictures, recordings or texts (docs/preprocessing.md). "
+    "Left out: preprocessing.toml in their folder."
+)
+
+_KINDS: Final[Mapping[str, DataKind]] = {"image": "images", "audio": "audio", "text": "text"}
+_ENVIRONMENTS: Final[Mapping[DataKind, str]] = {"images": MEDIA, "text": MEDIA}
+_SUFFIXES: Final = {
+    "image": frozenset({".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}),
+    "audio": frozenset({".wav", ".wave", ".flac", ".mp3", ".ogg", ".m4a"}),
+    "text": frozenset({".txt", ".jsonl"}),
+}
+_FUNCTION: Final = re.compile(r"(?P<place>[^:]+(?::[\\/][^:]+)?):(?P<function>[^\W\d]\w*)")
+_MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_TAKES: Final = (
+    "a folder of .npz files, of ONNX test_data_set_* folders, or of pictures, recordings or texts with a "
+    "preprocessing.toml; one .npz file; or a function as file.py:function"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataArgument:
+    """What an argument means. `path` is hashed and given to the stage as `data` (None: there is no file), `tokenizer`
+    as `tokenizer`. `options` are those of `prepare_data` that follow from the argument.
+    """
+
+    kind: DataKind
+    path: Path | None = None
+    tokenizer: Path | None = None
+    preprocessing: Path | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> str:
+        """The name of the environment in which the stage runs for this kind."""
+        return _ENVIRONMENTS.get(self.kind, HOST)
+
+    @property
+    def volatile(self) -> bool:
+        """Whether the result may differ although no file did: a function may read whatever it likes."""
+        return self.kind == "python"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether `record_golden` reads it as it is, without being prepared."""
+        return self.kind == "samples"
+
+    def inputs(self, role: str) -> dict[str, str]:
+        """Inputs of the step that prepares it, from the stage's roles to the names of `sources(role, …)`."""
+        return {
+            **({"data": role} if self.path is not None else {}),
+            **({"tokenizer": f"{role}/tokenizer"} if self.tokenizer is not None else {}),
+        }
+
+    def sources(self, role: str, cache: Cache) -> dict[str, Source]:
+        """The user's files, hashed. Raises `UsageError` when one cannot be read."""
+        named = ((role, self.path), (f"{role}/tokenizer", self.tokenizer))
+        return {name: digest_source(path, (), cache) for name, path in named if path is not None}
+
+
+def read_argument(text: str, preprocessing: Path | None = None, flag: str = "--samples") -> DataArgument:
+    """What the argument of `flag` means. Raises `UsageError` for what is not there or cannot be taken.
+
+    `preprocessing` is a declaration that the user named; it counts for pictures, recordings and texts.
+    """
+    if text == SYNTHETIC:
+        return DataArgument(kind="synthetic", options={"kind": "synthetic"})
+    path = Path(text)
+    if not _exists(path):
+        found = _find_function(text, flag)
+        if found is not None:
+            return found
+        raise UsageError(f"there are no data at {_show(text)}", hint=f"{flag} takes {_TAKES}")
+    if path.is_file() and path.suffix == ".py":
+        raise UsageError(
+            f"{_show(path.name)} is Python, and does not say which function gives the samples",
+            hint=f"name it: {flag} {_show(path.name)}:function",
+        )
+    return _read_files(path, preprocessing, flag)
+
+
+def check_used(preprocessing: Path | None, arguments: Sequence[DataArgument]) -> None:
+    """Raise `UsageError` when a declaration was named and no argument is of a kind that has one."""
+    if preprocessing is not None and all(argument.preprocessing is None for argument in arguments):
+        raise UsageError(
+            f"--preprocessing {_show(str(preprocessing))} would have no effect",
+            details=("it is for folders of pictures, recordings or texts",),
+            hint="leave it out, or give such a folder with --samples or --calibration",
+        )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _find_function(text: str, flag: str) -> DataArgument | None:
+    match = _FUNCTION.fullmatch(text)
+    if match is None:
+        return None
+    place, function = match["place"], match["function"]
+    if place.endswith(".py"):
+        if not _exists(Path(place)):
+            raise UsageError(f"there is no file {_show(place)}", hint=f"{flag} takes file.py:function")
+        return _function(Path(place), function)
+    if not _MODULE.fullmatch(place):
+        return None
+    return _function(_local_module(place), f"{place}:{function}")
+
+
+def _function(path: Path | None, entry: str) -> DataArgument:
+    return DataArgument(kind="python", path=path, options={"kind": "python", "entry": entry})
+
+
+def _local_module(name: str) -> Path | None:
+    """The module's file below the current folder; None when it must be an installed one."""
+    place = Path.cwd().joinpath(*name.split("."))
+    candidates = (place.with_name(f"{place.name}.py"), place / "__init__.py")
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def _read_files(path: Path, preprocessing: Path | None, flag: str) -> DataArgument:
+    plain = _is_plain(path)
+    beside = path / DECLARATION if path.is_dir() else path.parent / DECLARATION
+    declared = preprocessing or (beside if beside.is_file() else None)
+    if plain and not (path.is_dir() and beside.is_file()):
+        return DataArgument(kind="samples", path=path, options={"kind": "samples"})
+    if plain:
+        raise UsageError(
+            f"{_show(path.name)} holds samples and a {DECLARATION}, which is for pictures, recordings or texts",
+            hint="give two folders, or remove the one that is not meant",
+        )
+    if declared is None:
+        raise _undeclared(path, flag)
+    return _media(path, declared)
+
+
+def _is_plain(path: Path) -> bool:
+    if path.is_file():
+        return path.suffix == ".npz"
+    if re.fullmatch(r"test_data_set_\d+", path.name):
+        return True
+    return any(path.glob("*.npz")) or any(path.glob("test_data_set_*"))
+
+
+def _media(path: Path, declared: Path) -> DataArgument:
+    from bundler.profiles.preprocessing import read_preprocessing  # noqa: PLC0415 - pydantic, for those who need it
+
+    found = read_preprocessing(declared)
+    kind = _KINDS[found.declaration.kind]
+    return DataArgument(
+        kind=kind,
+        path=path,
+        tokenizer=found.tokenizer,
+        preprocessing=declared,
+        options={"kind": kind, "preprocessing": dict(found.options)},
+    )
+
+
+def _undeclared(path: Path, flag: str) -> UsageError:
+    """Pictures and the like without a declaration: the error shows the least that one needs."""
+    names = [item.suffix.lower() for item in path.rglob("*") if item.is_file()] if path.is_dir() else [path.suffix]
+    counts = {kind: sum(name in suffixes for name in names) for kind, suffixes in _SUFFIXES.items()}
+    kind = max(counts, key=lambda name: counts[name])
+    if not counts[kind]:
+        what = "is empty" if path.is_dir() and not names else "holds nothing that can be taken"
+        return UsageError(f"{_show(path.name)} {what}", hint=f"{flag} takes {_TAKES}")
+    from bundler.profiles.preprocessing import starter_lines  # noqa: PLC0415 - as above
+
+    return UsageError(
+        f"{_show(path.name)} holds {kind} data, and nothing says what becomes of them before the model sees them",
+        details=("for example:", *starter_lines(kind)),
+        hint=f"write that into {DECLARATION} in the folder, or into a file named by --preprocessing; "
+        "docs/preprocessing.md lists every key",
+    )
+
+
+def _show(text: str) -> str:
+    return text if text.isprintable() else ascii(text)

@@ -1,0 +1,1 @@
+"""Prepare data for calibration or for the golden set."""

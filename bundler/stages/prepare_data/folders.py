@@ -1,0 +1,98 @@
+"""Files of one kind in a user's folder, in natural order; what is left out is told, never silent."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bundler.model.errors import UsageError
+from bundler.model.stage import Note
+from bundler.workbench.sample_files import natural_key, show_name
+
+SUFFIXES: Final = {
+    "images": frozenset(
+        {".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm"}
+    ),
+    "audio": frozenset({".wav", ".wave"}),
+    "text": frozenset({".txt", ".jsonl"}),
+}
+_SYSTEM: Final = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
+"""What systems leave in folders; hidden files (`.DS_Store`) are passed over, too."""
+_NAMED = 5
+_HINTS: Final = {
+    "images": "it takes JPEG, PNG, WebP, BMP, GIF, TIFF and PNM",
+    "audio": "it takes WAV; `ffmpeg -i sound.flac sound.wav` converts others",
+    "text": "it takes .txt with one text a line, and .jsonl with one object a line",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The files of a kind, each with its name below the folder."""
+
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+
+def find_files(root: Path, kind: str) -> Found:
+    """All files of `kind` in the folder `root` and below (or `root` itself). Raises `UsageError` for none."""
+    files = [(root, root.name)] if root.is_file() else [(path, name) for name, path in sorted(_walk(root), key=_order)]
+    paths = [(path, name) for path, name in files if path.suffix.lower() in SUFFIXES[kind]]
+    others = [name for path, name in files if path.suffix.lower() not in SUFFIXES[kind] and not _is_ours(path, root)]
+    if not paths:
+        raise UsageError(f"there are no {kind} in {show_name(root.name)}", details=_tally(others), hint=_HINTS[kind])
+    return Found(
+        paths=tuple(path for path, _ in paths),
+        names=tuple(show_name(name) for _, name in paths),
+        notes=_left_out(others, kind),
+    )
+
+
+def _walk(root: Path) -> Iterator[tuple[str, Path]]:
+    """Files by name below `root`; links to folders are not followed, so that there is an end."""
+    for folder, folders, files in os.walk(root, onerror=_refuse):
+        folders[:] = sorted(name for name in folders if _is_shown(name))
+        for name in files:
+            if _is_shown(name):
+                path = Path(folder, name)
+                yield path.relative_to(root).as_posix(), path
+
+
+def _refuse(error: OSError) -> None:
+    raise UsageError(
+        f"a folder of the data cannot be read: {show_name(Path(str(error.filename)).name)}",
+        details=(error.strerror or str(error),),
+        hint="check its permissions",
+    ) from error
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith(".") and name.lower() not in _SYSTEM
+
+
+def _order(item: tuple[str, Path]) -> tuple[tuple[tuple[int, str], ...], str]:
+    return natural_key(item[0]), item[0]
+
+
+def _is_ours(path: Path, root: Path) -> bool:
+    return path.parent == root and path.suffix.lower() in (".toml", ".json")
+
+
+def _tally(names: list[str]) -> tuple[str, ...]:
+    if not names:
+        return ("it is empty",)
+    counts = Counter(Path(name).suffix.lower() or "no suffix" for name in names)
+    return ("it holds " + ", ".join(f"{count} of {show_name(suffix)}" for suffix, count in counts.most_common(_NAMED)),)
+
+
+def _left_out(names: list[str], kind: str) -> tuple[Note, ...]:
+    if not names:
+        return ()
+    rest = len(names) - _NAMED
+    listed = ", ".join(map(show_name, names[:_NAMED])) + (f" and {rest} more" if rest > 0 else "")
+    return (Note(text=f"left out, for they are no {kind}: {listed}", level="warning"),)

@@ -1,0 +1,102 @@
+"""Fills the declaration of pictures from the model's signature."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bundler.model.preprocessing import ImageDeclaration, ImageRecord
+from bundler.model.signature import Dimension, Port, Signature, describe_type
+from bundler.stages.prepare_data.resolving import (
+    check_filled,
+    given_ports,
+    is_float_port,
+    is_integer_port,
+    named_port,
+    only_port,
+    refuse,
+)
+
+_RANK: Final = 4
+_CHANNELS: Final = (1, 3)
+_BYTE: Final = 255
+
+
+def resolve_image(declaration: ImageDeclaration, signature: Signature) -> ImageRecord:
+    """The whole record. Raises `UsageError` where the model's input and the declaration cannot both be met."""
+    port = _find_port(declaration, signature)
+    if not (is_float_port(port) or is_integer_port(port)):
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, which takes no picture")
+    shape = port.type.shape or (None,) * _RANK
+    if len(shape) not in (_RANK - 1, _RANK):
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a picture has three axes or four")
+    if len(shape) == _RANK and shape[0] not in (1, None) and isinstance(shape[0], int):
+        raise refuse(
+            f"{port.name!r} takes {shape[0]} pictures at once",
+            hint="give all inputs by a Python function or .npz files, which can put that many into one sample",
+        )
+    axes = shape[-3:]
+    layout = declaration.layout or ("NHWC" if axes[2] in _CHANNELS and axes[0] not in _CHANNELS else "NCHW")
+    channels, height, width = axes if layout == "NCHW" else (axes[2], axes[0], axes[1])
+    colour = declaration.colour or ("L" if channels == 1 else "RGB")
+    count = 1 if colour == "L" else 3
+    if isinstance(channels, int) and channels != count:
+        raise refuse(f"{colour} has {count} channel{'s'[: count - 1]}, and {port.name!r} takes {channels} ({layout})")
+    size = _size(declaration, port, height, width)
+    picture = (count, *size) if layout == "NCHW" else (*size, count)
+    record = ImageRecord(
+        input=port.name,
+        dtype=port.type.element_type or "float32",
+        size=size,
+        shape=picture if len(shape) < _RANK else (1, *picture),
+        resize=declaration.resize,
+        filter=declaration.filter,
+        antialias=declaration.antialias,
+        crop_fraction=float(declaration.crop_fraction),
+        background=tuple(declaration.background),
+        colour=colour,
+        layout=layout,
+        scale=_scale(declaration, port),
+        mean=_for_channels(declaration.mean, count, "mean", 0.0),
+        std=_for_channels(declaration.std, count, "std", 1.0),
+        constants=declaration.constants,
+    )
+    check_filled(signature, {port.name, *declaration.constants})
+    return record
+
+
+def _find_port(declaration: ImageDeclaration, signature: Signature) -> Port:
+    if declaration.input is not None:
+        return named_port(signature, declaration.input, "input")
+    ports = given_ports(signature, declaration.constants)
+    fitting = [port for port in ports if port.type.shape is None or len(port.type.shape) == _RANK]
+    floats = [port for port in fitting if is_float_port(port)]
+    return only_port(floats or fitting, signature, "input", "a picture")
+
+
+def _size(declaration: ImageDeclaration, port: Port, height: Dimension, width: Dimension) -> tuple[int, ...]:
+    fixed = tuple(size if isinstance(size, int) else None for size in (height, width))
+    if declaration.size is None:
+        if None in fixed:
+            raise refuse(
+                f"{port.name!r} takes pictures of any size, and none is declared",
+                hint="add size = [HEIGHT, WIDTH] to it, or fix the dimensions with --dim NAME=SIZE",
+            )
+        return tuple(size for size in fixed if size is not None)
+    asked = tuple(declaration.size)
+    if any(have is not None and have != want for have, want in zip(fixed, asked, strict=True)):
+        raise refuse(f"size is {list(asked)}, and {port.name!r} is {describe_type(port.type)}")
+    return asked
+
+
+def _scale(declaration: ImageDeclaration, port: Port) -> float:
+    if declaration.scale is not None:
+        return float(declaration.scale)
+    return 1.0 if is_integer_port(port) else 1 / _BYTE
+
+
+def _for_channels(values: tuple[float, ...], count: int, key: str, default: float) -> tuple[float, ...]:
+    if len(values) in (0, 1):
+        return (float(values[0]) if values else default,) * count
+    if len(values) != count:
+        raise refuse(f"{key} has {len(values)} values, and there {'is one channel' if count == 1 else 'are three'}")
+    return tuple(map(float, values))

@@ -1,0 +1,88 @@
+"""Opens the data by its kind. What a kind needs is imported only for it: each environment has its own tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from onnx import ModelProto
+
+from bundler.model.errors import UsageError
+from bundler.model.signature import Signature
+from bundler.model.stage import Note, StageRequest
+from bundler.stages.prepare_data.dataset import DataSet, UnreadableError, taker
+from bundler.stages.prepare_data.spec import Options
+from bundler.workbench.sample_files import open_samples
+from bundler.workbench.value_files import Value
+
+
+def open_data(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
+    """The data, of which nothing but names is read yet. Raises `UsageError`."""
+    return _OPENERS[options.kind](request, structure, signature, options)
+
+
+def _open_samples(request: StageRequest, _: ModelProto, signature: Signature, __: Options) -> DataSet:
+    found = open_samples(request.input("data"), signature)
+
+    def load(position: int) -> Mapping[str, Value]:
+        try:
+            return found.read(position)
+        except UsageError as error:
+            raise UnreadableError("; ".join((error.message, *error.details))) from error
+
+    return DataSet(total=len(found.names), take=taker(found.names, load))
+
+
+def _open_images(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:
+    from bundler.stages.prepare_data.images import open_images  # noqa: PLC0415 - Pillow
+
+    return open_images(request.input("data"), signature, options)
+
+
+def _open_audio(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:
+    from bundler.stages.prepare_data.audio import open_audio  # noqa: PLC0415 - as the others
+
+    return open_audio(request.input("data"), signature, options)
+
+
+def _open_text(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:
+    from bundler.stages.prepare_data.texts import open_texts  # noqa: PLC0415 - tokenizers
+
+    return open_texts(request.input("data"), request.input("tokenizer"), signature, options)
+
+
+def _open_python(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:
+    from bundler.stages.prepare_data.calls import open_function  # noqa: PLC0415 - as the others
+
+    return open_function(request.inputs.get("data"), options.entry, signature)
+
+
+def _open_synthetic(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
+    """Seeded inputs of a size that the model runs on, as those of a golden set without samples."""
+    from bundler.workbench.index_bounds import index_bounds  # noqa: PLC0415 - ONNX Runtime
+    from bundler.workbench.seeded_inputs import assign_dimensions  # noqa: PLC0415
+    from bundler.workbench.seeding import find_maker  # noqa: PLC0415
+    from bundler.workbench.sessions import REFERENCE, open_session  # noqa: PLC0415
+
+    bounds = index_bounds(structure, tuple(port.name for port in signature.inputs))
+    session = open_session(request.input("model"), REFERENCE)
+    maker = find_maker(session, signature, bounds, options.seed)
+    names = [f"seeded-{index:03d}" for index in range(options.count)]
+    text = "the data are synthetic: seeded inputs, not real data; what comes of them is not for shipping"
+    return DataSet(
+        total=len(names),
+        take=taker(names, lambda index: maker.make(options.seed, index)),
+        notes=(Note(text=text, level="warning"),),
+        seed=options.seed,
+        sizes=assign_dimensions(signature, maker.sizes),
+    )
+
+
+_OPENERS: Final[Mapping[str, Callable[[StageRequest, ModelProto, Signature, Options], DataSet]]] = {
+    "samples": _open_samples,
+    "images": _open_images,
+    "audio": _open_audio,
+    "text": _open_text,
+    "python": _open_python,
+    "synthetic": _open_synthetic,
+}

@@ -1,0 +1,41 @@
+"""Which samples a part takes: decided by their positions alone, before anything is decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bundler.model.errors import UsageError
+from bundler.stages.prepare_data.dataset import Wanted
+from bundler.stages.prepare_data.spec import Options
+
+
+def belongs(position: int, options: Options) -> bool:
+    """Whether the sample at `position` is in the part: held out is the first of every `options.every`."""
+    if options.part == "all":
+        return True
+    return (position % options.every == 0) == (options.part == "held-out")
+
+
+def choose_positions(total: int, options: Options) -> Sequence[int]:
+    """The positions that are taken of `total` samples, in order, `options.limit` of them at most and spread evenly.
+
+    Raises `UsageError` when none is left.
+    """
+    found = range(total) if options.part == "all" else [i for i in range(total) if belongs(i, options)]
+    if total and not found:
+        what = "the only sample is held out" if total == 1 else f"all {total} samples are held out"
+        raise UsageError(
+            f"nothing is left to calibrate with: {what} to judge the accuracy",
+            hint="give more data, or other data to be judged by with --samples",
+        )
+    if 0 < options.limit < len(found):
+        return [found[index * len(found) // options.limit] for index in range(options.limit)]
+    return found
+
+
+def wanted_positions(total: int | None, options: Options) -> tuple[Wanted, int | None]:
+    """Which positions are wanted, and how many (None where that is not known before the end)."""
+    if total is None:
+        return (lambda position: belongs(position, options)), None
+    chosen = frozenset(choose_positions(total, options))
+    return chosen.__contains__, len(chosen)

@@ -1,0 +1,141 @@
+"""What the samples are like as a whole: equal ones, constant ones, those that calibration can make nothing of."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bundler.model.errors import UsageError
+from bundler.model.stage import Note
+from bundler.workbench.elements import element_of_array, to_wide
+from bundler.workbench.equality import is_float
+from bundler.workbench.golden import read_golden
+from bundler.workbench.value_files import Value, to_storage
+
+_NAMED = 5
+
+
+def digest_inputs(inputs: Mapping[str, Value]) -> bytes:
+    """The same for equal inputs: names, types, shapes and every bit."""
+    digest = hashlib.sha256()
+    for name in sorted(inputs):
+        _feed(digest, name)
+        _feed_value(digest, inputs[name])
+    return digest.digest()
+
+
+def held_out_digests(index: Path | None) -> frozenset[bytes]:
+    """The digests of a prepared set, read sample by sample."""
+    if index is None:
+        return frozenset()
+    golden = read_golden(index)
+    return frozenset(digest_inputs(golden.sample(position).inputs) for position in range(len(golden.entries)))
+
+
+class Survey:
+    """Gathers, sample by sample, what `facts` and `notes` tell in the end. `fixed` are inputs that are constant by
+    declaration.
+    """
+
+    def __init__(self, fixed: Collection[str]) -> None:
+        self._fixed = frozenset(fixed)
+        self._ranges: dict[str, tuple[float, float]] = {}
+        self._digests: set[bytes] = set()
+        self._constant: list[str] = []
+        self._infinite: list[str] = []
+        self._count = 0
+
+    def add(self, name: str, inputs: Mapping[str, Value], digest: bytes) -> None:
+        """Take one sample into account."""
+        self._count += 1
+        self._digests.add(digest)
+        ranges = {key: found for key, value in inputs.items() if (found := _range(value)) is not None}
+        flat = [ranges[key] for key in ranges if key not in self._fixed and _is_field(inputs[key])]
+        if flat and all(least == most for least, most in flat):
+            self._constant.append(name)
+        if not all(np.isfinite(pair).all() for pair in ranges.values()):
+            self._infinite.append(name)
+        for key, (least, most) in ranges.items():
+            was = self._ranges.get(key, (least, most))
+            self._ranges[key] = (min(was[0], least), max(was[1], most))
+
+    @property
+    def constant_inputs(self) -> list[str]:
+        """Inputs that hold one value in all samples, though nobody declared them constant."""
+        found = (key for key, (least, most) in self._ranges.items() if least == most and key not in self._fixed)
+        return list(found)
+
+    def facts(self) -> dict[str, Any]:
+        """The facts of `spec.SPEC` that come from here."""
+        return {
+            "distinct": len(self._digests),
+            "constant_inputs": self.constant_inputs,
+            "constant_samples": len(self._constant),
+        }
+
+    def check_range(self) -> None:
+        """Raise `UsageError` when all samples together hold one value for each input: there is no range in them."""
+        varying = [key for key in self._ranges if key not in self._fixed]
+        if varying and len(self.constant_inputs) == len(varying):
+            details = tuple(f"{key!r} is {self._ranges[key][0]:g} everywhere" for key in varying)
+            raise UsageError(
+                "the samples cannot be calibrated with: every value in them is the same",
+                details=details,
+                hint="give samples like those that the model will see; blank ones give a range of no width",
+            )
+
+    def notes(self) -> tuple[Note, ...]:
+        """Warnings for what is odd and still can be used."""
+        texts = []
+        if self._count > 1 and len(self._digests) == 1:
+            texts.append(f"all {self._count} samples are equal: they say no more than one")
+        if self._constant:
+            texts.append(
+                f"{len(self._constant)} of {self._count} samples hold one value only: {_names(self._constant)}"
+            )
+        if self._infinite:
+            texts.append(f"{len(self._infinite)} of {self._count} samples hold infinity: {_names(self._infinite)}")
+        return tuple(Note(text=text, level="warning") for text in texts)
+
+
+def _names(names: list[str]) -> str:
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _is_field(value: Value) -> bool:
+    return isinstance(value, np.ndarray) and value.size > 1 and is_float(value)
+
+
+def _range(value: Value) -> tuple[float, float] | None:
+    """Least and greatest number of a tensor; None for what is empty, complex, or no tensor of numbers."""
+    if not isinstance(value, np.ndarray) or not value.size or value.dtype.kind in "OUSTMmc":
+        return None
+    plain = to_wide(value) if element_of_array(value).foreign else value
+    return float(plain.min()), float(plain.max())
+
+
+def _feed(digest: Any, text: object) -> None:
+    data = str(text).encode("utf-8", "surrogatepass")
+    digest.update(len(data).to_bytes(8, "little") + data)
+
+
+def _feed_value(digest: Any, value: Value) -> None:
+    if isinstance(value, np.ndarray):
+        element = element_of_array(value)
+        _feed(digest, f"{element.name}{value.shape}")
+        if element.name == "str":
+            for item in value.reshape(-1):
+                _feed(digest, item)
+        else:
+            digest.update(to_storage(value, element))
+    elif isinstance(value, list):
+        _feed(digest, f"sequence {len(value)}")
+        for item in value:
+            _feed_value(digest, item)
+    else:
+        _feed(digest, sorted(value.items(), key=str) if isinstance(value, dict) else "none")

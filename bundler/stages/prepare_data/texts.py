@@ -1,0 +1,98 @@
+"""Texts: tokenized one at a time by the model's own tokenizer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Encoding, Tokenizer  # type: ignore[import-not-found,unused-ignore]
+
+from bundler.model.digests import digest_file
+from bundler.model.errors import UsageError
+from bundler.model.preprocessing import TextDeclaration, TextRecord, read_declaration
+from bundler.model.signature import Signature
+from bundler.stages.prepare_data.dataset import DataSet, Load, Wanted
+from bundler.stages.prepare_data.folders import Found, find_files
+from bundler.stages.prepare_data.resolving import make_constants, named_port
+from bundler.stages.prepare_data.spec import Options
+from bundler.stages.prepare_data.text_declaration import resolve_text
+from bundler.stages.prepare_data.text_lines import decode_line, iterate_lines
+from bundler.workbench.elements import element_named
+from bundler.workbench.sample_files import show_name
+from bundler.workbench.value_files import Value
+
+
+def open_texts(root: Path, tokenizer: Path, signature: Signature, options: Options) -> DataSet:
+    """The texts in the files of a folder and below. Raises `UsageError`."""
+    declaration = read_declaration(options.preprocessing)
+    if not isinstance(declaration, TextDeclaration):
+        raise TypeError("the declaration is not for text")
+    tool = _open_tokenizer(tokenizer)
+    record = resolve_text(declaration, signature, tool, digest_file(tokenizer))
+    _prepare(tool, record)
+    found = find_files(root, "text")
+    maker = _Maker(tool, record, signature)
+
+    def take(wanted: Wanted) -> Iterator[tuple[str, Load]]:
+        position = -1
+        for path, name in zip(found.paths, found.names, strict=True):
+            key = declaration.json_key if path.suffix.lower() == ".jsonl" else None
+            for number, line in iterate_lines(path, name):
+                position += 1
+                if wanted(position):
+                    yield f"{name}:{number}", lambda line=line, key=key: maker.make(line, key)  # type: ignore[misc]
+
+    return DataSet(total=_count(found), take=take, record=record, notes=found.notes)
+
+
+def _count(found: Found) -> int:
+    return sum(1 for path, name in zip(found.paths, found.names, strict=True) for _ in iterate_lines(path, name))
+
+
+class _Maker:
+    """Makes a sample of a line."""
+
+    def __init__(self, tool: Tokenizer, record: TextRecord, signature: Signature) -> None:
+        self._tool = tool
+        named = ((record.ids, "ids"), (record.attention_mask, "attention_mask"), (record.type_ids, "type_ids"))
+        ports = [(named_port(signature, name, what), what) for name, what in named if name is not None]
+        self._inputs = [
+            (port.name, what, element_named(port.type.element_type or "int64").dtype, len(port.type.shape or (1, 1)))
+            for port, what in ports
+        ]
+        self._constants = make_constants(record.constants, signature)
+
+    def make(self, line: bytes, key: str | None) -> Mapping[str, Value]:
+        """The inputs of one text. Raises `UnreadableError`."""
+        encoding = self._tool.encode(decode_line(line, key=key))
+        made = {name: _array(encoding, what, dtype, rank) for name, what, dtype, rank in self._inputs}
+        return {**made, **self._constants}
+
+
+def _array(encoding: Encoding, what: str, dtype: np.dtype, rank: int) -> np.ndarray:
+    values = np.array(getattr(encoding, what), dtype)
+    return values.reshape((1,) * (rank - 1) + (len(values),))
+
+
+def _open_tokenizer(path: Path) -> Tokenizer:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    try:
+        return Tokenizer.from_str(path.read_text(encoding="utf-8"))
+    except Exception as error:  # the binding raises plain `Exception`
+        raise UsageError(
+            f"the tokenizer {show_name(path.name)} cannot be read",
+            details=(str(error).partition("\n")[0][:300],),
+            hint="it is the file tokenizer.json of a Hugging Face tokenizer",
+        ) from error
+
+
+def _prepare(tool: Tokenizer, record: TextRecord) -> None:
+    """Cut and fill as the record says, not as the tokenizer's own file; only the side that is filled is the file's."""
+    side = (tool.padding or {}).get("direction", "right")
+    tool.no_padding()
+    tool.enable_truncation(record.max_length)
+    if record.padding == "max_length" and record.pad_id is not None:
+        token = tool.id_to_token(record.pad_id) or "[PAD]"
+        tool.enable_padding(direction=side, pad_id=record.pad_id, pad_token=token, length=record.max_length)
