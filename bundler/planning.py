@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import HOST, MODEL, BuildPlan, Decision, Step
-from bundler.planning_data import GOLDEN, DataPlan, DataRequest, Seeds, plan_data
+from bundler.planning_data import GOLDEN, DataPlan, DataRequest, Seeds, plan_data, share_samples
 from bundler.planning_gate import choose_gate, gate_decision
 from bundler.planning_precision import (
     apply_preset,
     choose_methods,
+    may_calibrate,
     method_environments,
     precision_decisions,
 )
@@ -92,13 +93,16 @@ def _plan_data(
     methods: Mapping[str, str],
 ) -> DataPlan:
     used = [METHODS[name] for name in methods.values() if name != NONE]
+    samples, calibration = request.samples, request.calibration
+    if may_calibrate(profile):
+        samples, calibration = share_samples(samples, calibration)
     return plan_data(
         facts,
         profile,
         dimensions,
         Seeds(seed=request.seed, count=request.synthetic_count),
-        samples=request.samples,
-        calibration=request.calibration,
+        samples=samples,
+        calibration=calibration,
         rounds=bool(used) or profile.accuracy.metric is not None,
         calibrates=any(method.needs_calibration for method in used),
     )

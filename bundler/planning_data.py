@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bundler.model.facts import ModelFacts
-from bundler.model.plan import MODEL, Step
+from bundler.model.plan import HOST, MODEL, Step
 from bundler.profiles.schema import TargetProfile
 
 GOLDEN = "record_golden"
@@ -31,13 +31,16 @@ class DataRequest:
     """Data that a user gave. `inputs` are the sources of the stage `prepare_data` by its roles, `options` its options.
 
     `plain` is the source of data that is read as it stands (arrays by the names of the inputs); empty for what must be
-    prepared first. `synthetic` data is made up.
+    prepared first. `synthetic` data is made up; `volatile` data may differ although no file did (a function gives it).
+    `environment` is the one that prepares it.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     plain: str = ""
     synthetic: bool = False
+    volatile: bool = False
+    environment: str = HOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,15 @@ class Seeds:
 
     seed: int
     count: int
+
+
+def share_samples(
+    samples: DataRequest | None, calibration: DataRequest | None
+) -> tuple[DataRequest | None, DataRequest | None]:
+    """(samples, calibration data) for methods that need the latter: where there are samples only, most of them
+    calibrate, and a share is held out.
+    """
+    return (None, samples) if calibration is None else (samples, calibration)
 
 
 def plan_data(
@@ -95,7 +107,7 @@ def _held_out(calibration: DataRequest | None, profile: TargetProfile) -> DataRe
     if calibration is None or calibration.synthetic:
         return None
     options = {**calibration.options, "part": "held-out", "every": profile.calibration.held_out_every}
-    return DataRequest(inputs=calibration.inputs, options=options)
+    return replace(calibration, options=options, plain="")
 
 
 def _evaluation_samples(facts: ModelFacts, dimensions: Mapping[str, int]) -> int:
@@ -122,7 +134,8 @@ def _prepare_samples(request: DataRequest, dimensions: Mapping[str, int], limit:
         stage="prepare_data",
         inputs={"model": MODEL, **request.inputs},
         options=options,
-        environment=_environment(request),
+        environment=request.environment,
+        volatile=request.volatile,
         reason="samples that the models' answers are judged on",
     )
     return step.id, (step,)
@@ -160,16 +173,7 @@ def _prepare_calibration(
         stage="prepare_data",
         inputs=inputs,
         options=options,
-        environment=_environment(request),
+        environment=request.environment,
+        volatile=request.volatile,
         reason="ranges are found from calibration data",
     )
-
-
-MEDIA = "media"
-"""The locked environment that decodes images and sound and splits text into tokens."""
-
-_MEDIA_KINDS = ("images", "audio", "text")
-
-
-def _environment(request: DataRequest) -> str:
-    return MEDIA if request.options.get("kind") in _MEDIA_KINDS else "host"

@@ -53,18 +53,25 @@ def choose_methods(profile: TargetProfile, decided: Mapping[str, str]) -> dict[s
     return {name: decided.get(name, NONE if method == AUTO else method) for name, method in asked.items()}
 
 
+def may_calibrate(profile: TargetProfile) -> bool:
+    """Whether any method that a build of `profile` may use or try needs calibration data."""
+    return any(METHODS[name].needs_calibration for name in _possible_methods(profile))
+
+
+def _possible_methods(profile: TargetProfile) -> set[str]:
+    asked = [(variant, asked_method(profile, variant)) for variant in profile.variants]
+    return {
+        name
+        for variant, method in asked
+        for name in (candidate_methods(profile, variant) if method == AUTO else (method,))
+        if name in METHODS
+    }
+
+
 def method_environments(profile: TargetProfile) -> tuple[str, ...]:
     """The environments that a build of `profile` may need for precision."""
-    names = {
-        name
-        for variant in profile.variants
-        for name in (
-            candidate_methods(profile, variant)
-            if asked_method(profile, variant) == AUTO
-            else (asked_method(profile, variant),)
-        )
-    }
-    return tuple(sorted({find_environment(METHODS[name], profile.precision) for name in names if name in METHODS}))
+    names = _possible_methods(profile)
+    return tuple(sorted({find_environment(METHODS[name], profile.precision) for name in names}))
 
 
 def find_environment(method: Method, precision: Precision) -> str:

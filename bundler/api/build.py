@@ -142,6 +142,7 @@ def _result(
         seconds=seconds,
         first_visits=tuple(FirstVisit(**visit) for visit in summary.get("first_visits", ())),
         precisions=tuple(_tell_choice(frontier) for frontier in prepared.frontiers),
+        reservations=tuple(summary.get("reservations", ())),
         decisions=prepared.decisions,
     )
 

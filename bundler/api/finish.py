@@ -20,6 +20,7 @@ from bundler.model.proof import Download, Emitted, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.model.stage import Note
+from bundler.planning_data import CALIBRATED
 from bundler.reporting.data import ReportData
 from bundler.reporting.manifest import ManifestRequest, make_manifest, write_manifest
 from bundler.reporting.notices import NOTICES_NAME, render_notices
@@ -150,11 +151,21 @@ def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
             budget_mb={name: limit for name, limit in limits.items() if limit is not None},
         ),
         proof=combine_proofs(()),
-        synthetic_inputs=prepared.request.samples is None,
+        synthetic_inputs=bool(outcomes[prepared.plan.golden].facts.get("synthetic")),
+        reservations=_reservations(prepared),
     )
     manifest = make_manifest(piece.staged, request)
     write_manifest(piece.staged, manifest)
     return manifest
+
+
+def _reservations(prepared: Prepared) -> tuple[str, ...]:
+    """Why the bundle must not be shipped."""
+    data = prepared.plan_request.calibration
+    calibrated = any(step.id == CALIBRATED for step in prepared.plan.steps)
+    if calibrated and data is not None and data.synthetic:
+        return ("calibrated with made-up inputs: its ranges are those of no real data",)
+    return ()
 
 
 def _known_digests(piece: Workpiece, emitted: Emitted) -> dict[str, str]:
@@ -232,6 +243,7 @@ def _summary(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ..
         "bundle_bytes": manifest.size + manifest_size,
         "model_bytes": sum(record.size for record in piece.config.variants[0].files),
         "notes": notes,
+        "reservations": list(manifest.reservations),
         "first_visits": [
             {"variant": item.variant, "build": item.build, "size": item.size, "gzip": item.gzip, "brotli": item.brotli}
             for item in downloads

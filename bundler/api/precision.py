@@ -142,7 +142,9 @@ class _Search:
         prepared = self.prepared
         title = METHODS[method].title if method != NONE else "as it is"
         attempt = Attempt(method=method, title=title, state="skipped")
-        if method != NONE and METHODS[method].needs_calibration and prepared.plan_request.calibration is None:
+        data = prepared.plan_request
+        has_data = data.calibration is not None or data.samples is not None
+        if method != NONE and METHODS[method].needs_calibration and not has_data:
             return _Trial(attempt=replace(attempt, reason="it needs calibration data (--calibration)"))
         alone = prepared.profile.model_copy(update={"variants": (self.variant,)})
         request = replace(prepared.plan_request, methods={self.variant.name: method})

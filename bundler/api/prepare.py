@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bundler.api.data import DataArgument, check_used, read_argument
 from bundler.api.requests import BuildRequest, bundle_name
 from bundler.api.workshop import Workshop
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
 from bundler.model.attempts import Frontier
 from bundler.model.codec import decode
-from bundler.model.errors import ModelError, UsageError
+from bundler.model.errors import ModelError
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
-from bundler.model.plan import MODEL, SAMPLES, BuildPlan
+from bundler.model.plan import CALIBRATION, METRIC, MODEL, SAMPLES, BuildPlan
 from bundler.model.results import StepOutcome
 from bundler.planning import INSPECT_ID, PlanRequest, inspect_step, make_plan
 from bundler.planning_data import DataRequest
@@ -50,15 +51,15 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
     name = bundle_name(request)
     title = f"{name} → {profile.id}"
     facts, inspection, model = inspect_source(request.model, name, workshop, listener, title)
-    sources = {MODEL: model, **_sample_source(request, workshop)}
-    plan_request = _plan_request(request)
+    data = _read_data(request, profile, workshop)
+    plan_request = _plan_request(request, data)
     return Prepared(
         request=request,
         title=title,
         profile=profile,
         facts=facts,
         inspection=inspection,
-        sources=sources,
+        sources={MODEL: model, **data.sources},
         plan=make_plan(facts, profile, plan_request),
         plan_request=plan_request,
     )
@@ -87,22 +88,58 @@ def check_model_path(path: Path) -> None:
         raise ModelError(f"there is no file {path}", hint="give the path of an ONNX model")
 
 
-def _sample_source(request: BuildRequest, workshop: Workshop) -> dict[str, Source]:
-    if request.samples is None:
-        return {}
-    if not request.samples.exists():
-        raise UsageError(
-            f"there are no samples at {request.samples}",
-            hint="give a folder of .npz files, a folder with test_data_set_* folders, or one .npz file",
-        )
-    return {SAMPLES: digest_source(request.samples, (), workshop.cache)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Data:
+    """What the user gave beside the model: files as sources, and what planning needs to know of them."""
+
+    sources: Mapping[str, Source]
+    samples: DataRequest | None
+    calibration: DataRequest | None
 
 
-def _plan_request(request: BuildRequest) -> PlanRequest:
+def _read_data(request: BuildRequest, profile: TargetProfile, workshop: Workshop) -> _Data:
+    """Raises `UsageError` for data that are not there or cannot be taken."""
+    given = {SAMPLES: request.samples, CALIBRATION: request.calibration}
+    arguments = {
+        role: read_argument(str(text), request.preprocessing, f"--{role}")
+        for role, text in given.items()
+        if text is not None
+    }
+    check_used(request.preprocessing, tuple(arguments.values()))
+    sources = {
+        name: source
+        for role, argument in arguments.items()
+        for name, source in argument.sources(role, workshop.cache).items()
+    }
+    metric = profile.accuracy.metric
+    if metric is not None and metric.python is not None:
+        sources[METRIC] = digest_source(Path(metric.python.rpartition(":")[0]), (), workshop.cache)
+    requests = {role: _data_request(role, argument) for role, argument in arguments.items()}
+    samples = requests.get(SAMPLES)
+    return _Data(
+        sources=sources,
+        samples=None if samples is not None and samples.synthetic else samples,
+        calibration=requests.get(CALIBRATION),
+    )
+
+
+def _data_request(role: str, argument: DataArgument) -> DataRequest:
+    return DataRequest(
+        inputs=argument.inputs(role),
+        options=argument.options,
+        plain=role if argument.is_plain else "",
+        synthetic=argument.kind == "synthetic",
+        volatile=argument.volatile,
+        environment=argument.environment,
+    )
+
+
+def _plan_request(request: BuildRequest, data: _Data) -> PlanRequest:
     return PlanRequest(
         dimensions=request.dimensions,
         format=request.format,
-        samples=DataRequest(plain=SAMPLES) if request.samples is not None else None,
+        samples=data.samples,
+        calibration=data.calibration,
         synthetic_count=request.synthetic_count,
         seed=request.seed,
     )

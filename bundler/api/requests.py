@@ -21,10 +21,11 @@ class BuildRequest:
     """One model for one target.
 
     `output` is the folder in which the bundle's folder `<name>-<target>` is made. `overrides` are `dotted.key=value`
-    over the profile. `format` None takes the profile's. `prove` runs the golden set in the bundle's own runtime and
-    measures it; without it the manifest claims no more than `resolved`. `browser` is the one to prove web bundles in
-    (None: the one that is found). `decisions` are what was measured before, by `decision_key` and variant; with
-    `locked` nothing new is measured.
+    over the profile. `samples` and `calibration` are what `--samples` and `--calibration` take, `preprocessing` the
+    declaration for folders of images, sound or text. `format` None takes the profile's. `prove` runs the golden set in
+    the bundle's own runtime and measures it; without it the manifest claims no more than `resolved`. `browser` is the
+    one to prove web bundles in (None: the one that is found). `decisions` are what was measured before, by
+    `decision_key` and variant; with `locked` nothing new is measured.
     """
 
     model: Path
@@ -32,7 +33,9 @@ class BuildRequest:
     output: Path = Path("dist")
     name: str | None = None
     version: str = "1.0.0"
-    samples: Path | None = None
+    samples: str | Path | None = None
+    calibration: str | Path | None = None
+    preprocessing: Path | None = None
     dimensions: Mapping[str, int] = field(default_factory=dict)
     overrides: tuple[str, ...] = ()
     format: str | None = None
@@ -68,7 +71,8 @@ class ChosenPrecision:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
     """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes.
-    `first_visits` are for what is visited rather than installed; `decisions` are what was measured, by variant.
+    `first_visits` are for what is visited rather than installed; `reservations` say why it must not be shipped;
+    `decisions` are what was measured, by variant.
     """
 
     name: str
@@ -85,6 +89,7 @@ class BuildResult:
     seconds: float
     first_visits: tuple[FirstVisit, ...] = ()
     precisions: tuple[ChosenPrecision, ...] = ()
+    reservations: tuple[str, ...] = ()
     decisions: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -111,7 +116,8 @@ class PlanResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
     """What `verify` found. `proof` is the level that was reached now, `claimed` the manifest's; of `unstable_outputs`,
-    which a random operator makes differ on each run, only names, types and shapes are promised.
+    which a random operator makes differ on each run, only names, types and shapes are promised. `reservations` say why
+    the bundle must not be shipped.
     """
 
     bundle: Path
@@ -120,6 +126,7 @@ class VerifyResult:
     claimed: Proof
     variants: tuple[VariantProof, ...]
     unstable_outputs: tuple[str, ...] = ()
+    reservations: tuple[str, ...] = ()
 
 
 def decision_key(name: str, target: str) -> str:

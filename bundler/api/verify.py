@@ -39,4 +39,5 @@ def verify(bundle: Path, workshop: Workshop, listener: Listener, browser: Path |
         claimed=manifest.proof.level,
         variants=proofs,
         unstable_outputs=manifest.unstable_outputs,
+        reservations=manifest.reservations,
     )

@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from bundler.cli.options import Browser, Cache, Dimensions, Jobs, Json, Overrides, Progress, Samples
+from bundler.cli.options import (
+    Browser,
+    Cache,
+    Calibration,
+    Dimensions,
+    Jobs,
+    Json,
+    Overrides,
+    Preprocessing,
+    Progress,
+    Samples,
+)
 
 BUILD_EPILOG = """Examples:
 
@@ -16,6 +27,8 @@ BUILD_EPILOG = """Examples:
   bundler build model.onnx -t linux-x64 -t raspberry-pi-5 --samples samples/ -o out
 
   bundler build model.onnx -t linux-x64 --dim batch=1 --set accuracy.absolute=1e-5 --format wheel
+
+  bundler build model.onnx -t linux-x64 --calibration images/ --set precision.method=auto
 
   bundler build            (all that bundler.toml names)"""
 
@@ -41,6 +54,8 @@ def build(
     target: Targets = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the bundles [dist].")] = None,
     samples: Samples = None,
+    calibration: Calibration = None,
+    preprocessing: Preprocessing = None,
     dim: Dimensions = None,
     overrides: Overrides = None,
     bundle_format: Annotated[
@@ -68,6 +83,8 @@ def build(
         targets=tuple(target or ()),
         output=output,
         samples=samples,
+        calibration=calibration,
+        preprocessing=preprocessing,
         dimensions=tuple(dim or ()),
         overrides=tuple(overrides or ()),
         format=bundle_format,
@@ -86,6 +103,8 @@ def plan(
     *,
     target: Annotated[str, typer.Option("--target", "-t", help="Target id or a profile's path.")],
     samples: Samples = None,
+    calibration: Calibration = None,
+    preprocessing: Preprocessing = None,
     dim: Dimensions = None,
     overrides: Overrides = None,
     cache: Cache = None,
@@ -103,6 +122,8 @@ def plan(
         model=model,
         target=target,
         samples=samples,
+        calibration=calibration,
+        preprocessing=preprocessing,
         dimensions=parse_dimensions(dim),
         overrides=tuple(overrides or ()),
     )

@@ -9,7 +9,7 @@ from typing import cast
 
 import typer
 
-from bundler.api.requests import BuildRequest, BuildResult, FirstVisit, bundle_name
+from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, bundle_name
 from bundler.api.workshop import Workshop, open_workshop, start_early
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.failures import render_error
@@ -26,7 +26,9 @@ class BuildArguments:
     models: tuple[Path, ...]
     targets: tuple[str, ...]
     output: Path | None
-    samples: Path | None
+    samples: str | None
+    calibration: str | None
+    preprocessing: Path | None
     dimensions: tuple[str, ...]
     overrides: tuple[str, ...]
     format: str | None
@@ -104,6 +106,8 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
             name=arguments.name,
             version=arguments.version,
             samples=arguments.samples,
+            calibration=arguments.calibration,
+            preprocessing=arguments.preprocessing,
             dimensions=dimensions,
             overrides=arguments.overrides,
             format=arguments.format,
@@ -156,11 +160,21 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
             f"  proof {result.proof}; model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
             f"bundle {megabytes(result.bundle_bytes)} ({result.format})"
         )
+        for choice in result.precisions:
+            typer.echo(f"  precision {_tell_choice(choice)}")
+        for reason in result.reservations:
+            typer.echo(f"  NOT FOR SHIPPING: {reason}")
         if result.first_visits:
             typer.echo(f"  first visit {_tell_visits(result.first_visits)}")
         typer.echo(f"  report {result.report}")
     for failure in failures:
         typer.echo(f"{failure.request.model} → {failure.request.target}: {render_error(failure.error)}", err=True)
+
+
+def _tell_choice(choice: ChosenPrecision) -> str:
+    """`static-int8 for cpu, 0.43 of the latency (measured)`."""
+    ratio = "" if choice.ratio is None else f", {choice.ratio:.2f} of the unchanged model's latency ({choice.timing})"
+    return f"{choice.method} for {choice.variant}{ratio}"
 
 
 def _tell_visits(visits: tuple[FirstVisit, ...]) -> str:

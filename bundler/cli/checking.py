@@ -32,6 +32,8 @@ def _print_verified(result: VerifyResult) -> None:
     for variant in result.variants:
         state = variant.reason or "reproduced the golden set" if variant.passed else f"not run: {variant.reason}"
         typer.echo(f"  {variant.variant}: {state}")
+    for reason in result.reservations:
+        typer.echo(f"  NOT FOR SHIPPING: {reason}")
     for name in result.unstable_outputs:
         typer.echo(f"  output {printable(name, 80)} is random: only its name, type and shape can be promised")
     typer.echo(f"proof {result.proof} (the manifest claims {result.claimed})")

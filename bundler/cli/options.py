@@ -35,11 +35,32 @@ Browser = Annotated[
     ),
 ]
 Samples = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--samples",
+        metavar="PATH|FUNCTION",
         help="Inputs for the golden set: a folder of .npz files, of test_data_set_* folders, or one .npz with a "
-        "leading sample axis. Without it, seeded synthetic inputs are used, and the report says so.",
+        "leading sample axis; a folder of images, recordings or texts with a preprocessing; or a function, as "
+        "file.py:function, that gives mappings from input name to array. Without it, seeded synthetic inputs are used, "
+        "and the report says so.",
+    ),
+]
+Calibration = Annotated[
+    str | None,
+    typer.Option(
+        "--calibration",
+        metavar="PATH|FUNCTION",
+        help="Data to find the ranges of quantised values from: what --samples takes, or the word synthetic (the "
+        "bundle is then marked as not for shipping). Without it, most of the samples; a fifth is held out and judges.",
+    ),
+]
+Preprocessing = Annotated[
+    Path | None,
+    typer.Option(
+        "--preprocessing",
+        metavar="FILE",
+        help="TOML file that says what becomes of images, recordings or texts (docs/preprocessing.md).",
+        show_default="preprocessing.toml in their folder",
     ),
 ]
 Dimensions = Annotated[

@@ -57,6 +57,21 @@ def print_validation(targets: Sequence[str], *, as_json: bool) -> None:
     _raise_all(list(failures.values()), len(targets))
 
 
+def print_methods(target: str | None, *, as_json: bool) -> None:
+    """The precision methods, of one target or all. Raises `ProfileError`."""
+    from bundler.profiles.listing import list_methods  # noqa: PLC0415 - needs the schema where a target is named
+
+    found = list_methods(target)
+    if as_json:
+        print_json(found)
+        return
+    width = max((len(row.name) for row in found), default=0)
+    for row in found:
+        data = "; needs --calibration" if row.needs_calibration else ""
+        tried = "; tried by auto" if row.tried else ""
+        typer.echo(f"{row.name:<{width}}  {row.title}{data}{tried}")
+
+
 def print_schema() -> None:
     """The JSON Schema of a profile."""
     from bundler.profiles.documents import describe_schema  # noqa: PLC0415 - needs the schema

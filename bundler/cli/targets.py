@@ -53,6 +53,18 @@ def schema() -> None:
     print_schema()
 
 
+@app.command(epilog="Example:\n\n  bundler targets methods linux-x64")
+def methods(
+    target: Annotated[str | None, typer.Argument(metavar="ID|PATH", help="Only those that it takes.")] = None,
+    *,
+    json: Json = False,
+) -> None:
+    """List the precision methods: what each makes, and whether it needs calibration data."""
+    from bundler.cli.targeting import print_methods  # noqa: PLC0415 - keeps --help quick
+
+    print_methods(target, as_json=json)
+
+
 @app.command(epilog="Example:\n\n  bundler targets new my-board --extends raspberry-pi-5 -o boards/my-board.toml")
 def new(
     target: Annotated[str, typer.Argument(metavar="ID", help="The new target's name: lower case, digits, hyphens.")],

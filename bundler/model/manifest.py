@@ -147,7 +147,8 @@ class ProofRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The whole of `bundle.json`. `files` lists every file of the bundle but the manifest itself, by path; `payload` is
+    """The whole of `bundle.json`. `reservations` say why the bundle must not be shipped; there are none where it may.
+    `files` lists every file of the bundle but the manifest itself, by path; `payload` is
     the folder of `runtime.json` (None where a packed format hides it); `stages` are in the order of the plan.
     """
 
@@ -169,6 +170,7 @@ class Manifest:
     checks: tuple[CheckRecord, ...]
     gate: GateRecord
     proof: ProofRecord
+    reservations: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bundler.profiles.methods import METHODS
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.profiles.schema import TargetProfile
 from bundler.providers.knowledge import OptionRule
@@ -88,12 +89,37 @@ def describe_options() -> str:
     return "\n".join(lines) + "\n"
 
 
+def describe_precision() -> str:
+    """docs/precision.md: every precision method, what it reads, and which providers run what it makes."""
+    lines = _heading("Precision methods")
+    lines += ["`precision.method` takes one of these, `none`, or `auto`, which tries what suits the provider.", ""]
+    lines += _table(("Method", "What it makes", "Data", "Gate", "Providers", "Tried by `auto` for"), _method_rows())
+    lines += ["", "## What each reads from `precision`", ""]
+    rows = ((_code(row.name), ", ".join(map(_code, sorted(row.takes)))) for row in METHODS.values())
+    lines += _table(("Method", "Keys"), rows)
+    lines += ["", "## The order of `auto`", ""]
+    orders = (
+        (_code(name), " → ".join(map(_code, find_provider(name).tries)) or "nothing") for name in provider_names()
+    )
+    lines += _table(("Provider", "Order"), orders)
+    return "\n".join(lines) + "\n"
+
+
+def _method_rows() -> Iterator[tuple[str, ...]]:
+    for row in METHODS.values():
+        takers = [name for name in provider_names() if row.name in find_provider(name).precisions]
+        tried = [name for name in provider_names() if row.name in find_provider(name).tries]
+        data = "calibration" if row.needs_calibration else ""
+        yield _code(row.name), row.title, data, row.loss, ", ".join(takers) or "none", ", ".join(tried)
+
+
 def all_documents() -> dict[str, str]:
     """Every generated file by its name in docs/."""
     return {
         "profile.schema.json": describe_schema(),
         "targets.md": describe_targets(),
         "options.md": describe_options(),
+        "precision.md": describe_precision(),
     }
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from bundler.model.errors import ProfileError
 from bundler.profiles.chain import Layered, load_chain
 from bundler.profiles.locations import find_catalogue
+from bundler.profiles.methods import METHODS
+from bundler.providers.registry import find_provider, provider_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,49 @@ class Summary:
     providers: tuple[str, ...] = ()
     file: str = ""
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodSummary:
+    """One precision method in a list. `tried`: whether an automatic choice tries it, for the target or for any."""
+
+    name: str
+    title: str
+    loss: str
+    needs_calibration: bool
+    tried: bool
+
+
+def list_methods(target: str | None = None) -> tuple[MethodSummary, ...]:
+    """The precision methods that the first providers of a target's variants take; all without a target.
+
+    Raises `ProfileError` for a target that is not there.
+    """
+    taken, tried = _methods_of(target)
+    return tuple(
+        MethodSummary(
+            name=row.name,
+            title=row.title,
+            loss=row.loss,
+            needs_calibration=row.needs_calibration,
+            tried=row.name in tried,
+        )
+        for row in METHODS.values()
+        if target is None or row.name in taken
+    )
+
+
+def _methods_of(target: str | None) -> tuple[set[str], set[str]]:
+    """What is taken, and what is tried by an automatic choice."""
+    if target is None:
+        known = [find_provider(name) for name in provider_names()]
+        return {*METHODS}, {name for provider in known for name in provider.tries}
+    from bundler.profiles.resolve import resolve_target  # noqa: PLC0415 - loads the schema
+
+    profile = resolve_target(target)
+    firsts = [find_provider(variant.providers[0].name) for variant in profile.variants]
+    taken = {name for provider in firsts for name in provider.precisions}
+    return taken, {*profile.precision.order} or {name for provider in firsts for name in provider.tries}
 
 
 def list_targets() -> tuple[Summary, ...]:

@@ -90,11 +90,16 @@ _ROWS = (
     _static("static-int8", "8-bit weights and activations, ranges from calibration data", per_channel=True),
     _static(
         "static-int8-percentile",
-        "the same, ranges by percentile",
+        "8-bit weights and activations, ranges by percentile",
         per_channel=True,
         calibration="percentile",
     ),
-    _static("static-int8-entropy", "the same, ranges by entropy", per_channel=True, calibration="entropy"),
+    _static(
+        "static-int8-entropy",
+        "8-bit weights and activations, ranges by entropy",
+        per_channel=True,
+        calibration="entropy",
+    ),
     _static(
         "static-int8-mixed",
         "8-bit weights and activations, but for the nodes that lose too much",
@@ -125,11 +130,15 @@ _ROWS = (
     _weights("weights-8bit", "8-bit weights of matrix products", loss="eight-bit", bits=8, algorithm="rtn"),
     _weights("weights-4bit", "4-bit weights of matrix products", loss="four-bit", bits=4, algorithm="rtn"),
     _weights(
-        "weights-4bit-hqq", "the same, weights by half-quadratic search", loss="four-bit", bits=4, algorithm="hqq"
+        "weights-4bit-hqq",
+        "4-bit weights of matrix products, by half-quadratic search",
+        loss="four-bit",
+        bits=4,
+        algorithm="hqq",
     ),
     _weights(
         "weights-4bit-gptq",
-        "the same, weights by GPTQ from calibration data",
+        "4-bit weights of matrix products, by GPTQ from calibration data",
         loss="four-bit",
         needs_calibration=True,
         bits=4,

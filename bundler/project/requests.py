@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bundler.api.data import SYNTHETIC
 from bundler.api.requests import BuildRequest
 from bundler.model.errors import UsageError
 from bundler.project.load import LoadedProject, overrides_for
@@ -31,7 +32,9 @@ def project_requests(
             output=output or loaded.root / loaded.project.output,
             name=model.name,
             version=model.version,
-            samples=loaded.root / model.samples if model.samples else None,
+            samples=_locate_data(loaded, model.samples),
+            calibration=_locate_data(loaded, model.calibration),
+            preprocessing=loaded.root / model.preprocessing if model.preprocessing else None,
             dimensions=model.dimensions,
             overrides=(*overrides_for(loaded.project, target), *overrides),
             format=bundle_format or model.format,
@@ -41,6 +44,13 @@ def project_requests(
         for model in loaded.project.models
         for target in targets or _targets_of(loaded, model)
     )
+
+
+def _locate_data(loaded: LoadedProject, data: str | None) -> str | None:
+    """Paths are relative to the file; a function of an installed module and the word `synthetic` are none."""
+    if data is None or data == SYNTHETIC or (":" in data and not data.partition(":")[0].endswith(".py")):
+        return data
+    return str(loaded.root / data)
 
 
 def _targets_of(loaded: LoadedProject, model: ProjectModel) -> tuple[str, ...]:

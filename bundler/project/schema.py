@@ -24,6 +24,10 @@ class ProjectModel(Section):
     """Version of the emitted packages."""
     samples: str | None = None
     """Inputs for the golden set, relative to the project file; see `bundler build --help`."""
+    calibration: str | None = None
+    """Data to calibrate with, relative to the project file, or `synthetic`; see `bundler build --help`."""
+    preprocessing: str | None = None
+    """The declared preprocessing of images, recordings or texts, relative to the project file."""
     dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}
     """Dynamic dimensions to fix, by name."""
     targets: tuple[str, ...] = ()

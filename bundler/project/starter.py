@@ -33,12 +33,17 @@ targets = [{targets}]
 # Parts of profiles to replace, by glob of target id.
 # [overrides."raspberry-*".optimization]
 # level = "basic"
+
+# Fewer bits: the fastest precision whose accuracy gate holds.
+# [overrides."*".precision]
+# method = "auto"
 """
 
 MODEL_TEXT = """
 [[models]]
 path = {path}
 # samples = "samples/"         # inputs for the golden set; without it they are synthetic
+# calibration = "images/"      # what quantised ranges are found from, with precision.method below
 # dimensions = {{ batch = 1 }}   # dynamic dimensions to fix
 """
 

@@ -57,6 +57,7 @@ class ManifestRequest:
     gate: GateRecord
     proof: ProofRecord
     synthetic_inputs: bool
+    reservations: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -86,6 +87,7 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
         checks=make_checks(plan, request.outcomes),
         gate=request.gate,
         proof=request.proof,
+        reservations=request.reservations,
     )
 
 

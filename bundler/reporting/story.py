@@ -175,7 +175,7 @@ def _tell_untimed(data: ReportData) -> list[str]:
 
 
 def _limits(manifest: Manifest) -> list[str]:
-    limits = []
+    limits = [f"Not for shipping: {reason}." for reason in manifest.reservations]
     if manifest.synthetic_inputs:
         limits.append(
             "The golden inputs are synthetic: they show that the outputs are the untouched model's, not that the "
