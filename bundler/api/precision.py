@@ -14,7 +14,7 @@ from bundler.model.attempts import Attempt, AttemptState, Frontier, Timing
 from bundler.model.codec import decode, encode
 from bundler.model.digests import digest_json
 from bundler.model.errors import BundlerError, GateError, UsageError
-from bundler.model.events import Listener, Message
+from bundler.model.events import Event, Listener, Message, StepFinished
 from bundler.model.plan import BuildPlan, Step
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.stage import Note
@@ -183,7 +183,18 @@ class _Search:
         return replace(trial, attempt=replace(trial.attempt, seconds=facts["seconds"], ratio=ratio))
 
     def _execute(self, steps: Sequence[Step], sources: Mapping[str, Source], method: str) -> dict[str, StepOutcome]:
-        return self.workshop.executor.execute(steps, sources, self.listener, f"{self.prepared.title}, {method}")
+        title = f"{self.prepared.title}, {method}"
+        return self.workshop.executor.execute(steps, sources, _only_new(self.listener), title)
+
+
+def _only_new(listener: Listener) -> Listener:
+    """Attempts share most of their steps, so what is recalled is not told again for each."""
+
+    def listen(event: Event) -> None:
+        if not (isinstance(event, StepFinished) and event.cached):
+            listener(event)
+
+    return listen
 
 
 def _mark(attempt: Attempt, chosen: str) -> Attempt:
