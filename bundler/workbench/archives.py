@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -22,6 +23,7 @@ class ArchiveMember:
 
     def __init__(self, path: Path, name: str) -> None:
         self._path, self._name = path, name
+        self._opened = contextlib.ExitStack()
         self._stream: IO[bytes] | None = None
         self._whole: np.ndarray | None = None
         with _open(path, name) as stream:
@@ -36,9 +38,14 @@ class ArchiveMember:
         start = self._start
         return guarded(self._path, lambda: self._read(index, start))
 
+    def close(self) -> None:
+        """Close the file, which stays open between items; the next item opens it again."""
+        self._opened.close()
+        self._stream, self._whole = None, None
+
     def _read(self, index: int, start: int) -> np.ndarray:
         if self._stream is None:
-            self._stream = _open(self._path, self._name)
+            self._stream = self._opened.enter_context(_open(self._path, self._name))
         size = math.prod(self.shape[1:]) * self._dtype.itemsize
         self._stream.seek(start + index * size)
         data = self._stream.read(size)
@@ -83,10 +90,12 @@ def _names(path: Path) -> list[str]:
         return list(archive.files)
 
 
-def _open(path: Path, name: str) -> IO[bytes]:
-    archive = zipfile.ZipFile(path)
-    found = name if name in archive.namelist() else f"{name}.npy"
-    return archive.open(found)
+@contextlib.contextmanager
+def _open(path: Path, name: str) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(path) as archive:
+        found = name if name in archive.namelist() else f"{name}.npy"
+        with archive.open(found) as stream:
+            yield stream
 
 
 def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int | None]:

@@ -23,15 +23,20 @@ _DIGITS = re.compile(r"([0-9]{1,4000})")
 """Longer rows are more than Python makes a number of."""
 
 
+def _nothing() -> None:
+    """Close nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSet:
-    """Samples by name, in order. `read` answers one by its position, and keeps nothing of it. `seed` is that of a prepared
-    set that is synthetic.
+    """Samples by name, in order. `read` answers one by its position, and keeps nothing of it. `seed` is that of a
+    prepared set that is synthetic. `close` ends what reading keeps open.
     """
 
     names: Sequence[str]
     read: Callable[[int], dict[str, Value]]
     seed: int | None = None
+    close: Callable[[], None] = _nothing
 
 
 def open_samples(path: Path, signature: Signature) -> SampleSet:
@@ -99,7 +104,15 @@ def open_archive(path: Path, signature: Signature) -> SampleSet:
         )
     total = next(iter(lengths.values()), 0) or 0
     names = [f"{show_name(path.stem)}-{index:03d}" for index in range(total)]
-    return SampleSet(names=names, read=lambda index: {name: member.item(index) for name, member in members.items()})
+
+    def read(index: int) -> dict[str, Value]:
+        return {name: member.item(index) for name, member in members.items()}
+
+    def close() -> None:
+        for member in members.values():
+            member.close()
+
+    return SampleSet(names=names, read=read, close=close)
 
 
 def _is_one_sample(members: Mapping[str, ArchiveMember], signature: Signature) -> bool:

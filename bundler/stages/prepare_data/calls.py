@@ -16,7 +16,7 @@ import numpy as np
 
 from bundler.model.errors import UsageError
 from bundler.model.signature import Signature
-from bundler.stages.prepare_data.dataset import DataSet, Load, UnreadableError, Wanted
+from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted
 from bundler.workbench.elements import element_named
 from bundler.workbench.value_files import Value
 
@@ -32,7 +32,7 @@ _HINT: Final = (
 def open_function(file: Path | None, entry: str, signature: Signature) -> DataSet:
     """What the function `entry` gives; nothing is called yet. Raises `UsageError` where it cannot be found."""
 
-    def take(wanted: Wanted) -> Iterator[tuple[str, Load]]:
+    def take(wanted: Wanted) -> Samples:
         with _importable(file, entry), contextlib.closing(_call(file, entry)) as samples:
             for position, sample in enumerate(samples):
                 if position >= MOST_SAMPLES:

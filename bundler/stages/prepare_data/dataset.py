@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from bundler.model.preprocessing import Record
 from bundler.model.stage import Note
 from bundler.workbench.value_files import Value
 
-T = TypeVar("T")
-
 Load = Callable[[], Mapping[str, Value]]
 Wanted = Callable[[int], bool]
+Samples = Generator[tuple[str, Load], None, None]
+Take = Callable[[Wanted], Samples]
 
 
 class UnreadableError(Exception):
@@ -29,19 +28,17 @@ class DataSet:
     """
 
     total: int | None
-    take: Callable[[Wanted], Iterator[tuple[str, Load]]]
+    take: Take
     record: Record | None = None
     notes: tuple[Note, ...] = ()
     seed: int | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
 
 
-def taker(
-    names: Sequence[str], load: Callable[[int], Mapping[str, Value]]
-) -> Callable[[Wanted], Iterator[tuple[str, Load]]]:
+def taker(names: Sequence[str], load: Callable[[int], Mapping[str, Value]]) -> Take:
     """`DataSet.take` for samples that can be loaded by position."""
 
-    def take(wanted: Wanted) -> Iterator[tuple[str, Load]]:
+    def take(wanted: Wanted) -> Samples:
         for position, name in enumerate(names):
             if wanted(position):
                 yield name, lambda position=position: load(position)  # type: ignore[misc]

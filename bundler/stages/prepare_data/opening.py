@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -10,7 +11,7 @@ from onnx import ModelProto
 from bundler.model.errors import UsageError
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, StageRequest
-from bundler.stages.prepare_data.dataset import DataSet, UnreadableError, taker
+from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted, taker
 from bundler.stages.prepare_data.spec import Options
 from bundler.workbench.sample_files import open_samples
 from bundler.workbench.value_files import Value
@@ -30,7 +31,11 @@ def _open_samples(request: StageRequest, _: ModelProto, signature: Signature, __
         except UsageError as error:
             raise UnreadableError("; ".join((error.message, *error.details))) from error
 
-    return DataSet(total=len(found.names), take=taker(found.names, load))
+    def take(wanted: Wanted) -> Samples:
+        with contextlib.closing(found):
+            yield from taker(found.names, load)(wanted)
+
+    return DataSet(total=len(found.names), take=take)
 
 
 def _open_images(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:

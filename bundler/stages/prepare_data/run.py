@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -82,18 +83,20 @@ def _fitting_samples(
 ) -> Iterator[tuple[str, dict[str, Value]]]:
     """Samples until there is something wrong; from then on what else is wrong is looked for."""
     wanted, count = wanted_positions(data.total, options)
-    for name, load in data.take(wanted):
-        if written.fitting.full or (count is None and 0 < options.limit <= len(written.entries)):
-            return
-        report(written.seen / count if count else 0.0, f"sample {written.seen + 1}" + (f" of {count}" if count else ""))
-        written.seen += 1
-        try:
-            inputs = adopt_types(load(), signature)
-        except UnreadableError as error:
-            written.fitting.reject(name, str(error))
-            continue
-        if written.fitting.check(name, inputs) and written.fitting.fine:
-            yield name, inputs
+    with contextlib.closing(data.take(wanted)) as samples:
+        for name, load in samples:
+            if written.fitting.full or (count is None and 0 < options.limit <= len(written.entries)):
+                return
+            share = written.seen / count if count else 0.0
+            report(share, f"sample {written.seen + 1}" + (f" of {count}" if count else ""))
+            written.seen += 1
+            try:
+                inputs = adopt_types(load(), signature)
+            except UnreadableError as error:
+                written.fitting.reject(name, str(error))
+                continue
+            if written.fitting.check(name, inputs) and written.fitting.fine:
+                yield name, inputs
 
 
 def _check(written: _Written, options: Options) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from bundler.model.digests import digest_file
 from bundler.model.errors import UsageError
 from bundler.model.preprocessing import TextDeclaration, TextRecord, read_declaration
 from bundler.model.signature import Signature
-from bundler.stages.prepare_data.dataset import DataSet, Load, Wanted
+from bundler.stages.prepare_data.dataset import DataSet, Samples, Wanted
 from bundler.stages.prepare_data.folders import Found, find_files
 from bundler.stages.prepare_data.resolving import make_constants, named_port
 from bundler.stages.prepare_data.spec import Options
@@ -35,7 +35,7 @@ def open_texts(root: Path, tokenizer: Path, signature: Signature, options: Optio
     found = find_files(root, "text")
     maker = _Maker(tool, record, signature)
 
-    def take(wanted: Wanted) -> Iterator[tuple[str, Load]]:
+    def take(wanted: Wanted) -> Samples:
         position = -1
         for path, name in zip(found.paths, found.names, strict=True):
             key = declaration.json_key if path.suffix.lower() == ".jsonl" else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,6 @@ from bundler.workbench.sessions import REFERENCE, open_session
 from bundler.workbench.signatures import model_signature
 from bundler.workbench.structure import random_operators, read_structure
 from bundler.workbench.value_files import Value
-
 
 _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
 
@@ -64,7 +64,8 @@ def _given_inputs(request: StageRequest, signature: Signature, options: Options)
     found = open_samples(request.input("samples"), signature)
     total = len(found.names)
     taken = range(min(total, options.max_samples))
-    samples = [(found.names[index], adopt_types(found.read(index), signature)) for index in taken]
+    with contextlib.closing(found):
+        samples = [(found.names[index], adopt_types(found.read(index), signature)) for index in taken]
     check_samples(samples, signature)
     notes: tuple[Note, ...] = ()
     if total > len(samples):
