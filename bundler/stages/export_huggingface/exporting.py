@@ -49,9 +49,17 @@ def export_model(loaded: Loaded, config: Any, opset: int, target: Path, folder: 
         raise StageError(
             f"Optimum cannot export {folder.architecture or folder.model_type} for {loaded.task} at opset {chosen}",
             details=(first_line(error, folder),),
-            hint="try another opset (`?opset=17`) or another task, or export it yourself and give the .onnx file",
+            hint=_hint(folder),
         ) from error
     return chosen
+
+
+def _hint(folder: ModelFolder) -> str:
+    if "preprocessor_config.json" not in folder.preprocessing:
+        return (
+            "the folder has no preprocessor_config.json, which says for some models how large their images are: add it"
+        )
+    return "try another opset (`?opset=17`) or another task, or export it yourself and give the .onnx file"
 
 
 @contextmanager

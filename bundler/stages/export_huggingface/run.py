@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bundler.model.codec import decode, encode
-from bundler.model.errors import UsageError
+from bundler.model.errors import StageError, UsageError
 from bundler.model.signature import Port
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.export_huggingface.folder import ModelFolder, read_folder
@@ -46,26 +46,38 @@ def run(request: StageRequest, report: Report) -> StageResult:
 
 def _export(folder: ModelFolder, options: Options, output: Path, report: Report) -> StageResult:
     # Imported only now: the libraries read the environment when they are imported.
-    from bundler.stages.export_huggingface.exporting import export_config, export_model  # noqa: PLC0415
+    from bundler.stages.export_huggingface import exporting, reference, shapes  # noqa: PLC0415
     from bundler.stages.export_huggingface.loading import load_model  # noqa: PLC0415
-    from bundler.stages.export_huggingface.reference import compare_with_reference  # noqa: PLC0415
+    from bundler.stages.export_huggingface.trials import Pair  # noqa: PLC0415
     from bundler.workbench.canonical.writing import canonicalize  # noqa: PLC0415
+    from bundler.workbench.sessions import REFERENCE, open_session  # noqa: PLC0415
     from bundler.workbench.signatures import model_signature  # noqa: PLC0415
 
     report(0.3, "loading the model")
     loaded = load_model(folder, options.task)
-    config = export_config(loaded)
+    config = exporting.export_config(loaded)
+    target = output / ENTRY
     with tempfile.TemporaryDirectory(dir=output) as scratch:
         report(0.4, f"exporting for {loaded.task}")
         saved = Path(scratch) / ENTRY
-        opset = export_model(loaded, config, options.opset, saved, folder)
-        report(0.7, "writing the canonical form")
-        target, minimum = output / ENTRY, _EMBEDDED_LIMIT
+        opset = exporting.export_model(loaded, config, options.opset, saved, folder)
+        report(0.6, "asking PyTorch")
+        raw = Pair(loaded=loaded, config=config, session=open_session(saved, REFERENCE, error=StageError))
+        trials = reference.make_trials(raw)
+        fixed, others = shapes.find_fixed(raw, trials[0])
+        del raw
+        shapes.write_shapes(saved, fixed, [trial.expected for trial in trials], others)
+        report(0.8, "writing the canonical form")
         structure = canonicalize(
-            saved, target, source=saved.parent, external_threshold=_EXTERNAL_THRESHOLD, external_minimum=minimum
+            saved,
+            target,
+            source=saved.parent,
+            external_threshold=_EXTERNAL_THRESHOLD,
+            external_minimum=_EMBEDDED_LIMIT,
         )
-    report(0.8, "comparing with PyTorch")
-    differences, trials = compare_with_reference(loaded, config, target)
+    report(0.9, "comparing with PyTorch")
+    final = Pair(loaded=loaded, config=config, session=open_session(target, REFERENCE, error=StageError))
+    differences = reference.compare(final, trials)
     signature = model_signature(structure)
     facts = {
         "task": loaded.task,
@@ -76,8 +88,9 @@ def _export(folder: ModelFolder, options: Options, output: Path, report: Report)
         "parameters": int(loaded.model.num_parameters()),
         "inputs": [_describe(port) for port in signature.inputs],
         "outputs": [_describe(port) for port in signature.outputs],
+        "fixed": fixed,
         "reference": encode(differences),
-        "trials": trials,
+        "trials": len(trials),
         "preprocessing": list(folder.preprocessing),
         "unused": loaded.unused,
         "model_id": options.model_id,

@@ -20,7 +20,8 @@ SPEC = StageSpec(
 """The role `source` is a model's `config.json`; its weights stand beside it.
 
 Facts: `task`, `task_given`, `architecture`, `model_type`, `opset`, `parameters` (how many numbers), `inputs` and
-`outputs` (name, element type, shape; a text there is a dynamic dimension), `reference` (by output: `max_absolute` and
+`outputs` (name, element type, shape; a text there is a dynamic dimension), `fixed` (dimensions that Optimum calls
+dynamic and that take one size only, with that size), `reference` (by output: `max_absolute` and
 `max_relative`, the largest difference from what PyTorch answers, as it is and as a share of the largest answer),
 `trials` (how many seeded inputs that is over), `preprocessing` (files beside the model that an application needs),
 `unused` (how many weights of the checkpoint the task leaves out), `model_id` and `revision`.

@@ -67,7 +67,8 @@ def _none_found(folder: Path) -> ModelError:
     if foreign:
         hint = "load it into PyTorch (`from_tf=True` or `from_flax=True`) and save it again"
         return ModelError(f"the weights are not PyTorch's ({foreign[0]})", hint=hint)
-    return ModelError(f"there are no weights: {SINGLE} is missing", hint=_DOWNLOAD_AGAIN)
+    hint = f"{_DOWNLOAD_AGAIN}; a model that comes only as pickles must be saved again with `save_pretrained`"
+    return ModelError(f"there are no weights: {SINGLE} is missing", hint=hint)
 
 
 def _problem(path: Path) -> tuple[str, str] | None:
