@@ -1,0 +1,1 @@
+"""The user's own measure of a model's answers."""

@@ -1,0 +1,106 @@
+"""A metric that is a program: folders in, a number out."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Final
+
+from bundler.model.errors import StageError, UsageError
+from bundler.stages.measure_metric.archives import file_name, write_archive
+from bundler.stages.measure_metric.samples import Samples
+from bundler.stages.measure_metric.spec import COMMAND_SECONDS
+from bundler.workbench.user_code import show
+
+_TAIL: Final = 65_536
+"""Bytes of a program's output that are looked at."""
+_LINES: Final = 8
+_WIDEST: Final = 200
+_LAST: Final = "the last line on its standard output must be the number alone; higher is better"
+
+
+def check_command(command: Sequence[str]) -> None:
+    """Raise `UsageError` for a command that never sees the answers."""
+    if not any("{answers}" in argument for argument in command[1:]):
+        raise UsageError(
+            "the metric's command never sees the model's answers",
+            hint="give `{answers}` as an argument: it stands for the folder with one .npz file a sample",
+        )
+
+
+def write_folders(samples: Samples, folder: Path) -> dict[str, Path]:
+    """The folders that a command reads, by placeholder; one sample is in memory at a time."""
+    folders = {name: folder / name for name in ("inputs", "reference", "answers")}
+    for place in folders.values():
+        place.mkdir()
+    taken: set[str] = set()
+    for position, sample in enumerate(samples):
+        name = file_name(position, sample.name)
+        if name.lower() in taken:
+            name = f"{position:05d}-{name}"
+        taken.add(name.lower())
+        for kind, place in folders.items():
+            write_archive(place / f"{name}.npz", getattr(sample, kind))
+    return folders
+
+
+def measure(command: Sequence[str], folders: Mapping[str, Path], logs: Path) -> float:
+    """The number that the program prints. Raises `StageError`."""
+    filled = [_fill(argument, folders) for argument in command]
+    with (logs / "stdout").open("w+b") as output, (logs / "stderr").open("w+b") as errors:
+        code = _run(filled, output, errors)
+        said, complained = _tail(output), _tail(errors)
+    if code != 0:
+        raise StageError(
+            f"the metric's command {show(command[0])} ended with exit code {code}",
+            details=tuple((complained or said)[-_LINES:]),
+            hint="it must end with 0; run it by hand to see more",
+        )
+    return _read_number(command[0], said)
+
+
+def _fill(argument: str, folders: Mapping[str, Path]) -> str:
+    for name, place in folders.items():
+        argument = argument.replace(f"{{{name}}}", str(place))
+    return argument
+
+
+def _run(command: Sequence[str], output: IO[bytes], errors: IO[bytes]) -> int:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, timeout=COMMAND_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise StageError(
+            f"the metric's command {show(command[0])} was still at work after {COMMAND_SECONDS:.0f} s and was ended",
+            hint="give fewer samples, or a faster program",
+        ) from error
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise StageError(
+            f"the metric's command {show(command[0])} does not start: {why}",
+            hint="it is started without a shell, from the folder that bundler runs in; give the program's path",
+        ) from error
+    return done.returncode
+
+
+def _tail(stream: IO[bytes]) -> list[str]:
+    """The last lines that hold something."""
+    size = stream.seek(0, 2)
+    stream.seek(max(0, size - _TAIL))
+    text = stream.read().decode("utf-8", "replace")
+    return [show(line.strip())[:_WIDEST] for line in text.splitlines() if line.strip()]
+
+
+def _read_number(program: str, said: Sequence[str]) -> float:
+    last = said[-1] if said else ""
+    try:
+        value = float(last)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        found = f"its last line is {last!r}" if last else "it printed nothing"
+        raise StageError(f"the metric's command {show(program)} gave no number", details=(found,), hint=_LAST)
+    return value

@@ -1,0 +1,68 @@
+"""What a metric sees: samples with inputs, reference and answers, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import onnxruntime
+
+from bundler.model.errors import StageError
+from bundler.workbench.golden import GoldenSet
+from bundler.workbench.golden import Sample as Recorded
+from bundler.workbench.running import RunError, run_session
+from bundler.workbench.value_files import Value
+
+Answer = Callable[[Recorded], Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One call: `reference` are the untouched model's outputs, `answers` those that are to be judged."""
+
+    name: str
+    inputs: Mapping[str, Value]
+    reference: Mapping[str, Value]
+    answers: Mapping[str, Value]
+
+
+class Samples:
+    """An iterable that may be walked several times; the model runs as it is walked. `len` counts the samples."""
+
+    def __init__(self, golden: GoldenSet, answer: Answer, progress: Callable[[int, int], None]) -> None:
+        self._golden, self._answer, self._progress = golden, answer, progress
+
+    def __len__(self) -> int:
+        return len(self._golden.entries)
+
+    def __iter__(self) -> Iterator[Sample]:
+        for index in range(len(self)):
+            self._progress(index, len(self))
+            recorded = self._golden.sample(index)
+            yield Sample(
+                name=recorded.name,
+                inputs=recorded.inputs,
+                reference=recorded.outputs,
+                answers=self._answer(recorded),
+            )
+
+
+def answer_with(session: onnxruntime.InferenceSession) -> Answer:
+    """Answers of a session. Raises `StageError` where it refuses a sample."""
+
+    def answer(sample: Recorded) -> Mapping[str, Value]:
+        try:
+            return run_session(session, sample.inputs)
+        except RunError as error:
+            raise StageError(
+                f"the model no longer runs on the sample {sample.name!r}",
+                details=(str(error),),
+                hint="a step before changed what the model takes",
+            ) from error
+
+    return answer
+
+
+def recorded_answer(sample: Recorded) -> Mapping[str, Value]:
+    """The untouched model's own answers."""
+    return sample.outputs

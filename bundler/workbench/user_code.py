@@ -1,0 +1,100 @@
+"""A function in a user's Python file: loaded, called, and its errors told with the lines of his own code."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from bundler.model.errors import BundlerError, UsageError
+
+_MODULE: Final = "_bundler_user_code"
+_LINES: Final = 12
+_LONGEST: Final = 300
+_HINT: Final = "it runs in the environment that bundler is installed in; what it imports must be installed there"
+
+
+@contextlib.contextmanager
+def open_function(file: Path, name: str) -> Iterator[Callable[..., Any]]:
+    """The function `name` of `file`, which may import what stands beside it. Afterwards all that came from there is
+    forgotten, so that the next call sees what is then in the files. Raises `UsageError`.
+    """
+    with _importable(file.parent):
+        with told(file):
+            module = _load(file)
+        found = getattr(module, name, None)
+        if not callable(found):
+            raise UsageError(f"there is no function {name!r} in {show(file.name)}", hint="name it as file.py:function")
+        yield found
+
+
+@contextlib.contextmanager
+def told(file: Path) -> Iterator[None]:
+    """Turn whatever the user's code raises into a `UsageError`."""
+    try:
+        yield
+    except BundlerError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise UsageError(
+            f"{show(file.name)} failed with {describe(error)}", details=tuple(_own_lines(error)), hint=_HINT
+        ) from error
+
+
+@contextlib.contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    place, before, writes = str(folder), set(sys.modules), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # nothing is left beside the files of the user
+    sys.path.append(place)  # last: a file of the user's must not stand in for a library of ours
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = writes
+        with contextlib.suppress(ValueError):
+            sys.path.remove(place)
+        for name in set(sys.modules) - before:
+            origin = getattr(sys.modules[name], "__file__", None)
+            if name == _MODULE or (origin and Path(origin).parent == folder):
+                del sys.modules[name]
+
+
+def _load(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(_MODULE, file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{show(file.name)} is no Python file", hint="name it as file.py:function")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[_MODULE] = module  # dataclasses and pickles look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def describe(error: BaseException) -> str:
+    """`ValueError: its text`, the first line of it."""
+    text = str(error).strip().partition("\n")[0][:_LONGEST]
+    return show(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def _own_lines(error: BaseException) -> list[str]:
+    """The traceback without our frames."""
+    ours = str(Path(__file__).resolve().parents[1])
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not str(Path(frame.filename).resolve()).startswith(ours) and "importlib" not in frame.filename
+    ]
+    lines = [line for entry in traceback.format_list(frames) for line in entry.rstrip().splitlines()]
+    if isinstance(error, SyntaxError):
+        lines += [line.rstrip() for line in traceback.format_exception_only(error)]
+    return [show(line) for line in lines[-_LINES:]]
+
+
+def show(text: str) -> str:
+    """`text` with what does not print escaped."""
+    return text if text.isprintable() else ascii(text)[1:-1]
