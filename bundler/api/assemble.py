@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
 from bundler.model.artifacts import FileRecord
 from bundler.model.codec import decode
@@ -49,7 +50,14 @@ def make_runtime_config(
         fallback=profile.bundle.fallback,
         golden_digest=golden.artifact.digest if golden.artifact else "",
         unstable_outputs=tuple(golden.facts.get("unstable_outputs", ())),
+        preprocessing=_preprocessing(outcomes),
     )
+
+
+def _preprocessing(outcomes: Mapping[str, StepOutcome]) -> Mapping[str, Any] | None:
+    """What became of the data that the model was judged on, or calibrated with."""
+    records = (outcome.facts.get("preprocessing") for outcome in outcomes.values() if outcome.stage == "prepare_data")
+    return next((record for record in records if record), None)
 
 
 def fixed_dimensions(plan: BuildPlan) -> Mapping[str, int]:

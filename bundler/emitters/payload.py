@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from bundler.emitters.writing import copy_file, copy_tree
 from bundler.model.artifacts import FileRecord
 from bundler.model.codec import encode
 from bundler.model.errors import DefectError
+from bundler.model.preprocessing import describe_preprocessing, read_record
 from bundler.model.runtime import RuntimeConfig, RuntimeVariant
 
 PAYLOAD = "payload"
@@ -20,6 +22,11 @@ def render_config(config: RuntimeConfig) -> str:
     """`runtime.json`'s text: sorted keys, ASCII, so that it is the same everywhere."""
     data: Any = encode(config)
     return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def tell_preprocessing(record: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What an application must do with images, sound or text, a line a step; empty for a model that takes arrays."""
+    return describe_preprocessing(read_record(record)) if record else ()
 
 
 def copy_payload(request: EmitRequest, payload: Path) -> None:

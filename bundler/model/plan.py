@@ -43,7 +43,8 @@ class VariantPlan:
 
     `providers` (in order), the runtime's `builds` that have them, `session` and `session_config` are as in
     `runtime.json`; `comparisons` are the ids of the `compare` steps in the order of the stages that they check.
-    `reproduction` is the id of the comparison with the golden set itself where others judge by a larger set, else empty.
+    `reproduction` is the id of the comparison with the golden set itself where the others are with a larger set, else
+    empty.
     """
 
     name: str

@@ -103,7 +103,8 @@ class RuntimeConfig:
 
     `fallback`: `report` takes the next variant and says why, `strict` raises. `golden_digest` is the digest of the
     golden set's artifact; `unstable_outputs` are outputs that a random operator makes different on each run: for
-    them only names, types and shapes are promised.
+    them only names, types and shapes are promised. `preprocessing` is what became of pictures, sound or text
+    before the model saw them when it was judged (`bundler.model.preprocessing`): an application must do the same.
     """
 
     schema: int
@@ -116,3 +117,4 @@ class RuntimeConfig:
     golden_digest: str
     unstable_outputs: tuple[str, ...] = ()
     telemetry: bool = False
+    preprocessing: Mapping[str, Any] | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.escapes import shorten
+from bundler.emitters.payload import tell_preprocessing
 from bundler.emitters.python.names import (
     RESERVED_INPUTS,
     RESERVED_OUTPUTS,
@@ -70,6 +71,7 @@ class Context:
     uses_any: bool
     variants: tuple[str, ...]
     strict: bool
+    preprocessing: tuple[str, ...]
     device_copy: bool
     telemetry: bool
 
@@ -103,6 +105,7 @@ def make_context(request: EmitRequest, config_sha256: str) -> Context:
         uses_any=any("Any" in annotation for annotation in annotations),
         variants=tuple(variant.name for variant in config.variants),
         strict=config.fallback == "strict",
+        preprocessing=tell_preprocessing(config.preprocessing),
         device_copy=any(variant.device_cache for variant in config.variants),
         telemetry=config.telemetry,
     )

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.escapes import shorten, visible
+from bundler.emitters.payload import tell_preprocessing
 from bundler.emitters.web.headers import ISOLATION, POLICY
 from bundler.emitters.web.modules import list_loader_modules
 from bundler.emitters.web.names import make_package_name, make_version
@@ -105,6 +106,7 @@ class Context:
     policy: str
     precompressed: bool
     strict: bool
+    preprocessing: tuple[str, ...]
 
 
 def make_context(
@@ -145,6 +147,7 @@ def make_context(
         split=any(len(asset.parts) > 1 for asset in assets),
         precompressed=profile.web.precompressed,
         strict=settings.fallback == "strict",
+        preprocessing=tell_preprocessing(settings.preprocessing),
     )
 
 

@@ -85,6 +85,14 @@ class BundledModel:
         """The outputs in the model's order."""
         return tuple(self._config.outputs)
 
+    @property
+    def preprocessing(self) -> Mapping[str, Any] | None:
+        """What became of images, sound or text before the model saw them when it was judged; do the same with yours.
+        None when it was judged on arrays.
+        """
+        found: Mapping[str, Any] | None = self._config.data.get("preprocessing")
+        return found
+
     def run_named(self, values: Mapping[str, object]) -> dict[str, Any]:
         """Run once on inputs by name (the Python name or the model's own); outputs come by the model's own names.
 

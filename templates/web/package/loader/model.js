@@ -41,6 +41,7 @@ export class BundledModel {
     this.inputs = Object.freeze([...inputs]);
     this.outputs = Object.freeze([...outputs]);
     this.report = opened.report;
+    this.preprocessing = data.config.preprocessing;
     this.#data = data;
     this.#platform = platform;
     this.#opened = opened;

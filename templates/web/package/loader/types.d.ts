@@ -149,6 +149,8 @@ export interface Model {
   readonly inputs: readonly Port[];
   readonly outputs: readonly Port[];
   readonly report: Report;
+  /** What became of images, sound or text before the model saw them when it was judged; null: it was judged on arrays. */
+  readonly preprocessing: Readonly<Record<string, unknown>> | null;
   run(inputs: Inputs, options?: RunOptions): Promise<Outputs>;
   selfTest(): Promise<SelfTest>;
   dispose(): Promise<void>;
@@ -202,6 +204,7 @@ export interface Config {
   variants: Variant[];
   fallback: "report" | "strict";
   unstable_outputs: string[];
+  preprocessing: Record<string, unknown> | null;
 }
 
 export interface Part {
