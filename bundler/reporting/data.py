@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bundler.model.attempts import Frontier
 from bundler.model.facts import ModelFacts
 from bundler.model.manifest import Manifest
 from bundler.model.measurement import Measurement
@@ -20,7 +21,7 @@ class ReportData:
 
     `unmeasured` says why there are no measurements, `unassigned` why it is not known which provider took which nodes;
     `assignments` counts nodes by provider for each variant. `phases` are seconds outside the steps (`emit`, `prove`).
-    `downloads` are for what is visited rather than installed.
+    `downloads` are for what is visited rather than installed; `frontiers` for precisions that were chosen by trying.
     """
 
     plan: BuildPlan
@@ -34,6 +35,7 @@ class ReportData:
     unassigned: str = "no runtime said which nodes it gave to whom"
     phases: Mapping[str, float] = field(default_factory=dict)
     downloads: Sequence[Download] = ()
+    frontiers: tuple[Frontier, ...] = ()
     log: Sequence[str] = ()
 
 

@@ -206,6 +206,80 @@ class Downloads:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """One attempt on a chart: `x` in percent of its width, all else in pixels. Its label stands to the right of the
+    chart at the height `label_y`, in a row that no other label has. `number` is that of its row in the table.
+    """
+
+    x: float
+    y: float
+    radius: float
+    state: str
+    number: int
+    label: str
+    text: str
+    label_y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stroke:
+    """A line from one point to another; `x` in percent, `y` in pixels."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A labelled height of a chart, in pixels from its top."""
+
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotChart:
+    """Bubbles over two scales. `unit` is where the unchanged model stands, in percent; `strokes` join what nothing else
+    beats in both.
+    """
+
+    figure: str
+    scale: Scale
+    height: int
+    levels: tuple[Level, ...]
+    unit: float
+    strokes: tuple[Stroke, ...]
+    spots: tuple[Spot, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRow:
+    """One attempt as a row: `figures` are size, latency, its ratio, and the worst of each figure of accuracy."""
+
+    number: int
+    method: str
+    title: str
+    state: str
+    result: str
+    figures: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """What was tried for one variant. `chart` is None where fewer than two attempts can be placed."""
+
+    variant: str
+    summary: str
+    timing: str
+    chart: SpotChart | None
+    columns: tuple[str, ...]
+    rows: tuple[AttemptRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
     """One step as it was taken."""
 
@@ -229,7 +303,7 @@ class NoteRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """The whole page. A chart that is None was not measured; the text beside it says why. `downloads` is None for a
-    bundle that nobody visits.
+    bundle that nobody visits, `precisions` are empty where no precision was chosen by trying.
     """
 
     title: str
@@ -242,6 +316,7 @@ class Page:
     sizes: BarChart
     speed: tuple[SpreadChart, ...]
     unmeasured: str
+    precisions: tuple[Precision, ...]
     accuracy: Accuracy | None
     operators: Operators | None
     providers: tuple[StackedBar, ...]

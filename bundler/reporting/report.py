@@ -17,6 +17,7 @@ from bundler.reporting.accuracy import chart_accuracy
 from bundler.reporting.data import ReportData, summarize_series
 from bundler.reporting.downloads import chart_downloads, render_downloads
 from bundler.reporting.figures import show_bytes, word_figures
+from bundler.reporting.frontier import chart_precisions
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
 from bundler.reporting.page import Page
 from bundler.reporting.speed import chart_speed, stack_providers
@@ -95,6 +96,7 @@ def make_page(data: ReportData) -> Page:
         sizes=chart_sizes(data, states),
         speed=chart_speed(data),
         unmeasured=data.unmeasured,
+        precisions=chart_precisions(data.frontiers),
         accuracy=chart_accuracy(data),
         operators=count_operators(data, states),
         providers=stack_providers(data),

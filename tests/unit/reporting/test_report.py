@@ -20,7 +20,7 @@ from tests.unit.reporting.builds import make_downloads, make_manifest_of, make_r
 
 VOID = {"meta"}
 ELEMENT_NAMES = """html head meta title style body header main footer section div p h1 h2 h3 span bdi ul li dl dt dd
-    table caption thead tbody tr th td details summary small code strong i svg rect line circle text"""
+    table caption thead tbody tr th td details summary small code strong i svg rect line circle text tspan"""
 ELEMENTS = frozenset(ELEMENT_NAMES.split())
 ATTRIBUTE_NAMES = """lang charset http-equiv content name class id role aria-label aria-hidden aria-labelledby focusable
     scope open x y x1 x2 y1 y2 cx cy r rx width height text-anchor"""

@@ -1,0 +1,233 @@
+"""What was tried to choose a precision: latency against accuracy as a chart, and every attempt as a row."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from bundler.model.attempts import Attempt, AttemptState, Frontier
+from bundler.reporting.figures import show_bytes, show_error, show_milliseconds
+from bundler.reporting.page import AttemptRow, Level, Precision, Spot, SpotChart, Stroke
+from bundler.reporting.scales import linear_scale
+
+_STATES: Final[Mapping[AttemptState, str]] = MappingProxyType(
+    {
+        "chosen": "chosen",
+        "passed": "gate held",
+        "failed": "gate not held",
+        "broken": "could not be made",
+        "skipped": "not tried",
+    }
+)
+_FIGURES: Final[Mapping[str, str]] = MappingProxyType(
+    {"sqnr_db": "SQNR dB", "cosine": "Cosine", "max_absolute": "Max abs", "top1_agreement": "Top-1"}
+)
+"""Known figures, in the order of the table's columns; the user's metric follows under its own name."""
+_DRAWN: Final = ("sqnr_db", "top1_agreement", "cosine")
+"""Figures that a chart can have on its height, the first that two attempts have."""
+_UNCHANGED: Final = "none"
+_EQUAL_DB: Final = 100.0
+"""From this signal-to-noise ratio on, only the rounding of float32 is left: drawn as equal."""
+
+_SLOWEST: Final = 3.0
+"""Ratios above are drawn at the edge, with their figure: one slow attempt would push all others together."""
+
+_BAND: Final = 18.0
+"""Where what is equal stands, above the scale; this and all below in pixels."""
+_TOP: Final = 48.0
+_PLOT: Final = 220.0
+_ROOM: Final = 20.0
+_ROW: Final = 17.0
+"""From one label to the next below it: no two share a row, so that none covers another at any width."""
+_LEAST_RADIUS: Final = 5.0
+_GREATEST_RADIUS: Final = 16.0
+
+
+def chart_precisions(frontiers: Sequence[Frontier]) -> tuple[Precision, ...]:
+    """One part of the section for each variant whose precision was chosen by trying."""
+    return tuple(_chart_precision(frontier, alone=len(frontiers) == 1) for frontier in frontiers)
+
+
+def _chart_precision(frontier: Frontier, *, alone: bool) -> Precision:
+    names = _name_figures(frontier.attempts)
+    return Precision(
+        variant="" if alone else frontier.variant,
+        summary=_summarize(frontier),
+        timing=f"Latency {frontier.timing}: {frontier.how}.",
+        chart=_chart(frontier.attempts),
+        columns=("Size", "Latency", "Ratio", *(_FIGURES.get(name, name) for name in names)),
+        rows=tuple(_row(number, attempt, names) for number, attempt in enumerate(frontier.attempts, 1)),
+    )
+
+
+def _summarize(frontier: Frontier) -> str:
+    tried = sum(attempt.state != "skipped" for attempt in frontier.attempts)
+    passed = sum(attempt.state in {"chosen", "passed"} for attempt in frontier.attempts)
+    judged = f"judged on {_count(frontier.held_out, 'held-out sample')}"
+    if frontier.calibration:
+        judged += f", none of them among the {frontier.calibration} that calibrated"
+    return f"{_count(tried, 'attempt')}, {passed} of them held the gate, {judged}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _name_figures(attempts: Sequence[Attempt]) -> tuple[str, ...]:
+    given = dict.fromkeys(name for attempt in attempts for name in attempt.figures)
+    return (*(name for name in _FIGURES if name in given), *(name for name in given if name not in _FIGURES))
+
+
+def _row(number: int, attempt: Attempt, names: Sequence[str]) -> AttemptRow:
+    return AttemptRow(
+        number=number,
+        method=attempt.method,
+        title=attempt.title,
+        state=attempt.state,
+        result=_STATES[attempt.state],
+        figures=(
+            _show(attempt.model_bytes, lambda size: show_bytes(round(size))),
+            _show(attempt.seconds, lambda seconds: show_milliseconds(1000 * seconds)),
+            _show(attempt.ratio, _show_ratio),
+            *(_show(attempt.figures.get(name), _SHOWN.get(name, _show_plain)) for name in names),
+        ),
+        reason=attempt.reason,
+    )
+
+
+def _show(value: float | None, show: Callable[[float], str]) -> str:
+    return show_error(None) if value is None or not math.isfinite(value) else show(value)
+
+
+def _show_ratio(ratio: float) -> str:
+    return f"{ratio:.2f}\N{MULTIPLICATION SIGN}"
+
+
+def _show_plain(value: float) -> str:
+    return f"{value:.4g}"
+
+
+_SHOWN: Final[Mapping[str, Callable[[float], str]]] = MappingProxyType(
+    {
+        "sqnr_db": lambda value: f"{value:.1f}",
+        "cosine": lambda value: f"{value:.5f}",
+        "max_absolute": show_error,
+        "top1_agreement": lambda value: f"{value:.1%}",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """An attempt that can be drawn; `value` is None for what is equal."""
+
+    number: int
+    attempt: Attempt
+    ratio: float
+    value: float | None
+
+
+def _chart(attempts: Sequence[Attempt]) -> SpotChart | None:
+    figure = next((name for name in _DRAWN if sum(_read(a, name) is not None for a in attempts) > 1), _DRAWN[0])
+    places = [place for number, item in enumerate(attempts, 1) if (place := _place(number, item, figure))]
+    if len(places) < 2:  # noqa: PLR2004 - one point alone compares nothing
+        return None
+    scale = linear_scale((1.0, *(min(place.ratio, _SLOWEST) for place in places)), _show_times)
+    levels, height_of = _levels(figure, [place.value for place in places if place.value is not None])
+    largest = max((place.attempt.model_bytes or 0 for place in places), default=0)
+    spots = [_spot(place, scale.place(place.ratio), height_of(place.value), largest) for place in places]
+    height = max(_TOP + _PLOT + _ROOM, _ROW * len(spots) + 2 * _ROOM)
+    spots = _spread_labels(spots, height)
+    return SpotChart(
+        figure=_FIGURES[figure].removesuffix(" dB"),
+        scale=scale,
+        height=round(height),
+        levels=levels,
+        unit=scale.place(1.0),
+        strokes=_join_best(spots),
+        spots=tuple(sorted(spots, key=lambda spot: (spot.state == "chosen", -spot.radius))),
+    )
+
+
+def _read(attempt: Attempt, figure: str) -> float | None:
+    value = attempt.figures.get(figure)
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _place(number: int, attempt: Attempt, figure: str) -> _Place | None:
+    value, ratio = _read(attempt, figure), attempt.ratio
+    if ratio is None or not math.isfinite(ratio):
+        return None
+    if value is None and attempt.method != _UNCHANGED and attempt.figures.get("max_absolute") != 0:
+        return None
+    if figure == "sqnr_db" and value is not None and value >= _EQUAL_DB:
+        value = None
+    return _Place(number=number, attempt=attempt, ratio=ratio, value=value)
+
+
+def _show_times(ratio: float) -> str:
+    return f"{ratio:.3g}\N{MULTIPLICATION SIGN}"
+
+
+def _levels(figure: str, values: Sequence[float]) -> tuple[tuple[Level, ...], Callable[[float | None], float]]:
+    """The labelled heights, and where a value stands, in pixels from the top."""
+    if figure == "sqnr_db":
+        scale = linear_scale((max(values, default=0.0), 1.0), lambda value: f"{value:.0f} dB")
+        low, high, texts = scale.low, scale.high, [(tick.at, tick.text) for tick in scale.ticks]
+    else:
+        high = max(values, default=1.0)
+        low = min(min(values, default=0.0), high - 0.01)
+        texts = [(share, f"{low + share / 100 * (high - low):.3f}") for share in (0, 25, 50, 75, 100)]
+
+    def height_of(value: float | None) -> float:
+        if value is None:
+            return _BAND
+        share = min(1.0, max(0.0, (value - low) / (high - low)))
+        return round(_TOP + _PLOT * (1 - share), 1)
+
+    equal = f"\N{GREATER-THAN OR EQUAL TO} {_EQUAL_DB:.0f} dB" if figure == "sqnr_db" else "equal"
+    levels = [Level(y=round(_TOP + _PLOT * (1 - at / 100), 1), text=text) for at, text in texts]
+    return (Level(y=_BAND, text=equal), *levels), height_of
+
+
+def _spot(place: _Place, x: float, y: float, largest: int) -> Spot:
+    attempt = place.attempt
+    share = math.sqrt((attempt.model_bytes or 0) / largest) if largest else 0.0
+    size = _show(attempt.model_bytes, lambda value: show_bytes(round(value)))
+    slow = f" · {_show_times(place.ratio)}" if place.ratio > _SLOWEST else ""
+    return Spot(
+        x=x,
+        y=y,
+        radius=round(max(_LEAST_RADIUS, _GREATEST_RADIUS * share), 1),
+        state=attempt.state,
+        number=place.number,
+        label=f"{attempt.method} · {size}{slow}",
+        text=f"{attempt.title} ({_STATES[attempt.state]}): {size}, {_show_ratio(place.ratio)} the latency",
+        label_y=y,
+    )
+
+
+def _spread_labels(spots: Sequence[Spot], height: float) -> list[Spot]:
+    """Give every label a row of its own, as near to its bubble as the others let it be."""
+    ordered = sorted(spots, key=lambda spot: (spot.y, -spot.x))
+    rows: list[float] = []
+    for spot in ordered:
+        rows.append(max(spot.y, rows[-1] + _ROW) if rows else spot.y)
+    below = height - _ROOM / 2
+    for position in reversed(range(len(rows))):
+        rows[position] = min(rows[position], below)
+        below = rows[position] - _ROW
+    return [replace(spot, label_y=round(row, 1)) for spot, row in zip(ordered, rows, strict=True)]
+
+
+def _join_best(spots: Sequence[Spot]) -> tuple[Stroke, ...]:
+    """Lines between the attempts that no other beats in both latency and accuracy, the fastest first."""
+    best: list[Spot] = []
+    for spot in sorted(spots, key=lambda spot: (spot.x, spot.y)):
+        if not best or spot.y < best[-1].y:
+            best.append(spot)
+    return tuple(Stroke(x1=a.x, y1=a.y, x2=b.x, y2=b.y) for a, b in itertools.pairwise(best))
