@@ -144,7 +144,7 @@ def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
         config=piece.config,
         emitted=emitted,
         known=_known_digests(piece, emitted),
-        outcomes=(prepared.inspection, *outcomes.values()),
+        outcomes=(*prepared.earlier, *outcomes.values()),
         gate=GateRecord(
             gates=prepared.plan.gates,
             passed=True,
@@ -255,7 +255,7 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
     """Write the report of a finished bundle; returns the page."""
     data = ReportData(
         plan=prepared.plan,
-        outcomes=(prepared.inspection, *outcomes.values()),
+        outcomes=(*prepared.earlier, *outcomes.values()),
         facts=prepared.facts,
         manifest=finished.manifest,
         proofs=finished.proofs,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bundler.api.data import DataArgument, check_used, read_argument
 from bundler.api.requests import BuildRequest, bundle_name
+from bundler.api.sources import export_model, is_reference, parse_reference
 from bundler.api.workshop import Workshop
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
@@ -23,11 +24,13 @@ from bundler.planning import INSPECT_ID, PlanRequest, inspect_step, make_plan
 from bundler.planning_data import DataRequest
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import TargetProfile
+from bundler.stages.export_huggingface.spec import ENVIRONMENT as EXPORTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A request with all that planning found. `title` names the build in messages.
+    """A request with all that planning found; its `model` is an ONNX file by now. `title` names the build in messages.
+    `earlier` are the outcomes of the steps before the plan: the export, where there was one, and the inspection.
 
     `frontiers` are what was tried to choose precisions, and `decisions` the record of it by variant, for a lock.
     """
@@ -36,7 +39,7 @@ class Prepared:
     title: str
     profile: TargetProfile
     facts: ModelFacts
-    inspection: StepOutcome
+    earlier: tuple[StepOutcome, ...]
     sources: Mapping[str, Source]
     plan: BuildPlan
     plan_request: PlanRequest
@@ -46,8 +49,8 @@ class Prepared:
 
 def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Prepared:
     """Resolve, inspect and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
-    check_model_path(request.model)
     profile = resolve_target(request.target, request.overrides)
+    request, exported = _as_onnx(request, profile, workshop, listener)
     name = bundle_name(request)
     title = f"{name} → {profile.id}"
     facts, inspection, model = inspect_source(request.model, name, workshop, listener, title)
@@ -58,11 +61,25 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
         title=title,
         profile=profile,
         facts=facts,
-        inspection=inspection,
+        earlier=(*exported, inspection),
         sources={MODEL: model, **data.sources},
         plan=make_plan(facts, profile, plan_request),
         plan_request=plan_request,
     )
+
+
+def _as_onnx(
+    request: BuildRequest, profile: TargetProfile, workshop: Workshop, listener: Listener
+) -> tuple[BuildRequest, tuple[StepOutcome, ...]]:
+    """The request with an ONNX file for its model, exported where it was none yet."""
+    if not is_reference(str(request.model)):
+        check_model_path(request.model)
+        return request, ()
+    reference = parse_reference(str(request.model))
+    named = replace(request, model=Path(reference.name), name=request.name)
+    name = bundle_name(named)
+    exported = export_model(reference, workshop, listener, f"{name} → {profile.id}")
+    return replace(request, model=exported.source.path, name=name), (exported.outcome,)
 
 
 def inspect_source(
@@ -97,8 +114,15 @@ class _Data:
     calibration: DataRequest | None
 
 
-def _read_data(request: BuildRequest, profile: TargetProfile, workshop: Workshop) -> _Data:
-    """Raises `UsageError` for data that are not there or cannot be taken."""
+def source_environments(request: BuildRequest) -> tuple[str, ...]:
+    """The environments that what `request` names must go through before any plan is made of it."""
+    found = {argument.environment for argument in _read_arguments(request).values()}
+    if is_reference(str(request.model)):
+        found.add(EXPORTER)
+    return tuple(sorted(found))
+
+
+def _read_arguments(request: BuildRequest) -> dict[str, DataArgument]:
     given = {SAMPLES: request.samples, CALIBRATION: request.calibration}
     arguments = {
         role: read_argument(str(text), request.preprocessing, f"--{role}")
@@ -106,6 +130,12 @@ def _read_data(request: BuildRequest, profile: TargetProfile, workshop: Workshop
         if text is not None
     }
     check_used(request.preprocessing, tuple(arguments.values()))
+    return arguments
+
+
+def _read_data(request: BuildRequest, profile: TargetProfile, workshop: Workshop) -> _Data:
+    """Raises `UsageError` for data that are not there or cannot be taken."""
+    arguments = _read_arguments(request)
     sources = {
         name: source
         for role, argument in arguments.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from bundler.api.prepare import source_environments
 from bundler.api.requests import BuildRequest
 from bundler.emitters.registry import find_emitter
 from bundler.environments.registry import Environments, runtime_requirements
@@ -31,7 +32,7 @@ def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -
         profile = resolve_target(request.target, request.overrides)
         emitter = find_emitter(profile.bundle.ecosystem)
         found |= emitter.locks(profile, request.format or profile.bundle.format)
-        for name in step_environments(profile):
+        for name in (*step_environments(profile), *source_environments(request)):
             if not environments.is_host(name):
                 _, _, version = name.partition("==")
                 found[name] = runtime_requirements(version) if version else ()

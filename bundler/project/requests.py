@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bundler.api.data import SYNTHETIC
 from bundler.api.requests import BuildRequest
+from bundler.api.sources import PREFIX
 from bundler.model.errors import UsageError
 from bundler.project.load import LoadedProject, overrides_for
 from bundler.project.schema import ProjectModel
@@ -27,7 +28,7 @@ def project_requests(
     """
     return tuple(
         BuildRequest(
-            model=loaded.root / model.path,
+            model=_locate_model(loaded, model.path),
             target=_locate_target(loaded, target),
             output=output or loaded.root / loaded.project.output,
             name=model.name,
@@ -44,6 +45,14 @@ def project_requests(
         for model in loaded.project.models
         for target in targets or _targets_of(loaded, model)
     )
+
+
+def _locate_model(loaded: LoadedProject, path: str) -> Path:
+    """A folder behind `hf:` is relative to the file, too; a name of a model is none."""
+    place = path.removeprefix(PREFIX)
+    if place == path or not (loaded.root / place).is_dir():
+        return Path(path) if place != path else loaded.root / path
+    return Path(f"{PREFIX}{loaded.root / place}")
 
 
 def _locate_data(loaded: LoadedProject, data: str | None) -> str | None:
