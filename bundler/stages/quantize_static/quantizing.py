@@ -103,7 +103,7 @@ def _quantizer(model: ModelProto, recipe: Recipe, ranges: Ranges) -> Any:
         "weight_qType": TYPES[recipe.weight_type],
         "activation_qType": TYPES[recipe.activation_type],
         "tensors_range": ranges.data,
-        "nodes_to_quantize": [],
+        "nodes_to_quantize": list(recipe.only_nodes),
         "nodes_to_exclude": list(recipe.exclude_nodes),
         "op_types_to_quantize": recipe.operators,
         "extra_options": dict(recipe.extra),

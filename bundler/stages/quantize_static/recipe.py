@@ -32,7 +32,7 @@ _TENSORRT: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """One call of the quantiser."""
+    """One call of the quantiser. `only_nodes` empty means all."""
 
     format: str
     activation_type: str
@@ -41,6 +41,7 @@ class Recipe:
     reduce_range: bool
     operators: list[str]
     exclude_nodes: tuple[str, ...] = ()
+    only_nodes: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
