@@ -88,7 +88,7 @@ def parse_reference(text: str) -> HubReference:
     task, opset = options.get("task", "auto"), options.get("opset", "0")
     if not _TASK.fullmatch(task) or not re.fullmatch(r"[0-9]{1,3}", opset):
         raise UsageError(f"{_show(text)} has a task or an opset that cannot be one", hint=_FORMS)
-    folder = Path(place).expanduser()
+    folder = _at_home(place)
     if place and (folder.is_dir() or place.startswith((".", "/", "~", "\\")) or "\\" in place):
         return HubReference(folder=folder, task=task, opset=int(opset))
     model, _, revision = place.partition("@")
@@ -135,6 +135,13 @@ def _parse_query(query: str, text: str) -> dict[str, str]:
         what = f"knows no {', '.join(map(_show, unknown))}" if unknown else "says something twice, or nothing"
         raise UsageError(f"what stands behind ? in {_show(text)} {what}", hint=_FORMS)
     return dict(pairs)
+
+
+def _at_home(place: str) -> Path:
+    try:
+        return Path(place).expanduser()
+    except RuntimeError:  # nobody here has that name
+        return Path(place)
 
 
 def _locate(reference: HubReference, workshop: Workshop, listener: Listener, title: str) -> tuple[Path, str]:

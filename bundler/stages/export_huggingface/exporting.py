@@ -22,12 +22,19 @@ OPSETS: Final = (9, 20)
 """The oldest operator set whose constants the exporter folds, and the newest that it writes."""
 
 
-def export_config(loaded: Loaded) -> Any:
-    """Optimum's description of the model's inputs and outputs for the task."""
-    constructor = TasksManager.get_exporter_config_constructor(
-        model=loaded.model, exporter="onnx", task=loaded.task, library_name="transformers"
-    )
-    return constructor(loaded.model.config, int_dtype="int64", float_dtype="fp32")
+def export_config(loaded: Loaded, folder: ModelFolder) -> Any:
+    """Optimum's description of the model's inputs and outputs for the task. Raises `StageError`."""
+    try:
+        constructor = TasksManager.get_exporter_config_constructor(
+            model=loaded.model, exporter="onnx", task=loaded.task, library_name="transformers"
+        )
+        return constructor(loaded.model.config, int_dtype="int64", float_dtype="fp32")
+    except LIBRARY_ERRORS as error:
+        raise StageError(
+            f"Optimum cannot describe {folder.architecture or folder.model_type} for {loaded.task}",
+            details=(first_line(error, folder),),
+            hint="look at the numbers in config.json, or export the model yourself and give the .onnx file",
+        ) from error
 
 
 def export_model(loaded: Loaded, config: Any, opset: int, target: Path, folder: ModelFolder) -> int:

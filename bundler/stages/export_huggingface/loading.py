@@ -74,7 +74,7 @@ def load_model(folder: ModelFolder, task: str) -> Loaded:
             details=(first_line(error, folder),),
             hint="save the model again with `save_pretrained`, or look whether another task fits it",
         ) from error
-    _forget_the_past(model)
+    _settle(model)
     return Loaded(
         model=model.eval(),
         task=chosen,
@@ -176,7 +176,8 @@ def _class_for(task: str, folder: ModelFolder) -> Any:
         ) from error
 
 
-def _forget_the_past(model: Any) -> None:
-    """One call answers all: nothing is kept for a next one."""
-    if getattr(model.config, "use_cache", None):
-        model.config.use_cache = False
+def _settle(model: Any) -> None:
+    """One call answers all, by name, and nothing is kept for a next one: whatever the configuration asks for."""
+    for name, value in (("use_cache", False), ("torchscript", False), ("return_dict", True)):
+        if hasattr(model.config, name):
+            setattr(model.config, name, value)

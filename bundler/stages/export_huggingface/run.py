@@ -55,7 +55,7 @@ def _export(folder: ModelFolder, options: Options, output: Path, report: Report)
 
     report(0.3, "loading the model")
     loaded = load_model(folder, options.task)
-    config = exporting.export_config(loaded)
+    config = exporting.export_config(loaded, folder)
     target = output / ENTRY
     with tempfile.TemporaryDirectory(dir=output) as scratch:
         report(0.4, f"exporting for {loaded.task}")
