@@ -1,0 +1,1 @@
+"""Fuse the attention, normalisation and activation subgraphs of a transformer into ONNX Runtime's own operators."""

@@ -1,0 +1,150 @@
+"""One model type tried on a model, and the best of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import onnx
+from onnx import ModelProto
+
+from bundler.model.errors import StageError
+from bundler.stages.fuse_transformers.detection import Candidate, count_attentions, find_candidates
+from bundler.stages.fuse_transformers.heads import find_heads
+from bundler.stages.fuse_transformers.libraries import LIBRARY_ERRORS, Choice, fuse
+from bundler.stages.fuse_transformers.preparing import choose_level, prepare_model
+from bundler.stages.fuse_transformers.spec import MODEL_TYPES, TOOLS_MODEL_TYPES, Options
+from bundler.workbench.structure import count_operators, read_structure
+
+_DOMAIN: Final = "com.microsoft."
+_ATTENTIONS: Final = frozenset(
+    {"Attention", "MultiHeadAttention", "GroupQueryAttention", "PackedAttention", "PackedMultiHeadAttention"}
+)
+_FUSED: Final = _ATTENTIONS | {
+    "BiasAdd",
+    "BiasGelu",
+    "BiasSplitGelu",
+    "EmbedLayerNormalization",
+    "FastGelu",
+    "Gelu",
+    "GroupNorm",
+    "LayerNormalization",
+    "NhwcConv",
+    "QOrderedAttention",
+    "QOrderedGelu",
+    "QOrderedLayerNormalization",
+    "QOrderedMatMul",
+    "QuickGelu",
+    "RemovePadding",
+    "RestorePadding",
+    "RotaryEmbedding",
+    "SimplifiedLayerNormalization",
+    "SkipGroupNorm",
+    "SkipLayerNormalization",
+    "SkipSimplifiedLayerNormalization",
+}
+_ENCODER: Final = Candidate(model_type="bert", reason="attention over tokens, as in an encoder")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is to be fused: the model's file, its structure, and the checked options."""
+
+    source: Path
+    structure: ModelProto
+    options: Options
+    disabled: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One model type tried. `fused` counts by operator what the source had not; `problem` is why it failed."""
+
+    candidate: Candidate
+    choice: Choice
+    level: str
+    model: ModelProto | None = None
+    fused: Mapping[str, int]
+    problem: str = ""
+
+    @property
+    def attentions(self) -> int:
+        """Fused attentions."""
+        return sum(count for name, count in self.fused.items() if name.removeprefix(_DOMAIN) in _ATTENTIONS)
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """What is best: attentions first, then anything fused."""
+        return self.attentions, sum(self.fused.values())
+
+
+def list_candidates(subject: Subject) -> tuple[Candidate, ...]:
+    """The types to try: the one named, or those that the graph may be. Raises `StageError` for no transformer."""
+    options = subject.options
+    if options.model_type != "auto":
+        return (Candidate(model_type=options.model_type, reason="named by the caller"),)
+    if not count_attentions(subject.structure):
+        raise StageError(
+            "nothing was fused: the model has no attention in small operators",
+            details=_fused_before(subject.structure),
+            hint="leave fusion out for this model, or name its model_type",
+        )
+    known = TOOLS_MODEL_TYPES if options.backend == "onnxruntime-tools" else tuple(MODEL_TYPES)
+    fitting = tuple(item for item in find_candidates(subject.structure) if item.model_type in known)
+    return fitting or (_ENCODER,)
+
+
+def attempt_fusion(subject: Subject, candidate: Candidate, folder: Path) -> Attempt:
+    """Fuse as `candidate`, with scratch files in `folder`. Raises `StageError` where the runtime
+    cannot read the model.
+    """
+    folder.mkdir()
+    options = subject.options
+    level = choose_level(subject.structure, options, MODEL_TYPES[candidate.model_type])
+    prepared = prepare_model(subject.source, subject.structure, folder, level)
+    heads, hidden = (options.heads, options.hidden_size) if options.heads else find_heads(read_structure(prepared))
+    choice = Choice(model_type=candidate.model_type, heads=heads, hidden_size=hidden)
+    try:
+        model = fuse(onnx.load(prepared), choice, options, subject.disabled)
+    except LIBRARY_ERRORS as cause:
+        first = str(cause).partition("\n")[0][:300]
+        problem = f"{type(cause).__name__}: {first}".rstrip(": ")
+        return Attempt(candidate=candidate, choice=choice, level=level, fused={}, problem=problem)
+    return Attempt(
+        candidate=candidate, choice=choice, level=level, model=model, fused=count_gained(subject.structure, model)
+    )
+
+
+def count_gained(before: ModelProto, after: ModelProto) -> dict[str, int]:
+    """Fused operators by name, those that were there before taken off."""
+    old, new = count_operators(before), count_operators(after)
+    gained = {name: count - old.get(name, 0) for name, count in new.items() if name.removeprefix(_DOMAIN) in _FUSED}
+    return {name: count for name, count in gained.items() if count > 0}
+
+
+def choose_best(attempts: Iterable[Attempt], subject: Subject) -> tuple[Attempt, ModelProto]:
+    """The attempt that fused most, the earliest of equals, with its model. Raises `StageError` when none fused any."""
+    tried = tuple(attempts)
+    best = max(tried, key=lambda attempt: attempt.score)
+    if best.fused and best.model is not None:
+        return best, best.model
+    lines = tuple(f"as {item.choice.model_type}: {item.problem or 'no pattern matched'}" for item in tried)
+    raise StageError(
+        "nothing was fused: the library knows no pattern in this model",
+        details=(*lines, *_fused_before(subject.structure)),
+        hint=_hint(subject),
+    )
+
+
+def _hint(subject: Subject) -> str:
+    if subject.options.backend == "onnxruntime-tools":
+        return "onnxruntime-tools knows models of 2021 (opset 12 and fixed shapes); take the backend `onnxruntime`"
+    return "leave fusion out for this model, or name its model_type, heads and hidden_size"
+
+
+def _fused_before(structure: ModelProto) -> tuple[str, ...]:
+    counts = count_operators(structure)
+    there = [f"{name} ({count})" for name, count in counts.items() if name.removeprefix(_DOMAIN) in _ATTENTIONS]
+    return (f"it has fused attention already: {', '.join(there)}",) if there else ()

@@ -1,0 +1,80 @@
+"""What comes before fusion: the runtime folds constants, and the graph gets one order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onnx import ModelProto, TensorProto
+
+from bundler.model.errors import StageError
+from bundler.stages.fuse_transformers.spec import Options
+from bundler.workbench.canonical.writing import canonicalize
+from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
+from bundler.workbench.structure import iterate_tensors
+
+EMBEDDED_LIMIT = 1 << 30
+"""Bytes of a model from which on its weights leave the file, which can hold 2 GB: fusion may copy some."""
+EXTERNAL_THRESHOLD = 1024
+"""Bytes of a tensor from which on it goes there."""
+_ALWAYS_OFF = ("ConstantSharing", "MatMulAddFusion")
+"""The library itself turns the first off (1.31, `optimize_model`). The second makes Gemm between two Reshapes of every
+projection whose shape is fixed, and then the fusers find no attention at all.
+"""
+_OFF_ABOVE_BASIC = (
+    "MatMulScaleFusion",
+    "MatmulTransposeFusion",
+    "GemmActivationFusion",
+    "BiasSoftmaxFusion",
+)
+"""Optimisers above basic that hide patterns from the fusers; the library itself turns these off, too."""
+_HALF = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+
+
+def choose_level(structure: ModelProto, options: Options, default: str) -> str:
+    """How far the runtime optimises before fusion: as asked, or as the library does for the type. A model in half
+    precision is left alone: the CPU's optimiser would put casts around its operators.
+    """
+    if options.level != "default":
+        return options.level
+    return "none" if any(tensor.data_type in _HALF for tensor in iterate_tensors(structure)) else default
+
+
+def prepare_model(source: Path, structure: ModelProto, folder: Path, level: str) -> Path:
+    """The model that the fusers get, in `folder`. Raises `StageError`."""
+    saved, target = source, folder / "prepared.onnx"
+    if level != "none":
+        saved = folder / "optimised.onnx"
+        _optimise(source, saved, level, external=is_large(source, structure))
+    # The runtime's saved graphs have no fixed order, and what the fusers find may depend on it.
+    canonicalize(
+        saved,
+        target,
+        source=saved.parent,
+        external_threshold=EXTERNAL_THRESHOLD,
+        external_minimum=EMBEDDED_LIMIT,
+    )
+    return target
+
+
+def is_large(path: Path, structure: ModelProto) -> bool:
+    """Whether the model's weights must stand beside it."""
+    external = any(tensor.data_location == TensorProto.EXTERNAL for tensor in iterate_tensors(structure))
+    return external or path.stat().st_size > EMBEDDED_LIMIT
+
+
+def _optimise(source: Path, saved: Path, level: str, *, external: bool) -> None:
+    settings = SessionSettings(
+        session={"graph_optimization_level": level, "enable_cpu_mem_arena": False},
+        session_config={"session.disable_prepacking": "1"},
+        disabled_optimizers=(*_ALWAYS_OFF, *(_OFF_ABOVE_BASIC if level == "extended" else ())),
+    )
+    session = session_options(settings)
+    session.optimized_model_filepath = str(saved)
+    if external:
+        session.add_session_config_entry(
+            "session.optimized_model_external_initializers_file_name", f"{saved.name}.data"
+        )
+        session.add_session_config_entry(
+            "session.optimized_model_external_initializers_min_size_in_bytes", str(EXTERNAL_THRESHOLD)
+        )
+    save_through_session(source, session, settings, error=StageError)
