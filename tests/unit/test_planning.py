@@ -4,6 +4,7 @@ from bundler.model.errors import UsageError
 from bundler.model.plan import BuildPlan
 from bundler.model.runtime import Gate
 from bundler.planning import PlanRequest, make_plan
+from bundler.planning_data import DataRequest
 from bundler.planning_gate import FLOAT, QUANTIZED, choose_gate
 from bundler.planning_rules import choose_baking, find_obstacles
 from bundler.profiles.resolve import resolve_target
@@ -19,13 +20,13 @@ def plan(*, target: str = "linux-x64", overrides: tuple[str, ...] = (), **reques
 
 def test_every_input_of_a_step_comes_before_it() -> None:
     known = {"model", "samples"}
-    for step in plan(dimensions={"batch": 1}, overrides=(), has_samples=True).steps:
+    for step in plan(dimensions={"batch": 1}, overrides=(), samples=DataRequest(plain="samples")).steps:
         assert set(step.inputs.values()) <= known
         known.add(step.id)
 
 
 def test_outputs_are_compared_after_every_stage_that_changes_the_model() -> None:
-    steps = plan(dimensions={"batch": 1}, overrides=("optimization.simplify=true",)).steps
+    steps = plan(dimensions={"batch": 1}, overrides=("optimization.simplifier=onnxscript",)).steps
     changing = [step.id for step in steps if step.stage in {"fix_dimensions", "simplify", "optimize", "convert_ort"}]
     compared = [step.inputs["model"] for step in steps if step.stage == "compare"]
     assert changing == compared == ["fix_dimensions", "simplify", "cpu/optimize"]
@@ -51,7 +52,7 @@ def test_equal_requests_give_equal_plans() -> None:
 
 
 def test_samples_replace_the_seeded_inputs() -> None:
-    golden = plan(has_samples=True).step("record_golden")
+    golden = plan(samples=DataRequest(plain="samples")).step("record_golden")
     assert golden.inputs["samples"] == "samples"
     assert "seed" not in golden.options
 

@@ -86,7 +86,7 @@ minimum = "latest"
 version = "newest; rm -rf /"
 
 [optimization]
-simplify = "yes"
+simplifier = true
 level = "extendet"
 
 [accuracy]

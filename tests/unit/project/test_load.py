@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from bundler.model.errors import UsageError
-from bundler.project.load import find_project, overrides_for
 from bundler.profiles.resolve import resolve_target
+from bundler.project.load import find_project, overrides_for
 from bundler.project.schema import Project
 
 TEXT = """
@@ -44,14 +44,14 @@ def test_overrides_apply_by_glob_after_gates() -> None:
         {
             "models": ({"path": "m.onnx"},),
             "accuracy": {"absolute": 1e-5},
-            "overrides": {"raspberry-*": {"optimization": {"format": "onnx", "simplify": True}}},
+            "overrides": {"raspberry-*": {"optimization": {"format": "onnx", "simplifier": "onnxscript"}}},
         }
     )
     assert overrides_for(project, "linux-x64") == ("accuracy.absolute=1e-05",)
     assert overrides_for(project, "raspberry-pi-5") == (
         "accuracy.absolute=1e-05",
         'optimization.format="onnx"',
-        "optimization.simplify=true",
+        'optimization.simplifier="onnxscript"',
     )
 
 

@@ -35,7 +35,8 @@ def test_everything_that_a_build_downloads_is_pinned(tmp_path: Path) -> None:
     }
     single = needed_locks([request_for("linux-x64", bundle_format="pex")], environments)
     assert "pex" in single
-    simplified = needed_locks([request_for("linux-x64", overrides=("optimization.simplify=true",))], environments)
+    request = request_for("linux-x64", overrides=("optimization.simplifier=onnxscript",))
+    simplified = needed_locks([request], environments)
     assert "onnxscript" in simplified
 
 
