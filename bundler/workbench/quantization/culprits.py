@@ -31,6 +31,10 @@ BATCH: Final = 24
 MOST: Final = 480
 """Tensors that are looked at in all; where a model has more, they are taken evenly."""
 
+AMPLIFIED: Final = 4.0
+"""A node may multiply the noise that comes in so many times without being where it arises: 6 dB."""
+_LITTLE: Final = 0.02
+
 Report = Callable[[float, str], None]
 
 
@@ -62,8 +66,8 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A tensor of the untouched model and its names in the changed one: as it is computed, and as it is then read (after
-    a quantiser's pair; the same name where there is none).
+    """A tensor of the untouched model and its names in the changed one: as it is computed, and as it is then read
+    (after a quantiser's pair; the same name where there is none).
     """
 
     name: str
@@ -147,16 +151,19 @@ def _take(
     probes: Sequence[Probe], clean: Mapping[str, Value], noisy: Mapping[str, Value], found: dict[str, Measured]
 ) -> None:
     for probe in probes:
-        value, computed, read = clean.get(probe.name), noisy.get(probe.computed), noisy.get(probe.read)
-        if _are_alike(value, computed) and _are_alike(value, read):
+        value = _numbers(clean.get(probe.name))
+        computed, read = _numbers(noisy.get(probe.computed)), _numbers(noisy.get(probe.read))
+        if value is None or computed is None or read is None:
+            continue
+        if value.shape == computed.shape == read.shape:
             measured = found.setdefault(probe.name, Measured())
             measured.computed.add(value, computed)
             measured.read.add(value, read)
 
 
-def _are_alike(one: Value, other: Value) -> bool:
-    both = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
-    return both and one.shape == other.shape and is_float(one) and is_float(other)
+def _numbers(value: Value) -> np.ndarray | None:
+    """Floating-point numbers; None for all else."""
+    return value if isinstance(value, np.ndarray) and is_float(value) else None
 
 
 def find_culprits(
@@ -183,8 +190,12 @@ def _blame_tensors(graph: _Graph, measured: Mapping[str, Measured], reach: Mappi
 def _blame_tensor(
     graph: _Graph, node: NodeProto, name: str, ratios: Measured, *, inherited: float, reach: float
 ) -> Iterator[Culprit]:
-    """A node that the change left alone may make an error larger, but it makes none."""
-    computed, read = ratios.computed.value, ratios.read.value
+    """A node that the change left alone may make an error larger, but it makes none.
+
+    Quantisers let a range do what an activation function did: then what is computed is right only as it is read.
+    """
+    read = ratios.read.value
+    computed = min(ratios.computed.value, read)
     rounded = _excess(read, computed)
     made = _excess(computed, inherited) if ratios.computed.narrowed or graph.is_touched(node) else 0.0
     remedy = (node.name,) if made >= rounded else (node.name, *graph.readers(name))
@@ -215,7 +226,12 @@ def _blame_weights(graph: _Graph, weights: Mapping[str, float], reach: Mapping[s
 
 
 def _excess(error: float, before: float) -> float:
-    return 0.0 if math.isinf(before) else max(0.0, error - before)
+    """The part of an error that is new. Where it is not several times what was there before, it is that, amplified:
+    little of it counts.
+    """
+    if error <= before or math.isinf(before):
+        return 0.0
+    return (error - before) * max(_LITTLE, 1 - (AMPLIFIED - 1) * before / error)
 
 
 class _Graph:

@@ -1,0 +1,59 @@
+"""Run the model before and after a step side by side, and rank the nodes where errors arise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bundler.model.codec import decode
+from bundler.model.errors import StageError
+from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.stages.find_culprits.spec import Options
+from bundler.workbench.golden import GoldenSet, Sample, read_golden
+from bundler.workbench.quantization.blame import weight_noise
+from bundler.workbench.quantization.culprits import Culprit, find_culprits, find_probes, measure_probes
+from bundler.workbench.structure import read_structure
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """`tensors`. Raises `StageError` when the models share nothing or one of them does not run."""
+    options = decode(Options, dict(request.options))
+    golden = read_golden(request.input("samples"))
+    paths = (request.input("model"), request.input("changed"))
+    source, changed = (read_structure(path) for path in paths)
+    probes = find_probes(source, changed)
+    if not probes or not golden.entries:
+        raise StageError("the two models have no tensor in common" if golden.entries else "there are no samples")
+    count = min(options.samples, len(golden.entries))
+    measured = measure_probes(paths, probes, lambda: _first(golden, count), report)
+    found = find_culprits(source, changed, measured, _weights(paths))
+    return StageResult(
+        facts={
+            "tensors": [_encode(one) for one in found[: options.most]],
+            "compared": len(measured),
+            "samples": count,
+        }
+    )
+
+
+def _first(golden: GoldenSet, count: int) -> Iterator[Sample]:
+    return (golden.sample(index) for index in range(count))
+
+
+def _weights(paths: tuple[Path, Path]) -> dict[str, float]:
+    """Noise over signal of each weight of a model that has quantised ones."""
+    noise = weight_noise(*paths)
+    return {name: found.noise / found.signal for name, found in noise.items() if found.signal}
+
+
+def _encode(one: Culprit) -> dict[str, Any]:
+    return {
+        "tensor": one.tensor,
+        "node": one.node,
+        "operator": one.operator,
+        "kind": one.kind,
+        "sqnr_db": round(-10 * math.log10(one.error), 1) + 0.0 if 0 < one.error < math.inf else None,
+        "remedy": list(one.remedy),
+    }

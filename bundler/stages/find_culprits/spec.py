@@ -1,0 +1,29 @@
+"""What `find_culprits` takes and finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bundler.model.stage import StageSpec
+
+SPEC = StageSpec(
+    name="find_culprits",
+    title="Find the nodes that lose the accuracy",
+    inputs=("model", "changed", "samples"),
+    produces=None,
+    packages=("onnxruntime", "onnx", "numpy"),
+)
+"""`model` is the one before the step that lost the accuracy, `changed` the one after it.
+
+Facts: `tensors`, the worst first, each with `tensor`, `node` and `operator` (of the model before), `kind` (`activation`
+or `weight`), `sqnr_db` (None where the changed model answers NaN or infinity) and `remedy` (nodes that must keep their
+precision for this error to vanish); `compared` (tensors that were looked at), `samples`.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """At most so many `samples` are run, and at most so many tensors are told."""
+
+    samples: int = 4
+    most: int = 20

@@ -1,0 +1,140 @@
+"""The node that loses the accuracy is named, not those that inherit its error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+from bundler.model.errors import StageError
+from tests.support import models
+from tests.support.stage_calls import call_stage, record
+
+DEPTH = 6
+
+
+def chain(*, outlier_in: int | None = None, scale: float = 1.0) -> onnx.ModelProto:
+    """`DEPTH` layers of 16 units. Unit 0 of each is always zero, so its weight in `outlier_in` changes no answer, but
+    it widens the range of all the layer's weights. Layer 2 multiplies by `scale`, and the next divides by it.
+    """
+    nodes, weights, current = [], [], "x"
+    for index in range(DEPTH):
+        factor = scale if index == 2 else 1 / scale if index == 3 else 1.0
+        matrix = models.weights(16, 16, seed=index) * factor
+        matrix[:, 0] = 0
+        if index == outlier_in:
+            matrix[0, 1] = 1e4
+        bias = np.full(16, 0.1 * factor, np.float32)
+        bias[0] = -1
+        weights += [models.tensor(f"w{index}", matrix.astype(np.float32)), models.tensor(f"b{index}", bias)]
+        nodes += [
+            helper.make_node("MatMul", [current, f"w{index}"], [f"m{index}"], name=f"product {index}"),
+            helper.make_node("Add", [f"m{index}", f"b{index}"], [f"a{index}"], name=f"sum {index}"),
+            helper.make_node("Relu", [f"a{index}"], [f"r{index}"], name=f"relu {index}"),
+        ]
+        current = f"r{index}"
+    nodes.append(helper.make_node("Identity", [current], ["y"], name="out"))
+    return models.make_model(nodes, [models.value("x", ["batch", 16])], [models.value("y", ["batch", 16])], weights)
+
+
+class Reader(CalibrationDataReader):  # type: ignore[misc]
+    def __init__(self) -> None:
+        random = np.random.default_rng(0)
+        self._samples = iter([{"x": random.standard_normal((8, 16)).astype(np.float32)} for _ in range(4)])
+
+    def get_next(self) -> Any:
+        return next(self._samples, None)
+
+
+def quantize(model: Path, target: Path, **options: Any) -> Path:
+    quantize_static(
+        str(model),
+        str(target),
+        Reader(),
+        quant_format=QuantFormat.QDQ,
+        activation_type=QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+        **options,
+    )
+    return target
+
+
+def blame(model: Path, changed: Path, tmp_path: Path, **options: Any) -> dict[str, Any]:
+    golden = record(model, tmp_path / "golden", dimensions={"batch": 8})
+    inputs = {"model": model, "changed": changed, "samples": golden}
+    return dict(call_stage("find_culprits", tmp_path / "out", inputs, **options).facts)
+
+
+@pytest.mark.parametrize("layer", [1, 4])
+def test_a_layer_whose_weights_lost_their_range_is_the_worst(tmp_path: Path, layer: int) -> None:
+    model = models.save(chain(outlier_in=layer), tmp_path)
+    facts = blame(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
+    worst = facts["tensors"][0]
+    assert (worst["node"], worst["operator"]) == (f"product {layer}", "MatMul")
+    assert worst["remedy"] == [f"product {layer}"]
+    assert worst["sqnr_db"] < 20
+    assert {entry["kind"] for entry in facts["tensors"]} == {"activation", "weight"}
+    assert facts["compared"] > 2 * DEPTH  # the quantiser drops operators that a range replaces
+    assert facts["samples"] == 3
+
+
+def test_keeping_what_is_blamed_brings_the_accuracy_back(tmp_path: Path) -> None:
+    model = models.save(chain(outlier_in=3), tmp_path)
+    before = blame(model, quantize(model, tmp_path / "all.onnx"), tmp_path / "a")
+    kept = quantize(model, tmp_path / "kept.onnx", nodes_to_exclude=before["tensors"][0]["remedy"])
+    after = blame(model, kept, tmp_path / "b")
+    assert after["tensors"][0]["sqnr_db"] > before["tensors"][0]["sqnr_db"] + 10
+
+
+def test_numbers_beyond_half_precision_are_blamed_where_they_arise(tmp_path: Path) -> None:
+    """Layer 2 overflows; all after it inherit the infinity."""
+    source = chain(scale=1e6)
+    model, changed = models.save(source, tmp_path / "whole"), onnx.ModelProto()
+    changed.CopyFrom(source)
+    for item in changed.graph.initializer:
+        with np.errstate(over="ignore"):
+            array = numpy_helper.to_array(item).astype(np.float16)
+        item.CopyFrom(numpy_helper.from_array(array, item.name))
+    changed.graph.node[0].input[0] = "x half"
+    changed.graph.node.insert(0, helper.make_node("Cast", ["x"], ["x half"], to=TensorProto.FLOAT16))
+    changed.graph.node[-1].CopyFrom(helper.make_node("Cast", ["r5"], ["y"], to=TensorProto.FLOAT))
+    facts = blame(model, models.save(changed, tmp_path / "half"), tmp_path)
+    worst = facts["tensors"][0]
+    assert (worst["node"], worst["sqnr_db"]) == ("product 2", None)
+    assert sum(entry["sqnr_db"] is None for entry in facts["tensors"]) == 1
+
+
+def test_models_that_are_equal_have_no_culprits(tmp_path: Path) -> None:
+    model = models.save(chain(), tmp_path)
+    assert blame(model, model, tmp_path)["tensors"] == []
+
+
+def test_no_more_is_told_and_run_than_was_asked(tmp_path: Path) -> None:
+    model = models.save(chain(outlier_in=1), tmp_path)
+    facts = blame(model, quantize(model, tmp_path / "changed.onnx"), tmp_path, samples=1, most=2)
+    assert (len(facts["tensors"]), facts["samples"]) == (2, 1)
+
+
+def test_equal_runs_give_equal_facts(tmp_path: Path) -> None:
+    model = models.save(chain(outlier_in=1), tmp_path)
+    changed = quantize(model, tmp_path / "changed.onnx")
+    assert blame(model, changed, tmp_path / "a") == blame(model, changed, tmp_path / "b")
+
+
+def test_more_tensors_than_fit_into_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bundler.workbench.quantization.culprits.BATCH", 4)
+    model = models.save(chain(outlier_in=2), tmp_path)
+    facts = blame(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
+    assert facts["compared"] > 4
+    assert facts["tensors"][0]["node"] == "product 2"
+
+
+def test_models_with_nothing_in_common_are_refused(tmp_path: Path) -> None:
+    model, other = models.save(chain(), tmp_path / "a"), models.save(models.identity("x", "z"), tmp_path / "b")
+    with pytest.raises(StageError, match="no tensor in common"):
+        blame(model, other, tmp_path)
