@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import onnxruntime
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from bundler.model.errors import StageError
 from bundler.workbench.canonical.rewriting import rewrite_model
 from bundler.workbench.canonical.tensor_data import DataFolders, embed_data, embed_non_initializers, place_initializers
 from bundler.workbench.canonical.writing import PROTOBUF_LIMIT
+from bundler.workbench.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
 from bundler.workbench.signatures import LISTED_INITIALIZERS_END
 from bundler.workbench.structure import iterate_tensors, read_structure, tensor_bytes
 
@@ -82,3 +84,16 @@ def write_linked(linked: LinkedModel, target: Path) -> ModelProto:
         raise StageError("the model without its weights is larger than the 2 GB that one ONNX file can hold")
     target.write_bytes(model.SerializeToString(deterministic=True))
     return model
+
+
+def open_structure(model: ModelProto, folder: Path, settings: SessionSettings) -> onnxruntime.InferenceSession:
+    """A session on a linked model that is in no file; `folder` is where its weights are.
+
+    Raises `StageError` with the runtime's words, without a copy of the weights in Python.
+    """
+    options = session_options(settings)
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    try:
+        return onnxruntime.InferenceSession(model.SerializeToString(), options, enable_fallback=0)
+    except RUNTIME_ERRORS as cause:
+        raise StageError("ONNX Runtime cannot open the model", details=(clean_message(cause),)) from cause

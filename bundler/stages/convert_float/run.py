@@ -1,0 +1,277 @@
+"""Convert floats by the reference, keep what must be kept, and see that the result opens."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from onnx import ModelProto, NodeProto, TensorProto
+from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST
+
+from bundler.model.codec import decode
+from bundler.model.errors import StageError
+from bundler.model.runtime import Gate
+from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.convert_float.search import MOST_ROUNDS, Found, Search
+from bundler.stages.convert_float.spec import Options
+from bundler.workbench.float_conversion.converter import Conversion, Converted, convert, store_narrow
+from bundler.workbench.float_conversion.emulator import open_emulator
+from bundler.workbench.float_conversion.narrow import ONNX_TYPES
+from bundler.workbench.float_conversion.switches import constant_tensor
+from bundler.workbench.float_conversion.value_types import has_type, infer_types
+from bundler.workbench.golden import read_golden
+from bundler.workbench.linked_models import LinkedModel, open_linked, write_linked
+from bundler.workbench.sessions import REFERENCE, open_session
+from bundler.workbench.signatures import check_interface
+from bundler.workbench.structure import count_operators, iterate_nodes, iterate_tensors, read_structure, tensor_bytes
+
+ENTRY = "model.onnx"
+_QUANTIZED: Final = frozenset(
+    {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger"}
+    | {"MatMulInteger"}
+)
+_BFLOAT16_OPSET: Final = 13
+_LEAST_STORED: Final = 1024
+"""Bytes of a weight that is worth a cast of its own."""
+_SHOWN: Final = 80
+_LISTED: Final = 20
+_NO_NARROW_FORM: Final = re.compile(r"Type 'tensor\(b?float16\)' of input parameter \(.*?\) of operator \((\w+)\)")
+_NO_KERNEL: Final = "Could not find an implementation"
+"""The runtime's words for an operator that is valid but that its CPU does not have."""
+_MOST_TRIES: Final = 24
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """A narrower model. Raises `StageError` when there is nothing to convert, or no choice of nodes meets the gate."""
+    source, options = request.input("model"), decode(Options, dict(request.options))
+    before = read_structure(source)
+    _check(before, options, request.inputs)
+    report(0.0, "reading the model's types")
+    job = _Job(_name_nodes(infer_types(open_linked(source)), options), options, request.output / ENTRY, report)
+    found = job.examine(request.inputs.get("samples"))
+    converted, after = job.write(found)
+    if options.keep_io:
+        check_interface(before, after)
+    return StageResult(facts=job.facts(converted, found), entry=ENTRY, notes=job.notes(converted, found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A model whose nodes have names of their own, what they are called for people, and which the user keeps."""
+
+    linked: LinkedModel
+    labels: Mapping[str, str]
+    blocked: frozenset[str]
+
+
+def _name_nodes(linked: LinkedModel, options: Options) -> _Named:
+    known = {node.name for node in iterate_nodes(linked.model) if node.name}
+    for name in options.block_nodes:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0][:_SHOWN]!r}?" if close else "names are those of the model's own nodes"
+            raise StageError(f"the model has no node named {name[:_SHOWN]!r} to keep", hint=hint)
+    labels, blocked = {}, set()
+    for number, node in enumerate(iterate_nodes(linked.model)):
+        name = f"node {number}"
+        labels[name] = (node.name or f"{node.op_type} that makes {_first_output(node)}")[:_SHOWN]
+        if node.name in options.block_nodes:
+            blocked.add(name)
+        node.name = name
+    return _Named(linked, labels, frozenset(blocked))
+
+
+def _first_output(node: NodeProto) -> str:
+    return next((name for name in node.output if name), "nothing")
+
+
+def _check(model: ModelProto, options: Options, inputs: Mapping[str, Path]) -> None:
+    """Raises `StageError` for models and options that cannot come to a good end."""
+    quantized = sorted(_QUANTIZED.intersection(count_operators(model)))
+    narrow = [name for name, number in ONNX_TYPES.items() if has_type(model, number)]
+    opset = next((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), 0)
+    if quantized:
+        hint = "give the float model; 16-bit floats and 8-bit integers are two methods"
+        raise StageError("the model is quantised already", details=(f"it has {', '.join(quantized)}",), hint=hint)
+    if not any(tensor.data_type == TensorProto.FLOAT for tensor in iterate_tensors(model)):
+        what = f"it is in {' and '.join(narrow)} already" if narrow else "it has no 32-bit float"
+        raise StageError(f"there is nothing to convert: {what}", hint="give the 32-bit model")
+    if narrow and options.type not in narrow:
+        raise StageError(f"the model mixes types: it has {' and '.join(narrow)} already", hint="give the 32-bit model")
+    if options.type == "bfloat16" and opset < _BFLOAT16_OPSET:
+        raise StageError(
+            f"bfloat16 came with opset {_BFLOAT16_OPSET}, and the model has opset {opset}",
+            hint="export the model with a newer opset, or take float16",
+        )
+    if options.search and "samples" not in inputs:
+        raise StageError("the search needs samples", hint="give real inputs (`--calibration`)")
+    if options.search and (not options.gate or options.scope == "weights" or options.type != "float16"):
+        raise StageError("the search is for whole float16 models, and needs a gate", hint="leave `search` out")
+
+
+@dataclass(slots=True)
+class _Job:
+    """One conversion; `kept_operators` grows where the runtime says that an operator has no narrow form."""
+
+    named: _Named
+    options: Options
+    target: Path
+    report: Report
+    kept_operators: frozenset[str] = frozenset()
+    runs_on_cpu: bool = True
+
+    def conversion(self, kept: Collection[str] = ()) -> Conversion:
+        """What is converted with these nodes kept besides what the user keeps."""
+        operators = frozenset(DEFAULT_OP_BLOCK_LIST) | frozenset(self.options.block_operators) | self.kept_operators
+        nodes = self.named.blocked | frozenset(kept)
+        return Conversion(
+            kind=self.options.type,
+            keep_io=self.options.keep_io,
+            block_operators=operators,
+            block_nodes=nodes | _constants_of(self.named.linked.model, nodes, operators),
+        )
+
+    def examine(self, samples: Path | None) -> Found | None:
+        """What a device would answer, where there are samples; a search where one is asked for."""
+        if samples is None or self.options.scope == "weights" or self.options.type != "float16":
+            return None
+        golden = read_golden(samples)
+        if not golden.entries:
+            raise StageError("the set of samples is empty", hint="give real inputs (`--calibration`)")
+        count = min(len(golden.entries), max(1, self.options.search_samples))
+        clamped = convert(self.named.linked, self.conversion()).clamped
+        emulator = open_emulator(self.named.linked, self.conversion(), clamped)
+        indices = [place * len(golden.entries) // count for place in range(count)]
+        search = Search(emulator, golden, indices, _gate(self.options), self._say)
+        if self.options.search:
+            return self._insist(search.find())
+        first = search.judge(())
+        return Found([], sorted(search.find_overflow()), first, first, search.rounds)
+
+    def _say(self, number: int, text: str) -> None:
+        self.report(min(0.9, 0.1 + 0.8 * number / MOST_ROUNDS), f"round {number}: {text}")
+
+    def _insist(self, found: Found) -> Found:
+        if not found.holds:
+            raise StageError(
+                "no choice of nodes in 32 bits meets the gate",
+                details=tuple(f"{name[:_SHOWN]}: {figures}" for name, figures in list(found.last.facts().items())[:3]),
+                hint="keep inputs and outputs in 32 bits (`keep_io`), or loosen the gate",
+            )
+        return found
+
+    def write(self, found: Found | None) -> tuple[Converted, ModelProto]:
+        """The converted model at the target, once the runtime takes it."""
+        self.report(0.9, "converting")
+        for _ in range(_MOST_TRIES):
+            converted = self._convert(found)
+            after = write_linked(converted.linked, self.target)
+            if self._opens():
+                return converted, after
+        raise StageError("too many operators of this model have no form in 16 bits")
+
+    def _convert(self, found: Found | None) -> Converted:
+        if self.options.scope == "weights":
+            converted = store_narrow(self.named.linked, self.options.type, _LEAST_STORED)
+        else:
+            converted = convert(self.named.linked, self.conversion(found.keep if found else ()))
+        has_weights = any(tensor.data_type == TensorProto.FLOAT for tensor in self.named.linked.model.graph.initializer)
+        if not has_type(converted.linked.model, ONNX_TYPES[self.options.type]) or (
+            has_weights and not converted.weights
+        ):
+            raise StageError(
+                "nothing could be converted: every node stays in 32 bits",
+                hint="keep fewer operators and nodes, or loosen the gate",
+            )
+        return converted
+
+    def _opens(self) -> bool:
+        """Whether the runtime takes the model; if not, the operator that it names is kept from now on."""
+        try:
+            open_session(self.target, REFERENCE, error=StageError)
+        except StageError as error:
+            text = " ".join(error.details)
+            if _NO_KERNEL in text and self.options.type == "bfloat16":
+                self.runs_on_cpu = False
+                return True
+            match = _NO_NARROW_FORM.search(text)
+            if match is None or match[1] in self.kept_operators:
+                raise
+            self.kept_operators |= {match[1]}
+            return False
+        return True
+
+    def facts(self, converted: Converted, found: Found | None) -> dict[str, Any]:
+        """Plain data of what was done."""
+        weights = [
+            tensor for tensor in iterate_tensors(self.named.linked.model) if tensor.data_type == TensorProto.FLOAT
+        ]
+        size, moved = sum(map(tensor_bytes, weights)), sum(converted.weights.values())
+        facts: dict[str, Any] = {
+            "type": self.options.type,
+            "scope": self.options.scope,
+            "keep_io": self.options.keep_io,
+            "weights": len(converted.weights),
+            "weight_bytes_before": size,
+            "weight_bytes_after": size - moved // 2,
+            "clamped": {name[:_SHOWN]: count for name, count in sorted(converted.clamped.items())[:_LISTED]},
+            "kept": self._labels([*self.named.blocked, *(found.keep if found else ())]),
+            "kept_operators": sorted(self.kept_operators),
+            "runs_on_cpu": self.runs_on_cpu,
+            "bytes": sum(path.stat().st_size for path in self.target.parent.iterdir()),
+        }
+        if found is not None:
+            facts |= {"figures": found.first.facts(), "overflowing": self._labels(found.overflow)}
+        if found is not None and self.options.search:
+            facts["search"] = {
+                "rounds": found.rounds,
+                "samples": self.options.search_samples,
+                "nodes": len(self.named.labels),
+                "figures": found.last.facts(),
+            }
+        return facts
+
+    def _labels(self, names: Collection[str]) -> list[str]:
+        order = {name: place for place, name in enumerate(self.named.labels)}
+        return [self.named.labels[name] for name in sorted(set(names), key=lambda name: order[name])]
+
+    def notes(self, converted: Converted, found: Found | None) -> tuple[Note, ...]:
+        """What the user should know."""
+        texts: list[tuple[str, bool]] = []
+        if converted.clamped:
+            names = ", ".join(repr(name[:_SHOWN]) for name in sorted(converted.clamped)[:3])
+            total = sum(converted.clamped.values())
+            texts.append(
+                (f"{total} weights are greater than {self.options.type} can hold and take its limit: {names}", True)
+            )
+        if self.kept_operators:
+            names = ", ".join(sorted(self.kept_operators))
+            texts.append((f"kept in 32 bits, having no form in {self.options.type}: {names}", False))
+        if found is not None and found.overflow and not self.options.search:
+            names = ", ".join(self._labels(found.overflow)[:3])
+            texts.append(
+                (f"{len(found.overflow)} nodes overflow in float16 on the samples, or read what does: {names}", True)
+            )
+        if not self.runs_on_cpu:
+            texts.append((f"ONNX Runtime's CPU has no kernels for {self.options.type}: it cannot be tried here", True))
+        return tuple(Note(text=text, level="warning" if warning else "info") for text, warning in texts)
+
+
+def _gate(options: Options) -> Gate:
+    return decode(Gate, {"outputs": {}, "default": {}, **options.gate})
+
+
+def _constants_of(model: ModelProto, kept: Collection[str], operators: Collection[str]) -> frozenset[str]:
+    """Constant nodes that only kept nodes read: they are kept, too, as initializers would be."""
+    readers: dict[str, list[bool]] = {}
+    for node in iterate_nodes(model):
+        for name in node.input:
+            readers.setdefault(name, []).append(node.name in kept or node.op_type in operators)
+    constants = (
+        node for node in iterate_nodes(model) if node.op_type == "Constant" and constant_tensor(node) is not None
+    )
+    return frozenset(node.name for node in constants if kept and all(readers.get(node.output[0], [False])))

@@ -1,0 +1,58 @@
+"""Values of 32-bit weights in 16 bits, and what is lost of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import ml_dtypes
+import numpy as np
+from onnx import TensorProto
+from onnxruntime.transformers.float16 import convert_np_to_float16
+
+from bundler.model.errors import StageError
+
+ONNX_TYPES: Final[Mapping[str, int]] = {"float16": TensorProto.FLOAT16, "bfloat16": TensorProto.BFLOAT16}
+GREATEST: Final[Mapping[str, float]] = {
+    "float16": float(np.finfo(np.float16).max),
+    "bfloat16": 3.3895313892515355e38,  # seven bits of fraction: (2 - 2**-7) * 2**127
+}
+"""The greatest finite number of each type."""
+_PIECE: Final = 1 << 22
+"""Elements that are converted at a time: the reference makes several copies of what it is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A weight's new bytes, and how many of its values were out of range (they take the greatest number there is)."""
+
+    data: bytes
+    clamped: int
+
+
+def narrow(values: np.ndarray, kind: str, name: str) -> Narrowed:
+    """Float32 values as `kind` (a key of `ONNX_TYPES`). Raises `StageError` where one is NaN."""
+    flat = values.reshape(-1)
+    pieces, clamped = [], 0
+    for start in range(0, flat.size, _PIECE):
+        piece = flat[start : start + _PIECE]
+        if np.isnan(piece).any():
+            raise StageError(
+                f"the weight {name[:80]!r} holds NaN, which no conversion can mend",
+                hint="the model is damaged: export or download it again",
+            )
+        clamped += int((np.isfinite(piece) & (np.abs(piece) > GREATEST[kind])).sum())
+        pieces.append(_to_float16(piece) if kind == "float16" else _to_bfloat16(piece))
+    return Narrowed(b"".join(pieces), clamped)
+
+
+def _to_float16(values: np.ndarray) -> bytes:
+    converted: np.ndarray = convert_np_to_float16(values)
+    return converted.tobytes()
+
+
+def _to_bfloat16(values: np.ndarray) -> bytes:
+    finite = np.isfinite(values)
+    limit = GREATEST["bfloat16"]
+    return np.where(finite, np.clip(values, -limit, limit), values).astype(ml_dtypes.bfloat16).tobytes()
