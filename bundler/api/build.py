@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.api.assemble import make_runtime_config
+from bundler.api.judging import Verdict, judge_plan
 from bundler.api.memo import recall_bundle, remember_bundle
 from bundler.api.place import check_replaceable, put_in_place, staging_folder
 from bundler.api.preloading import preload_on_start
@@ -17,15 +18,13 @@ from bundler.api.stamp import bundle_key
 from bundler.api.workshop import Workshop
 from bundler.emitters.registry import find_emitter
 from bundler.model.attempts import Frontier
-from bundler.model.codec import decode
 from bundler.model.errors import GateError, UsageError
 from bundler.model.events import Listener
 from bundler.model.plan import MODEL
-from bundler.model.results import Comparison, StepOutcome
+from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.planning_precision import asked_method
 from bundler.profiles.methods import AUTO
-from bundler.verification.gates import check_gate, describe_failures
 
 DEFAULT_EMITTER = "python"
 """Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
@@ -41,7 +40,7 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
     check_replaceable(final)
     prepared = _settle(prepared, workshop, listener)
     outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, listener, prepared.title)
-    check_gates(prepared, outcomes)
+    check_gates(prepared, outcomes, workshop, listener)
     digest = prepared.sources[MODEL].digest
     config = make_runtime_config(prepared.plan, prepared.profile, prepared.facts, outcomes, digest)
     key = bundle_key(prepared, config)
@@ -101,27 +100,35 @@ def _check_format(prepared: Prepared) -> None:
         )
 
 
-def check_gates(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> None:
-    """Raise `GateError` naming the first stage, in the order of the plan, whose outputs broke the gate."""
-    unstable = tuple(outcomes[prepared.plan.golden].facts.get("unstable_outputs", ()))
-    for step in prepared.plan.steps:
-        if step.id not in prepared.plan.gates:
-            continue
-        comparison = decode(Comparison, outcomes[step.id].facts)
-        failures = check_gate(comparison, prepared.plan.gates[step.id], unstable)
-        if failures:
-            stage = step.id.removesuffix("/compare")
-            raise GateError(
-                f"{prepared.title}: stage {stage} breaks the accuracy gate",
-                details=describe_failures(comparison, failures),
-                hint=_gate_hint(stage),
-            )
+def check_gates(
+    prepared: Prepared, outcomes: Mapping[str, StepOutcome], workshop: Workshop, listener: Listener
+) -> None:
+    """Raise `GateError` naming the first stage, in the order of the plan, that broke the gate: its worst outputs and
+    samples, and, where it gives precision away, the nodes most to blame.
+    """
+    verdicts = judge_plan(prepared.plan, prepared.profile, outcomes)
+    if not verdicts:
+        return
+    from bundler.api.blame import Blame, find_blame, hint_for_loss, lossy_step  # noqa: PLC0415 - for failures alone
+
+    verdict = verdicts[0]
+    lossy = lossy_step(prepared, verdict)
+    blame = Blame()
+    if lossy is not None:
+        blame = find_blame(prepared, outcomes, verdict, lossy, workshop=workshop, listener=listener)
+    broken = "your own metric" if verdict.is_metric else "the accuracy gate"
+    raise GateError(
+        f"{prepared.title}: stage {verdict.judged} breaks {broken}",
+        details=(*verdict.lines, *blame.lines),
+        hint=hint_for_loss(prepared, lossy, blame) if lossy else _gate_hint(verdict),
+    )
 
 
-def _gate_hint(stage: str) -> str:
-    if stage == "simplify":
-        return "leave the simplifier out with --set optimization.simplify=false"
-    return "lower the level with --set optimization.level=basic, or widen the gate with --set accuracy.relative=…"
+def _gate_hint(verdict: Verdict) -> str:
+    if verdict.judged == "simplify":
+        return "leave the simplifier out with --set optimization.simplifier=none"
+    widen = "accuracy.metric.least=…" if verdict.is_metric else "accuracy.relative=…"
+    return f"lower the level with --set optimization.level=basic, or widen the gate with --set {widen}"
 
 
 def _result(

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from bundler.api.judging import judge_plan
 from bundler.api.prepare import Prepared
 from bundler.api.requests import decision_key
 from bundler.api.workshop import Workshop
@@ -25,7 +26,6 @@ from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
-from bundler.verification.gates import check_gate
 
 NOISE = 1.03
 """Two latencies within this ratio count as the same: then the smaller model is the better one."""
@@ -202,23 +202,15 @@ def _mark(attempt: Attempt, chosen: str) -> Attempt:
 
 
 def _judge(attempt: Attempt, plan: BuildPlan, outcomes: Mapping[str, StepOutcome], profile: TargetProfile) -> Attempt:
-    comparisons = {
-        step: decode(Comparison, outcomes[step].facts) for step in plan.variants[0].comparisons if step in plan.gates
-    }
-    unstable = tuple(outcomes[plan.golden].facts.get("unstable_outputs", ()))
-    failures = [
-        failure.text
-        for step, comparison in comparisons.items()
-        for failure in check_gate(comparison, plan.gates[step], unstable)
-    ]
+    failures = [line for verdict in judge_plan(plan, profile, outcomes) for line in verdict.lines]
     artifact = outcomes[plan.variants[0].model].artifact
     size = artifact.size if artifact else 0
     limit = profile.budget.model_mb
     if limit is not None and size > limit * MEGABYTE:
         failures.append(f"{size / MEGABYTE:.2f} MB, budget {limit:g} MB")
     state: AttemptState = "failed" if failures else "passed"
-    last = list(comparisons.values())[-1:]
-    figures = _worst(last[0].outputs) if last else {}
+    last = [step for step in plan.variants[0].comparisons if step in plan.gates][-1:]
+    figures = _worst(decode(Comparison, outcomes[last[0]].facts).outputs) if last else {}
     return replace(attempt, state=state, model_bytes=size, figures=figures, reason="; ".join(failures[:2]))
 
 

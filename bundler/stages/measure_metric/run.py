@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bundler.model.codec import decode
 from bundler.model.errors import StageError, UsageError
 from bundler.model.stage import Report, StageRequest, StageResult
@@ -77,7 +79,7 @@ def _call(function: Callable[[Samples], Any], file: Path, samples: Samples) -> f
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and type(value) is not bool
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
 
 
 def _describe(value: Any) -> str:

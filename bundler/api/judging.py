@@ -1,0 +1,56 @@
+"""Which steps of a plan broke the accuracy gate: the comparisons, and the user's own metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bundler.model.codec import decode
+from bundler.model.plan import BuildPlan, Step
+from bundler.model.results import Comparison, StepOutcome
+from bundler.profiles.schema import Metric, TargetProfile
+from bundler.verification.gates import check_gate, describe_failures
+from bundler.verification.metric import MetricGate, check_metric
+
+METRIC_STAGE = "measure_metric"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A step whose figures miss the gate, and a line for each thing that does."""
+
+    step: Step
+    lines: tuple[str, ...]
+
+    @property
+    def is_metric(self) -> bool:
+        """Whether the user's own metric says so."""
+        return self.step.stage == METRIC_STAGE
+
+    @property
+    def judged(self) -> str:
+        """The id of the step whose model was judged."""
+        return self.step.inputs["model"]
+
+
+def judge_plan(plan: BuildPlan, profile: TargetProfile, outcomes: Mapping[str, StepOutcome]) -> tuple[Verdict, ...]:
+    """Every step that misses its gate, in the order of the plan; empty when all is well."""
+    unstable = tuple(outcomes[plan.golden].facts.get("unstable_outputs", ()))
+    verdicts = []
+    for step in plan.steps:
+        lines: tuple[str, ...] = ()
+        if step.id in plan.gates:
+            comparison = decode(Comparison, outcomes[step.id].facts)
+            lines = describe_failures(comparison, check_gate(comparison, plan.gates[step.id], unstable))
+        elif step.stage == METRIC_STAGE and profile.accuracy.metric is not None:
+            metric = profile.accuracy.metric
+            gate = MetricGate(least=metric.least, drop=metric.drop)
+            lines = check_metric(name_metric(metric), outcomes[step.id].facts, gate)
+        if lines:
+            verdicts.append(Verdict(step=step, lines=lines))
+    return tuple(verdicts)
+
+
+def name_metric(metric: Metric) -> str:
+    """The metric as the user calls it."""
+    return f"metric {metric.python or metric.command[0]}"
