@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 from document import Section, describe_circumstances, update_results
 from workplace import Workplace
 
-SUBJECTS = ("start", "build", "proof", "rebuild", "memory", "bundle", "web", "repeatability")
+SUBJECTS = ("start", "build", "proof", "rebuild", "memory", "bundle", "web", "precision", "repeatability")
 
 
 def main() -> None:
