@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,10 +18,9 @@ from bundler.model.runtime import Gate
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.convert_float.search import MOST_ROUNDS, Found, Search
 from bundler.stages.convert_float.spec import Options
-from bundler.workbench.float_conversion.converter import Conversion, Converted, convert, store_narrow
+from bundler.workbench.float_conversion.converter import Conversion, Converted, constant_tensor, convert, store_narrow
 from bundler.workbench.float_conversion.emulator import open_emulator
 from bundler.workbench.float_conversion.narrow import ONNX_TYPES
-from bundler.workbench.float_conversion.switches import constant_tensor
 from bundler.workbench.float_conversion.value_types import has_type, infer_types
 from bundler.workbench.golden import read_golden
 from bundler.workbench.linked_models import LinkedModel, open_linked, write_linked
@@ -39,7 +38,13 @@ _LEAST_STORED: Final = 1024
 """Bytes of a weight that is worth a cast of its own."""
 _SHOWN: Final = 80
 _LISTED: Final = 20
+_NAMED: Final = 3
 _NO_NARROW_FORM: Final = re.compile(r"Type 'tensor\(b?float16\)' of input parameter \(.*?\) of operator \((\w+)\)")
+_PARAMETRIC: Final = frozenset(
+    {"BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization", "Conv", "ConvTranspose"}
+    | {"Gemm", "MatMul", "PRelu"}
+)
+"""Operators whose weights mean what they are. Elsewhere a number beyond the range is a mask, and the limit serves."""
 _NO_KERNEL: Final = "Could not find an implementation"
 """The runtime's words for an operator that is valid but that its CPU does not have."""
 _MOST_TRIES: Final = 24
@@ -52,6 +57,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     _check(before, options, request.inputs)
     report(0.0, "reading the model's types")
     job = _Job(_name_nodes(infer_types(open_linked(source)), options), options, request.output / ENTRY, report)
+    job.keep_out_of_range()
     found = job.examine(request.inputs.get("samples"))
     converted, after = job.write(found)
     if options.keep_io:
@@ -122,18 +128,30 @@ class _Job:
     target: Path
     report: Report
     kept_operators: frozenset[str] = frozenset()
+    out_of_range: frozenset[str] = frozenset()
+    """Nodes whose weights do not fit."""
+    clamped: Mapping[str, int] = field(default_factory=dict)
     runs_on_cpu: bool = True
 
     def conversion(self, kept: Collection[str] = ()) -> Conversion:
         """What is converted with these nodes kept besides what the user keeps."""
         operators = frozenset(DEFAULT_OP_BLOCK_LIST) | frozenset(self.options.block_operators) | self.kept_operators
-        nodes = self.named.blocked | frozenset(kept)
+        nodes = self.named.blocked | self.out_of_range | frozenset(kept)
         return Conversion(
             kind=self.options.type,
             keep_io=self.options.keep_io,
             block_operators=operators,
             block_nodes=nodes | _constants_of(self.named.linked.model, nodes, operators),
         )
+
+    def keep_out_of_range(self) -> None:
+        """Keep the nodes whose weights 16 bits cannot hold; a variance at its limit would make garbage of an image."""
+        if self.options.scope == "weights":
+            return
+        self.clamped = convert(self.named.linked, self.conversion()).clamped
+        model = self.named.linked.model
+        readers = (node for node in iterate_nodes(model) if node.op_type in _PARAMETRIC)
+        self.out_of_range = frozenset(node.name for node in readers if not self.clamped.keys().isdisjoint(node.input))
 
     def examine(self, samples: Path | None) -> Found | None:
         """What a device would answer, where there are samples; a search where one is asked for."""
@@ -143,8 +161,7 @@ class _Job:
         if not golden.entries:
             raise StageError("the set of samples is empty", hint="give real inputs (`--calibration`)")
         count = min(len(golden.entries), max(1, self.options.search_samples))
-        clamped = convert(self.named.linked, self.conversion()).clamped
-        emulator = open_emulator(self.named.linked, self.conversion(), clamped)
+        emulator = open_emulator(self.named.linked, self.conversion(), self.clamped)
         indices = [place * len(golden.entries) // count for place in range(count)]
         search = Search(emulator, golden, indices, _gate(self.options), self._say)
         if self.options.search:
@@ -219,7 +236,7 @@ class _Job:
             "weight_bytes_before": size,
             "weight_bytes_after": size - moved // 2,
             "clamped": {name[:_SHOWN]: count for name, count in sorted(converted.clamped.items())[:_LISTED]},
-            "kept": self._labels([*self.named.blocked, *(found.keep if found else ())]),
+            "kept": self._labels([*self.named.blocked, *self.out_of_range, *(found.keep if found else ())]),
             "kept_operators": sorted(self.kept_operators),
             "runs_on_cpu": self.runs_on_cpu,
             "bytes": sum(path.stat().st_size for path in self.target.parent.iterdir()),
@@ -241,24 +258,32 @@ class _Job:
 
     def notes(self, converted: Converted, found: Found | None) -> tuple[Note, ...]:
         """What the user should know."""
-        texts: list[tuple[str, bool]] = []
-        if converted.clamped:
-            names = ", ".join(repr(name[:_SHOWN]) for name in sorted(converted.clamped)[:3])
-            total = sum(converted.clamped.values())
-            texts.append(
-                (f"{total} weights are greater than {self.options.type} can hold and take its limit: {names}", True)
-            )
-        if self.kept_operators:
-            names = ", ".join(sorted(self.kept_operators))
-            texts.append((f"kept in 32 bits, having no form in {self.options.type}: {names}", False))
-        if found is not None and found.overflow and not self.options.search:
-            names = ", ".join(self._labels(found.overflow)[:3])
-            texts.append(
-                (f"{len(found.overflow)} nodes overflow in float16 on the samples, or read what does: {names}", True)
-            )
-        if not self.runs_on_cpu:
-            texts.append((f"ONNX Runtime's CPU has no kernels for {self.options.type}: it cannot be tried here", True))
-        return tuple(Note(text=text, level="warning" if warning else "info") for text, warning in texts)
+        kind = self.options.type
+        clamped, values = sorted(converted.clamped), sum(converted.clamped.values())
+        overflow = found.overflow if found is not None and not self.options.search else []
+        warnings = (
+            (clamped, f"{values} weights are greater than {kind} can hold and take its limit: {_list(clamped)}"),
+            (
+                overflow,
+                f"{len(overflow)} nodes overflow in {kind} on the samples, or read what does: "
+                f"{_list(self._labels(overflow))}",
+            ),
+            (not self.runs_on_cpu, f"ONNX Runtime's CPU has no kernels for {kind}: it cannot be tried here"),
+        )
+        kept, operators = self._labels(self.out_of_range), sorted(self.kept_operators)
+        others = (
+            (kept, f"kept in 32 bits, having weights that {kind} cannot hold: {_list(kept)}"),
+            (operators, f"kept in 32 bits, having no form in {kind}: {_list(operators)}"),
+        )
+        return (
+            *(Note(text=text, level="warning") for applies, text in warnings if applies),
+            *(Note(text=text) for applies, text in others if applies),
+        )
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(name[:_SHOWN] for name in names[:_NAMED])
+    return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
 def _gate(options: Options) -> Gate:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from onnx import AttributeProto, ModelProto, TensorProto, ValueInfoProto, helper
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnxruntime.transformers import float16 as reference
 
 from bundler.model.errors import StageError
@@ -46,7 +46,7 @@ def convert(linked: LinkedModel, conversion: Conversion) -> Converted:
     """
     model = ModelProto()
     model.CopyFrom(linked.model)
-    before = [(tensor, _snapshot(tensor)) for tensor in iterate_tensors(model) if tensor.data_type == TensorProto.FLOAT]
+    before = [(tensor, _snapshot(tensor, name)) for tensor, name in _float_tensors(model)]
     count = len(model.graph.node)
     model = _convert_structure(model, conversion)
     if conversion.kind != "float16":
@@ -59,9 +59,21 @@ def convert(linked: LinkedModel, conversion: Conversion) -> Converted:
     return result
 
 
-def _snapshot(tensor: TensorProto) -> TensorProto:
+def _float_tensors(model: ModelProto) -> Iterator[tuple[TensorProto, str]]:
+    """Every tensor of 32-bit floats, with the name of the value that it is."""
+    for graph in iterate_graphs(model):
+        yield from ((tensor, tensor.name) for tensor in graph.initializer if tensor.data_type == TensorProto.FLOAT)
+    for node in iterate_nodes(model):
+        for item in node.attribute:
+            for tensor in (item.t, *item.tensors) if item.type == AttributeProto.TENSOR else item.tensors:
+                if tensor.data_type == TensorProto.FLOAT:
+                    yield tensor, next((name for name in node.output if name), node.op_type)
+
+
+def _snapshot(tensor: TensorProto, name: str) -> TensorProto:
     copy = TensorProto()
     copy.CopyFrom(tensor)
+    copy.name = name
     return copy
 
 
@@ -123,12 +135,29 @@ def _fill(result: Converted, tensor: TensorProto, original: TensorProto, kind: s
         result.clamped[original.name] = narrowed.clamped
 
 
+def lift_constants(graph: GraphProto) -> None:
+    """Constant nodes that hold a tensor become initializers."""
+    for index in reversed(range(len(graph.node))):
+        node = graph.node[index]
+        if node.op_type == "Constant" and (value := constant_tensor(node)) is not None:
+            graph.initializer.add().CopyFrom(value)
+            graph.initializer[-1].name = node.output[0]
+            del graph.node[index]
+
+
+def constant_tensor(node: NodeProto) -> TensorProto | None:
+    """The tensor of a Constant node that holds one."""
+    return next((item.t for item in node.attribute if item.type == AttributeProto.TENSOR), None)
+
+
 def store_narrow(linked: LinkedModel, kind: str, least: int, kept: Collection[str] = ()) -> Converted:
     """A copy in which weights of `least` bytes or more are stored in 16 bits and widened where they are read: all
     arithmetic stays in 32 bits. Weights named in `kept` stay. Raises `StageError` for a weight that is NaN.
     """
     model = ModelProto()
     model.CopyFrom(linked.model)
+    for graph in iterate_graphs(model):
+        lift_constants(graph)
     result = Converted(LinkedModel(model, linked.folders, linked.external))
     formals = {info.name for graph in iterate_graphs(model) for info in graph.input}
     for graph in iterate_graphs(model):
@@ -137,7 +166,7 @@ def store_narrow(linked: LinkedModel, kind: str, least: int, kept: Collection[st
             taken = tensor.name in kept or tensor.name in formals or tensor.data_type != TensorProto.FLOAT
             if taken or tensor_bytes(tensor) < least:
                 continue
-            _fill(result, tensor, _snapshot(tensor), kind)
+            _fill(result, tensor, _snapshot(tensor, tensor.name), kind)
             tensor.data_type = ONNX_TYPES[kind]
             name, tensor.name = tensor.name, f"{tensor.name}/{kind}"
             casts.append(helper.make_node("Cast", [tensor.name], [name], to=TensorProto.FLOAT, name=f"{name}/widen"))

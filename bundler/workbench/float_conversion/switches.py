@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnxruntime.transformers.float16 import ALWAYS_FLOAT_INPUTS
 
 from bundler.model.errors import StageError
-from bundler.workbench.float_conversion.converter import Conversion
+from bundler.workbench.float_conversion.converter import Conversion, lift_constants
 from bundler.workbench.float_conversion.narrow import GREATEST, ONNX_TYPES
 from bundler.workbench.float_conversion.value_types import float_values
 from bundler.workbench.structure import iterate_graphs, iterate_nodes, subgraphs
@@ -64,21 +64,6 @@ def wire_switches(model: ModelProto, conversion: Conversion, clamped: Collection
     builder = _Builder(copy, conversion, set(clamped))
     builder.build()
     return copy, builder.wiring
-
-
-def lift_constants(graph: GraphProto) -> None:
-    """Constant nodes that hold a tensor become initializers."""
-    for index in reversed(range(len(graph.node))):
-        node = graph.node[index]
-        if node.op_type == "Constant" and (value := constant_tensor(node)) is not None:
-            graph.initializer.add().CopyFrom(value)
-            graph.initializer[-1].name = node.output[0]
-            del graph.node[index]
-
-
-def constant_tensor(node: NodeProto) -> TensorProto | None:
-    """The tensor of a Constant node that holds one."""
-    return next((item.t for item in node.attribute if item.type == AttributeProto.TENSOR), None)
 
 
 class _Builder:
