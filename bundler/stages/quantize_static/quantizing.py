@@ -23,14 +23,13 @@ from onnxruntime.quantization.quantize import check_static_quant_arguments
 from bundler.model.errors import StageError
 from bundler.model.stage import Note
 from bundler.stages.quantize_static.recipe import WIDE_OPSET, Recipe
-from bundler.workbench.quantization.calibration import Ranges
+from bundler.workbench.quantization.calibration import Ranges, not_finite
 from bundler.workbench.quantization.preparing import LEAST_OPSET, Prepared, opset_of, save
 from bundler.workbench.quantization.reference import REFERENCE_ERRORS, TYPES, own_errors, quiet
 from bundler.workbench.structure import read_structure
 
 _FORMATS: Final = {"qdq": QuantFormat.QDQ, "qoperator": QuantFormat.QOperator}
 _SCALE: Final = "_scale"
-_NAMED: Final = 5
 _NO_WIDENING: Final = "QDQDisableWeightAdjustForInt32Bias"
 _AMBIGUOUS: Final = "truth value of an array"
 FAILED: Final = "the reference cannot quantise this model statically"
@@ -86,7 +85,7 @@ def quantize(loaded: Loaded, recipe: Recipe, ranges: Ranges, target: Path) -> No
         _quantize(loaded, recipe, ranges, target)
     except StageError as error:
         if ranges.not_finite:
-            raise _not_finite(ranges.not_finite) from error
+            raise not_finite(ranges.not_finite) from error
         raise
     _check_scales(target, ranges)
 
@@ -138,16 +137,7 @@ def _check_scales(target: Path, ranges: Ranges) -> None:
             except ValueError:  # A payload of many channels, which is left out of a structure.
                 continue
             if not finite:
-                raise _not_finite(ranges.not_finite or (tensor.name.removesuffix(_SCALE),))
-
-
-def _not_finite(names: tuple[str, ...]) -> StageError:
-    shown = tuple(f"tensor {name!r}" for name in names[:_NAMED])
-    return StageError(
-        "values that are no finite numbers came up while calibrating",
-        details=(*shown, *((f"and {len(names) - _NAMED} more",) if len(names) > _NAMED else ())),
-        hint="keep the nodes around these tensors in floating point (`exclude_nodes`), or look at the samples",
-    )
+                raise not_finite(ranges.not_finite or (tensor.name.removesuffix(_SCALE),))
 
 
 def describe_recipe(recipe: Recipe) -> Mapping[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from bundler.model.codec import decode
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.stages.quantize_static.keeping import Trial, keep_worst_float
+from bundler.stages.quantize_static.naming import with_names
 from bundler.stages.quantize_static.quantizing import Loaded, describe_recipe, load, quantize
 from bundler.stages.quantize_static.recipe import Recipe, for_qnn, make_recipe
 from bundler.stages.quantize_static.spec import Options
@@ -23,6 +25,7 @@ from bundler.workbench.quantization.selection import (
     check_not_quantized,
     choose_operators,
 )
+from bundler.workbench.quantization.structures import find_structures
 from bundler.workbench.structure import read_structure
 
 ENTRY: Final = "model.onnx"
@@ -55,6 +58,10 @@ def run(request: StageRequest, report: Report) -> StageResult:
         if options.flavour == "qnn":
             recipe = for_qnn(recipe, prepared.path, options, operators)
         loaded = load(prepared, recipe, scratch, raise_opset=options.raise_opset)
+        if options.exclude_structures:
+            loaded = with_names(loaded, scratch)
+            names = find_structures(read_structure(loaded.path), options.exclude_structures)
+            recipe = replace(recipe, exclude_nodes=(*recipe.exclude_nodes, *names))
         ranges = _calibrate(loaded, recipe, options.calibration, samples, report)
         report(_CALIBRATED, "quantising")
         trial = Trial(loaded, recipe, ranges, samples, scratch)

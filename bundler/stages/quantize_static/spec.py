@@ -30,9 +30,11 @@ class Options:
     """`flavour` decides what is left None: activations are uint8 (`tensorrt`: int8), weights int8 (`qnn`: uint8) and
     quantised per tensor (`tensorrt`: per channel), and symmetry follows the types (`tensorrt`: always).
 
-    `operators` to quantise (empty: what the reference can), less `exclude_operators` and the nodes named
-    `exclude_nodes`. `preprocess` runs the flavour's own pre-process first; `raise_opset` lets a format have the opset
-    that it needs. `reduce_range` uses 7 bits for weights, for x86 without VNNI. `percentile` is of that calibration.
+    `operators` to quantise (empty: what the reference can), less `exclude_operators`, the nodes named `exclude_nodes`
+    and convolutions of the kinds `exclude_structures`, which eight bits do little good
+    (`bundler.workbench.quantization.structures`). `preprocess` runs the flavour's own pre-process first; `raise_opset`
+    lets a format have the opset that it needs. `reduce_range` uses 7 bits for weights, for x86 without VNNI.
+    `percentile` is of that calibration.
 
     `keep_float` "auto" leaves as many of the worst nodes alone as it takes for the outputs of some calibration
     samples to reach `least_sqnr_db`. `extra` are the reference's `extra_options`.
@@ -51,6 +53,7 @@ class Options:
     operators: tuple[str, ...] = ()
     exclude_operators: tuple[str, ...] = ()
     exclude_nodes: tuple[str, ...] = ()
+    exclude_structures: tuple[Literal["depthwise", "squeeze", "narrow"], ...] = ()
     preprocess: bool = True
     raise_opset: bool = True
     keep_float: Literal["none", "auto"] = "none"

@@ -23,6 +23,7 @@ from onnxruntime.quantization.calibrate import (
     create_calibrator,
 )
 
+from bundler.model.errors import StageError
 from bundler.workbench.golden import Sample
 from bundler.workbench.quantization.histograms import Histograms
 from bundler.workbench.quantization.reference import METHODS, own_errors
@@ -37,6 +38,7 @@ _PASSED_ON: Final = {
 """Which of the reference's `extra_options` its calibrators get, under which name."""
 _MERGE_EVERY: Final = 32
 """Samples whose ranges (a few bytes for each tensor) wait to be merged."""
+_NAMED: Final = 5
 _FAILED: Final = "the reference cannot calibrate this model"
 
 
@@ -56,7 +58,9 @@ class CalibrationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranges:
-    """What the reference's calibrators find in one go, and the tensors that hold values that are no finite numbers."""
+    """What the reference's calibrators find in one go, without the tensors that hold values that are no finite numbers:
+    it stumbles over those even where it does not quantise them.
+    """
 
     data: TensorsData
     not_finite: tuple[str, ...] = ()
@@ -91,9 +95,10 @@ def _merge_ranges(calibrator: MinMaxCalibrater, samples: SampleStream, progress:
             calibrator.compute_data()
             calibrator.clear_collected_data()
         progress(done, len(samples))
-    ranges: TensorsData = calibrator.compute_data()
-    endless = (name for name, item in ranges.items() if not np.isfinite(np.array(item.range_value, np.float64)).all())
-    return Ranges(data=ranges, not_finite=tuple(sorted(endless)))
+    ranges = dict(calibrator.compute_data().items())
+    finite = {name: item for name, item in ranges.items() if np.isfinite(np.array(item.range_value, np.float64)).all()}
+    data = TensorsData(CalibrationMethod.MinMax, finite)
+    return Ranges(data=data, not_finite=tuple(sorted(ranges.keys() - finite.keys())))
 
 
 def _count(
@@ -125,8 +130,20 @@ def _count(
         histograms.count(kept)
         progress(total + done, 2 * total)
     collector.histogram_dict = histograms.finished()
+    if not collector.histogram_dict and histograms.not_finite:
+        raise not_finite(tuple(sorted(histograms.not_finite)))
     data = TensorsData(method, collector.compute_collection_result())
     return Ranges(data=data, not_finite=tuple(sorted(histograms.not_finite)))
+
+
+def not_finite(names: tuple[str, ...]) -> StageError:
+    """What to say of tensors that no range fits."""
+    shown = tuple(f"tensor {name!r}" for name in names[:_NAMED])
+    return StageError(
+        "values that are no finite numbers came up while calibrating",
+        details=(*shown, *((f"and {len(names) - _NAMED} more",) if len(names) > _NAMED else ())),
+        hint="keep the nodes around these tensors in floating point (`exclude_nodes`), or look at the samples",
+    )
 
 
 def _again(histograms: Histograms, samples: SampleStream, activations: Any) -> Iterable[dict[str, Any]]:

@@ -34,6 +34,8 @@ MOST: Final = 480
 AMPLIFIED: Final = 4.0
 """A node may multiply the noise that comes in so many times without being where it arises: 6 dB."""
 _LITTLE: Final = 0.02
+_MOST_HIDDEN: Final = 8
+"""Nodes that are looked through; what a quantiser fuses is less."""
 
 Report = Callable[[float, str], None]
 
@@ -184,25 +186,30 @@ def _blame_tensors(graph: _Graph, measured: Mapping[str, Measured], reach: Mappi
             ratios = measured.get(name)
             carried[name] = inherited if ratios is None else ratios.read.value
             if ratios is not None:
-                yield from _blame_tensor(graph, node, name, ratios, inherited=inherited, reach=reach[name])
+                yield from _blame_tensor(graph, node, name, measured, inherited=inherited, reach=reach[name])
 
 
 def _blame_tensor(
-    graph: _Graph, node: NodeProto, name: str, ratios: Measured, *, inherited: float, reach: float
+    graph: _Graph, node: NodeProto, name: str, measured: Mapping[str, Measured], *, inherited: float, reach: float
 ) -> Iterator[Culprit]:
-    """A node that the change left alone may make an error larger, but it makes none.
+    """A node that the change left alone may make an error larger, but it makes none. Of nodes that a quantiser fused,
+    whose tensors cannot be looked at, the one with the weights is blamed.
 
     Quantisers let a range do what an activation function did: then what is computed is right only as it is read.
     """
+    ratios = measured[name]
     read = ratios.read.value
     computed = min(ratios.computed.value, read)
     rounded = _excess(read, computed)
     made = _excess(computed, inherited) if ratios.computed.narrowed or graph.is_touched(node) else 0.0
-    remedy = (node.name,) if made >= rounded else (node.name, *graph.readers(name))
+    hidden = graph.hidden(node, measured)
+    blamed = next((one for one in hidden if graph.has_weight(one)), node)
+    names = [blamed.name, *(one.name for one in hidden)]
+    remedy = names if made >= rounded else [*names, *graph.readers(name)]
     yield Culprit(
         tensor=name,
-        node=node.name,
-        operator=node.op_type,
+        node=blamed.name,
+        operator=blamed.op_type,
         kind="activation",
         error=read,
         share=min(max(made, rounded), reach),
@@ -245,6 +252,7 @@ class _Graph:
             {item.name: (item.data_type, tuple(item.dims)) for item in model.graph.initializer}
             for model in (source, changed)
         ]
+        self._makers = {name: node for node in self.nodes for name in node.output if name}
         self._readers: dict[str, list[NodeProto]] = {}
         for node in self.nodes:
             for name in filter(None, node.input):
@@ -253,6 +261,21 @@ class _Graph:
     def readers(self, name: str) -> tuple[str, ...]:
         """Names of the nodes that read a tensor."""
         return tuple(node.name for node in self._readers.get(name, ()))
+
+    def hidden(self, node: NodeProto, measured: Mapping[str, Measured]) -> list[NodeProto]:
+        """`node`, and those before it whose outputs could not be measured, the nearest first."""
+        found, waiting = [node], [node]
+        while waiting and len(found) < _MOST_HIDDEN:
+            for name in waiting.pop(0).input:
+                maker = self._makers.get(name)
+                if maker is not None and name not in measured and maker not in found and maker.op_type != "Constant":
+                    found.append(maker)
+                    waiting.append(maker)
+        return found
+
+    def has_weight(self, node: NodeProto) -> bool:
+        """Whether it reads an initializer of more than one dimension."""
+        return any(len(self._types[0].get(name, (0, ()))[1]) > 1 for name in node.input)
 
     def is_touched(self, node: NodeProto) -> bool:
         """Whether the changed model computes the node's outputs in another way."""

@@ -16,6 +16,7 @@ from bundler.workbench.structure import iterate_graphs, qualified_name, read_str
 
 QUANTIZE: Final = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 DEQUANTIZE: Final = "DequantizeLinear"
+_CONVERSIONS: Final = frozenset({DEQUANTIZE, "Cast"})
 
 
 def describe_outcome(before: ModelProto, target: Path, *, qdq: bool) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def _on_integers(model: ModelProto) -> Iterator[NodeProto]:
     """Nodes that take quantised values themselves."""
     for graph in iterate_graphs(model):
         for node in graph.node:
-            if node.op_type != DEQUANTIZE and any(map(_is_quantized, node.input)):
+            if node.op_type not in _CONVERSIONS and any(map(_is_quantized, node.input)):
                 yield node
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -41,7 +42,8 @@ def quiet() -> Iterator[None]:
     previous = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             yield
     finally:
         logging.disable(previous)

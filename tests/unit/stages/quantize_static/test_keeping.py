@@ -1,0 +1,139 @@
+"""Nodes that cost the most accuracy stay in floating point, and no more than that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnxruntime.quantization.qdq_loss_debug import (
+    collect_activations,
+    compute_activation_error,
+    compute_weight_error,
+    create_activation_matching,
+    create_weight_matching,
+    modify_model_output_intermediate_tensors,
+)
+
+from bundler.workbench.quantization.blame import activation_noise, weight_noise
+from bundler.workbench.quantization.reference import quiet
+from bundler.workbench.quantization.samples import open_samples
+from bundler.workbench.quantization.structures import find_structures
+from tests.support import models
+from tests.support.calibration import Feeds, normal_feeds, preprocess_by_hand, quantize_by_hand, write_set
+from tests.support.stage_calls import call_stage
+
+FEEDS = normal_feeds("x", (4, 16), 6)
+
+
+def chain_with_an_outlier() -> onnx.ModelProto:
+    """Four matrix products in a row; one weight of the third is so large that eight bits lose all others."""
+    weights = [models.weights(16, 16, seed=seed) for seed in range(4)]
+    weights[2][3, 5] = 4000.0
+    nodes, last = [], "x"
+    for place in range(4):
+        nodes.append(helper.make_node("MatMul", [last, f"w{place}"], [f"m{place}"], name=f"product {place}"))
+        nodes.append(helper.make_node("Tanh", [f"m{place}"], [f"t{place}"]))
+        last = f"t{place}"
+    tensors = tuple(models.tensor(f"w{place}", values) for place, values in enumerate(weights))
+    return models.make_model(nodes, [models.value("x", ["batch", 16])], [models.value(last, ["batch", 16])], tensors)
+
+
+@pytest.mark.parametrize("form", ["qdq", "qoperator"])
+def test_the_culprit_alone_stays_in_floating_point(tmp_path: Path, form: str) -> None:
+    model = models.save(chain_with_an_outlier(), tmp_path / "model")
+    inputs = {"model": model, "samples": write_set(model, FEEDS, tmp_path / "samples")}
+    options = {"format": form, "keep_float": "auto"}
+    bad = call_stage("quantize_static", tmp_path / "bad", inputs, **options, least_sqnr_db=-50.0).facts
+    good = call_stage("quantize_static", tmp_path / "good", inputs, **options, least_sqnr_db=20.0).facts
+    assert bad["kept_nodes"] == []
+    assert bad["sqnr_db"] < 20
+    assert good["kept_nodes"] == ["product 2"]
+    assert good["sqnr_db"] >= 20
+    assert good["quantized"].get("MatMul", good["quantized"].get("QLinearMatMul")) == 3
+
+
+def test_what_cannot_be_reached_is_said_by_the_figures(tmp_path: Path) -> None:
+    model = models.save(models.mlp(), tmp_path / "model")
+    inputs = {"model": model, "samples": write_set(model, normal_feeds("x", (4, 8)), tmp_path / "samples")}
+    facts = call_stage("quantize_static", tmp_path / "out", inputs, keep_float="auto", least_sqnr_db=500.0).facts
+    assert facts["sqnr_db"] < facts["least_sqnr_db"] == 500.0
+    assert facts["quantized"]
+
+
+def test_noise_is_what_the_reference_finds(tmp_path: Path) -> None:
+    plain = preprocess_by_hand(models.save(models.cnn(), tmp_path), tmp_path / "plain.onnx")
+    feeds = normal_feeds("image", (1, 3, 16, 16), 3)
+    quantize_by_hand(plain, feeds, tmp_path / "quantized.onnx", per_channel=True)
+    samples = open_samples(write_set(plain, feeds, tmp_path / "samples"))
+    with quiet():
+        for name in ("plain", "quantized"):
+            modify_model_output_intermediate_tensors(
+                str(tmp_path / f"{name}.onnx"), str(tmp_path / f"{name}-outputs.onnx")
+            )
+        clean, noisy = (
+            collect_activations(str(tmp_path / f"{name}-outputs.onnx"), Feeds(feeds)) for name in ("plain", "quantized")
+        )
+        activations = compute_activation_error(create_activation_matching(noisy, clean))
+        weights = compute_weight_error(
+            create_weight_matching(str(tmp_path / "plain.onnx"), str(tmp_path / "quantized.onnx"))
+        )
+    found = activation_noise(plain, tmp_path / "quantized.onnx", samples, tmp_path)
+    assert found.keys() == activations.keys()
+    for name, errors in activations.items():
+        assert found[name].pair.decibels == pytest.approx(errors["qdq_err"], abs=1e-2)
+        assert found[name].model.decibels == pytest.approx(errors["xmodel_err"], abs=1e-2)
+    ours = weight_noise(plain, tmp_path / "quantized.onnx")
+    assert {name: pytest.approx(value, abs=1e-2) for name, value in weights.items()} == {
+        name: noise.decibels for name, noise in ours.items()
+    }
+
+
+def gated() -> onnx.ModelProto:
+    """A stem, a depthwise convolution, a squeeze-and-excite branch, a wide convolution and a grouped one."""
+    shapes = {
+        "stem": (32, 3, 3, 3),
+        "depthwise": (32, 1, 3, 3),
+        "reduce": (24, 32, 1, 1),
+        "expand": (32, 24, 1, 1),
+        "wide": (64, 32, 1, 1),
+        "grouped": (64, 32, 1, 1),
+    }
+    nodes = [
+        helper.make_node("Conv", ["image", "stem.w"], ["a"], pads=[1, 1, 1, 1], name="stem"),
+        helper.make_node("Conv", ["a", "depthwise.w"], ["b"], pads=[1, 1, 1, 1], group=32, name="depthwise"),
+        helper.make_node("GlobalAveragePool", ["b"], ["pool"]),
+        helper.make_node("Conv", ["pool", "reduce.w"], ["r"], name="reduce"),
+        helper.make_node("Relu", ["r"], ["rr"]),
+        helper.make_node("Conv", ["rr", "expand.w"], ["e"]),  # without a name
+        helper.make_node("HardSigmoid", ["e"], ["gate"]),
+        helper.make_node("Mul", ["b", "gate"], ["c"]),
+        helper.make_node("Conv", ["c", "wide.w"], ["d"], name="wide"),
+        helper.make_node("Conv", ["d", "grouped.w"], ["y"], group=2, name="grouped"),
+    ]
+    tensors = tuple(
+        models.tensor(f"{name}.w", models.weights(*shape, seed=seed))
+        for seed, (name, shape) in enumerate(shapes.items())
+    )
+    image, out = models.value("image", [1, 3, 8, 8]), models.value("y", [1, 64, 8, 8])
+    return models.make_model(nodes, [image], [out], tensors)
+
+
+def test_structures_that_eight_bits_do_little_good(tmp_path: Path) -> None:
+    proto = gated()
+    assert find_structures(proto, ["depthwise"]) == ("depthwise",)
+    assert find_structures(proto, ["narrow"]) == ("stem",)
+    assert find_structures(proto, ["squeeze"]) == ("reduce", "")
+    model = models.save(proto, tmp_path / "model")
+    feeds = [{"image": np.ones((1, 3, 8, 8), np.float32)}]
+    facts = call_stage(
+        "quantize_static",
+        tmp_path / "out",
+        {"model": model, "samples": write_set(model, feeds, tmp_path / "samples")},
+        operators=("Conv",),
+        exclude_structures=("depthwise", "narrow", "squeeze"),
+    ).facts
+    assert facts["quantized"] == {"Conv": 2}
+    assert len(facts["exclude_nodes"]) == 4
