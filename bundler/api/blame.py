@@ -90,10 +90,10 @@ def describe_blame(tensors: Sequence[Mapping[str, Any]]) -> Blame:
 
 def _describe(tensor: Mapping[str, Any]) -> str:
     node = f"node {tensor['node']!r}" if tensor["node"] else "a node without a name"
-    what = "weight" if tensor["kind"] == "weight" else "output"
+    what = "weight" if tensor["kind"] == "weight" else "tensor"
     ratio = tensor["sqnr_db"]
     left = "is no finite number any more" if ratio is None else f"keeps {ratio:g} dB"
-    return f"{node} ({tensor['operator']}): its {what} {tensor['tensor']!r} {left}"
+    return f"{node} ({tensor['operator']}): {what} {tensor['tensor']!r} {left}"
 
 
 def hint_for_loss(prepared: Prepared, lossy: Step, blame: Blame) -> str:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+
 from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Gate, Tolerance
-from bundler.verification.gates import check_gate
+from bundler.verification.gates import check_gate, describe_failures
 
 TOLERANCE = Tolerance(absolute=1e-4, relative=1e-3, sqnr_db=40.0, cosine=0.999, top1_agreement=0.9)
 
@@ -90,3 +94,99 @@ def test_rounding_of_an_output_that_is_all_but_zero_is_no_noise() -> None:
     assert check_gate(Comparison(outputs=(output,), samples=1), Gate(default=tolerance)) == ()
     strict = dataclasses.replace(tolerance, absolute=1e-8)
     assert check_gate(Comparison(outputs=(output,), samples=1), Gate(default=strict))
+
+
+MAGNITUDES = st.floats(0, 1e6)
+SHARES = st.none() | st.floats(0, 1)
+FIGURES: dict[str, st.SearchStrategy[Any]] = {
+    "name": st.sampled_from(["boxes", "scores"]),
+    "equal": st.just(False),
+    "max_absolute": MAGNITUDES,
+    "mean_absolute": MAGNITUDES,
+    "max_relative": MAGNITUDES,
+    "cosine": SHARES,
+    "sqnr_db": st.none() | st.floats(-50, 200),
+    "top1_agreement": SHARES,
+    "agreement": SHARES,
+    "mismatch": st.none() | st.just("is empty instead of a tensor"),
+    "envelope": st.lists(st.tuples(MAGNITUDES, MAGNITUDES), max_size=3).map(tuple),
+}
+OUTPUTS = st.builds(OutputComparison, **FIGURES)
+TOLERANCES = st.builds(
+    Tolerance,
+    absolute=st.none() | MAGNITUDES,
+    relative=st.none() | st.floats(0, 10),
+    sqnr_db=st.none() | st.floats(-50, 200),
+    cosine=SHARES,
+    top1_agreement=SHARES,
+    agreement=st.floats(0, 1),
+    judged=st.booleans(),
+)
+UPPER, LOWER = ("absolute", "relative"), ("sqnr_db", "cosine", "top1_agreement", "agreement")
+
+
+def judged(output: OutputComparison, tolerance: Tolerance) -> set[str]:
+    found = check_gate(Comparison(outputs=(output,), samples=1), Gate(default=tolerance))
+    return {failure.figure for failure in found}
+
+
+@given(output=OUTPUTS, tolerance=TOLERANCES, data=st.data())
+def test_a_looser_limit_never_fails_what_passed(
+    output: OutputComparison, tolerance: Tolerance, data: st.DataObject
+) -> None:
+    name = data.draw(st.sampled_from([*UPPER, *LOWER, "judged"]))
+    limit = getattr(tolerance, name)
+    looser: Any
+    if name == "judged":
+        looser = False
+    elif name == "agreement":
+        looser = data.draw(st.floats(0, limit))
+    elif limit is None or data.draw(st.booleans()):
+        looser = None
+    else:
+        step = data.draw(st.floats(0, 100))
+        looser = limit + step if name in UPPER else limit - step
+    assert judged(output, dataclasses.replace(tolerance, **{name: looser})) <= judged(output, tolerance)
+
+
+@given(outputs=st.lists(OUTPUTS, max_size=4), default=TOLERANCES, own=TOLERANCES)
+def test_limits_of_one_output_concern_no_other(
+    outputs: list[OutputComparison], default: Tolerance, own: Tolerance
+) -> None:
+    comparison = Comparison(outputs=tuple(outputs), samples=1)
+    plain = [f for f in check_gate(comparison, Gate(default=default)) if f.output != "boxes"]
+    special = [f for f in check_gate(comparison, Gate(default=default, outputs={"boxes": own})) if f.output != "boxes"]
+    assert plain == special
+
+
+def test_of_an_output_that_is_not_judged_nothing_is_asked() -> None:
+    gate = Gate(default=TOLERANCE, outputs={"boxes": Tolerance(judged=False)})
+    lost = output(name="boxes", mismatch="is float32[3, 4] instead of float32[5, 4]")
+    assert check_gate(Comparison(outputs=(lost,), samples=1), gate) == ()
+
+
+def test_without_limits_on_elements_the_noise_decides() -> None:
+    noisy = output(max_absolute=3.0, envelope=((0.1, 3.0),), sqnr_db=25.0)
+    assert judged(noisy, Tolerance(sqnr_db=20.0)) == set()
+    assert judged(noisy, Tolerance(sqnr_db=30.0)) == {"sqnr_db"}
+
+
+def test_integers_and_strings_must_be_equal_unless_a_share_is_given() -> None:
+    indices = output(agreement=0.96, cosine=None, sqnr_db=None, top1_agreement=None, max_absolute=0.0, envelope=())
+    assert judged(indices, TOLERANCE) == {"agreement"}
+    assert judged(indices, Tolerance(agreement=0.95)) == set()
+    assert judged(indices, Tolerance(agreement=0.97)) == {"agreement"}
+
+
+def test_a_broken_gate_as_people_read_it(snapshot: SnapshotAssertion) -> None:
+    """The worst output comes first, with the sample that is furthest off."""
+    outputs = (
+        output(name="good"),
+        output(name="scores \x1b[31m", sqnr_db=12.25, top1_agreement=0.5, worst_sample="cat.png", worst_sqnr_db=3.125),
+        output(name="boxes", sqnr_db=7.5, cosine=0.9, max_absolute=0.5, envelope=((2.0, 0.5),), worst_sample="dog"),
+        output(name="ids", agreement=0.5, difference="1 of 2 values differ, the first at [0]: '7' instead of '2'"),
+        output(name="text", mismatch="is str[3] instead of str[4]", worst_sample="a\nb"),
+    )
+    comparison = Comparison(outputs=outputs, samples=3)
+    gate = Gate(default=TOLERANCE, outputs={"ids": Tolerance(agreement=0.95)})
+    assert "\n".join(describe_failures(comparison, check_gate(comparison, gate))) == snapshot

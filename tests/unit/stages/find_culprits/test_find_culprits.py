@@ -109,6 +109,20 @@ def test_numbers_beyond_half_precision_are_blamed_where_they_arise(tmp_path: Pat
     assert sum(entry["sqnr_db"] is None for entry in facts["tensors"]) == 1
 
 
+def test_of_nodes_that_the_quantiser_fused_the_one_with_the_weights_is_blamed(tmp_path: Path) -> None:
+    source = chain(outlier_in=3)
+    model, changed = models.save(source, tmp_path / "whole"), onnx.ModelProto()
+    changed.CopyFrom(source)
+    product, addition, _ = changed.graph.node[9:12]
+    changed.graph.initializer[6].CopyFrom(models.tensor("w3", np.zeros((16, 16), np.float32)))
+    fused = helper.make_node("Gemm", [product.input[0], "w3", "b3"], ["a3"], name="fused")
+    del changed.graph.node[9:11]
+    changed.graph.node.insert(9, fused)
+    worst = blame(model, models.save(changed, tmp_path / "fused"), tmp_path)["tensors"][0]
+    assert (addition.name, worst["tensor"], worst["node"]) == ("sum 3", "a3", "product 3")
+    assert worst["remedy"] == ["product 3", "sum 3"]
+
+
 def test_models_that_are_equal_have_no_culprits(tmp_path: Path) -> None:
     model = models.save(chain(), tmp_path)
     assert blame(model, model, tmp_path)["tensors"] == []
