@@ -15,6 +15,8 @@ from bundler.model.errors import UsageError
 
 T = TypeVar("T")
 
+_MOST_EXPANSION = 1040
+"""How many bytes one compressed byte can become: 1032 is the most of deflate."""
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -28,6 +30,8 @@ class ArchiveMember:
         self._whole: np.ndarray | None = None
         with _open(path, name) as stream:
             self.shape, self._dtype, self._start = _read_header(stream)
+        if math.prod(self.shape) * self._dtype.itemsize > _most_bytes(path, name):
+            raise ValueError("it claims more than it can hold")
 
     def item(self, index: int) -> np.ndarray:
         """Element `index` of the first axis. Cheap when indices only grow. Raises `UsageError`."""
@@ -92,10 +96,19 @@ def _names(path: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _open(path: Path, name: str) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(path) as archive, archive.open(_find(archive, name)) as stream:
+        yield stream
+
+
+def _find(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    return archive.getinfo(name if name in archive.namelist() else f"{name}.npy")
+
+
+def _most_bytes(path: Path, name: str) -> int:
+    """No more than the archive's directory says, which must be what so many compressed bytes can become."""
     with zipfile.ZipFile(path) as archive:
-        found = name if name in archive.namelist() else f"{name}.npy"
-        with archive.open(found) as stream:
-            yield stream
+        info = _find(archive, name)
+    return min(info.file_size, min(info.compress_size, path.stat().st_size) * _MOST_EXPANSION)
 
 
 def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int | None]:

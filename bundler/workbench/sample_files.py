@@ -19,6 +19,8 @@ from bundler.workbench.archives import ArchiveMember, open_members, read_archive
 from bundler.workbench.golden import INDEX, read_golden
 from bundler.workbench.value_files import Value
 
+_MOST_SAMPLES = 10_000_000
+"""More is a damaged header, or somebody's joke."""
 _DIGITS = re.compile(r"([0-9]{1,4000})")
 """Longer rows are more than Python makes a number of."""
 
@@ -103,6 +105,8 @@ def open_archive(path: Path, signature: Signature) -> SampleSet:
             hint="the first axis of every array counts the samples; the rest is what the model takes for one call",
         )
     total = next(iter(lengths.values()), 0) or 0
+    if total > _MOST_SAMPLES:
+        raise UsageError(f"{show_name(path.name)} claims {total:,} samples", hint="check how it was written")
     names = [f"{show_name(path.stem)}-{index:03d}" for index in range(total)]
 
     def read(index: int) -> dict[str, Value]:

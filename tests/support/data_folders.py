@@ -45,7 +45,7 @@ def pixels(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndar
 
 def write_wave(path: Path, values: np.ndarray, rate: int = 16000, *, bits: int = 16, coding: int = 1) -> Path:
     """A WAV file of float values [frames] or [frames, channels]."""
-    values = values.reshape(len(values), -1)
+    values = values[:, None] if values.ndim == 1 else values
     data = _encode(values, bits, coding)
     width = values.shape[1] * bits // 8
     header = struct.pack("<HHIIHH", coding, values.shape[1], rate, rate * width, width, bits)

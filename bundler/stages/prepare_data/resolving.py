@@ -25,8 +25,9 @@ def named_port(signature: Signature, name: str, key: str) -> Port:
     """The tensor input that a key names. Raises `UsageError`, with the name that was perhaps meant."""
     ports = {port.name: port for port in signature.inputs}
     if name not in ports:
-        near = difflib.get_close_matches(name, list(ports), n=1, cutoff=0.5)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        folded = {known.lower(): known for known in ports}
+        near = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.5)
+        meant = f" (did you mean {folded[near[0]]!r}?)" if near else ""
         raise refuse(f"{key} names the input {name!r}, which it has not{meant}", list_inputs(signature.inputs))
     if ports[name].type.kind != "tensor":
         raise refuse(f"{key} names {name!r}, which is {describe_type(ports[name].type)} and no tensor")
