@@ -260,13 +260,12 @@ class _Job:
         """What the user should know."""
         kind = self.options.type
         clamped, values = sorted(converted.clamped), sum(converted.clamped.values())
-        overflow = found.overflow if found is not None and not self.options.search else []
+        overflow = self._labels(found.overflow) if found is not None and not self.options.search else []
         warnings = (
             (clamped, f"{values} weights are greater than {kind} can hold and take its limit: {_list(clamped)}"),
             (
                 overflow,
-                f"{len(overflow)} nodes overflow in {kind} on the samples, or read what does: "
-                f"{_list(self._labels(overflow))}",
+                f"{len(overflow)} nodes overflow in {kind} on the samples, or read what does: {_list(overflow)}",
             ),
             (not self.runs_on_cpu, f"ONNX Runtime's CPU has no kernels for {kind}: it cannot be tried here"),
         )
