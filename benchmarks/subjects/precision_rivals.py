@@ -21,6 +21,8 @@ ENVIRONMENTS: Mapping[str, tuple[str, ...]] = {
 }
 OFFLINE = {"HF_HUB_OFFLINE": "1", "OLIVE_DISABLE_TELEMETRY": "1"}
 READY = "ready"
+_BROKEN: dict[str, CommandError] = {}
+"""Environments that could not be made: nobody waits for that twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,14 @@ class Rival:
 def find_program(workplace: Workplace, environment: str, program: str) -> Path:
     """A program of an environment, which is made when it is not there. Raises `CommandError`."""
     folder = workplace.folder / "rivals" / environment
-    if not (folder / READY).exists():
-        _make_environment(folder, ENVIRONMENTS[environment])
+    if environment in _BROKEN:
+        raise _BROKEN[environment]
+    try:
+        if not (folder / READY).exists():
+            _make_environment(folder, ENVIRONMENTS[environment])
+    except CommandError as error:
+        _BROKEN[environment] = error
+        raise
     return folder / "bin" / program
 
 

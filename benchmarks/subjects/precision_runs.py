@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 from pairs import Pairs
-from processes import BUNDLER, CommandError, Peak, run_child, run_timed, watch_memory
+from processes import BUNDLER, CommandError, Peak, Ran, run_child, run_timed, watch_memory
 from subjects.precision_cases import Case, Subject, bare_command
 from subjects.precision_rivals import OFFLINE, Job, Rival
 from workplace import TARGET, Built, Workplace, build_bundle
 
 OURS, PROVEN, BARE = "bundler build --no-prove", "bundler build", "bare stages"
 FAILURES = (CommandError, OSError, ValueError, KeyError, LookupError)
-Run = Callable[[], float]
+Run = Callable[[], Ran]
 MEGABYTE = 1_000_000
 
 
@@ -42,6 +42,7 @@ class Findings:
     case: Case
     subject: Subject
     seconds: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    processor: dict[str, tuple[float, ...]] = field(default_factory=dict)
     peaks: dict[str, Peak] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
     latencies: dict[str, Pairs] = field(default_factory=dict)
@@ -80,7 +81,9 @@ class Bench:
         """All of one case. What fails is left out of the rest, with its reason."""
         found = Findings(case=case, subject=subject)
         runs = self._list_runs(case, subject)
-        runs = {who: run for who, run in runs.items() if self._attempt(found, who, "works", lambda run=run: run())}
+        runs = {
+            who: run for who, run in runs.items() if self._attempt(found, who, "works", lambda run=run: run().seconds)
+        }
         self._time(found, runs)
         for who in runs:
             self._attempt(found, who, "memory", lambda who=who: self._weigh(found, who))
@@ -105,13 +108,13 @@ class Bench:
     def _list_runs(self, case: Case, subject: Subject) -> dict[str, Run]:
         """Whole processes, each from a cold start, by who runs them."""
         runs: dict[str, Run] = {
-            OURS: lambda: self.build(case.arguments, subject, "--no-prove").ran.seconds,
-            PROVEN: lambda: self.build(case.arguments, subject).ran.seconds,
+            OURS: lambda: self.build(case.arguments, subject, "--no-prove").ran,
+            PROVEN: lambda: self.build(case.arguments, subject).ran,
         }
         if case.method:
-            runs[BARE] = lambda: run_timed(self._bare(case, subject)).seconds
+            runs[BARE] = lambda: run_timed(self._bare(case, subject))
         for rival in case.rivals:
-            runs[rival.name] = lambda rival=rival: run_timed(self._command(case, rival, subject), OFFLINE).seconds  # type: ignore[misc]
+            runs[rival.name] = lambda rival=rival: run_timed(self._command(case, rival, subject), OFFLINE)  # type: ignore[misc]
         return runs
 
     def build(self, arguments: Sequence[str], subject: Subject, *more: str) -> Built:
@@ -139,15 +142,18 @@ class Bench:
 
     def _time(self, found: Findings, runs: Mapping[str, Run]) -> None:
         """Everybody in turns; who begins changes from turn to turn. The first run of each (above) does not count."""
-        seconds: dict[str, list[float]] = {who: [] for who in runs}
+        taken: dict[str, list[Ran]] = {who: [] for who in runs}
         for turn in range(self.workplace.pick(1, 3)):
             order = [*runs][turn % len(runs) :] + [*runs][: turn % len(runs)] if runs else []
             for who in order:
                 if who not in found.failed:
-                    self._attempt(found, who, "seconds", lambda who=who: seconds[who].append(runs[who]()))
-        found.seconds = {who: tuple(values) for who, values in seconds.items() if who not in found.failed}
-        for who, values in found.seconds.items():
-            self.diary.note(f"{found.case.subject}, {found.case.title}", who, "all seconds", values)
+                    self._attempt(found, who, "a turn", lambda who=who: taken[who].append(runs[who]()))
+        for who, values in taken.items():
+            if who not in found.failed:
+                found.seconds[who] = tuple(ran.seconds for ran in values)
+                found.processor[who] = tuple(ran.cpu_seconds for ran in values)
+                figures = {"wall": found.seconds[who], "processor": found.processor[who]}
+                self.diary.note(f"{found.case.subject}, {found.case.title}", who, "seconds", figures)
 
     def _weigh(self, found: Findings, who: str) -> dict[str, float]:
         """One more run, watched: watching costs time, so that no time counts here."""

@@ -52,11 +52,11 @@ class Kit:
             self.patch.setattr(type(bench), name, _keep(kept, value))
         return bench.run(self.case(), self.subject)
 
-    def _note(self, name: str) -> float:
+    def _note(self, name: str) -> Any:
         self.order.append(name)
         if name in self.failing:
             raise self.runs.CommandError([name], 1, "went wrong\nhint: never mind")
-        return 1.0
+        return self.runs.Ran(seconds=1.0, cpu_seconds=0.5, output="")
 
 
 def _keep(kept: str, value: Any) -> Any:
@@ -97,7 +97,8 @@ def test_every_finding_is_on_disk_at_once(kit: Kit) -> None:
     kit.run()
     entries = [json.loads(line) for line in (kit.folder / "precision.jsonl").read_text().splitlines()]
     assert [entry["who"] for entry in entries if entry["what"] == "works failed"] == [DYNAMIC]
-    assert {"case": "m, t", "who": kit.runs.OURS, "what": "all seconds", "value": [1.0, 1.0]} in entries
+    figures = {"wall": [1.0, 1.0], "processor": [0.5, 0.5]}
+    assert {"case": "m, t", "who": kit.runs.OURS, "what": "seconds", "value": figures} in entries
 
 
 def test_a_rival_starts_in_an_empty_folder_with_nothing_kept_from_before(kit: Kit) -> None:
