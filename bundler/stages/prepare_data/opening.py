@@ -13,6 +13,7 @@ from bundler.model.signature import Signature
 from bundler.model.stage import Note, StageRequest
 from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted, taker
 from bundler.stages.prepare_data.spec import Options
+from bundler.workbench.index_bounds import index_bounds
 from bundler.workbench.sample_files import open_samples
 from bundler.workbench.value_files import Value
 
@@ -50,10 +51,11 @@ def _open_audio(request: StageRequest, _: ModelProto, signature: Signature, opti
     return open_audio(request.input("data"), signature, options)
 
 
-def _open_text(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:
+def _open_text(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
     from bundler.stages.prepare_data.texts import open_texts  # noqa: PLC0415 - tokenizers
 
-    return open_texts(request.input("data"), request.input("tokenizer"), signature, options)
+    bounds = index_bounds(structure, tuple(port.name for port in signature.inputs))
+    return open_texts(request.input("data"), request.input("tokenizer"), signature, options, bounds)
 
 
 def _open_python(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:
@@ -64,8 +66,7 @@ def _open_python(request: StageRequest, _: ModelProto, signature: Signature, opt
 
 def _open_synthetic(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
     """Seeded inputs of a size that the model runs on, as those of a golden set without samples."""
-    from bundler.workbench.index_bounds import index_bounds  # noqa: PLC0415 - ONNX Runtime
-    from bundler.workbench.seeded_inputs import assign_dimensions  # noqa: PLC0415
+    from bundler.workbench.seeded_inputs import assign_dimensions  # noqa: PLC0415 - ONNX Runtime
     from bundler.workbench.seeding import find_maker  # noqa: PLC0415
     from bundler.workbench.sessions import REFERENCE, open_session  # noqa: PLC0415
 

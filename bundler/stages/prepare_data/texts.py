@@ -13,7 +13,7 @@ from bundler.model.digests import digest_file
 from bundler.model.errors import UsageError
 from bundler.model.preprocessing import TextDeclaration, TextRecord, read_declaration
 from bundler.model.signature import Signature
-from bundler.stages.prepare_data.dataset import DataSet, Samples, Wanted
+from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted
 from bundler.stages.prepare_data.folders import Found, find_files
 from bundler.stages.prepare_data.resolving import make_constants, named_port
 from bundler.stages.prepare_data.spec import Options
@@ -24,8 +24,13 @@ from bundler.workbench.sample_files import show_name
 from bundler.workbench.value_files import Value
 
 
-def open_texts(root: Path, tokenizer: Path, signature: Signature, options: Options) -> DataSet:
-    """The texts in the files of a folder and below. Raises `UsageError`."""
+def open_texts(
+    root: Path, tokenizer: Path, signature: Signature, options: Options, bounds: Mapping[str, int]
+) -> DataSet:
+    """The texts in the files of a folder and below. `bounds` says how many tokens the model knows, by input.
+
+    Raises `UsageError`.
+    """
     declaration = read_declaration(options.preprocessing)
     if not isinstance(declaration, TextDeclaration):
         raise TypeError("the declaration is not for text")
@@ -33,7 +38,7 @@ def open_texts(root: Path, tokenizer: Path, signature: Signature, options: Optio
     record = resolve_text(declaration, signature, tool, digest_file(tokenizer))
     _prepare(tool, record)
     found = find_files(root, "text")
-    maker = _Maker(tool, record, signature)
+    maker = _Maker(tool, record, signature, bounds.get(record.ids))
 
     def take(wanted: Wanted) -> Samples:
         position = -1
@@ -54,8 +59,8 @@ def _count(found: Found) -> int:
 class _Maker:
     """Makes a sample of a line."""
 
-    def __init__(self, tool: Tokenizer, record: TextRecord, signature: Signature) -> None:
-        self._tool = tool
+    def __init__(self, tool: Tokenizer, record: TextRecord, signature: Signature, bound: int | None) -> None:
+        self._tool, self._bound = tool, bound
         named = ((record.ids, "ids"), (record.attention_mask, "attention_mask"), (record.type_ids, "type_ids"))
         ports = [(named_port(signature, name, what), what) for name, what in named if name is not None]
         self._inputs = [
@@ -67,6 +72,13 @@ class _Maker:
     def make(self, line: bytes, key: str | None) -> Mapping[str, Value]:
         """The inputs of one text. Raises `UnreadableError`."""
         encoding = self._tool.encode(decode_line(line, key=key))
+        greatest = max(encoding.ids, default=-1)
+        if greatest < 0:
+            raise UnreadableError("the tokenizer makes no token of it")
+        if self._bound is not None and greatest >= self._bound:
+            raise UnreadableError(
+                f"it has the token {greatest}, and the model knows {self._bound}: is it its tokenizer?"
+            )
         made = {name: _array(encoding, what, dtype, rank) for name, what, dtype, rank in self._inputs}
         return {**made, **self._constants}
 
