@@ -33,9 +33,9 @@ and on four real networks. Nodes went from 12,055 to the number given; "refused"
 | onnxslim | 0.1.98 | 0 | 0 | 18 | 7,264 | equal but for rounding |
 | onnxoptimizer | 0.4.2 | 2 (group normalisation) | 1 | 5 | 8,728 | equal but for rounding |
 
-Where ONNX Runtime itself optimises, none gained size or speed (latency 0.94 to 1.01 of the model's own), so profiles ask
-for one only where another compiler reads the graph. onnxsim folds constants with ONNX Runtime, which its environment
-therefore holds. All wrote equal bytes whatever the seed of the process's hashes.
+Where ONNX Runtime itself optimises, none gained size or speed (latency 0.94 to 1.01 of the model's own), so profiles
+ask for one only where another compiler reads the graph. onnxsim folds constants with ONNX Runtime, which its
+environment therefore holds. All wrote equal bytes whatever the seed of the process's hashes.
 """
 
 
