@@ -19,7 +19,7 @@ _CHOICES = {
 def check_options(options: Options) -> tuple[str, ...]:
     """The fusions to leave out, by their names in `FUSIONS`. Raises `UsageError`."""
     types = TOOLS_MODEL_TYPES if options.backend == "onnxruntime-tools" else tuple(MODEL_TYPES)
-    disabled = tuple(dict.fromkeys(name.removeprefix(_PREFIX) for name in options.disabled))
+    disabled = tuple(dict.fromkeys(name.replace("-", "_").removeprefix(_PREFIX) for name in options.disabled))
     problems = [
         *(_unknown(field, getattr(options, field), known) for field, known in _CHOICES.items()),
         _unknown("model type", options.model_type, ("auto", *types)),
