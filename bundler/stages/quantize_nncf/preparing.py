@@ -86,7 +86,7 @@ def raise_opset(model: ModelProto, *, allowed: bool) -> ModelProto:
         )
     try:
         raised = version_converter.convert_version(model, LEAST_OPSET)
-    except (RuntimeError, ValueError, EncodeError) as cause:
+    except (version_converter.ConvertError, RuntimeError, ValueError, EncodeError) as cause:
         first = str(cause).strip().partition("\n")[0][:300]
         raise StageError(
             f"the model has opset {version}, and cannot be converted to {LEAST_OPSET}, which quantising needs",
