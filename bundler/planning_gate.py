@@ -34,7 +34,9 @@ LOSSY: Mapping[Loss, Tolerance] = {
 """For models that a step has given fewer bits.
 
 No limit on single elements: the worst of a million is always far off, in models that anybody would ship. The noise in
-all of them together is what tells a good model from a wrecked one. A ratio of 15 dB keeps the cosine similarity above
+all of them together is what tells a good model from a wrecked one. Eight bits, measured: a text recogniser reads 96 %
+of its lines as before at 26.8 dB and 88 % at 19.0, but 12 % at 6.0 and none at 0.3 (a rival's default); a sentence
+encoder whose answers stay of use has 16.4, wrecked ones 1 to 6. A ratio of 15 dB keeps the cosine similarity above
 0.984, 10 dB above 0.948. In probabilities it forgives a place that changes between near ties, not one that changes with
 confidence: so no limit on top-1 agreement either, which would also judge outputs that are no scores (embeddings). It is
 there for those who know that theirs are."""
