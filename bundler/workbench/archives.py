@@ -72,7 +72,7 @@ def guarded(path: Path, read: Callable[[], T]) -> T:
     """What `read` answers. Raises `UsageError` for what is no archive, or is damaged."""
     try:
         # NumPy would take anything else for a pickle, and advise to load it all the same.
-        if not zipfile.is_zipfile(path):
+        if not path.is_file() or not zipfile.is_zipfile(path):  # reading a pipe may never end
             raise zipfile.BadZipFile("it is no .npz archive, or only part of one")  # noqa: TRY301 - told as those below
         return read()
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:

@@ -23,6 +23,7 @@ SUFFIXES: Final = {
 _SYSTEM: Final = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
 """What systems leave in folders; hidden files (`.DS_Store`) are passed over, too."""
 _NAMED = 5
+_NOUNS: Final = {"images": "pictures", "audio": "recordings", "text": "texts"}
 _HINTS: Final = {
     "images": "it takes JPEG, PNG, WebP, BMP, GIF, TIFF and PNM",
     "audio": "it takes WAV; `ffmpeg -i sound.flac sound.wav` converts others",
@@ -45,7 +46,8 @@ def find_files(root: Path, kind: str) -> Found:
     paths = [(path, name) for path, name in files if path.suffix.lower() in SUFFIXES[kind]]
     others = [name for path, name in files if path.suffix.lower() not in SUFFIXES[kind] and not _is_ours(path, root)]
     if not paths:
-        raise UsageError(f"there are no {kind} in {show_name(root.name)}", details=_tally(others), hint=_HINTS[kind])
+        what = f"there are no {_NOUNS[kind]} in {show_name(root.name)}"
+        raise UsageError(what, details=_tally(others), hint=_HINTS[kind])
     return Found(
         paths=tuple(path for path, _ in paths),
         names=tuple(show_name(name) for _, name in paths),
@@ -60,7 +62,16 @@ def _walk(root: Path) -> Iterator[tuple[str, Path]]:
         for name in files:
             if _is_shown(name):
                 path = Path(folder, name)
+                _check_kind(path, name)
                 yield path.relative_to(root).as_posix(), path
+
+
+def _check_kind(path: Path, name: str) -> None:
+    """Raise `UsageError` for a pipe, a socket or a device: reading those may never end. A link to nothing goes on, and
+    is told with all else that cannot be read.
+    """
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{show_name(name)} is no regular file", hint="remove it from the folder of data")
 
 
 def _refuse(error: OSError) -> None:
@@ -95,4 +106,4 @@ def _left_out(names: list[str], kind: str) -> tuple[Note, ...]:
         return ()
     rest = len(names) - _NAMED
     listed = ", ".join(map(show_name, names[:_NAMED])) + (f" and {rest} more" if rest > 0 else "")
-    return (Note(text=f"left out, for they are no {kind}: {listed}", level="warning"),)
+    return (Note(text=f"left out, for they are no {_NOUNS[kind]}: {listed}", level="warning"),)

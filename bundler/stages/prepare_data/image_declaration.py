@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bundler.model.preprocessing import ImageDeclaration, ImageRecord
+from bundler.model.preprocessing import ImageDeclaration, ImageRecord, Layout
 from bundler.model.signature import Dimension, Port, Signature, describe_type
 from bundler.stages.prepare_data.resolving import (
     check_filled,
@@ -24,26 +24,16 @@ _BYTE: Final = 255
 def resolve_image(declaration: ImageDeclaration, signature: Signature) -> ImageRecord:
     """The whole record. Raises `UsageError` where the model's input and the declaration cannot both be met."""
     port = _find_port(declaration, signature)
-    if not (is_float_port(port) or is_integer_port(port)):
-        raise refuse(f"{port.name!r} is {describe_type(port.type)}, which takes no picture")
-    shape = port.type.shape or (None,) * _RANK
-    if len(shape) not in (_RANK - 1, _RANK):
-        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a picture has three axes or four")
-    if len(shape) == _RANK and shape[0] not in (1, None) and isinstance(shape[0], int):
-        raise refuse(
-            f"{port.name!r} takes {shape[0]} pictures at once",
-            hint="give all inputs by a Python function or .npz files, which can put that many into one sample",
-        )
-    axes = shape[-3:]
-    layout = declaration.layout or ("NHWC" if axes[2] in _CHANNELS and axes[0] not in _CHANNELS else "NCHW")
-    channels, height, width = axes if layout == "NCHW" else (axes[2], axes[0], axes[1])
+    shape = _check_shape(port)
+    layout, (channels, height, width) = _order_axes(declaration, shape[-3:])
     colour = declaration.colour or ("L" if channels == 1 else "RGB")
     count = 1 if colour == "L" else 3
     if isinstance(channels, int) and channels != count:
         raise refuse(f"{colour} has {count} channel{'s'[: count - 1]}, and {port.name!r} takes {channels} ({layout})")
     size = _size(declaration, port, height, width)
     picture = (count, *size) if layout == "NCHW" else (*size, count)
-    record = ImageRecord(
+    check_filled(signature, {port.name, *declaration.constants})
+    return ImageRecord(
         input=port.name,
         dtype=port.type.element_type or "float32",
         size=size,
@@ -60,8 +50,30 @@ def resolve_image(declaration: ImageDeclaration, signature: Signature) -> ImageR
         std=_for_channels(declaration.std, count, "std", 1.0),
         constants=declaration.constants,
     )
-    check_filled(signature, {port.name, *declaration.constants})
-    return record
+
+
+def _check_shape(port: Port) -> tuple[Dimension, ...]:
+    """The sizes of an input that can take one picture."""
+    if not (is_float_port(port) or is_integer_port(port)):
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, which takes no picture")
+    shape = port.type.shape or (None,) * _RANK
+    if len(shape) not in (_RANK - 1, _RANK):
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a picture has three axes or four")
+    if len(shape) == _RANK and isinstance(shape[0], int) and shape[0] != 1:
+        raise refuse(
+            f"{port.name!r} takes {shape[0]} pictures at once",
+            hint="give all inputs by a Python function or .npz files, which can put that many into one sample",
+        )
+    return shape
+
+
+def _order_axes(
+    declaration: ImageDeclaration, axes: tuple[Dimension, ...]
+) -> tuple[Layout, tuple[Dimension, Dimension, Dimension]]:
+    """The layout, and the sizes of channels, height and width."""
+    last = axes[2] in _CHANNELS and axes[0] not in _CHANNELS
+    layout: Layout = declaration.layout or ("NHWC" if last else "NCHW")
+    return layout, (axes[0], axes[1], axes[2]) if layout == "NCHW" else (axes[2], axes[0], axes[1])
 
 
 def _find_port(declaration: ImageDeclaration, signature: Signature) -> Port:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import struct
 from pathlib import Path
 from typing import Any
@@ -171,3 +172,24 @@ def test_what_does_not_go_together_is_said(tmp_path: Path, shape: list[Any], cha
     write_wave(tmp_path / "data" / "a.wav", tone(16000, 0.1))
     error = refuse(tmp_path / "out", audio_model(tmp_path, shape), tmp_path / "data", **declared(**changes))
     assert words in error.message
+
+
+def torchaudio_resample(values: np.ndarray, old: int, new: int) -> np.ndarray:
+    """`torchaudio.functional.resample` with its defaults, written after its source in NumPy and float64."""
+    divisor = math.gcd(old, new)
+    old, new, crossings = old // divisor, new // divisor, 6
+    base = min(old, new) * 0.99
+    width = math.ceil(crossings * old / base)
+    times = (np.arange(0, -new, -1)[:, None] / new + np.arange(-width, width + old) / old) * base
+    times = times.clip(-crossings, crossings)
+    kernels = np.sinc(times) * np.cos(times * math.pi / crossings / 2) ** 2 * base / old
+    padded = np.pad(values.astype(np.float64), (width, width + old))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, kernels.shape[1])[::old]
+    made: np.ndarray = (windows @ kernels.T).reshape(-1)[: -(-new * len(values) // old)]
+    return made
+
+
+@pytest.mark.parametrize(("old", "new"), [(44100, 16000), (8000, 16000), (48000, 16000), (16000, 22050), (11025, 8000)])
+def test_resampling_is_that_of_torchaudio(old: int, new: int) -> None:
+    values = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
+    np.testing.assert_allclose(resample(values, old, new, "sinc"), torchaudio_resample(values, old, new), atol=2e-6)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -189,7 +191,7 @@ def test_folders_below_hidden_files_and_other_kinds(tmp_path: Path) -> None:
     (folder / "preprocessing.toml").write_text('kind = "image"')
     result, found = prepare(tmp_path / "out", image_model(tmp_path), folder, **declared())
     assert [entry["name"] for entry in found.entries] == ["cat/9.png", "cat/10.png", "dog/1.PNG"]
-    assert result.notes[0].text == "left out, for they are no images: labels.csv"
+    assert result.notes[0].text == "left out, for they are no pictures: labels.csv"
 
 
 def test_links_are_followed_to_files_and_never_in_circles(tmp_path: Path) -> None:
@@ -204,13 +206,25 @@ def test_links_are_followed_to_files_and_never_in_circles(tmp_path: Path) -> Non
     assert error.details == ("gone.png: it cannot be read: No such file or directory",)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
+def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    save(folder, "a.png", pixels(8, 8))
+    os.mkfifo(folder / "b.png")
+    assert refuse(tmp_path / "1", image_model(tmp_path), folder, **declared()).message == "b.png is no regular file"
+    (folder / "b.png").unlink()
+    os.mkfifo(folder / "b.npz")
+    error = refuse(tmp_path / "2", image_model(tmp_path), folder, kind="samples")
+    assert error.details[0].startswith("b: the samples in b.npz cannot be read")
+
+
 def test_a_folder_without_pictures_says_what_it_holds(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     assert refuse(tmp_path / "1", image_model(tmp_path), folder, **declared()).details == ("it is empty",)
     (folder / "a.wav").write_bytes(b"")
     error = refuse(tmp_path / "2", image_model(tmp_path), folder, **declared())
-    assert error.message == "there are no images in data"
+    assert error.message == "there are no pictures in data"
     assert error.details == ("it holds 1 of .wav",)
 
 
