@@ -167,7 +167,7 @@ class _Job:
         if self.options.search:
             return self._insist(search.find())
         first = search.judge(())
-        return Found([], sorted(search.find_overflow()), first, first, search.rounds)
+        return Found([], sorted(search.find_overflow()), first, first, search.rounds, count)
 
     def _say(self, number: int, text: str) -> None:
         self.report(min(0.9, 0.1 + 0.8 * number / MOST_ROUNDS), f"round {number}: {text}")
@@ -246,7 +246,7 @@ class _Job:
         if found is not None and self.options.search:
             facts["search"] = {
                 "rounds": found.rounds,
-                "samples": self.options.search_samples,
+                "samples": found.samples,
                 "nodes": len(self.named.labels),
                 "figures": found.last.facts(),
             }

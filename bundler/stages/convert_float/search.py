@@ -8,7 +8,7 @@ are left whole pieces of that list are tried without.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,8 +24,10 @@ from bundler.workbench.value_files import Value
 MOST_ROUNDS: Final = 40
 _OVERFLOW_PASSES: Final = 6
 """An overflow hides those behind it, so they come to light one after the other."""
-_CHUNK: Final = 24
-"""Values that are looked at in one run: all of a network's would be its whole memory."""
+_FETCHED: Final = 1 << 28
+"""Bytes of inner values that are looked at in one run; every run computes the whole model."""
+_GUESSED: Final = 1 << 23
+"""Bytes of a value that was not seen yet."""
 _REMEMBERED: Final = 1 << 28
 """Bytes of reference outputs that are kept; beyond, they are computed again in each round."""
 
@@ -44,6 +46,7 @@ class Found:
     first: Judgement
     last: Judgement
     rounds: int
+    samples: int
 
     @property
     def holds(self) -> bool:
@@ -63,10 +66,13 @@ class Search:
     rounds: int = 0
     _references: dict[int, Mapping[str, Value]] = field(default_factory=dict)
     _remembered: int = 0
+    _sizes: dict[str, int] = field(default_factory=dict)
 
     def find(self) -> Found:
         """The nodes to keep. Raises `StageError` when the model does not run on a sample."""
         first = self.judge(())
+        if first.holds():
+            return Found([], [], first, first, self.rounds, len(self.indices))
         overflow = self.find_overflow()
         pinned = [name for name in self.emulator.wiring.nodes if name in overflow]
         last = self.judge(pinned) if pinned else first
@@ -74,7 +80,7 @@ class Search:
         if not last.holds():
             ranked = [name for name in self.rank(pinned) if name not in overflow]
             keep, last = self._grow(pinned, ranked, last)
-        return Found(keep, sorted(overflow), first, last, self.rounds)
+        return Found(keep, sorted(overflow), first, last, self.rounds, len(self.indices))
 
     def judge(self, kept: Sequence[str]) -> Judgement:
         """The figures with these nodes kept."""
@@ -119,23 +125,37 @@ class Search:
         limit = GREATEST[self.emulator.conversion.kind]
         found: set[str] = set()
         for inputs, names in self._chunks():
-            for name, value in self.emulator.run(inputs, kept, names).items():
+            for name, value in self._fetch(inputs, kept, names).items():
                 if isinstance(value, np.ndarray) and bool((np.isfinite(value) & (np.abs(value) > limit)).any()):
                     found.add(name)
         return found
 
+    def _fetch(self, inputs: Mapping[str, Value], kept: Collection[str] | None, names: list[str]) -> dict[str, Value]:
+        values = self.emulator.run(inputs, kept, names)
+        self._sizes.update({name: value.nbytes for name, value in values.items() if isinstance(value, np.ndarray)})
+        return values
+
     def _chunks(self) -> Iterator[tuple[Mapping[str, Value], list[str]]]:
-        names = list(self.emulator.wiring.makers)
+        """Every sample with all inner values, as many at a time as there is room for."""
         for index in self.indices:
             inputs = self.golden.sample(index).inputs
-            for start in range(0, len(names), _CHUNK):
-                yield inputs, names[start : start + _CHUNK]
+            chunk: list[str] = []
+            room = _FETCHED
+            for name in self.emulator.wiring.makers:
+                size = self._sizes.get(name, _GUESSED)
+                if chunk and size > room:
+                    yield inputs, chunk
+                    chunk, room = [], _FETCHED
+                chunk.append(name)
+                room -= size
+            if chunk:
+                yield inputs, chunk
 
     def rank(self, kept: Sequence[str]) -> list[str]:
         """All nodes, that which adds most to the error first."""
         noise: dict[str, list[float]] = {name: [0.0, 0.0] for name in self.emulator.wiring.makers}
         for inputs, names in self._chunks():
-            exact, rough = (self.emulator.run(inputs, choice, names) for choice in (None, kept))
+            exact, rough = (self._fetch(inputs, choice, names) for choice in (None, kept))
             for name in names:
                 _add_noise(noise[name], exact[name], rough[name])
         ratios = {name: error / power if power else error for name, (error, power) in noise.items()}
