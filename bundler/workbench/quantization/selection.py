@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Collection, Iterable
 from typing import Final
 
+import onnx
 from onnx import ModelProto
 from onnxruntime.quantization.registry import IntegerOpsRegistry, QDQRegistry, QLinearOpsRegistry
 
@@ -15,6 +16,7 @@ from bundler.workbench.structure import iterate_nodes
 STATIC_OPERATORS: Final = tuple(sorted({*QLinearOpsRegistry, *QDQRegistry}))
 """What the reference quantises statically when nobody says what."""
 DYNAMIC_OPERATORS: Final = tuple(IntegerOpsRegistry)
+_KNOWN: Final = frozenset({*STATIC_OPERATORS, *DYNAMIC_OPERATORS})
 
 _QUANTIZED: Final = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})
 _QUANTIZED_STEMS: Final = (
@@ -54,7 +56,8 @@ def choose_operators(
     """The operator types to quantise; None where the reference's own choice stands. Raises `StageError`."""
     present = {node.op_type for node in iterate_nodes(model)}
     for name in (*operators, *excluded):
-        if name not in present and name not in default:
+        # A preset names operators that not every model has; what nobody has is misspelt.
+        if name not in present and name not in _KNOWN and not onnx.defs.has(name):
             raise _unknown("operator", name, present)
     if not operators and not excluded:
         return None
