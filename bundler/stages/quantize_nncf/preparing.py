@@ -14,7 +14,7 @@ from onnx import GraphProto, ModelProto, version_converter
 from bundler.model.errors import ModelError, StageError
 from bundler.stages.quantize_nncf.scope import check_exclusions
 from bundler.stages.quantize_nncf.spec import Options
-from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
+from bundler.workbench.sessions import SessionSettings, clean_message, save_through_session, session_options
 from bundler.workbench.signatures import LISTED_INITIALIZERS_END
 from bundler.workbench.structure import count_operators, iterate_graphs, iterate_tensors, tensor_bytes
 
@@ -87,10 +87,9 @@ def raise_opset(model: ModelProto, *, allowed: bool) -> ModelProto:
     try:
         raised = version_converter.convert_version(model, LEAST_OPSET)
     except (version_converter.ConvertError, RuntimeError, ValueError, EncodeError) as cause:
-        first = str(cause).strip().partition("\n")[0][:300]
         raise StageError(
             f"the model has opset {version}, and cannot be converted to {LEAST_OPSET}, which quantising needs",
-            details=(first,),
+            details=(clean_message(cause),),
             hint=f"export it again with opset {LEAST_OPSET} or later",
         ) from cause
     raised.ir_version = max(raised.ir_version, _LEAST_IR)

@@ -14,7 +14,7 @@ from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.signature import ValueType
 from bundler.model.stage import Report, StageRequest, StageResult
-from bundler.stages.simplify.spec import Options
+from bundler.stages.simplify.spec import TOOLS, Options
 from bundler.workbench.signatures import check_interface, model_signature
 from bundler.workbench.structure import count_operators, iterate_nodes, iterate_tensors, read_structure
 
@@ -38,6 +38,8 @@ _LIBRARY_ERRORS = (
 def run(request: StageRequest, report: Report) -> StageResult:
     """A smaller model. Raises `StageError` when the library fails or changes what the model takes and gives."""
     source, tool = request.input("model"), decode(Options, dict(request.options)).tool
+    if tool not in TOOLS:
+        raise StageError(f"no simplifier is called {tool[:60]!r}", hint=f"there are {', '.join(TOOLS)}")
     before = read_structure(source)
     report(0.0, f"simplifying with {tool}")
     target = request.output / ENTRY
