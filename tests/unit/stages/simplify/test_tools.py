@@ -58,7 +58,7 @@ def test_whatever_a_library_raises_is_an_error_that_names_it(
     assert type(error).__name__ in caught.value.details[0]
 
 
-def test_a_result_whose_outputs_hold_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_result_whose_outputs_hold_something_else_is_refused() -> None:
     """A sequence of maps that comes back as a sequence of nothing: ONNX Runtime would not open it."""
     before, after = models.zipmap(), models.zipmap()
     after.graph.output[1].type.sequence_type.elem_type.tensor_type.elem_type = 0
