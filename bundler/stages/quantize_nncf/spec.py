@@ -29,7 +29,9 @@ class Options:
     """The options of `nncf.quantize`, every sample of the set being its subset.
 
     `preset` is `performance` (symmetric activations) or `mixed` (asymmetric ones); `auto` is NNCF's own choice:
-    `mixed` for a transformer, else `performance`. `exclude_nodes` are names of nodes of the main graph; a node
+    `mixed` for a transformer, else `performance`. Without `fast_bias_correction` the slower correction keeps what goes
+    through the network for a fifth of the samples in memory; with it, memory does not grow with the set (500 images of
+    224 by 224: 153 MB against 373). `exclude_nodes` are names of nodes of the main graph; a node
     without a name is called `<operator>_nncf_<position>`, as NNCF does. `exclude_operators` are ONNX operators.
     `preprocess` lets ONNX Runtime fold constants and fuse batch normalisation first (level basic); without it, weights
     in `Constant` nodes stay float. `raise_opset` converts a model below opset 13, which has no scales by channel;
