@@ -87,7 +87,7 @@ def plan_data(
     held_out = samples or _held_out(calibration, profile)
     source = None
     if held_out is not None:
-        limit = _evaluation_samples(facts, dimensions) if rounds else 0
+        limit = _evaluation_samples(facts, dimensions) if rounds else EVALUATION_LEAST
         source, made = _prepare_samples(held_out, dimensions, limit)
         steps += made
     steps.append(_record(GOLDEN, source, dimensions, seeds))
@@ -128,7 +128,8 @@ def _prepare_samples(request: DataRequest, dimensions: Mapping[str, int], limit:
     """The source of samples for recording, and the step that makes it, where one is needed."""
     if request.plain:
         return request.plain, ()
-    options = {"part": "all", **request.options, "dimensions": dict(dimensions), "limit": limit}
+    # Blank samples give no range to calibrate with, and are as good as others to compare answers on.
+    options = {"part": "all", **request.options, "dimensions": dict(dimensions), "limit": limit, "allow_constant": True}
     step = Step(
         id="prepare_samples",
         stage="prepare_data",

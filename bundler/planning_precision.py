@@ -29,7 +29,8 @@ def apply_preset(profile: TargetProfile) -> TargetProfile:
     if optimization.level == "auto":
         optimization = optimization.model_copy(update={"level": preset.level})
     if fusion.model_type == "none" and preset.fuses:
-        update = {"model_type": "auto", "gelu_approximation": preset.gelu_approximation}
+        disabled = (*fusion.disabled, *preset.disabled)
+        update = {"model_type": "auto", "gelu_approximation": preset.gelu_approximation, "disabled": disabled}
         fusion = fusion.model_copy(update=update)
     if precision.method == NONE and preset.precision != NONE:
         precision = precision.model_copy(update={"method": preset.precision})
@@ -102,8 +103,10 @@ def precision_step(
 
 def method_options(method: Method, precision: Precision, gate: Gate) -> dict[str, Any]:
     """The stage's options: the method's own, under those that the profile sets."""
-    asked = {option: getattr(precision, name) for name, option in method.takes.items()}
-    options = {**method.options, **{name: value for name, value in asked.items() if value not in (None, ())}}
+    asked = {name: getattr(precision, name) for name in method.takes}
+    unset = {name: Precision.model_fields[name].default for name in method.takes}
+    given = {method.takes[name]: value for name, value in asked.items() if value != unset[name]}
+    options = {**method.options, **given}
     if options.get("keep_float") == "auto":
         options["least_sqnr_db"] = gate.default.sqnr_db
     if options.get("search"):

@@ -30,6 +30,9 @@ from bundler.providers.registry import find_provider
 NOISE = 1.03
 """Two latencies within this ratio count as the same: then the smaller model is the better one."""
 
+WORTH = 0.9
+"""A model that is no faster must be smaller than this share of the unchanged one to be taken instead of it."""
+
 MEGABYTE = 1_000_000
 
 
@@ -115,7 +118,9 @@ class _Search:
     def _try_all(self) -> Frontier:
         profile, variant = self.prepared.profile, self.variant
         methods = (NONE, *candidate_methods(profile, variant))
-        trials = [self._try_next(position, methods) for position in range(len(methods))]
+        trials: list[_Trial] = []
+        for position in range(len(methods)):
+            trials.append(self._try_next(position, methods, trials))
         timing, how = _describe_timing(profile, variant)
         trials = [self._time(trial, trials[0]) for trial in trials]
         chosen = _choose([trial.attempt for trial in trials])
@@ -131,8 +136,13 @@ class _Search:
             calibration=_count(trials, CALIBRATED),
         )
 
-    def _try_next(self, position: int, methods: Sequence[str]) -> _Trial:
+    def _try_next(self, position: int, methods: Sequence[str], before: Sequence[_Trial]) -> _Trial:
         method, total = methods[position], len(methods)
+        plain = METHODS[method].plain if method != NONE else ""
+        if any(trial.attempt.method == plain and trial.attempt.state == "passed" for trial in before):
+            reason = f"{plain} holds the gate without a search"
+            attempt = Attempt(method=method, title=METHODS[method].title, state="skipped", reason=reason)
+            return _Trial(attempt=attempt)
         text = f"trying precision {method} for {self.variant.name} ({position + 1} of {total})"
         self.listener(Message(build=self.prepared.title, note=Note(text=text)))
         return self._try(method)
@@ -231,13 +241,15 @@ def _source(outcome: StepOutcome) -> Source:
 
 
 def _choose(attempts: Sequence[Attempt]) -> str | None:
-    """The fastest that passed; among those that are as fast, within noise, the smallest, then the first."""
+    """The fastest that passed. Among those that are as fast, within noise, the smallest, if it is worth a change."""
     passed = [attempt for attempt in attempts if attempt.state == "passed" and attempt.ratio is not None]
     if not passed:
         return None
     best = min(attempt.ratio or 0.0 for attempt in passed)
     close = [attempt for attempt in passed if (attempt.ratio or 0.0) <= best * NOISE]
-    return min(close, key=lambda attempt: attempt.model_bytes or 0).method
+    smallest = min(close, key=lambda attempt: attempt.model_bytes or 0)
+    as_it_is = next((attempt for attempt in close if attempt.method == NONE), smallest)
+    return smallest.method if (smallest.model_bytes or 0) <= (as_it_is.model_bytes or 0) * WORTH else as_it_is.method
 
 
 def _describe_timing(profile: TargetProfile, variant: Variant) -> tuple[Timing, str]:

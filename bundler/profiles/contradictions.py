@@ -10,7 +10,7 @@ from bundler.profiles.machines import ARCHITECTURES, CORES, fits_tag, required_v
 from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.options import check_variant, is_on, session_rules
 from bundler.profiles.problems import Problem, suggest
-from bundler.profiles.schema import TargetProfile, Variant
+from bundler.profiles.schema import Precision, TargetProfile, Variant
 from bundler.providers.registry import find_provider, provider_names
 
 
@@ -202,7 +202,7 @@ def _check_settings(profile: TargetProfile, method: str) -> Iterator[Problem]:
     """A setting that the method does not read would be ignored in silence."""
     takes = METHODS[method].takes
     for name in sorted(profile.precision.model_fields_set - set(takes) - {"method", "order"}):
-        if getattr(profile.precision, name) not in (None, ()):
+        if getattr(profile.precision, name) != Precision.model_fields[name].default:
             text = f"{method} does not read it; it reads: {', '.join(sorted(takes))}"
             yield Problem(key=("precision", name), text=text)
 

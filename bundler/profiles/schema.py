@@ -125,6 +125,11 @@ class Fusion(Section):
     """Fusions to leave out (`attention`, `skip-layer-norm`)."""
     gelu_approximation: bool = False
     """Compute GELU by its fast approximation."""
+    mask: Literal["raw", "end", "none"] = "raw"
+    """How attention takes its mask: `raw` is right for every mask; `end` keeps only each row's length, which is wrong
+    for any mask but a run of ones from the left; `none` leaves it out."""
+    packed: bool = False
+    """Padding is removed before the blocks and put back after them: for CUDA only; the mask must be as for `end`."""
     backend: Literal["onnxruntime", "onnxruntime-tools"] = "onnxruntime"
     """Whose fusions: those of the runtime, or those of its forerunner."""
 
@@ -164,6 +169,9 @@ class Precision(Section):
     """Operator types that stay as they are."""
     exclude_nodes: tuple[Annotated[str, Field(max_length=1000)], ...] = ()
     """Names of nodes that stay as they are."""
+    exclude_structures: tuple[Literal["depthwise", "squeeze", "narrow"], ...] | None = None
+    """Convolutions that stay as they are because eight bits do them little good: depthwise ones, those of
+    squeeze-and-excitation blocks, and those of few channels."""
     keep_float: Literal["none", "auto"] | None = None
     """`auto` searches for the nodes that must stay in floating point until the gate holds."""
     keep_io: bool | None = None

@@ -20,7 +20,7 @@ PROVIDER = ProviderKnowledge(
         "dynamic-int8",
         "static-int8-mixed",
         "static-int8-percentile",
-        "static-int8-entropy",
+        "static-int8-full",
         "static-a16w8",
         "static-qnn",
         "static-qnn-a16w8",
@@ -33,5 +33,13 @@ PROVIDER = ProviderKnowledge(
         "mixed-fp16",
         "fp16",
     ),
-    tries=("static-int8", "dynamic-int8", "static-int8-mixed", "weights-8bit", "weights-4bit"),
+    tries=(
+        "dynamic-int8",
+        "static-int8",
+        "static-int8-percentile",
+        "static-int8-full",
+        "static-int8-mixed",
+        "weights-8bit",
+        "weights-4bit",
+    ),
 )

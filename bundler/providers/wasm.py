@@ -21,7 +21,7 @@ PROVIDER = ProviderKnowledge(
         "dynamic-int8",
         "static-int8-mixed",
         "static-int8-percentile",
-        "static-int8-entropy",
+        "static-int8-full",
         "nncf-int8",
         "weights-8bit",
         "weights-4bit",
@@ -30,5 +30,13 @@ PROVIDER = ProviderKnowledge(
         "mixed-fp16",
         "fp16",
     ),
-    tries=("static-int8", "dynamic-int8", "static-int8-mixed", "weights-8bit", "weights-4bit"),
+    tries=(
+        "dynamic-int8",
+        "static-int8",
+        "static-int8-percentile",
+        "static-int8-full",
+        "static-int8-mixed",
+        "weights-8bit",
+        "weights-4bit",
+    ),
 )
