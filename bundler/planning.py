@@ -163,7 +163,9 @@ def _fusion_step(profile: TargetProfile, source: str) -> Step:
     asked = profile.fusion
     options = {**asked.model_dump(mode="json"), "disabled": list(asked.disabled)}
     environment = FUSION_ENVIRONMENTS[asked.backend]
-    return make_step("fuse_transformers", source, options, reason="the profile asks for it", environment=environment)
+    step = make_step("fuse_transformers", source, options, reason="the profile asks for it", environment=environment)
+    # A preset is for any model, and means its fusions where there is something to fuse.
+    return replace(step, optional=profile.optimization.preset != NONE)
 
 
 def _rule_decisions(rules: Mapping[str, BakeRule]) -> tuple[Decision, ...]:

@@ -169,7 +169,7 @@ def _metric_step(draft: Draft, metric: Metric, *, plan: VariantPlan, session: Ma
         stage="measure_metric",
         inputs={"model": plan.model, "golden": draft.data.evaluation, **({"metric": METRIC} if function else {})},
         options={**session, "python": function, "command": list(metric.command)},
-        environment=baker_of(draft.profile),
+        environment=HOST,  # what the user's function imports is installed beside bundler
         variant=plan.name,
         reason="the profile's own measure of accuracy",
     )

@@ -209,7 +209,7 @@ class StepRunner:
         except BundlerError as error:
             if run.cancelled.is_set():
                 raise Cancelled from error
-            if not ready.spec.optional:
+            if not (ready.spec.optional or ready.step.optional):
                 raise
             return self._pass_through(ready, error)
 

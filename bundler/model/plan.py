@@ -24,7 +24,8 @@ class Step:
 
     `inputs` maps the stage's roles to a source (`model`, `samples`) or to the id of an earlier step. `variant` is
     the variant it serves, or None when all share it. `reason` says why it is in the plan. `volatile` says that this
-    step runs code of the user's, whatever its stage: it is never recalled.
+    step runs code of the user's, whatever its stage: it is never recalled. When an `optional` step fails, that is a
+    note, and its model goes on unchanged.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Step:
     variant: str | None = None
     reason: str = ""
     volatile: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,11 +78,21 @@ def _check(path: Path, data: dict[str, Any]) -> Project:
         ) from error
 
 
-def overrides_for(project: Project, target: str) -> tuple[str, ...]:
-    """The project's changes to the profile `target`, as `dotted.key=value` in order: gates, budgets, then globs."""
-    tables: list[Mapping[str, Any]] = [{"accuracy": project.accuracy}, {"budget": project.budget}]
+def overrides_for(project: Project, target: str, root: Path) -> tuple[str, ...]:
+    """The project's changes to the profile `target`, as `dotted.key=value` in order: gates, budgets, then globs. The
+    file of a metric is relative to `root`.
+    """
+    accuracy = _locate_metric(project.accuracy, root)
+    tables: list[Mapping[str, Any]] = [{"accuracy": accuracy}, {"budget": project.budget}]
     tables += [table for pattern, table in project.overrides.items() if fnmatch.fnmatchcase(target, pattern)]
     return tuple(line for table in tables for line in _flatten(table, ()))
+
+
+def _locate_metric(accuracy: Mapping[str, Any], root: Path) -> Mapping[str, Any]:
+    metric = accuracy.get("metric")
+    if not isinstance(metric, Mapping) or not isinstance(metric.get("python"), str):
+        return accuracy
+    return {**accuracy, "metric": {**metric, "python": str(root / metric["python"])}}
 
 
 def _flatten(table: Mapping[str, Any], prefix: tuple[str, ...]) -> Iterator[str]:

@@ -37,7 +37,7 @@ def project_requests(
             calibration=_locate_data(loaded, model.calibration),
             preprocessing=loaded.root / model.preprocessing if model.preprocessing else None,
             dimensions=model.dimensions,
-            overrides=(*overrides_for(loaded.project, target), *overrides),
+            overrides=(*overrides_for(loaded.project, target, loaded.root), *overrides),
             format=bundle_format or model.format,
             prove=prove,
             browser=browser,

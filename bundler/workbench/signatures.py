@@ -77,6 +77,14 @@ def check_interface(before: ModelProto, after: ModelProto) -> None:
         raise StageError("the model's inputs or outputs changed", details=details)
 
 
-def _outline(signature: Signature) -> tuple[tuple[tuple[str, str, str | None], ...], ...]:
+def _outline(signature: Signature) -> tuple[tuple[tuple[str, str], ...], ...]:
     ports = (signature.inputs, signature.outputs)
-    return tuple(tuple((port.name, port.type.kind, port.type.element_type) for port in side) for side in ports)
+    return tuple(tuple((port.name, _kind(port.type)) for port in side) for side in ports)
+
+
+def _kind(found: ValueType) -> str:
+    """A type without its shapes: `sequence(map(int64, float32))`."""
+    if found.element is None:
+        return f"{found.kind}({found.element_type or '?'})"
+    key = f"{found.key_type}, " if found.key_type else ""
+    return f"{found.kind}({key}{_kind(found.element)})"

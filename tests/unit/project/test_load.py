@@ -47,8 +47,8 @@ def test_overrides_apply_by_glob_after_gates() -> None:
             "overrides": {"raspberry-*": {"optimization": {"format": "onnx", "simplifier": "onnxscript"}}},
         }
     )
-    assert overrides_for(project, "linux-x64") == ("accuracy.absolute=1e-05",)
-    assert overrides_for(project, "raspberry-pi-5") == (
+    assert overrides_for(project, "linux-x64", Path("/project")) == ("accuracy.absolute=1e-05",)
+    assert overrides_for(project, "raspberry-pi-5", Path("/project")) == (
         "accuracy.absolute=1e-05",
         'optimization.format="onnx"',
         'optimization.simplifier="onnxscript"',
@@ -61,7 +61,7 @@ def test_limits_of_an_output_and_a_metric_reach_the_profile() -> None:
         "metric": {"command": ("judge", "{answers}"), "least": 0.9},
     }
     project = Project.model_validate({"models": ({"path": "m.onnx"},), "accuracy": accuracy})
-    found = resolve_target("linux-x64", overrides_for(project, "linux-x64")).accuracy
+    found = resolve_target("linux-x64", overrides_for(project, "linux-x64", Path("/project"))).accuracy
     assert found.outputs["scores.0 \u2028"].sqnr_db == 30.0
     assert found.metric is not None
     assert (found.metric.command, found.metric.least) == (("judge", "{answers}"), 0.9)
