@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import onnx
 import onnxruntime
 from onnx import ModelProto, NodeProto, ValueInfoProto
 
@@ -26,7 +27,7 @@ from bundler.workbench.sessions import REFERENCE, RUNTIME_ERRORS, clean_message,
 from bundler.workbench.structure import read_structure
 from bundler.workbench.value_files import Value
 
-BATCH: Final = 24
+BATCH: Final = 48
 """Tensors that are looked at in one run: they are all in memory at once."""
 MOST: Final = 480
 """Tensors that are looked at in all; where a model has more, they are taken evenly."""
@@ -34,6 +35,8 @@ MOST: Final = 480
 AMPLIFIED: Final = 4.0
 """A node may multiply the noise that comes in so many times without being where it arises: 6 dB."""
 _LITTLE: Final = 0.02
+_LARGE: Final = 1 << 30
+"""Bytes of a model file whose weights are not loaded."""
 _MOST_HIDDEN: Final = 8
 """Nodes that are looked through; what a quantiser fuses is less."""
 
@@ -130,8 +133,9 @@ def measure_probes(
 
 
 def open_probed(path: Path, names: Iterable[str]) -> onnxruntime.InferenceSession:
-    """A session on the model at `path` that also answers these tensors; the weights stay in their file."""
-    model = read_structure(path, link=True)
+    """A session on the model at `path` that also answers these tensors; many weights stay in their file."""
+    small = path.stat().st_size < _LARGE  # not every form of data can be linked
+    model = onnx.load(path, load_external_data=False) if small else read_structure(path, link=True)
     present = {item.name for item in (*model.graph.output, *model.graph.input)}
     model.graph.output.extend(ValueInfoProto(name=name) for name in dict.fromkeys(names) if name not in present)
     options = session_options(REFERENCE)

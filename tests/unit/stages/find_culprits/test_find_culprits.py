@@ -109,6 +109,18 @@ def test_no_more_is_told_and_run_than_was_asked(tmp_path: Path) -> None:
     assert (len(facts["tensors"]), facts["samples"]) == (2, 1)
 
 
+def test_weights_in_typed_fields_are_read(tmp_path: Path) -> None:
+    """Older exporters write numbers one by one, not as bytes; these are too many to be kept with the structure."""
+    source = chain(outlier_in=1)
+    wide = np.ones((64, 64), np.float32)
+    source.graph.initializer.append(helper.make_tensor("wide", TensorProto.FLOAT, wide.shape, wide.ravel()))
+    source.graph.node.append(helper.make_node("Flatten", ["wide"], ["flat"], name="flat"))
+    source.graph.output.append(models.value("flat", [64, 64]))
+    model = models.save(source, tmp_path)
+    facts = blame(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
+    assert facts["tensors"][0]["node"] == "product 1"
+
+
 def test_equal_runs_give_equal_facts(tmp_path: Path) -> None:
     model = models.save(chain(outlier_in=1), tmp_path)
     changed = quantize(model, tmp_path / "changed.onnx")
