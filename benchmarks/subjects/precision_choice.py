@@ -135,7 +135,7 @@ def _weigh(bench: Bench, subject: Subject, method: str) -> Peak:
         output = bench.workplace.folder / "precision" / subject.name / "rivals" / "growth"
         job = Job(model=subject.model, calibration=subject.calibration, output=output)
         return watch_quietly(OLIVE_STATIC.command(bench.workplace, job))
-    settings = {"precision.method": "static-int8", "precision.calibration": method, "accuracy.sqnr_db": "-100"}
+    settings = {"precision.method": "static-int8-full", "precision.calibration": method, "accuracy.sqnr_db": "-100"}
     words = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     return watch_quietly(bench.command(words, subject, "--no-prove"))
 
