@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import onnxruntime
 from onnx import NodeProto
 from onnxruntime.quantization import matmul_nbits_quantizer as reference
@@ -28,7 +29,12 @@ _MOST_BYTES: Final = 2**31 - 2**26
 
 
 def quantize_gptq(linked: LinkedModel, targets: Targets, options: Options, samples: Path, tick: Tick) -> int:
-    """Quantise the targets of a linked model in place; answers how many samples were read. Raises `StageError`."""
+    """Quantise the targets of a linked model in place; answers how many samples were read. Raises `StageError`.
+
+    The reference turns its Cholesky factor over, and then reads the half of it that is zero: it hands no error on, and
+    makes the very codes of round-to-nearest, whatever the samples (a test shows it). It is given the factor turned
+    over, so that it reads the right half.
+    """
     golden = read_golden(samples)
     if not golden.entries:
         raise StageError("GPTQ needs samples, and the set has none", hint=_HINT)
@@ -105,15 +111,16 @@ def _streaming(samples: _Samples, tick: Tick) -> Iterator[None]:
     """While this holds, the reference takes its inputs from `samples` (its own reader holds all of them, and asks torch
     what type they have), runs quietly, and says how far it is.
     """
-    before = weight_only.prepare_inputs, weight_only.simple_progress_bar
+    before = weight_only.prepare_inputs, weight_only.simple_progress_bar, np.linalg.cholesky
     options = session_options(SessionSettings())
     weight_only.prepare_inputs = lambda *_given: (samples, options)
     weight_only.simple_progress_bar = lambda total, done: tick(done - 1, total)
+    np.linalg.cholesky = lambda matrix: before[2](matrix).T  # type: ignore[assignment] # see `quantize_gptq`
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             yield
     finally:
-        weight_only.prepare_inputs, weight_only.simple_progress_bar = before
+        weight_only.prepare_inputs, weight_only.simple_progress_bar, np.linalg.cholesky = before
 
 
 _ONLY_RUNTIME: Final = tuple(item for item in RUNTIME_ERRORS if item.__module__.startswith(onnxruntime.__name__))
