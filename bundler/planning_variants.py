@@ -13,10 +13,11 @@ from bundler.model.runtime import Gate, ProviderEntry
 from bundler.planning_data import GOLDEN, DataPlan
 from bundler.planning_gate import choose_gate
 from bundler.planning_precision import precision_step
-from bundler.planning_rules import DISABLE_ALL, BakeRule, choose_baking
+from bundler.planning_rules import DISABLE_ALL, ENABLE_ALL, BakeRule, choose_baking
 from bundler.planning_web import choose_web_baking
 from bundler.profiles.methods import METHODS, NONE, Loss
 from bundler.profiles.schema import Metric, TargetProfile, Variant
+from bundler.providers.graph_optimizers import CONSTANT_FOLDING
 from bundler.providers.registry import find_provider
 
 REHEARSAL = {"graph_optimization_level": DISABLE_ALL}
@@ -48,6 +49,8 @@ def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mappin
     """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
     _check_capture(variant, draft.facts, dimensions)
     rule = _choose_rule(draft.facts, draft.profile, variant)
+    if method != NONE and METHODS[method].keeps_constants:
+        rule = _leave_folding(rule)
     loss: Loss = METHODS[method].loss if method != NONE else "none"
     gate = choose_gate(draft.facts, draft.profile, loss)
     steps, source = _precision_steps(draft, variant, method, gate)
@@ -76,6 +79,18 @@ def _precision_steps(draft: Draft, variant: Variant, method: str, gate: Gate) ->
         gate=gate,
     )
     return [*checked(step, golden=draft.data.evaluation, environment=HOST)], step.id
+
+
+def _leave_folding(rule: BakeRule) -> BakeRule:
+    """Constants are folded when the model is opened, and not before: what is stored in few bits stays so."""
+    stages = tuple(
+        replace(stage, options={**stage.options, "disabled_optimizers": [CONSTANT_FOLDING]})
+        if stage.name == "optimize"
+        else stage
+        for stage in rule.stages
+    )
+    session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
+    return replace(rule, stages=stages, session=session, disabled_optimizers=(), device_cache=False)
 
 
 def baker_of(profile: TargetProfile) -> str:

@@ -13,7 +13,7 @@ from bundler.api.memo import recall_bundle, remember_bundle
 from bundler.api.place import check_replaceable, put_in_place, staging_folder
 from bundler.api.preloading import preload_on_start
 from bundler.api.prepare import Prepared, prepare
-from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit
+from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, MetricResult
 from bundler.api.stamp import bundle_key
 from bundler.api.workshop import Workshop
 from bundler.emitters.registry import find_emitter
@@ -149,6 +149,7 @@ def _result(
         seconds=seconds,
         first_visits=tuple(FirstVisit(**visit) for visit in summary.get("first_visits", ())),
         precisions=tuple(_tell_choice(frontier) for frontier in prepared.frontiers),
+        metrics=tuple(MetricResult(**metric) for metric in summary.get("metrics", ())),
         reservations=tuple(summary.get("reservations", ())),
         decisions=prepared.decisions,
     )

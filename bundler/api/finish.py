@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bundler.api.judging import METRIC_STAGE
 from bundler.api.prepare import Prepared
 from bundler.api.workshop import Workshop
 from bundler.emitters.contract import EmitRequest, ProofRequest
@@ -244,6 +245,15 @@ def _summary(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ..
         "model_bytes": sum(record.size for record in piece.config.variants[0].files),
         "notes": notes,
         "reservations": list(manifest.reservations),
+        "metrics": [
+            {
+                "variant": step.variant,
+                "value": piece.outcomes[step.id].facts["value"],
+                "reference": piece.outcomes[step.id].facts["reference"],
+            }
+            for step in piece.prepared.plan.steps
+            if step.stage == METRIC_STAGE
+        ],
         "first_visits": [
             {"variant": item.variant, "build": item.build, "size": item.size, "gzip": item.gzip, "brotli": item.brotli}
             for item in downloads
@@ -264,6 +274,7 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
         assignments={proof.variant: proof.nodes for proof in finished.proofs if proof.nodes},
         phases=finished.phases,
         downloads=finished.downloads,
+        frontiers=prepared.frontiers,
         log=tuple(_log_lines(outcomes)),
     )
     return write_report_files(folder, data)

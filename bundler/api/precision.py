@@ -6,7 +6,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bundler.api.judging import judge_plan
+from bundler.api.judging import METRIC_STAGE, judge_plan
 from bundler.api.prepare import Prepared
 from bundler.api.requests import decision_key
 from bundler.api.workshop import Workshop
@@ -221,6 +221,9 @@ def _judge(attempt: Attempt, plan: BuildPlan, outcomes: Mapping[str, StepOutcome
     state: AttemptState = "failed" if failures else "passed"
     last = [step for step in plan.variants[0].comparisons if step in plan.gates][-1:]
     figures = _worst(decode(Comparison, outcomes[last[0]].facts).outputs) if last else {}
+    measured = [outcomes[step.id].facts["value"] for step in plan.steps if step.stage == METRIC_STAGE]
+    if measured:
+        figures["metric"] = measured[0]
     return replace(attempt, state=state, model_bytes=size, figures=figures, reason="; ".join(failures[:2]))
 
 

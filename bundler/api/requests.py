@@ -69,6 +69,15 @@ class ChosenPrecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetricResult:
+    """The user's own measure of a variant, and of the untouched model's answers."""
+
+    variant: str
+    value: float
+    reference: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
     """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes.
     `first_visits` are for what is visited rather than installed; `reservations` say why it must not be shipped;
@@ -89,6 +98,7 @@ class BuildResult:
     seconds: float
     first_visits: tuple[FirstVisit, ...] = ()
     precisions: tuple[ChosenPrecision, ...] = ()
+    metrics: tuple[MetricResult, ...] = ()
     reservations: tuple[str, ...] = ()
     decisions: Mapping[str, Any] = field(default_factory=dict)
 

@@ -162,6 +162,10 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
         )
         for choice in result.precisions:
             typer.echo(f"  precision {_tell_choice(choice)}")
+        for metric in result.metrics:
+            typer.echo(
+                f"  metric of {metric.variant} {metric.value:.6g}; the untouched model's answers {metric.reference:.6g}"
+            )
         for reason in result.reservations:
             typer.echo(f"  NOT FOR SHIPPING: {reason}")
         if result.first_visits:

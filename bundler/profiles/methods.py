@@ -18,7 +18,8 @@ HOST = "host"
 class Method:
     """One method. `options` are its own for the stage; `takes` maps keys of a profile's `precision` to options of the
     stage that they replace. A method that looks for the nodes to keep in floating point until the gate holds names the
-    `plain` one that does not: where that holds the gate, there is nothing to look for.
+    `plain` one that does not: where that holds the gate, there is nothing to look for. Of one that `keeps_constants` the
+    weights are stored in another type than they are used in, which folding constants would undo.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Method:
     loss: Loss
     needs_calibration: bool = False
     plain: str = ""
+    keeps_constants: bool = False
     environment: str = HOST
     environments: Mapping[str, str] = field(default_factory=dict)
 
@@ -49,6 +51,8 @@ _WEIGHTS = _same("bits", "block_size", "algorithm", "accuracy_level", "operators
     "symmetric_weights": "symmetric"
 }
 _FLOATS = {"keep_io": "keep_io", "exclude_operators": "block_operators", "exclude_nodes": "block_nodes"}
+
+_STORED_FLOATS = {"exclude_operators": "block_operators", "exclude_nodes": "block_nodes"}
 
 _PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 """Operators that eight bits make faster on a CPU; around others, converting costs more than they save."""
@@ -95,7 +99,7 @@ def _weights(name: str, title: str, *, loss: Loss, needs_calibration: bool = Fal
         name=name,
         title=title,
         stage="quantize_weights",
-        options=options,
+        options={"block_size": 32, **options},
         takes=_WEIGHTS,
         loss=loss,
         needs_calibration=needs_calibration,
@@ -154,8 +158,12 @@ _ROWS = (
         needs_calibration=True,
         environment="nncf",
     ),
-    _weights("weights-8bit", "8-bit weights of matrix products", loss="eight-bit", bits=8, algorithm="rtn"),
-    _weights("weights-4bit", "4-bit weights of matrix products", loss="four-bit", bits=4, algorithm="rtn"),
+    _weights(
+        "weights-8bit", "8-bit weights of matrix products", loss="eight-bit", bits=8, algorithm="rtn", accuracy_level=4
+    ),
+    _weights(
+        "weights-4bit", "4-bit weights of matrix products", loss="four-bit", bits=4, algorithm="rtn", accuracy_level=4
+    ),
     _weights(
         "weights-4bit-hqq",
         "4-bit weights of matrix products, by half-quadratic search",
@@ -170,6 +178,7 @@ _ROWS = (
         needs_calibration=True,
         bits=4,
         algorithm="gptq",
+        accuracy_level=4,
     ),
     Method(
         name="fp16",
@@ -188,6 +197,24 @@ _ROWS = (
         loss="half",
         needs_calibration=True,
         plain="fp16",
+    ),
+    Method(
+        name="fp16-weights",
+        title="weights stored in half precision, computed in full",
+        stage="convert_float",
+        options={"type": "float16", "scope": "weights"},
+        takes=_STORED_FLOATS,
+        loss="half",
+        keeps_constants=True,
+    ),
+    Method(
+        name="bf16-weights",
+        title="weights stored as bfloat16, computed in full precision",
+        stage="convert_float",
+        options={"type": "bfloat16", "scope": "weights"},
+        takes=_STORED_FLOATS,
+        loss="half",
+        keeps_constants=True,
     ),
     Method(
         name="bf16",

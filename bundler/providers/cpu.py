@@ -14,7 +14,7 @@ PROVIDER = ProviderKnowledge(
     # stands in the session options.
     options=(),
     replaced=MOVED_TO_SESSION,
-    # bf16 is left out: the CPU has next to no kernels for it (onnxruntime 1.31.1).
+    # bf16 is left out: the CPU has no kernels for it (onnxruntime 1.31.1).
     precisions=(
         "static-int8",
         "dynamic-int8",
@@ -32,6 +32,8 @@ PROVIDER = ProviderKnowledge(
         "weights-4bit-gptq",
         "mixed-fp16",
         "fp16",
+        "fp16-weights",
+        "bf16-weights",
     ),
     tries=(
         "dynamic-int8",

@@ -12,13 +12,15 @@ from bundler.providers.cpu import PROVIDER as CPU
 LAYOUT_OPTIMIZERS = ("NchwcTransformer", "NhwcTransformer", "ConvAddActivationFusion")
 """Those whose result fits one class of CPU only. The last fuses what the first two left, so it must come after them."""
 
+CONSTANT_FOLDING = "ConstantFolding"
+
 OPTIMIZERS = (
     "EnsureUniqueDQForNodeUnit",
     "Level1_RuleBasedTransformer",
     "DoubleQDQPairsRemover",
     "ConstantSharing",
     "CommonSubexpressionElimination",
-    "ConstantFolding",
+    CONSTANT_FOLDING,
     "MatMulAddFusion",
     "ReshapeFusion",
     "FreeDimensionOverrideTransformer",

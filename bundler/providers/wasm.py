@@ -29,6 +29,8 @@ PROVIDER = ProviderKnowledge(
         "weights-4bit-gptq",
         "mixed-fp16",
         "fp16",
+        "fp16-weights",
+        "bf16-weights",
     ),
     tries=(
         "dynamic-int8",

@@ -30,5 +30,5 @@ PROVIDER = ProviderKnowledge(
     rehearsed_by="cpu",
     device_memory="ml-tensor",
     precisions=("mixed-fp16", "fp16"),
-    tries=("fp16", "mixed-fp16"),
+    tries=("mixed-fp16",),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bundler.model.manifest import CheckRecord, OutputCheck
 from bundler.model.runtime import Tolerance
@@ -12,6 +12,7 @@ from bundler.reporting.models import show_tag, title_stage
 from bundler.reporting.page import Accuracy, AccuracyCell, AccuracyRow, Dot
 from bundler.reporting.scales import Scale, linear_scale, log_scale
 
+METRIC_STAGE = "measure_metric"
 _ROW_MIDDLE = 14.0
 
 
@@ -33,12 +34,25 @@ def chart_accuracy(data: ReportData) -> Accuracy | None:
         gate_text=_join(_tell_error(limit) for limit in limits),
         sqnr_gate_text=_join("" if limit.sqnr_db is None else f"at least {limit.sqnr_db:g} dB" for limit in limits),
         equal=all(check.equal for check in checks),
+        metrics=tuple(_tell_metrics(data)),
         rows=tuple(
             _row(data, check, limit, scales=(error_scale, sqnr_scale))
             for check, limit in zip(checks, limits, strict=True)
         ),
         table=tuple(cell for check in checks for cell in _cells(data, check)),
     )
+
+
+def _tell_metrics(data: ReportData) -> Iterator[str]:
+    """The user's own measure of each variant, beside that of the untouched model's answers."""
+    steps = {step.id: step for step in data.plan.steps}
+    for outcome in data.outcomes:
+        if outcome.stage == METRIC_STAGE and outcome.step in steps:
+            facts, variant = outcome.facts, steps[outcome.step].variant
+            yield (
+                f"Your own metric of variant {variant}: {facts['value']:.6g}; of the untouched model's answers "
+                f"{facts['reference']:.6g}, over {facts['samples']} samples."
+            )
 
 
 def _limits(data: ReportData, check: CheckRecord) -> Tolerance:

@@ -104,7 +104,8 @@ class AccuracyCell:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
     """Accuracy by stage. `gate_text` and `sqnr_gate_text` name the limits, empty where there are none; `equal` says
-    that every output of every stage is equal to the bit, so that there is nothing to draw.
+    that every output of every stage is equal to the bit, so that there is nothing to draw. `metrics` are sentences on
+    the user's own measure.
     """
 
     samples: int
@@ -115,6 +116,7 @@ class Accuracy:
     equal: bool
     rows: tuple[AccuracyRow, ...]
     table: tuple[AccuracyCell, ...]
+    metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
