@@ -18,8 +18,8 @@ HOST = "host"
 class Method:
     """One method. `options` are its own for the stage; `takes` maps keys of a profile's `precision` to options of the
     stage that they replace. A method that looks for the nodes to keep in floating point until the gate holds names the
-    `plain` one that does not: where that holds the gate, there is nothing to look for. Of one that `keeps_constants` the
-    weights are stored in another type than they are used in, which folding constants would undo.
+    `plain` one that does not: where that holds the gate, there is nothing to look for. One that `keeps_constants`
+    stores weights in another type than they are used in, which folding constants would undo.
     """
 
     name: str
