@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +16,7 @@ import onnxruntime
 
 from bundler.model.errors import ModelError
 from bundler.workbench.elements import ELEMENTS, Element, element_of_array, storage_bytes
-from bundler.workbench.sessions import RUNTIME_ERRORS, clean_message
+from bundler.workbench.sessions import RUNTIME_ERRORS, SessionSettings, clean_message
 from bundler.workbench.value_files import Value, from_storage, to_storage
 
 _SEVERITY_FATAL: Final = 4
@@ -36,6 +40,46 @@ def run_session(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value
     except RUNTIME_ERRORS as cause:
         raise RunError(clean_message(cause)) from cause
     return dict(zip(names, values, strict=True))
+
+
+_LANES: Final = 4
+_LARGE: Final = 1 << 30
+"""Bytes of a model from which on one run at a time takes memory enough."""
+
+
+def run_in_lanes(
+    session: onnxruntime.InferenceSession, feeds: Iterable[Mapping[str, Value]], lanes: int
+) -> Iterator[dict[str, Value] | RunError]:
+    """The outputs for each of `feeds`, in their order, or the error that it ended with; `lanes` run at once.
+
+    For sessions of one thread: results are those of one run after the other, sooner. Only one more feed than lanes is
+    held. With one lane each run begins when its result is asked for.
+    """
+    if lanes == 1:
+        yield from (_try_run(session, feed) for feed in feeds)
+        return
+    with ThreadPoolExecutor(max_workers=lanes) as pool:
+        waiting: deque[Future[dict[str, Value] | RunError]] = deque()
+        for feed in feeds:
+            waiting.append(pool.submit(_try_run, session, feed))
+            if len(waiting) > lanes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def count_lanes(settings: SessionSettings, model: Path) -> int:
+    """How many runs of a session with these settings are worth doing at once."""
+    if settings.session.get("intra_op_num_threads") != 1 or model.stat().st_size > _LARGE:
+        return 1
+    return min(_LANES, os.cpu_count() or 1)
+
+
+def _try_run(session: onnxruntime.InferenceSession, feed: Mapping[str, Value]) -> dict[str, Value] | RunError:
+    try:
+        return run_session(session, feed)
+    except RunError as error:
+        return error
 
 
 def _needs_raw_values(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value]) -> bool:

@@ -19,7 +19,7 @@ from bundler.workbench.equality import same_value, value_is_finite
 from bundler.workbench.fitting import adopt_types, check_samples, fix_signature
 from bundler.workbench.golden import INDEX, Sample, write_index, write_sample
 from bundler.workbench.index_bounds import index_bounds
-from bundler.workbench.running import RunError, run_session
+from bundler.workbench.running import RunError, count_lanes, run_in_lanes, run_session
 from bundler.workbench.sample_files import open_samples
 from bundler.workbench.seeded_inputs import assign_dimensions
 from bundler.workbench.seeding import find_maker
@@ -54,8 +54,9 @@ def run(request: StageRequest, report: Report) -> StageResult:
     del structure
     report(0.0, "opening the untouched model")
     session = open_session(model, REFERENCE)
+    lanes = 1 if draws else count_lanes(REFERENCE, model)  # random operators draw in the order of the runs
     inputs = given or _seeded_inputs(session, signature, bounds, options)
-    return _record(session, signature, inputs, request.output, report, draws=draws)
+    return _record(session, signature, inputs, request.output, report, draws=draws, lanes=lanes)
 
 
 def _given_inputs(request: StageRequest, signature: Signature, options: Options) -> _Inputs | None:
@@ -94,15 +95,18 @@ def _record(
     report: Report,
     *,
     draws: bool,
+    lanes: int,
 ) -> StageResult:
     entries: list[dict[str, Any]] = []
     unstable: set[str] = set()
     broken: set[str] = set()
-    for index, (name, values) in enumerate(inputs.samples):
+    runs = run_in_lanes(session, (values for _, values in inputs.samples), lanes)
+    for index, ((name, values), outputs) in enumerate(zip(inputs.samples, runs, strict=True)):
         report(index / len(inputs.samples), f"sample {index + 1} of {len(inputs.samples)}")
-        outputs = _run_sample(session, name, values)
+        if isinstance(outputs, RunError):
+            raise _refused(name, outputs) from outputs
         if draws or index == 0:
-            again = _run_sample(session, name, values)
+            again = run_session(session, values)
             unstable |= {key for key, value in outputs.items() if not same_value(value, again[key])}
         broken |= {key for key, value in outputs.items() if not value_is_finite(value)}
         entries.append(write_sample(folder, index, Sample(name=name, inputs=values, outputs=outputs), signature))
@@ -120,15 +124,12 @@ def _record(
     return StageResult(facts=facts, entry=INDEX, notes=notes)
 
 
-def _run_sample(session: onnxruntime.InferenceSession, name: str, values: Mapping[str, Value]) -> dict[str, Value]:
-    try:
-        return run_session(session, values)
-    except RunError as error:
-        raise UsageError(
-            f"the untouched model does not run on the sample {name}",
-            details=(str(error),),
-            hint="the samples fit the signature, and still the model refuses their values or sizes: check them",
-        ) from error
+def _refused(name: str, error: RunError) -> UsageError:
+    return UsageError(
+        f"the untouched model does not run on the sample {name}",
+        details=(str(error),),
+        hint="the samples fit the signature, and still the model refuses their values or sizes: check them",
+    )
 
 
 def _output_notes(unstable: list[str], broken: list[str]) -> tuple[Note, ...]:
