@@ -230,16 +230,17 @@ class StepRunner:
 
     def _run(self, ready: ReadyStep, run: Run) -> StepOutcome:
         environment = self._environments.resolve(ready.step.environment, ready.spec.packages, run.listener, run.build)
-        output = self._cache.scratch.new_folder()
+        output, litter = self._cache.scratch.new_folder(), self._cache.scratch.new_folder()
         started = time.perf_counter()
         try:
-            result = self._call(ready, environment, output, run)
+            result = self._call(ready, environment, output, litter, run)
             _check_result(ready.spec, result, output)
             return self._remember(ready, result, output, time.perf_counter() - started, run)
         finally:
             shutil.rmtree(output, ignore_errors=True)
+            shutil.rmtree(litter, ignore_errors=True)
 
-    def _call(self, ready: ReadyStep, environment: Environment, output: Path, run: Run) -> StageResult:
+    def _call(self, ready: ReadyStep, environment: Environment, output: Path, litter: Path, run: Run) -> StageResult:
         request = {
             "stage": ready.spec.name,
             "module": run_module(ready.spec.name),
@@ -247,6 +248,8 @@ class StepRunner:
             "inputs": {role: str(item.path) for role, item in ready.inputs.items()},
             "options": dict(ready.step.options),
             "output": str(output),
+            # Some tools leave files in the current folder; the user's own code finds its files there.
+            "folder": str(Path.cwd() if ready.volatile else litter),
         }
         with self._pool.lease(environment, keep=not ready.is_large, patience=ready.patience) as worker:
             run.active.add(worker)

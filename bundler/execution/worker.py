@@ -138,7 +138,8 @@ def _run_stage(request: Mapping[str, Any], answers: Answers) -> Any:
 
     run = importlib.import_module(request["module"]).run
     inputs = {role: Path(path) for role, path in request["inputs"].items()}
-    result = run(StageRequest(inputs=inputs, options=request["options"], output=Path(request["output"])), report)
+    with contextlib.chdir(request["folder"]):
+        result = run(StageRequest(inputs=inputs, options=request["options"], output=Path(request["output"])), report)
     encoded = encode(result)
     json.dumps(encoded, allow_nan=False)
     return encoded

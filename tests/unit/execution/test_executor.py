@@ -55,6 +55,22 @@ def test_a_single_step_may_run_each_time(execute: Execute, tmp_path: Path) -> No
     assert log.read_text() == "run\nrun\n"
 
 
+def test_what_tools_leave_in_the_current_folder_is_cleared_away(
+    execute: Execute, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    execute(step("grow", litter="temporary.onnx"))
+    assert not list(tmp_path.rglob("temporary.onnx"))
+
+
+def test_the_users_own_code_runs_in_the_users_folder(
+    execute: Execute, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answer").write_text("here")
+    assert execute(step("dice", ask="answer"))["dice"].facts["answer"] == "here"
+
+
 def test_a_changed_option_reruns_its_step_and_what_sees_another_input(execute: Execute) -> None:
     execute(step("grow", add="1"), step("count", "grow"), step("count", id="aside"))
     again = execute(step("grow", add="2"), step("count", "grow"), step("count", id="aside"))

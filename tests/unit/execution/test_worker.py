@@ -26,7 +26,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 def call(worker: Worker, stage: str, inputs: dict[str, str], output: Path) -> dict:
     request = {"stage": stage, "module": f"tests.support.stages_faults.{stage}.run", "packages": stage_packages(stage)}
-    number = worker.post({**request, "inputs": inputs, "options": {}, "output": str(output)})
+    number = worker.post({**request, "inputs": inputs, "options": {}, "output": str(output), "folder": str(output)})
     return worker.wait(number, stage, 30, lambda fraction, text: None)  # noqa: ARG005
 
 

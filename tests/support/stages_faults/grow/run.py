@@ -10,6 +10,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     if request.options.get("log"):
         with Path(request.options["log"]).open("a") as log:
             log.write("run\n")
+    if request.options.get("litter"):
+        Path(request.options["litter"]).write_text("a tool's temporary file")
     time.sleep(request.options.get("seconds", 0))
     report(0.5, "half")
     data = request.input("model").read_bytes() + request.options.get("add", "").encode()
