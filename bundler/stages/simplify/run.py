@@ -12,10 +12,9 @@ from onnx import ModelProto, TensorProto
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
-from bundler.model.signature import ValueType
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.stages.simplify.spec import TOOLS, Options
-from bundler.workbench.signatures import check_interface, model_signature
+from bundler.workbench.signatures import check_interface
 from bundler.workbench.structure import count_operators, iterate_nodes, iterate_tensors, read_structure
 
 ENTRY = "model.onnx"
@@ -46,7 +45,6 @@ def run(request: StageRequest, report: Report) -> StageResult:
     _simplify(tool, source, target, external=_needs_external_data(source, before))
     after = read_structure(target)
     check_interface(before, after)
-    _check_nested_types(tool, before, after)
     facts = {
         "tool": tool,
         "nodes_before": sum(1 for _ in iterate_nodes(before)),
@@ -68,23 +66,6 @@ def _simplify(tool: str, source: Path, target: Path, *, external: bool) -> None:
         raise StageError(
             f"the simplifier {tool} cannot take this model", details=(f"{type(cause).__name__}: {first}",)
         ) from cause
-
-
-def _check_nested_types(tool: str, before: ModelProto, after: ModelProto) -> None:
-    """What sequences, optionals and maps hold must stay. Raises `StageError`."""
-    for old, new in zip(model_signature(before).outputs, model_signature(after).outputs, strict=True):
-        if _nesting(old.type) != _nesting(new.type):
-            raise StageError(
-                f"the simplifier {tool} cannot take this model",
-                details=(f"it changed what output {old.name[:60]!r} holds",),
-            )
-
-
-def _nesting(value: ValueType | None) -> tuple[tuple[str, str | None, str | None], ...]:
-    """Kinds and element types from the outside in."""
-    if value is None:
-        return ()
-    return ((value.kind, value.element_type, value.key_type), *_nesting(value.element))
 
 
 def _needs_external_data(source: Path, structure: ModelProto) -> bool:
