@@ -22,6 +22,7 @@ from onnxruntime.quantization.quantize import check_static_quant_arguments
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Note
+from bundler.stages.quantize_static.biases import flatten_biases
 from bundler.stages.quantize_static.recipe import WIDE_OPSET, Recipe
 from bundler.workbench.quantization.calibration import Ranges, not_finite
 from bundler.workbench.quantization.preparing import LEAST_OPSET, Prepared, opset_of, save
@@ -111,6 +112,8 @@ def _save(quantizer: Any, target: Path, loaded: Loaded) -> None:
 
 
 def _quantizer(model: ModelProto, recipe: Recipe, ranges: Ranges) -> Any:
+    if recipe.per_channel:
+        flatten_biases(model.graph)
     settings: dict[str, Any] = {
         "model": model,
         "per_channel": recipe.per_channel,
