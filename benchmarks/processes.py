@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,12 +40,13 @@ class Peak:
 
 
 class CommandError(Exception):
-    """A command that was to be measured failed. `reason` is its last line but the hint."""
+    """A command that was to be measured failed. `reason` is what it called its error, else its last line."""
 
     def __init__(self, command: Sequence[str], code: int, said: str) -> None:
         super().__init__(f"{' '.join(command)} ended with {code}\n{said}")
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
-        self.reason = next((line for line in reversed(lines) if not line.startswith(("hint:", "next:"))), "")
+        lines = [line.strip() for line in said.splitlines() if line.strip()][::-1]
+        told = next((line for line in lines if line.startswith("error:")), "")
+        self.reason = told or next((line for line in lines if not line.startswith(("hint:", "next:"))), "")
 
 
 def run_timed(command: Sequence[str], env: Mapping[str, str] | None = None) -> Ran:
@@ -69,12 +71,14 @@ def watch_memory(command: Sequence[str], env: Mapping[str, str] | None = None) -
     """Run `command` and look at the memory of its tree all the while (Linux). Raises `CommandError`."""
     peaks = [0, 0, 0]
     began = time.perf_counter()
-    with subprocess.Popen(list(command), stdout=subprocess.DEVNULL, env=_environment(env)) as process:
-        while process.poll() is None:
-            peaks = [max(pair) for pair in zip(peaks, _weigh_tree(process.pid), strict=True)]
-            time.sleep(SAMPLING_SECONDS)
-    if process.returncode:
-        raise CommandError(command, process.returncode, "")
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(list(command), stdout=said, stderr=said, env=_environment(env)) as process:
+            while process.poll() is None:
+                peaks = [max(pair) for pair in zip(peaks, _weigh_tree(process.pid), strict=True)]
+                time.sleep(SAMPLING_SECONDS)
+        if process.returncode:
+            said.seek(0)
+            raise CommandError(command, process.returncode, said.read().decode(errors="replace"))
     return Peak(shared_out=peaks[0], own=peaks[1], largest=peaks[2], seconds=time.perf_counter() - began)
 
 

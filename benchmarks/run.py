@@ -1,6 +1,6 @@
 """Side-by-side measurements of what bundler promises, printed as Markdown and kept in RESULTS.md.
 
-python benchmarks/run.py [--only NAME] [--quick] [--model MODEL] [--json FILE] [--work FOLDER]
+python benchmarks/run.py [--only NAME] [--quick] [--model MODEL] [--json FILE] [--work FOLDER [--resume]]
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
@@ -29,13 +30,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bundler-benchmarks-") as passing:
         folder = options.work or Path(passing)
         folder.mkdir(parents=True, exist_ok=True)
-        workplace = Workplace(folder=folder.resolve(), quick=options.quick, models=tuple(options.model or ()))
-        sections = {name: _measure(name, workplace) for name in names}
-    if not options.quick and not options.model:
-        update_results(SUBJECTS, {name: text for name, (_, text) in sections.items()})
+        workplace = Workplace(
+            folder=folder.resolve(),
+            quick=options.quick,
+            models=tuple(options.model or ()),
+            resume=options.resume,
+        )
+        figures = {name: _publish(name, workplace) for name in names}
     if options.json:
-        figures = {name: section.figures for name, (section, _) in sections.items()}
         options.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+
+
+def _publish(name: str, workplace: Workplace) -> dict[str, Any]:
+    """Measure a subject, and write it down at once: the next one may fail. Answers its raw figures."""
+    section, text = _measure(name, workplace)
+    if not workplace.quick and not workplace.models:
+        update_results(SUBJECTS, {name: text})
+    return section.figures
 
 
 def _parse() -> argparse.Namespace:
@@ -45,7 +56,11 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--model", action="append", metavar="MODEL", help="one model; RESULTS.md stays as it is")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the raw figures")
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep models and wheels here (else: temporary)")
-    return parser.parse_args()
+    parser.add_argument("--resume", action="store_true", help="take what earlier runs in that folder found (precision)")
+    options = parser.parse_args()
+    if options.resume and not options.work:
+        parser.error("--resume takes up what a run with --work FOLDER left: name that folder")
+    return options
 
 
 def _measure(name: str, workplace: Workplace) -> tuple[Section, str]:

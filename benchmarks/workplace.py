@@ -19,11 +19,14 @@ KEPT = ("wheels", "environments", "locked", "CACHEDIR.TAG")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """`quick` asks for few repetitions and few models; `models` names the only ones that are wanted, if any."""
+    """`quick` asks for few repetitions and few models; `models` names the only ones that are wanted, if any. `resume`
+    asks to measure only what no earlier run in this folder has.
+    """
 
     folder: Path
     quick: bool
     models: tuple[str, ...] = ()
+    resume: bool = False
 
     @property
     def cache(self) -> Path:

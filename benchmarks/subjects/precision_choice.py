@@ -9,14 +9,15 @@ from typing import Any
 
 from document import Table
 from pairs import Pairs, judge, show_ratio, show_seconds
-from processes import Peak
+from processes import Peak, watch_memory
 from subjects.precision_cases import ROOT, Subject
-from subjects.precision_rivals import OLIVE_STATIC, Job
-from subjects.precision_runs import FAILURES, Bench, Findings, Made, judge_model, show_size, watch_quietly
+from subjects.precision_rivals import OFFLINE, OLIVE_STATIC, Job
+from subjects.precision_runs import FAILURES, Bench, Findings, Made, judge_model, show_size, tell_reason
 
 LEAST_SQNR_DB = 15.0
 """The gate of both sides: what eight bits are held to when a profile says nothing."""
 NOISE = 0.03
+UNTOUCHED = "the untouched model"
 MEBIBYTE = 2**20
 FEW, MANY = 50, 500
 CONSTANT = 1.1
@@ -51,22 +52,21 @@ def choose_automatically(bench: Bench, subject: Subject, findings: Sequence[Find
         frontier = next(iter(built.answer["decisions"].values()))["answer"]
         choice.chosen, choice.attempts = frontier["chosen"], tuple(frontier["attempts"])
         bench.diary.note(subject.name, "auto", "chosen", [choice.chosen, choice.seconds, choice.attempts])
-        others = {f"{one.case.title}: {who}": made for one in findings for who, made in _list_rivals(one)}
+        others = {f"{one.title}: {who}": made for one in findings for who, made in _list_rivals(one)}
         size = subject.model.stat().st_size
-        others["the untouched model"] = judge_model(subject, subject.model, size)
+        others[UNTOUCHED] = judge_model(subject, subject.model, size)
         for who, made in others.items():
-            if (made.figures["sqnr_db"] or 0.0) >= LEAST_SQNR_DB:
+            if (made.figures["sqnr_db"] or 0.0) >= LEAST_SQNR_DB and Path(made.model).exists():
                 choice.races[who] = bench.race(built, subject, made.model)
-                bench.diary.note(subject.name, "auto", f"beside {who}", choice.races[who].ratio)
+                bench.diary.note(subject.name, "auto", f"beside {who}", round(choice.races[who].ratio, 3))
     except FAILURES as error:
-        choice.failed = getattr(error, "reason", "") or str(error)
+        choice.failed = tell_reason(error)
         bench.diary.note(subject.name, "auto", "failed", str(error)[-2000:])
     return choice
 
 
 def _list_rivals(found: Findings) -> list[tuple[str, Made]]:
-    names = {rival.name for rival in found.case.rivals}
-    return [(who, made) for who, made in found.made.items() if who in names]
+    return [(who, made) for who, made in found.made.items() if who in found.rivals]
 
 
 def choice_table(choices: Sequence[Choice]) -> Table:
@@ -81,7 +81,7 @@ def choice_table(choices: Sequence[Choice]) -> Table:
 
 def _choice_row(choice: Choice) -> tuple[str, ...]:
     made, best = choice.made, choice.best_rival
-    raw = choice.races.get("the untouched model")
+    raw = choice.races.get(UNTOUCHED)
     ratio = choice.races[best] if best else None
     return (
         choice.subject,
@@ -106,7 +106,14 @@ class Growth:
     failed: str = ""
 
 
-def measure_growth(bench: Bench, subject: Subject) -> tuple[Growth, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growths:
+    """All calibration methods, as they are kept on disk."""
+
+    found: tuple[Growth, ...]
+
+
+def measure_growth(bench: Bench, subject: Subject) -> Growths:
     """Calibration of the orientation classifier's model with 50 and with 500 real images."""
     import sys  # noqa: PLC0415
 
@@ -116,7 +123,7 @@ def measure_growth(bench: Bench, subject: Subject) -> tuple[Growth, ...]:
     counts = (5, FEW) if bench.workplace.quick else (FEW, MANY)
     sets = [text_images.write_line_samples(bench.workplace.empty(f"lines-{count}"), count) for count in counts]
     found = [_grow(bench, subject, sets, method) for method in ("minmax", "entropy", "percentile")]
-    return (*found, _grow(bench, subject, sets, ""))
+    return Growths(found=(*found, _grow(bench, subject, sets, "")))
 
 
 def _grow(bench: Bench, subject: Subject, sets: Sequence[Path], method: str) -> Growth:
@@ -125,7 +132,7 @@ def _grow(bench: Bench, subject: Subject, sets: Sequence[Path], method: str) -> 
         peaks = [_weigh(bench, replace(subject, calibration=folder), method) for folder in sets]
     except FAILURES as error:
         bench.diary.note("memory", who, "failed", str(error)[-2000:])
-        return Growth(who=who, failed=getattr(error, "reason", "") or str(error))
+        return Growth(who=who, failed=tell_reason(error))
     bench.diary.note("memory", who, "peaks", [peak.shared_out for peak in peaks])
     return Growth(who=who, few=peaks[0], many=peaks[1])
 
@@ -134,10 +141,10 @@ def _weigh(bench: Bench, subject: Subject, method: str) -> Peak:
     if not method:
         output = bench.workplace.folder / "precision" / subject.name / "rivals" / "growth"
         job = Job(model=subject.model, calibration=subject.calibration, output=output)
-        return watch_quietly(OLIVE_STATIC.command(bench.workplace, job))
+        return watch_memory(OLIVE_STATIC.command(bench.workplace, job), OFFLINE)
     settings = {"precision.method": "static-int8-full", "precision.calibration": method, "accuracy.sqnr_db": "-100"}
     words = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-    return watch_quietly(bench.command(words, subject, "--no-prove"))
+    return watch_memory(bench.command(words, subject, "--no-prove"), OFFLINE)
 
 
 def growth_table(found: Sequence[Growth], *, quick: bool) -> Table:
