@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from onnx import TensorProto
-from onnxruntime.quantization import quantize_dynamic
+from onnxruntime.quantization.onnx_quantizer import ONNXQuantizer
+from onnxruntime.quantization.quant_utils import QuantizationMode, QuantType, update_opset_version
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
@@ -15,11 +17,10 @@ from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.quantize_dynamic.spec import Options
 from bundler.workbench.quantization.extra_options import check_extra
 from bundler.workbench.quantization.outcome import describe_outcome
-from bundler.workbench.quantization.preparing import Prepared, prepare
+from bundler.workbench.quantization.preparing import Preparation, Prepared, prepare
 from bundler.workbench.quantization.reference import TYPES, own_errors
 from bundler.workbench.quantization.selection import (
     DYNAMIC_OPERATORS,
-    check_nodes,
     check_not_quantized,
     choose_operators,
 )
@@ -34,21 +35,28 @@ def run(request: StageRequest, report: Report) -> StageResult:
     source, options = request.input("model"), decode(Options, dict(request.options))
     before = read_structure(source)
     check_not_quantized(before, options.operators)
-    check_nodes(before, options.exclude_nodes)
     operators = choose_operators(before, options.operators, options.exclude_operators, DYNAMIC_OPERATORS)
     report(0.0, "preparing")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
-        prepared = prepare(
-            source,
-            Path(scratch),
-            preprocess=options.preprocess,
-            raise_opset=options.raise_opset,
-        )
+        prepared = prepare(source, Path(scratch), _ask(options, operators))
+        resolver = prepared.resolver(before)
+        excluded = resolver.resolve(options.exclude_nodes)
+        prepared = replace(prepared, named=any(resolver.prepared[name].name != name for name in excluded))
         report(0.5, "quantising")
+        options = replace(options, exclude_nodes=excluded)
         notes = _quantize(prepared, request.output / ENTRY, operators, options)
     facts = describe_outcome(before, request.output / ENTRY, qdq=False)
-    facts |= {"preprocess": prepared.form, "opset": prepared.opset, "exclude_nodes": list(options.exclude_nodes)}
+    facts |= {"preprocess": prepared.form, "opset": prepared.opset, "exclude_nodes": list(excluded)}
     return StageResult(facts=facts, entry=ENTRY, notes=(*prepared.notes, *notes))
+
+
+def _ask(options: Options, operators: list[str] | None) -> Preparation:
+    return Preparation(
+        preprocess=options.preprocess,
+        shapes=options.shapes,
+        operators=operators or DYNAMIC_OPERATORS,
+        raise_opset=options.raise_opset,
+    )
 
 
 def _quantize(prepared: Prepared, target: Path, operators: list[str] | None, options: Options) -> tuple[Note, ...]:
@@ -67,15 +75,22 @@ def _quantize(prepared: Prepared, target: Path, operators: list[str] | None, opt
 def _call(
     prepared: Prepared, target: Path, operators: list[str] | None, options: Options, extra: dict[str, Any]
 ) -> None:
+    """What the reference's `quantize_dynamic` does, without writing the whole model down again first."""
+    weights = TYPES[options.weight_type]
     with own_errors("the reference cannot quantise this model dynamically"):
-        quantize_dynamic(
-            prepared.path,
-            target,
-            op_types_to_quantize=operators,
+        quantizer = ONNXQuantizer(
+            model=update_opset_version(prepared.read(), weights),
             per_channel=options.per_channel,
             reduce_range=options.reduce_range,
-            weight_type=TYPES[options.weight_type],
+            mode=QuantizationMode.IntegerOps,
+            static=False,
+            weight_qType=weights,
+            activation_qType=QuantType.QUInt8,
+            tensors_range=None,
+            nodes_to_quantize=[],
             nodes_to_exclude=list(options.exclude_nodes),
-            use_external_data_format=prepared.large,
-            extra_options=dict(extra),
+            op_types_to_quantize=operators or list(DYNAMIC_OPERATORS),
+            extra_options={"MatMulConstBOnly": True, **extra},
         )
+        quantizer.quantize_model()
+        quantizer.model.save_model_to_file(str(target), prepared.large)

@@ -17,7 +17,7 @@ SPEC = StageSpec(
     changes_model=True,
 )
 """Facts: `nodes_before`, `nodes_after`, `quantized` (count by operator), `tensors` (`activations`, `weights`), `bytes`,
-`preprocess` (the form of the pre-process that the model took), `opset`, `exclude_nodes`.
+`preprocess` (the form of the pre-process that the model took), `opset`, `exclude_nodes` (names in the prepared model).
 """
 
 
@@ -25,7 +25,9 @@ SPEC = StageSpec(
 class Options:
     """`operators` to quantise (empty: what the reference can), less `exclude_operators` and the nodes named
     `exclude_nodes`. `reduce_range` uses 7 bits, for x86 without VNNI. `preprocess` runs the reference's own
-    `quant_pre_process` first. `extra` are the reference's `extra_options`.
+    `quant_pre_process` first, in which `shapes` says who infers shapes: ONNX ("plain"), symbolic inference before that
+    (slow), or that only where tensors to be quantised have no shapes otherwise. `extra` are the reference's
+    `extra_options`.
     """
 
     weight_type: Literal["int8", "uint8"] = "int8"
@@ -35,5 +37,6 @@ class Options:
     exclude_operators: tuple[str, ...] = ()
     exclude_nodes: tuple[str, ...] = ()
     preprocess: bool = True
+    shapes: Literal["auto", "plain", "symbolic"] = "auto"
     raise_opset: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict)

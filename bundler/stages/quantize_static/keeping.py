@@ -17,14 +17,13 @@ import numpy as np
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Report
-from bundler.stages.quantize_static.naming import with_names
-from bundler.stages.quantize_static.quantizing import Loaded, quantize
+from bundler.stages.quantize_static.quantizing import quantize
 from bundler.stages.quantize_static.recipe import Recipe
 from bundler.workbench.quantization.blame import Noise, activation_noise, weight_noise
 from bundler.workbench.quantization.calibration import Ranges
+from bundler.workbench.quantization.preparing import Prepared
 from bundler.workbench.quantization.samples import SampleStream, run_sample
 from bundler.workbench.sessions import SessionSettings, open_session
-from bundler.workbench.structure import read_structure
 
 SAMPLES: Final = 8
 """Calibration samples on which accuracy is looked at; the gate looks at others."""
@@ -44,7 +43,7 @@ _CANDIDATE: Final = "candidate.onnx"
 class Trial:
     """A model whose ranges are known, to be quantised in several ways."""
 
-    loaded: Loaded
+    loaded: Prepared
     recipe: Recipe
     ranges: Ranges
     samples: SampleStream
@@ -67,7 +66,7 @@ class Trial:
         noise |= {name: item.decibels for name, item in weight_noise(source, target).items()}
         scores = {
             node.name: min(noise[name] for name in (*node.input, *node.output) if name in noise)
-            for node in read_structure(source).graph.node
+            for node in self.loaded.read_structure().graph.node
             if node.op_type in self.recipe.operators
             and node.name not in self.recipe.exclude_nodes
             and any(name in noise for name in (*node.input, *node.output))
@@ -81,7 +80,7 @@ def keep_worst_float(trial: Trial, least_db: float | None, report: Report) -> tu
     Where no number of nodes is enough, the least noisy ones stay quantised: the gate has the last word.
     """
     least = DEFAULT_SQNR_DB if least_db is None else least_db
-    trial = replace(trial, loaded=with_names(trial.loaded, trial.scratch))
+    trial = replace(trial, loaded=replace(trial.loaded, named=True))
     noise = trial.noise()
     kept: tuple[str, ...] = ()
     if decibels(noise) < least:

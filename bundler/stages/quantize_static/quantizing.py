@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,6 @@ from onnxruntime.quantization.onnx_quantizer import ONNXQuantizer
 from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
 from onnxruntime.quantization.quant_utils import (
     QuantizationMode,
-    load_model_with_shape_infer,
     update_opset_version,
 )
 from onnxruntime.quantization.quantize import check_static_quant_arguments
@@ -36,51 +35,35 @@ _AMBIGUOUS: Final = "truth value of an array"
 FAILED: Final = "the reference cannot quantise this model statically"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """The model that is calibrated and quantised, at `path`, with all shapes that can be inferred."""
-
-    path: Path
-    opset: int
-    large: bool
-    notes: tuple[Note, ...] = ()
-
-    def read(self) -> ModelProto:
-        """A fresh copy: the quantisers change what they are given."""
-        with own_errors(FAILED):
-            model: ModelProto = load_model_with_shape_infer(self.path)
-        return model
-
-
-def load(prepared: Prepared, recipe: Recipe, scratch: Path, *, raise_opset: bool) -> Loaded:
+def raise_for(recipe: Recipe, known: Prepared, scratch: Path, *, raise_opset: bool) -> Prepared:
     """As the reference does, 16 bits raise the opset to 21. Where that fails, ONNX Runtime's own operators serve."""
-    known = Loaded(path=prepared.path, opset=prepared.opset, large=prepared.large)
-    if prepared.opset >= (WIDE_OPSET if recipe.wide else LEAST_OPSET):
+    if known.opset >= (WIDE_OPSET if recipe.wide else LEAST_OPSET):
         return known
     if not recipe.wide:
-        with own_errors(f"the model's opset {prepared.opset} cannot be raised", hint="export the model again"):
+        with own_errors(f"the model's opset {known.opset} cannot be raised", hint="export the model again"):
             return _raised(known, recipe, scratch)
     own = "ONNX Runtime's own operators stand for 16-bit pairs"
     if not raise_opset:
-        note = Note(text=f"{own}: the opset {prepared.opset} has none")
-        return replace(known, notes=(note,))
+        note = Note(text=f"{own}: the opset {known.opset} has none")
+        return replace(known, notes=(*known.notes, note))
     try:
         with quiet():
             return _raised(known, recipe, scratch)
     except REFERENCE_ERRORS:
-        note = Note(text=f"{own}: the opset {prepared.opset} cannot be raised to {WIDE_OPSET}")
-        return replace(known, notes=(note,))
+        note = Note(text=f"{own}: the opset {known.opset} cannot be raised to {WIDE_OPSET}")
+        return replace(known, notes=(*known.notes, note))
 
 
-def _raised(known: Loaded, recipe: Recipe, scratch: Path) -> Loaded:
+def _raised(known: Prepared, recipe: Recipe, scratch: Path) -> Prepared:
     model = update_opset_version(known.read(), TYPES[recipe.weight_type], TYPES[recipe.activation_type])
     save(model, scratch / "raised-by-reference.onnx", large=known.large)
     reached = opset_of(model)
     note = Note(text=f"the opset was raised from {known.opset} to {reached}, which the format needs")
-    return replace(known, path=scratch / "raised-by-reference.onnx", opset=reached, notes=(note,))
+    path = scratch / "raised-by-reference.onnx"
+    return replace(known, path=path, opset=reached, marked=True, notes=(*known.notes, note))
 
 
-def quantize(loaded: Loaded, recipe: Recipe, ranges: Ranges, target: Path) -> None:
+def quantize(loaded: Prepared, recipe: Recipe, ranges: Ranges, target: Path) -> None:
     """Write the quantised model to `target`, as the reference saves it. Raises `StageError`."""
     try:
         _quantize(loaded, recipe, ranges, target)
@@ -91,7 +74,7 @@ def quantize(loaded: Loaded, recipe: Recipe, ranges: Ranges, target: Path) -> No
     _check_scales(target, ranges)
 
 
-def _quantize(loaded: Loaded, recipe: Recipe, ranges: Ranges, target: Path) -> None:
+def _quantize(loaded: Prepared, recipe: Recipe, ranges: Ranges, target: Path) -> None:
     """The reference stumbles over biases of a shape of their own while it widens scales for them; it can leave that."""
     formats = (_FORMATS[recipe.format], TYPES[recipe.activation_type], TYPES[recipe.weight_type])
     try:
@@ -106,7 +89,7 @@ def _quantize(loaded: Loaded, recipe: Recipe, ranges: Ranges, target: Path) -> N
             _save(_quantizer(loaded.read(), plain, ranges), target, loaded)
 
 
-def _save(quantizer: Any, target: Path, loaded: Loaded) -> None:
+def _save(quantizer: Any, target: Path, loaded: Prepared) -> None:
     quantizer.quantize_model()
     quantizer.model.save_model_to_file(str(target), loaded.large)
 

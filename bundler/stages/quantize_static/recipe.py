@@ -75,7 +75,6 @@ def make_recipe(options: Options, operators: list[str] | None) -> Recipe:
         per_channel=options.flavour == "tensorrt" if options.per_channel is None else options.per_channel,
         reduce_range=options.reduce_range,
         operators=operators or list(STATIC_OPERATORS),
-        exclude_nodes=options.exclude_nodes,
         extra=extra,
     )
     _check(recipe, options)
@@ -100,7 +99,9 @@ def _check(recipe: Recipe, options: Options) -> None:
         raise StageError(f"{options.percentile:g} is no percentile", hint="give one from 0 to 100, such as 99.999")
 
 
-def for_qnn(recipe: Recipe, model: Path, options: Options, operators: list[str] | None) -> Recipe:
+def for_qnn(
+    recipe: Recipe, model: Path, options: Options, operators: list[str] | None, excluded: tuple[str, ...]
+) -> Recipe:
     """The recipe with what QNN's own configuration adds for this prepared model."""
     overrides = recipe.extra.get("TensorQuantOverrides")
     with own_errors("QNN's configuration cannot be made for this model"):
@@ -114,7 +115,7 @@ def for_qnn(recipe: Recipe, model: Path, options: Options, operators: list[str] 
             activation_symmetric=bool(options.symmetric_activations),
             weight_symmetric=options.symmetric_weights,
             op_types_to_quantize=operators,
-            nodes_to_exclude=list(options.exclude_nodes) or None,
+            nodes_to_exclude=list(excluded) or None,
         )
     given = {name: value for name, value in recipe.extra.items() if name != "TensorQuantOverrides"}
     return replace(recipe, operators=list(config.op_types_to_quantize), extra=config.extra_options | given)

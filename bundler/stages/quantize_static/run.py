@@ -8,20 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from onnx import ModelProto
+
 from bundler.model.codec import decode
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.stages.quantize_static.keeping import Trial, keep_worst_float
-from bundler.stages.quantize_static.naming import with_names
-from bundler.stages.quantize_static.quantizing import Loaded, describe_recipe, load, quantize
+from bundler.stages.quantize_static.quantizing import describe_recipe, quantize, raise_for
 from bundler.stages.quantize_static.recipe import Recipe, for_qnn, make_recipe
 from bundler.stages.quantize_static.spec import Options
 from bundler.workbench.quantization.calibration import CalibrationRequest, Ranges, calibrate
 from bundler.workbench.quantization.outcome import describe_outcome
-from bundler.workbench.quantization.preparing import prepare
+from bundler.workbench.quantization.preparing import Preparation, Prepared, prepare
 from bundler.workbench.quantization.samples import SampleStream, open_samples
 from bundler.workbench.quantization.selection import (
     STATIC_OPERATORS,
-    check_nodes,
     check_not_quantized,
     choose_operators,
 )
@@ -40,28 +40,18 @@ def run(request: StageRequest, report: Report) -> StageResult:
     samples = open_samples(request.input("samples"))
     before = read_structure(source)
     check_not_quantized(before, options.operators)
-    check_nodes(before, options.exclude_nodes)
     operators = choose_operators(before, options.operators, options.exclude_operators, STATIC_OPERATORS)
     recipe = make_recipe(options, operators)
     report(0.0, "preparing")
     target = request.output / ENTRY
     with tempfile.TemporaryDirectory(dir=request.output) as folder:
         scratch = Path(folder)
-        prepared = prepare(
-            source,
-            scratch,
-            preprocess=options.preprocess,
-            qnn=options.flavour == "qnn",
-            least_opset=recipe.least_opset,
-            raise_opset=options.raise_opset,
-        )
+        prepared = prepare(source, scratch, _ask(options, recipe))
         if options.flavour == "qnn":
-            recipe = for_qnn(recipe, prepared.path, options, operators)
-        loaded = load(prepared, recipe, scratch, raise_opset=options.raise_opset)
-        if options.exclude_structures:
-            loaded = with_names(loaded, scratch)
-            names = find_structures(read_structure(loaded.path), options.exclude_structures)
-            recipe = replace(recipe, exclude_nodes=(*recipe.exclude_nodes, *names))
+            excluded = prepared.resolver(before).resolve(options.exclude_nodes)
+            recipe = for_qnn(recipe, prepared.path, options, operators, excluded)
+        loaded = raise_for(recipe, prepared, scratch, raise_opset=options.raise_opset)
+        loaded, recipe = _exclude(loaded, recipe, before, options)
         ranges = _calibrate(loaded, recipe, options.calibration, samples, report)
         report(_CALIBRATED, "quantising")
         trial = Trial(loaded, recipe, ranges, samples, scratch)
@@ -72,10 +62,32 @@ def run(request: StageRequest, report: Report) -> StageResult:
     facts = {**describe_outcome(before, target, qdq=recipe.format == "qdq"), **describe_recipe(recipe)}
     facts |= {"calibration": {"method": options.calibration, "samples": len(samples)}}
     facts |= {"preprocess": prepared.form, "opset": loaded.opset, **kept}
-    return StageResult(facts=facts, entry=ENTRY, notes=(*prepared.notes, *loaded.notes))
+    return StageResult(facts=facts, entry=ENTRY, notes=loaded.notes)
 
 
-def _calibrate(loaded: Loaded, recipe: Recipe, method: str, samples: SampleStream, report: Report) -> Ranges:
+def _ask(options: Options, recipe: Recipe) -> Preparation:
+    return Preparation(
+        preprocess=options.preprocess,
+        shapes=options.shapes,
+        qnn=options.flavour == "qnn",
+        operators=recipe.operators,
+        least_opset=recipe.least_opset,
+        raise_opset=options.raise_opset,
+    )
+
+
+def _exclude(loaded: Prepared, recipe: Recipe, before: ModelProto, options: Options) -> tuple[Prepared, Recipe]:
+    """Both with the nodes that are to be left out; nodes get names where that takes names."""
+    resolver = loaded.resolver(before)
+    excluded = resolver.resolve(options.exclude_nodes)
+    if options.exclude_structures:
+        named = replace(loaded, named=True).read_structure()
+        excluded = (*excluded, *find_structures(named, options.exclude_structures))
+    loaded = replace(loaded, named=any(resolver.prepared[name].name != name for name in excluded))
+    return loaded, replace(recipe, exclude_nodes=tuple(dict.fromkeys(excluded)))
+
+
+def _calibrate(loaded: Prepared, recipe: Recipe, method: str, samples: SampleStream, report: Report) -> Ranges:
     asked = CalibrationRequest(
         model=loaded.path,
         method=method,

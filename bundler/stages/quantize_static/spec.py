@@ -19,7 +19,8 @@ SPEC = StageSpec(
 )
 """Facts: `nodes_before`, `nodes_after`, `quantized` (count by operator), `tensors` (`activations`, `weights`), `bytes`,
 `calibration` (`method`, `samples`), `preprocess` (the form of the pre-process that the model took), `opset`,
-`activation_type`, `weight_type`, `per_channel`, `exclude_nodes`; with `keep_float`: `kept_nodes` and `sqnr_db`.
+`activation_type`, `weight_type`, `per_channel`, `exclude_nodes` (names in the prepared model); with `keep_float`:
+`kept_nodes` and `sqnr_db`.
 """
 
 ActivationType = Literal["uint8", "int8", "uint16", "int16"]
@@ -32,9 +33,10 @@ class Options:
 
     `operators` to quantise (empty: what the reference can), less `exclude_operators`, the nodes named `exclude_nodes`
     and convolutions of the kinds `exclude_structures`, which eight bits do little good
-    (`bundler.workbench.quantization.structures`). `preprocess` runs the flavour's own pre-process first; `raise_opset`
-    lets a format have the opset that it needs. `reduce_range` uses 7 bits for weights, for x86 without VNNI.
-    `percentile` is of that calibration.
+    (`bundler.workbench.quantization.structures`). `preprocess` runs the flavour's own pre-process first, in which
+    `shapes` says who infers shapes: ONNX ("plain"), symbolic inference before that (slow), or that only where tensors
+    to be quantised have no shapes otherwise. `raise_opset` lets a format have the opset that it needs. `reduce_range`
+    uses 7 bits for weights, for x86 without VNNI. `percentile` is of that calibration.
 
     `keep_float` "auto" leaves as many of the worst nodes alone as it takes for the outputs of some calibration
     samples to reach `least_sqnr_db`. `extra` are the reference's `extra_options`.
@@ -55,6 +57,7 @@ class Options:
     exclude_nodes: tuple[str, ...] = ()
     exclude_structures: tuple[Literal["depthwise", "squeeze", "narrow"], ...] = ()
     preprocess: bool = True
+    shapes: Literal["auto", "plain", "symbolic"] = "auto"
     raise_opset: bool = True
     keep_float: Literal["none", "auto"] = "none"
     least_sqnr_db: float | None = None

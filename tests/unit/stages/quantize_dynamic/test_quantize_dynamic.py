@@ -37,10 +37,12 @@ def test_the_bytes_are_those_of_the_reference(
     if "operators" in options and network != "mlp":
         options, reference = {"operators": ("Conv", "Gather")}, {"op_types_to_quantize": ["Conv", "Gather"]}
     model = models.save(getattr(models, network)(), tmp_path)
-    prepared = preprocess_by_hand(model, tmp_path / "prepared.onnx")
-    expected = quantize_dynamic_by_hand(prepared, tmp_path / "reference.onnx", **reference)
-    quantize(tmp_path / "out", model, **options)
-    assert (tmp_path / "out" / "model.onnx").read_bytes() == expected
+    for shapes in ("auto", "symbolic"):
+        prepared = preprocess_by_hand(model, tmp_path / "prepared.onnx", skip_symbolic_shape=shapes == "auto")
+        expected = quantize_dynamic_by_hand(prepared, tmp_path / "reference.onnx", **reference)
+        facts = quantize(tmp_path / shapes, model, shapes=shapes, **options)
+        assert (tmp_path / shapes / "model.onnx").read_bytes() == expected
+        assert facts["preprocess"] == {"auto": "plain", "symbolic": "full"}[shapes]
     without = quantize_dynamic_by_hand(model, tmp_path / "reference.onnx", **reference)
     quantize(tmp_path / "without", model, preprocess=False, **options)
     assert (tmp_path / "without" / "model.onnx").read_bytes() == without
@@ -50,7 +52,7 @@ def test_facts(tmp_path: Path) -> None:
     facts = quantize(tmp_path / "out", models.save(models.mlp(), tmp_path))
     assert facts["quantized"] == {"MatMulInteger": 2}
     assert facts["tensors"] == {"activations": 2, "weights": 2}
-    assert facts["preprocess"] == "full"
+    assert facts["preprocess"] == "plain"
     assert facts["bytes"] == (tmp_path / "out" / "model.onnx").stat().st_size
 
 

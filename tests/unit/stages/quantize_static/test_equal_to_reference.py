@@ -67,7 +67,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def prepared(model: Path) -> Path:
-    return preprocess_by_hand(model, model.with_name("preprocessed.onnx"))
+    return preprocess_by_hand(model, model.with_name("preprocessed.onnx"), skip_symbolic_shape=True)
 
 
 FEEDS = normal_feeds("image", (2, 3, 16, 16), 40)
@@ -115,6 +115,12 @@ def test_histograms_are_the_same_when_no_activation_may_wait(
     reference = quantize_by_hand(prepared, FEEDS, tmp_path / "reference.onnx", calibration=calibration)
     monkeypatch.setattr(histograms, "_KEPT_BYTES", 100_000)
     assert by_stage(model, tmp_path, Case(calibration=calibration)) == reference
+
+
+def test_with_symbolic_shapes(model: Path, tmp_path: Path) -> None:
+    prepared = preprocess_by_hand(model, tmp_path / "preprocessed.onnx")
+    reference = quantize_by_hand(prepared, FEEDS, tmp_path / "reference.onnx")
+    assert by_stage(model, tmp_path, Case(), shapes="symbolic") == reference
 
 
 def test_without_the_pre_process(model: Path, tmp_path: Path) -> None:
