@@ -11,10 +11,10 @@ JOBS ?= 2
 export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-web test test-slow lint constraints docs benchmarks clean
+.PHONY: help setup demo demo-web demo-precision test test-slow lint constraints docs benchmarks clean
 
 help: ## Show the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: $(READY) $(JS_READY) ## Make the development environment in .venv, and the JavaScript tools beside their tests
 
@@ -45,6 +45,17 @@ demo-web: $(READY) ## Build a real image model for browsers, run it in this mach
 	$(BIN)/bundler build $(DEMO)/orientation.onnx --target web-webgpu --output $(DEMO)
 	$(BIN)/bundler verify $(DEMO)/orientation-web-webgpu
 	@echo "The page: $(BIN)/bundler serve $(DEMO)/orientation-web-webgpu"
+
+# Three methods, so that it takes a minute; `auto` alone tries all that suit the target.
+demo-precision: $(READY) ## Find the fastest precision of a real model that keeps its answers, on real files
+	$(BIN)/python examples/content_type/fetch_model.py $(DEMO)/magika.onnx
+	$(BIN)/python examples/content_type/write_samples.py $(DEMO)
+	$(BIN)/bundler build $(DEMO)/magika.onnx --target linux-x64 --output $(DEMO) --name magika-small \
+		--calibration $(DEMO)/calibration --samples $(DEMO)/held-out \
+		--set precision.method=auto --set 'precision.order=["dynamic-int8", "static-int8-full", "static-int8"]' \
+		--set accuracy.metric.python=examples/content_type/metric.py:share_right --set accuracy.metric.drop=0.01
+	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-small-linux-x64 README.md Makefile bundler/api/build.py
+	@echo "What was tried: $(DEMO)/magika-small-linux-x64.report/report.html"
 
 test: $(READY) $(JS_READY) ## Run the tests (a quarter of an hour at most on two cores)
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)

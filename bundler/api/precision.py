@@ -6,12 +6,12 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bundler.api.judging import METRIC_STAGE, judge_plan
+from bundler.api.judging import METRIC_STAGE, Verdict, judge_plan
 from bundler.api.prepare import Prepared
 from bundler.api.requests import decision_key
 from bundler.api.workshop import Workshop
 from bundler.execution.executor import Source
-from bundler.model.attempts import Attempt, AttemptState, Frontier, Timing
+from bundler.model.attempts import STATE_TITLES, Attempt, AttemptState, Frontier, Timing
 from bundler.model.codec import decode, encode
 from bundler.model.digests import digest_json
 from bundler.model.errors import BundlerError, GateError, UsageError
@@ -144,8 +144,14 @@ class _Search:
             attempt = Attempt(method=method, title=METHODS[method].title, state="skipped", reason=reason)
             return _Trial(attempt=attempt)
         text = f"trying precision {method} for {self.variant.name} ({position + 1} of {total})"
+        self._tell(text)
+        trial = self._try(method)
+        if trial.attempt.state != "passed":
+            self._tell(f"{method}: {STATE_TITLES[trial.attempt.state]}: {trial.attempt.reason}")
+        return trial
+
+    def _tell(self, text: str) -> None:
         self.listener(Message(build=self.prepared.title, note=Note(text=text)))
-        return self._try(method)
 
     def _try(self, method: str) -> _Trial:
         """One method, from rounding to baking, judged by the gate. What cannot be made is an attempt, too."""
@@ -212,7 +218,7 @@ def _mark(attempt: Attempt, chosen: str) -> Attempt:
 
 
 def _judge(attempt: Attempt, plan: BuildPlan, outcomes: Mapping[str, StepOutcome], profile: TargetProfile) -> Attempt:
-    failures = [line for verdict in judge_plan(plan, profile, outcomes) for line in verdict.lines]
+    failures = _name_failures(judge_plan(plan, profile, outcomes))
     artifact = outcomes[plan.variants[0].model].artifact
     size = artifact.size if artifact else 0
     limit = profile.budget.model_mb
@@ -225,6 +231,13 @@ def _judge(attempt: Attempt, plan: BuildPlan, outcomes: Mapping[str, StepOutcome
     if measured:
         figures["metric"] = measured[0]
     return replace(attempt, state=state, model_bytes=size, figures=figures, reason="; ".join(failures[:2]))
+
+
+def _name_failures(verdicts: Sequence[Verdict]) -> list[str]:
+    """What the model that would ship misses first, and what the user's own metric says of it."""
+    compared = [verdict for verdict in verdicts if not verdict.is_metric]
+    own = [verdict for verdict in verdicts if verdict.is_metric]
+    return [verdict.lines[0] for verdict in (*compared[-1:], *own)]
 
 
 def _worst(outputs: Sequence[OutputComparison]) -> dict[str, float | None]:

@@ -9,6 +9,15 @@ from typing import Literal
 AttemptState = Literal["chosen", "passed", "failed", "broken", "skipped"]
 """`chosen` ships; `passed` held the gate, but another was faster; `failed` did not hold it; `broken` could not be made
 or run; `skipped` was not tried."""
+STATE_TITLES: Mapping[AttemptState, str] = {
+    "chosen": "chosen",
+    "passed": "gate held",
+    "failed": "gate not held",
+    "broken": "could not be made",
+    "skipped": "not tried",
+}
+"""The states as people read them."""
+
 Timing = Literal["measured", "estimated"]
 
 

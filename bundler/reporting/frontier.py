@@ -9,24 +9,21 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from bundler.model.attempts import Attempt, AttemptState, Frontier
+from bundler.model.attempts import STATE_TITLES, Attempt, Frontier
 from bundler.reporting.figures import show_bytes, show_error, show_milliseconds
 from bundler.reporting.page import AttemptRow, Level, Precision, Spot, SpotChart, Stroke
 from bundler.reporting.scales import linear_scale
 
-_STATES: Final[Mapping[AttemptState, str]] = MappingProxyType(
+_FIGURES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "chosen": "chosen",
-        "passed": "gate held",
-        "failed": "gate not held",
-        "broken": "could not be made",
-        "skipped": "not tried",
+        "sqnr_db": "SQNR dB",
+        "cosine": "Cosine",
+        "max_absolute": "Max abs",
+        "top1_agreement": "Top-1",
+        "metric": "Your metric",
     }
 )
-_FIGURES: Final[Mapping[str, str]] = MappingProxyType(
-    {"sqnr_db": "SQNR dB", "cosine": "Cosine", "max_absolute": "Max abs", "top1_agreement": "Top-1"}
-)
-"""Known figures, in the order of the table's columns; the user's metric follows under its own name."""
+"""Known figures, in the order of the table's columns; others follow under their own names."""
 _DRAWN: Final = ("sqnr_db", "top1_agreement", "cosine")
 """Figures that a chart can have on its height, the first that two attempts have."""
 _UNCHANGED: Final = "none"
@@ -54,13 +51,14 @@ def chart_precisions(frontiers: Sequence[Frontier]) -> tuple[Precision, ...]:
 
 def _chart_precision(frontier: Frontier, *, alone: bool) -> Precision:
     names = _name_figures(frontier.attempts)
+    unchanged = next((attempt.seconds for attempt in frontier.attempts if attempt.method == _UNCHANGED), None)
     return Precision(
         variant="" if alone else frontier.variant,
         summary=_summarize(frontier),
         timing=f"Latency {frontier.timing}: {frontier.how}.",
         chart=_chart(frontier.attempts),
         columns=("Size", "Latency", "Ratio", *(_FIGURES.get(name, name) for name in names)),
-        rows=tuple(_row(number, attempt, names) for number, attempt in enumerate(frontier.attempts, 1)),
+        rows=tuple(_row(number, attempt, names, unchanged) for number, attempt in enumerate(frontier.attempts, 1)),
     )
 
 
@@ -82,16 +80,21 @@ def _name_figures(attempts: Sequence[Attempt]) -> tuple[str, ...]:
     return (*(name for name in _FIGURES if name in given), *(name for name in given if name not in _FIGURES))
 
 
-def _row(number: int, attempt: Attempt, names: Sequence[str]) -> AttemptRow:
+def _row(number: int, attempt: Attempt, names: Sequence[str], unchanged: float | None) -> AttemptRow:
+    """Each attempt was timed in turns with the unchanged model at a moment of its own, so ratios compare and seconds do
+    not: the latency shown is the ratio of what the unchanged model took.
+    """
+    timed = attempt.seconds is not None and attempt.ratio is not None and unchanged is not None
+    seconds = attempt.ratio * unchanged if timed else attempt.seconds  # type: ignore[operator]
     return AttemptRow(
         number=number,
         method=attempt.method,
         title=attempt.title,
         state=attempt.state,
-        result=_STATES[attempt.state],
+        result=STATE_TITLES[attempt.state],
         figures=(
             _show(attempt.model_bytes, lambda size: show_bytes(round(size))),
-            _show(attempt.seconds, lambda seconds: show_milliseconds(1000 * seconds)),
+            _show(seconds, lambda value: show_milliseconds(1000 * value)),
             _show(attempt.ratio, _show_ratio),
             *(_show(attempt.figures.get(name), _SHOWN.get(name, _show_plain)) for name in names),
         ),
@@ -206,7 +209,7 @@ def _spot(place: _Place, x: float, y: float, largest: int) -> Spot:
         state=attempt.state,
         number=place.number,
         label=f"{attempt.method} · {size}{slow}",
-        text=f"{attempt.title} ({_STATES[attempt.state]}): {size}, {_show_ratio(place.ratio)} the latency",
+        text=f"{attempt.title} ({STATE_TITLES[attempt.state]}): {size}, {_show_ratio(place.ratio)} the latency",
         label_y=y,
     )
 

@@ -1,0 +1,15 @@
+"""What counts here: the share of files whose label is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def share_right(samples: Iterable[Any]) -> float:
+    """A sample has `name`, `inputs`, `reference` (the untouched model's answers) and `answers` (those to judge).
+
+    The right label's place stands in the sample's name (see write_samples.py).
+    """
+    right = [sample.answers["target_label"].argmax() == int(sample.name.split("-")[1]) for sample in samples]
+    return sum(right) / len(right)
