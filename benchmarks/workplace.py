@@ -15,6 +15,8 @@ from processes import BUNDLER, Ran, run_timed
 TARGET = "linux-x64"
 KEPT = ("wheels", "environments", "locked", "CACHEDIR.TAG")
 """What stays in the cache when its steps are forgotten: wheels and tool environments come from the network."""
+PROOFS = "proofs"
+"""The environment in which a bundle is proven, made of its wheels once a machine: it stays, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ class Workplace:
     def forget_steps(self) -> None:
         """Make the cache as good as new, but for what was downloaded."""
         for path in self.cache.iterdir() if self.cache.exists() else ():
-            if path.name not in KEPT:
+            if path.name not in (*KEPT, PROOFS):
                 shutil.rmtree(path)
 
     def empty(self, name: str) -> Path:
