@@ -113,6 +113,7 @@ def test_a_quantised_encoder_has_no_attention_left_to_fuse(tmp_path: Path) -> No
     assert result.notes[0].level == "warning"
 
 
+@pytest.mark.slow
 def test_the_old_tool_still_fuses_what_it_knew(run: StageRunner, tmp_path: Path) -> None:
     """onnxruntime-tools 1.7.0 is from 2021: it runs on today's Python, for models of its days with fixed shapes."""
     source = models.save(tiny_encoder(opset=12, batch=2, sequence=16), tmp_path / "in")

@@ -24,6 +24,8 @@ from tests.support.real_models import fetch_example
 from tests.support.sample_sets import write_samples
 from tests.support.text_images import draw_lines, measure_orientation, prepare_line
 
+pytestmark = pytest.mark.slow
+
 BY_HAND = """
 import os, pathlib, sys
 os.environ["NNCF_CI"] = "1"

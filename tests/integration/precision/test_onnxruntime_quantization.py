@@ -79,6 +79,7 @@ def test_text_orientation_without_its_weak_convolutions_answers_as_before(
     assert measure_orientation(tmp_path / "out" / "model.onnx") >= measure_orientation(orientation) - 0.02
 
 
+@pytest.mark.slow
 def test_text_orientation_keeps_as_many_nodes_as_the_accuracy_asks_for(
     orientation: Path, lines: list[Feed], tmp_path: Path
 ) -> None:

@@ -17,6 +17,8 @@ from tests.support.real_models import fetch_example
 from tests.support.stage_calls import compare, record
 from tests.support.text_images import write_line_samples
 
+pytestmark = pytest.mark.slow
+
 EXACT = ("onnxscript",)
 """The default, which never fuses arithmetic: what it makes is equal to the bit."""
 

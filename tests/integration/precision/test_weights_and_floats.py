@@ -59,11 +59,11 @@ def make_encoder(folder: Path) -> tuple[Path, dict[str, np.ndarray], Path]:
     ("options", "least"),
     [
         ({}, 10),
-        ({"symmetric": True}, 10),
-        ({"bits": 8}, 35),
+        pytest.param({"symmetric": True}, 10, marks=pytest.mark.slow),
+        pytest.param({"bits": 8}, 35, marks=pytest.mark.slow),
         ({"algorithm": "hqq"}, 10),
-        ({"algorithm": "gptq"}, 10),
-        ({"accuracy_level": 4}, 10),
+        pytest.param({"algorithm": "gptq"}, 10, marks=pytest.mark.slow),
+        pytest.param({"accuracy_level": 4}, 10, marks=pytest.mark.slow),
     ],
     ids=["rtn", "symmetric", "eight-bits", "hqq", "gptq", "int8-arithmetic"],
 )
