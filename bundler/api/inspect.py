@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bundler.api.prepare import inspect_source
 from bundler.api.requests import BuildRequest, bundle_name
+from bundler.api.sources import export_model, is_reference, parse_reference
 from bundler.api.workshop import Workshop
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
@@ -37,8 +38,12 @@ class Inspection:
 
 
 def inspect_model(path: Path, workshop: Workshop, listener: Listener) -> Inspection:
-    """Inspect a model without running it. Raises `ModelError`."""
+    """Inspect a model without running it; one that is no ONNX file yet is exported. Raises `ModelError`."""
     name = bundle_name(BuildRequest(model=path, target=""))
+    if is_reference(str(path)):
+        reference = parse_reference(str(path))
+        name = bundle_name(BuildRequest(model=Path(reference.name), target=""))
+        path = export_model(reference, workshop, listener, name).source.path
     facts, outcome, source = inspect_source(path, name, workshop, listener, name)
     fits = tuple(_fit(facts, target) for target in target_ids())
     return Inspection(facts=facts, digest=source.digest, notes=tuple(note.text for note in outcome.notes), targets=fits)

@@ -48,7 +48,12 @@ Targets = Annotated[
 
 def build(
     models: Annotated[
-        list[Path] | None, typer.Argument(help="ONNX files; without any, what the project file names.", metavar="MODEL")
+        list[Path] | None,
+        typer.Argument(
+            help="ONNX files, or models of the Transformers library as hf:FOLDER or hf:NAME; without any, what the "
+            "project file names.",
+            metavar="MODEL",
+        ),
     ] = None,
     *,
     target: Targets = None,
@@ -99,7 +104,7 @@ def build(
 
 
 def plan(
-    model: Annotated[Path, typer.Argument(help="An ONNX file.")],
+    model: Annotated[Path, typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME.")],
     *,
     target: Annotated[str, typer.Option("--target", "-t", help="Target id or a profile's path.")],
     samples: Samples = None,
@@ -148,7 +153,7 @@ def _print_steps(steps: Any) -> None:
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="An ONNX file.")],
+    model: Annotated[Path, typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME.")],
     *,
     cache: Cache = None,
     json: Json = False,
