@@ -138,6 +138,7 @@ def _prepare_samples(request: DataRequest, dimensions: Mapping[str, int], limit:
         environment=request.environment,
         volatile=request.volatile,
         reason="samples that the models' answers are judged on",
+        title="Prepare the samples",
     )
     return step.id, (step,)
 
@@ -151,11 +152,11 @@ def _record(
         inputs["samples"] = source
     else:
         options |= {"seed": seeds.seed, "count": seeds.count}
-    reason = "reference outputs of the untouched model"
+    reason, title = "reference outputs of the untouched model", ""
     if max_samples is not None:
         options["max_samples"] = max_samples
-        reason = "more of them, to judge precision by"
-    return Step(id=step_id, stage="record_golden", inputs=inputs, options=options, reason=reason)
+        reason, title = "more of them, to judge precision by", "Record the held-out samples"
+    return Step(id=step_id, stage="record_golden", inputs=inputs, options=options, reason=reason, title=title)
 
 
 def _prepare_calibration(
@@ -177,4 +178,5 @@ def _prepare_calibration(
         environment=request.environment,
         volatile=request.volatile,
         reason="ranges are found from calibration data",
+        title="Prepare the calibration data",
     )

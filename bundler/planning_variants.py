@@ -131,6 +131,7 @@ def checked(
         environment=environment or (HOST if step.variant is None else step.environment),
         variant=step.variant,
         reason=f"{step.stage} changes the model",
+        title="" if golden == GOLDEN else "Compare with the held-out samples",
     )
     return step, comparison
 

@@ -186,7 +186,7 @@ class _Walk:
         if outcome is not None:
             self._done(step, outcome, time.perf_counter() - started)
             return
-        title, position, total = ready.spec.title, self._position[step.id], len(self._position)
+        title, position, total = step.title or ready.spec.title, self._position[step.id], len(self._position)
         self._run.listener(
             StepStarted(build=self._run.build, step=step.id, title=title, position=position, total=total)
         )
@@ -211,7 +211,7 @@ class _Walk:
             StepFinished(
                 build=self._run.build,
                 step=step.id,
-                title=find_stage(step.stage).title,
+                title=step.title or find_stage(step.stage).title,
                 cached=outcome.cached,
                 seconds=seconds,
                 notes=outcome.notes,

@@ -23,7 +23,8 @@ class Step:
     """One call of a stage.
 
     `inputs` maps the stage's roles to a source (`model`, `samples`) or to the id of an earlier step. `variant` is
-    the variant it serves, or None when all share it. `reason` says why it is in the plan. `volatile` says that this
+    the variant it serves, or None when all share it. `reason` says why it is in the plan; `title` is what people read,
+    where the stage's own title does not say it. `volatile` says that this
     step runs code of the user's, whatever its stage: it is never recalled. When an `optional` step fails, that is a
     note, and its model goes on unchanged.
     """
@@ -37,6 +38,7 @@ class Step:
     reason: str = ""
     volatile: bool = False
     optional: bool = False
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,9 +49,10 @@ def _tell_metrics(data: ReportData) -> Iterator[str]:
     for outcome in data.outcomes:
         if outcome.stage == METRIC_STAGE and outcome.step in steps:
             facts, variant = outcome.facts, steps[outcome.step].variant
+            tag = show_tag(data, variant)
             yield (
-                f"Your own metric of variant {variant}: {facts['value']:.6g}; of the untouched model's answers "
-                f"{facts['reference']:.6g}, over {facts['samples']} samples."
+                f"Your own metric{f' of {tag}' if tag else ''}: {facts['value']:.4g}, over {facts['samples']} samples; "
+                f"the untouched model has {facts['reference']:.4g}."
             )
 
 
@@ -94,8 +95,11 @@ def _decibels(outputs: Sequence[OutputCheck]) -> list[float]:
 
 
 def _title(data: ReportData, check: CheckRecord) -> str:
+    """The stage whose model was compared; with the golden set, where the others were with a larger one."""
     stages = {step.id: step.stage for step in data.plan.steps}
-    return title_stage(stages[check.after]) if check.after in stages else check.after
+    title = title_stage(stages[check.after]) if check.after in stages else check.after
+    again = any(variant.reproduction == check.step for variant in data.plan.variants if variant.reproduction)
+    return f"{title}, golden set" if again else title
 
 
 def _row(data: ReportData, check: CheckRecord, limit: Tolerance, *, scales: tuple[Scale, Scale]) -> AccuracyRow:

@@ -61,6 +61,11 @@ def title_stage(stage: str) -> str:
     return find_stage(stage).title
 
 
+def title_step(step: Step) -> str:
+    """A step's name for people: its own, where its stage's does not tell it from others."""
+    return step.title or title_stage(step.stage)
+
+
 def show_tag(data: ReportData, variant: str | None) -> str:
     """The variant's name, where there are several to tell apart."""
     return variant if variant and len(data.plan.variants) > 1 else ""
@@ -105,7 +110,7 @@ def _state(step: Step, outcome: StepOutcome, data: ReportData, outcomes: Mapping
     unchanged = source is not None and source.artifact is not None and source.artifact.digest == digest
     return ModelState(
         step=step.id,
-        title=title_stage(step.stage),
+        title=title_step(step),
         variant=step.variant,
         size=outcome.artifact.size if outcome.artifact else data.facts.total_bytes,
         operators=_find_operators(step, outcome, data, outcomes),

@@ -15,7 +15,7 @@ from bundler.reporting.data import ReportData, Spread, summarize_series
 from bundler.reporting.downloads import make_download_card
 from bundler.reporting.figures import show_bytes, show_error, show_milliseconds, show_percent
 from bundler.reporting.manifest import order_outcomes
-from bundler.reporting.models import show_tag, title_stage
+from bundler.reporting.models import show_tag, title_stage, title_step
 from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
 from bundler.reporting.scales import linear_scale
 from bundler.reporting.speed import compare_medians
@@ -46,7 +46,7 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
         f"Variant {record.variant}: {record.reason}." for record in manifest.proof.variants if not record.passed
     ]
     if manifest.checks:
-        count = len(manifest.checks)
+        count = len({check.after for check in manifest.checks})
         proven.append(f"Outputs were compared with the untouched model's after {count} {_plural(count, 'stage')}.")
     proven.append(f"Size and SHA-256 of all {len(manifest.files)} files stand in the manifest.")
     if not manifest.proof.variants:
@@ -193,8 +193,8 @@ def _title_step(outcome: StepOutcome, steps: Mapping[str, Step]) -> str:
     """The stage, and for a comparison also the stage that it checks."""
     step = steps.get(outcome.step)
     checked = steps.get(step.inputs.get("model", "")) if step and outcome.stage == "compare" else None
-    title = title_stage(outcome.stage)
-    return f"{title}, after {title_stage(checked.stage)}" if checked else title
+    title = title_step(step) if step else title_stage(outcome.stage)
+    return f"{title}, after {title_step(checked)}" if checked else title
 
 
 def _show_seconds(outcome: StepOutcome) -> str:

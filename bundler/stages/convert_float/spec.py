@@ -10,7 +10,7 @@ from bundler.model.stage import StageSpec
 
 SPEC = StageSpec(
     name="convert_float",
-    title="Convert floats",
+    title="Convert to 16-bit floats",
     inputs=("model", "samples?"),
     produces="model",
     packages=("onnx", "onnxruntime", "numpy", "ml-dtypes"),

@@ -10,7 +10,7 @@ from bundler.model.stage import StageSpec
 
 SPEC = StageSpec(
     name="time_model",
-    title="Time",
+    title="Time the model",
     inputs=("model", "baseline", "golden"),
     produces=None,
     packages=("onnxruntime", "numpy"),
