@@ -8,7 +8,7 @@ bad ones stand together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -29,8 +29,8 @@ SAMPLES: Final = 8
 """Calibration samples on which accuracy is looked at; the gate looks at others."""
 DEFAULT_SQNR_DB: Final = 20.0
 _GROUPS: Final = 8
-_MOST_TRIALS: Final = 48
-"""Models that are quantised and run at most before whole groups are kept out unsplit."""
+_MOST_TRIALS: Final = 28
+"""Models that are quantised and run at most: each takes seconds where weights are many."""
 _TIGHTER: Final = 0.7
 """By how much less noise is allowed after an estimate turned out too bright."""
 _START: Final = 0.8
@@ -49,12 +49,12 @@ class Trial:
     samples: SampleStream
     scratch: Path
 
-    def noise(self, kept: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> np.ndarray:
+    def noise(self, clean: Clean, kept: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> np.ndarray:
         """Each output's share of noise (power to power), with the nodes `kept` left out, or none but `only` taken."""
         recipe = replace(self.recipe, exclude_nodes=(*self.recipe.exclude_nodes, *kept), only_nodes=only)
         target = self.scratch / _CANDIDATE
         quantize(self.loaded, recipe, self.ranges, target)
-        return output_noise(self.loaded.path, target, self.samples)
+        return output_noise(clean, target, self.samples)
 
     def ranked(self) -> tuple[str, ...]:
         """Quantised nodes, the one with the noisiest tensor first."""
@@ -77,15 +77,15 @@ class Trial:
 def keep_worst_float(trial: Trial, least_db: float | None, report: Report) -> tuple[Trial, Mapping[str, Any]]:
     """The trial with few of the worst nodes left out, whose outputs reach `least_db`, and the facts.
 
-    Where no number of nodes is enough, the least noisy ones stay quantised: the gate has the last word.
+    Raises `StageError` where leaving out half of the nodes is not enough.
     """
     least = DEFAULT_SQNR_DB if least_db is None else least_db
     trial = replace(trial, loaded=replace(trial.loaded, named=True))
-    noise = trial.noise()
+    clean = run_clean(trial.loaded.path, trial.samples)
+    noise = trial.noise(clean)
     kept: tuple[str, ...] = ()
     if decibels(noise) < least:
-        search = _Search(trial, least, report)
-        kept, noise = search.run()
+        kept, noise = _Search(trial, clean, least, report).run(decibels(noise))
     facts = {"kept_nodes": list(kept), "sqnr_db": round(decibels(noise), 2), "least_sqnr_db": least}
     recipe = replace(trial.recipe, exclude_nodes=(*trial.recipe.exclude_nodes, *kept))
     return replace(trial, recipe=recipe), facts
@@ -94,39 +94,76 @@ def keep_worst_float(trial: Trial, least_db: float | None, report: Report) -> tu
 @dataclass(slots=True)
 class _Search:
     trial: Trial
+    clean: Clean
     least: float
     report: Report
     groups: list[tuple[tuple[str, ...], np.ndarray]] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     trials: int = 0
 
-    def run(self) -> tuple[tuple[str, ...], np.ndarray]:
-        """The nodes to keep out, and the noise that is left."""
-        for names in _parts(self.trial.ranked(), _GROUPS):
+    def run(self, before: float) -> tuple[tuple[str, ...], np.ndarray]:
+        """The nodes to keep out, and the noise that is left. `before` is what all of them quantised reach."""
+        ranked = self.trial.ranked()
+        for names in _parts(ranked, _GROUPS):
             self._measure(names)
+        half = self._worst_half()
+        noise = self._try(half)
+        if decibels(noise) < self.least:
+            raise _hopeless(len(half), len(ranked), before, decibels(noise), self.least)
+        return self._narrow(len(half)) or (half, noise)
+
+    def _narrow(self, most: int) -> tuple[tuple[str, ...], np.ndarray] | None:
+        """Fewer than `most` nodes that are enough, if few trials show them."""
         allowed = 10 ** (-self.least / 10)
         while True:
             while len(self.groups) > 1 and sum(noise for _, noise in self.groups).max() > allowed:  # type: ignore[union-attr]
                 self._take_worst()
-            noise = self.trial.noise(kept=tuple(self.kept))
-            if decibels(noise) >= self.least or len(self.groups) <= 1:
+            if len(self.kept) >= most or self.trials >= _MOST_TRIALS:
+                return None
+            noise = self._try(tuple(self.kept))
+            if decibels(noise) >= self.least:
                 return tuple(sorted(self.kept)), noise
+            if len(self.groups) <= 1:
+                return None
             allowed *= _TIGHTER
+
+    def _worst_half(self) -> tuple[str, ...]:
+        """The noisiest of the groups that were measured first."""
+        worst = sorted(self.groups, key=lambda group: -float(group[1].max()))[: (len(self.groups) + 1) // 2]
+        return tuple(sorted(name for names, _ in worst for name in names))
 
     def _take_worst(self) -> None:
         worst = max(range(len(self.groups)), key=lambda place: float(self.groups[place][1].max()))
         names, _ = self.groups.pop(worst)
-        if len(names) == 1 or self.trials >= _MOST_TRIALS:
+        if len(names) == 1 or self.trials + 2 >= _MOST_TRIALS:
             self.kept.extend(names)
             return
         for half in _parts(names, 2):
             self._measure(half)
 
     def _measure(self, names: tuple[str, ...]) -> None:
-        share = self.trials / (_MOST_TRIALS + _GROUPS)
-        self.report(_START + (_END - _START) * min(1.0, share), f"measuring the noise of {len(names)} nodes")
+        self._tell(f"the noise of {len(names)} nodes alone")
+        self.groups.append((names, self.trial.noise(self.clean, only=names)))
+
+    def _try(self, kept: tuple[str, ...]) -> np.ndarray:
+        self._tell(f"{len(kept)} nodes in floating point")
+        return self.trial.noise(self.clean, kept=kept)
+
+    def _tell(self, what: str) -> None:
         self.trials += 1
-        self.groups.append((names, self.trial.noise(only=names)))
+        share = min(1.0, self.trials / _MOST_TRIALS)
+        self.report(_START + (_END - _START) * share, f"trial {self.trials} of at most {_MOST_TRIALS}: {what}")
+
+
+def _hopeless(half: int, total: int, before: float, after: float, least: float) -> StageError:
+    return StageError(
+        f"leaving out nodes does not reach {least:g} dB",
+        details=(
+            f"all {total} nodes quantised: {before:.1f} dB",
+            f"the worst {half} in floating point: {after:.1f} dB",
+        ),
+        hint="try `per_channel`, another calibration, 16-bit activations, or floating point of half precision",
+    )
 
 
 def _parts(names: tuple[str, ...], count: int) -> list[tuple[str, ...]]:
@@ -134,20 +171,36 @@ def _parts(names: tuple[str, ...], count: int) -> list[tuple[str, ...]]:
     return [names[start : start + size] for start in range(0, len(names), size)]
 
 
-def output_noise(float_path: Path, quantized_path: Path, samples: SampleStream) -> np.ndarray:
-    """Each output's noise power by its signal power, over the first samples."""
-    plain = open_session(float_path, SessionSettings(), error=StageError)
-    quantized = open_session(quantized_path, SessionSettings(), error=StageError)
-    outputs = [output.name for output in plain.get_outputs()]
-    noises = {name: Noise() for name in outputs}
+Clean = Sequence[Mapping[str, np.ndarray]]
+"""The untouched model's outputs of floating-point numbers, for each of the first samples."""
+
+
+def run_clean(path: Path, samples: SampleStream) -> Clean:
+    """What the untouched model answers to the first samples."""
+    session = open_session(path, SessionSettings(), error=StageError)
+    outputs = [output.name for output in session.get_outputs()]
+    found = []
     for sample in samples.first(SAMPLES):
-        values = zip(outputs, run_sample(plain, sample, outputs), run_sample(quantized, sample, outputs), strict=True)
-        for name, clean, noisy in values:
-            if isinstance(clean, np.ndarray) and clean.dtype.kind == "f":
-                noises[name].add(clean, noisy)
-    return np.array([noise.noise / noise.signal if noise.signal else 0.0 for noise in noises.values()])
+        values = zip(outputs, run_sample(session, sample, outputs), strict=True)
+        found.append({name: value for name, value in values if _is_float(value)})
+    return found
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def output_noise(clean: Clean, quantized_path: Path, samples: SampleStream) -> np.ndarray:
+    """Each output's noise power by its signal power, over the first samples."""
+    session = open_session(quantized_path, SessionSettings(), error=StageError)
+    names = list(clean[0])
+    noises = [Noise() for _ in names]
+    for sample, values in zip(samples.first(SAMPLES), clean, strict=True):
+        for name, noise, noisy in zip(names, noises, run_sample(session, sample, names), strict=True):
+            noise.add(values[name], noisy)
+    return np.array([noise.noise / noise.signal if noise.signal else 0.0 for noise in noises])
 
 
 def decibels(noise: np.ndarray) -> float:
     """The lowest ratio of signal to noise of any output, in dB."""
-    return float(-10 * np.log10(max(float(noise.max()), 1e-30)))
+    return float(-10 * np.log10(max(float(noise.max(initial=0.0)), 1e-30)))

@@ -35,7 +35,7 @@ class Options:
     and convolutions of the kinds `exclude_structures`, which eight bits do little good
     (`bundler.workbench.quantization.structures`). `preprocess` runs the flavour's own pre-process first, in which
     `shapes` says who infers shapes: ONNX ("plain"), symbolic inference before that (slow), or that only where tensors
-    to be quantised have no shapes otherwise. `raise_opset` lets a format have the opset that it needs. `reduce_range`
+    to be quantised have no types otherwise. `raise_opset` lets a format have the opset that it needs. `reduce_range`
     uses 7 bits for weights, for x86 without VNNI. `percentile` is of that calibration.
 
     `keep_float` "auto" leaves as many of the worst nodes alone as it takes for the outputs of some calibration

@@ -28,7 +28,7 @@ from bundler.model.errors import StageError
 from bundler.model.stage import Note
 from bundler.workbench.quantization.naming import Resolver, make_resolver, name_nodes
 from bundler.workbench.quantization.reference import REFERENCE_ERRORS, own_errors, quiet
-from bundler.workbench.quantization.shapes import infer_structure, infer_symbolically, knows_shapes, load_with_shapes
+from bundler.workbench.quantization.shapes import infer_structure, infer_symbolically, knows_types, load_with_shapes
 from bundler.workbench.structure import iterate_tensors, read_structure, tensor_bytes
 
 LARGE: Final = 1 << 30
@@ -80,7 +80,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
-    """What is asked for. `operators` (none: all) are those that will be quantised."""
+    """What is asked for. `operators` are those that will be quantised."""
 
     preprocess: bool = True
     shapes: Shapes = "auto"
@@ -169,7 +169,7 @@ def _preprocess(source: Path, scratch: Path, large: bool, asked: Preparation) ->
 
 def _is_enough(path: Path, operators: Collection[str]) -> bool:
     try:
-        return knows_shapes(infer_structure(path), operators)
+        return knows_types(infer_structure(path), operators)
     except REFERENCE_ERRORS:
         return False
 

@@ -38,22 +38,25 @@ def _take_types(graph: GraphProto, other: GraphProto) -> None:
         getattr(graph, field).extend(getattr(other, field))
 
 
-def knows_shapes(model: ModelProto, operators: Collection[str]) -> bool:
-    """Whether every tensor around nodes of these operators (none: of all) has a type and a number of dimensions."""
+def knows_types(model: ModelProto, operators: Collection[str]) -> bool:
+    """Whether every tensor around nodes of these operators has an element type.
+
+    Of activations the quantisers and calibrators ask for no more; without a type a tensor is left out in silence.
+    """
     graph = model.graph
-    known = {item.name for item in (*graph.value_info, *graph.input, *graph.output) if _is_known(item)}
+    known = {item.name for item in (*graph.value_info, *graph.input, *graph.output) if _has_type(item)}
     known |= {item.name for item in graph.initializer} | {""}
     return all(
         known.issuperset(node.input) and known.issuperset(node.output)
         for node in graph.node
-        if not operators or node.op_type in operators
+        if node.op_type in operators
     )
 
 
-def _is_known(item: ValueInfoProto) -> bool:
+def _has_type(item: ValueInfoProto) -> bool:
     if not item.type.HasField("tensor_type"):
         return item.type.WhichOneof("value") is not None
-    return bool(item.type.tensor_type.elem_type) and item.type.tensor_type.HasField("shape")
+    return bool(item.type.tensor_type.elem_type)
 
 
 def infer_symbolically(model: ModelProto, *, merge: bool) -> ModelProto:

@@ -17,6 +17,9 @@ from onnxruntime.quantization.qdq_loss_debug import (
     modify_model_output_intermediate_tensors,
 )
 
+from bundler.model.errors import StageError
+from bundler.model.stage import StageRequest
+from bundler.stages.quantize_static.run import run
 from bundler.workbench.quantization.blame import activation_noise, weight_noise
 from bundler.workbench.quantization.reference import quiet
 from bundler.workbench.quantization.samples import open_samples
@@ -55,12 +58,23 @@ def test_the_culprit_alone_stays_in_floating_point(tmp_path: Path, form: str) ->
     assert good["quantized"].get("MatMul", good["quantized"].get("QLinearMatMul")) == 3
 
 
-def test_what_cannot_be_reached_is_said_by_the_figures(tmp_path: Path) -> None:
-    model = models.save(models.mlp(), tmp_path / "model")
-    inputs = {"model": model, "samples": write_set(model, normal_feeds("x", (4, 8)), tmp_path / "samples")}
-    facts = call_stage("quantize_static", tmp_path / "out", inputs, keep_float="auto", least_sqnr_db=500.0).facts
-    assert facts["sqnr_db"] < facts["least_sqnr_db"] == 500.0
-    assert facts["quantized"]
+def test_what_half_of_the_nodes_cannot_reach_is_refused_soon(tmp_path: Path) -> None:
+    model = models.save(chain_with_an_outlier(), tmp_path / "model")
+    request = StageRequest(
+        inputs={"model": model, "samples": write_set(model, FEEDS, tmp_path / "samples")},
+        options={"keep_float": "auto", "least_sqnr_db": 500.0},
+        output=tmp_path / "out",
+    )
+    request.output.mkdir()
+    texts = []
+    with pytest.raises(StageError, match="does not reach 500 dB") as caught:
+        run(request, lambda _, text: texts.append(text))
+    assert "all 4 nodes quantised" in caught.value.details[0]
+    assert "the worst 2 in floating point" in caught.value.details[1]
+    assert [text for text in texts if text.startswith("trial ")] == [
+        *(f"trial {number} of at most 28: the noise of 1 nodes alone" for number in range(1, 5)),
+        "trial 5 of at most 28: 2 nodes in floating point",
+    ]
 
 
 def test_noise_is_what_the_reference_finds(tmp_path: Path) -> None:
