@@ -55,11 +55,16 @@ def _chart_precision(frontier: Frontier, *, alone: bool) -> Precision:
     return Precision(
         variant="" if alone else frontier.variant,
         summary=_summarize(frontier),
-        timing=f"Latency {frontier.timing}: {frontier.how}.",
+        timing=_tell_timing(frontier, unchanged),
         chart=_chart(frontier.attempts),
         columns=("Size", "Latency", "Ratio", *(_FIGURES.get(name, name) for name in names)),
         rows=tuple(_row(number, attempt, names, unchanged) for number, attempt in enumerate(frontier.attempts, 1)),
     )
+
+
+def _tell_timing(frontier: Frontier, unchanged: float | None) -> str:
+    told = f"Latency {frontier.timing}: {frontier.how}."
+    return told if unchanged is None else f"{told} The milliseconds are the ratio times those of the unchanged model."
 
 
 def _summarize(frontier: Frontier) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tests.integration.real.conftest import BuildOnce
-from tests.support.command_line import ROOT
+from tests.support.command_line import ONE_PYTHON, ROOT, CommandLine
 from tests.support.real_models import EXAMPLES, ask_original, load_example, make_original, run_python
 
 ORIGINAL = """
@@ -170,3 +170,33 @@ def test_samples_of_the_real_task_make_a_golden_set_that_is_not_synthetic(
     assert (manifest["synthetic_inputs"], manifest["proof"]["level"]) == (False, "executed")
     index = json.loads((other / manifest["payload"] / "golden" / "index.json").read_text())
     assert [sample["inputs"]["bytes"]["shape"] for sample in index["samples"]] == [[1, 2048]] * 4
+
+
+def test_the_example_of_precision_ships_eight_bits_that_keep_the_labels_right(
+    content_type_model: Path, bundler: CommandLine, tmp_path: Path
+) -> None:
+    """As `make demo-precision` does, with fewer methods."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for path in content_type_model.parent.glob("*.json"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    out = run_python(Path(sys.executable), [EXAMPLES / "content_type" / "write_samples.py", folder])
+    assert [line.split(": ")[0] for line in out.splitlines()] == [str(folder / p) for p in ("calibration", "held-out")]
+    metric = EXAMPLES / "content_type" / "metric.py"
+    answer = bundler.run(
+        *("build", content_type_model, "--target=linux-x64", "--no-prove", "--json", f"--output={tmp_path}"),
+        *(f"--calibration={folder / 'calibration'}", f"--samples={folder / 'held-out'}", "--set=precision.method=auto"),
+        *('--set=precision.order=["static-int8-full", "static-int8"]', f"--set={ONE_PYTHON}"),
+        *(f"--set=accuracy.metric.python={metric}:share_right", "--set=accuracy.metric.drop=0.01"),
+    ).expect(0)
+    frontier = answer.document["bundles"][0]["decisions"]["cpu"]["answer"]
+    attempts = {attempt["method"]: attempt for attempt in frontier["attempts"]}
+    everything, chosen = attempts["static-int8-full"], attempts["static-int8"]
+    assert everything["state"] == "failed"
+    assert "share_right" in everything["reason"]
+    assert f"static-int8-full: gate not held: {everything['reason']}" in answer.err
+    assert chosen["state"] in ("chosen", "passed"), "only a busy machine finds the unchanged model as fast"
+    assert chosen["model_bytes"] < 0.3 * attempts["none"]["model_bytes"]
+    assert chosen["figures"]["metric"] >= attempts["none"]["figures"]["metric"] - 0.01
+    assert frontier["held_out"] >= 20
+    assert frontier["calibration"] >= 20
