@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.quantize_dynamic.spec import Options
 from bundler.workbench.quantization.extra_options import check_extra
+from bundler.workbench.quantization.naming import Resolver
 from bundler.workbench.quantization.outcome import describe_outcome
 from bundler.workbench.quantization.preparing import Preparation, Prepared, prepare
 from bundler.workbench.quantization.reference import TYPES, own_errors
@@ -43,11 +45,18 @@ def run(request: StageRequest, report: Report) -> StageResult:
         excluded = resolver.resolve(options.exclude_nodes)
         prepared = replace(prepared, named=any(resolver.prepared[name].name != name for name in excluded))
         report(0.5, "quantising")
-        options = replace(options, exclude_nodes=excluded)
+        options = replace(options, exclude_nodes=(*excluded, *_later_names(resolver, excluded)))
         notes = _quantize(prepared, request.output / ENTRY, operators, options)
     facts = describe_outcome(before, request.output / ENTRY, qdq=False)
     facts |= {"preprocess": prepared.form, "opset": prepared.opset, "exclude_nodes": list(excluded)}
     return StageResult(facts=facts, entry=ENTRY, notes=(*prepared.notes, *notes))
+
+
+def _later_names(resolver: Resolver, excluded: tuple[str, ...]) -> Iterator[str]:
+    """The reference makes Gemm a MatMul, with a name that it derives, before it looks at names."""
+    for name in excluded:
+        if resolver.prepared[name].op_type == "Gemm":
+            yield f"{name}_MatMul"
 
 
 def _ask(options: Options, operators: list[str] | None) -> Preparation:

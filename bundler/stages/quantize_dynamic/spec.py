@@ -26,7 +26,7 @@ class Options:
     """`operators` to quantise (empty: what the reference can), less `exclude_operators` and the nodes named
     `exclude_nodes`. `reduce_range` uses 7 bits, for x86 without VNNI. `preprocess` runs the reference's own
     `quant_pre_process` first, in which `shapes` says who infers shapes: ONNX ("plain"), symbolic inference before that
-    (slow), or that only where tensors to be quantised have no shapes otherwise. `extra` are the reference's
+    (slow), or that only where tensors to be quantised have no types otherwise. `extra` are the reference's
     `extra_options`.
     """
 

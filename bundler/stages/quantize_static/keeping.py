@@ -80,7 +80,7 @@ def keep_worst_float(trial: Trial, least_db: float | None, report: Report) -> tu
     Raises `StageError` where leaving out half of the nodes is not enough.
     """
     least = DEFAULT_SQNR_DB if least_db is None else least_db
-    trial = replace(trial, loaded=replace(trial.loaded, named=True))
+    given, trial = trial.loaded, replace(trial, loaded=replace(trial.loaded, named=True))
     clean = run_clean(trial.loaded.path, trial.samples)
     noise = trial.noise(clean)
     kept: tuple[str, ...] = ()
@@ -88,7 +88,9 @@ def keep_worst_float(trial: Trial, least_db: float | None, report: Report) -> tu
         kept, noise = _Search(trial, clean, least, report).run(decibels(noise))
     facts = {"kept_nodes": list(kept), "sqnr_db": round(decibels(noise), 2), "least_sqnr_db": least}
     recipe = replace(trial.recipe, exclude_nodes=(*trial.recipe.exclude_nodes, *kept))
-    return replace(trial, recipe=recipe), facts
+    own_names = {node.name for node in given.read_structure().graph.node}
+    loaded = given if own_names.issuperset(kept) else trial.loaded
+    return replace(trial, recipe=recipe, loaded=loaded), facts
 
 
 @dataclass(slots=True)
