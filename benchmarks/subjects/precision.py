@@ -28,8 +28,9 @@ METHOD = (
     "proves and times that bundle in its own runtime; “our stages alone” is the method by itself in one process. "
     "Wheels and tool environments are there before the time counts, as the rivals' environments are. 100 samples "
     "calibrate, 40 others (20 pages for rapidocr_det) judge. Ratios are ours over theirs. Memory is the proportional "
-    "set size of the whole tree of processes. Latency is that of the bundle beside a plain session on the rival's "
-    "model, in turns in one process; within 3 % counts as no slower. But for the automatic choice the gate is open, "
+    "set size of the whole tree of processes. Latency is that of a bundle beside a plain session on the rival's "
+    "model, in turns in one process; within 3 % counts as no slower; its bar is for the bundle that the automatic "
+    "choice gives, beside every rival's model that holds the same gate. But for the automatic choice the gate is open, "
     "for rivals have none: below 15 dB (10 dB for 4 bits) a build of ours would have ended with an error."
 )
 
@@ -53,7 +54,8 @@ def make_section(
 ) -> Section:
     """The tables of what was found, measured now or before."""
     growth = [growth_table(growths.found, quick=workplace.quick)] if growths else []
-    tables = [bars_table(findings), wall_table(findings), memory_table(findings), result_table(findings)]
+    bars = bars_table(findings, {one.subject: one for one in choices})
+    tables = [bars, wall_table(findings), memory_table(findings), result_table(findings)]
     return Section(
         name="precision",
         title="precision beside other tools",

@@ -52,7 +52,7 @@ def choose_automatically(bench: Bench, subject: Subject, findings: Sequence[Find
         frontier = next(iter(built.answer["decisions"].values()))["answer"]
         choice.chosen, choice.attempts = frontier["chosen"], tuple(frontier["attempts"])
         bench.diary.note(subject.name, "auto", "chosen", [choice.chosen, choice.seconds, choice.attempts])
-        others = {f"{one.title}: {who}": made for one in findings for who, made in _list_rivals(one)}
+        others = {name_race(one, who): made for one in findings for who, made in _list_rivals(one)}
         size = subject.model.stat().st_size
         others[UNTOUCHED] = judge_model(subject, subject.model, size)
         for who, made in others.items():
@@ -63,6 +63,11 @@ def choose_automatically(bench: Bench, subject: Subject, findings: Sequence[Find
         choice.failed = tell_reason(error)
         bench.diary.note(subject.name, "auto", "failed", str(error)[-2000:])
     return choice
+
+
+def name_race(found: Findings, who: str) -> str:
+    """Under which name the race with what `who` made in that case is kept."""
+    return f"{found.title}: {who}"
 
 
 def _list_rivals(found: Findings) -> list[tuple[str, Made]]:

@@ -94,9 +94,10 @@ def test_a_rival_that_fails_costs_its_own_row_only(kit: Kit) -> None:
     assert found.failed == {STATIC: "went wrong"}
     assert set(found.made) == {kit.runs.OURS, DYNAMIC}
     tables = load("subjects.precision_tables", kit.patch)
-    bars, times, results = (
-        table([found]).render() for table in (tables.bars_table, tables.wall_table, tables.result_table)
-    )
+    times, results = (table([found]).render() for table in (tables.wall_table, tables.result_table))
+    choices = load("subjects.precision_choice", kit.patch)
+    races = {f"t: {DYNAMIC}": kit.runs.Pairs(ours=(1.0,), theirs=(2.0,))}
+    bars = tables.bars_table([found], {"m": choices.Choice(subject="m", races=races)}).render()
     assert f"| m | t | {STATIC} | the rival failed |" in bars
     verdicts = "1.00 **missed** | 1.00 **missed** | 1.00 met | met | met | 0.50 met"
     assert f"| m | t | {DYNAMIC} | {verdicts} |" in bars
@@ -108,7 +109,7 @@ def test_a_rival_that_fails_costs_its_own_row_only(kit: Kit) -> None:
 def test_our_own_failure_is_told_as_ours(kit: Kit) -> None:
     kit.failing = (kit.runs.OURS,)
     tables = load("subjects.precision_tables", kit.patch)
-    assert f"| m | t | {DYNAMIC} | ours failed |" in tables.bars_table([kit.run()]).render()
+    assert f"| m | t | {DYNAMIC} | ours failed |" in tables.bars_table([kit.run()], {}).render()
 
 
 def test_every_finding_is_on_disk_at_once(kit: Kit) -> None:
