@@ -81,7 +81,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _name_figures(attempts: Sequence[Attempt]) -> tuple[str, ...]:
-    given = dict.fromkeys(name for attempt in attempts for name in attempt.figures)
+    given = dict.fromkeys(name for a in attempts for name, value in a.figures.items() if value is not None)
     return (*(name for name in _FIGURES if name in given), *(name for name in given if name not in _FIGURES))
 
 
