@@ -8,7 +8,7 @@ from typing import Any
 
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
-from bundler.model.plan import HOST, METRIC, Step, VariantPlan
+from bundler.model.plan import HOST, METRIC, Decision, Step, VariantPlan
 from bundler.model.runtime import Gate, ProviderEntry
 from bundler.planning_data import GOLDEN, DataPlan
 from bundler.planning_gate import choose_gate
@@ -51,10 +51,16 @@ def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mappin
     rule = _choose_rule(draft.facts, draft.profile, variant)
     if method != NONE and METHODS[method].keeps_constants:
         rule = _leave_folding(rule)
+    half = computes_half(method) and find_provider(variant.providers[0].name).device_memory is not None
+    if half:
+        rule = _leave_as_converted(rule)
     loss: Loss = METHODS[method].loss if method != NONE else "none"
     gate = choose_gate(draft.facts, draft.profile, loss)
     steps, source = _precision_steps(draft, variant, method, gate)
     own, plan = _bake_variant(draft, variant, rule, source)
+    if half:
+        needed = {find_provider(entry.name).half_feature for entry in variant.providers} - {""}
+        plan = replace(plan, features=tuple(sorted(needed)))
     steps = [*steps, *own]
     comparisons = tuple(step.id for step in (*draft.shared, *steps) if step.id.endswith("/compare"))
     return VariantDraft(
@@ -91,6 +97,26 @@ def _leave_folding(rule: BakeRule) -> BakeRule:
     )
     session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
     return replace(rule, stages=stages, session=session, disabled_optimizers=(), device_cache=False)
+
+
+def computes_half(method: str) -> bool:
+    """Whether a model of this precision is meant to compute in half precision, and not only to store its weights so."""
+    return method != NONE and METHODS[method].loss == "half" and not METHODS[method].keeps_constants
+
+
+def _leave_as_converted(rule: BakeRule) -> BakeRule:
+    """Baking opens the model on a CPU, which has no kernels of half precision: it would come out computing in single
+    precision. So what a device shall compute in half is optimised when the model is opened there, and not before.
+    """
+    stages = tuple(
+        replace(stage, options={**stage.options, "level": "none"}) if stage.name == "optimize" else stage
+        for stage in rule.stages
+    )
+    reason = "baking on a CPU would turn half precision into single; the device's runtime optimises when it opens it"
+    level = Decision(subject="level", choice="none", reason=reason)
+    decisions = tuple(level if decision.subject == "level" else decision for decision in rule.decisions)
+    session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
+    return replace(rule, stages=stages, session=session, decisions=decisions, disabled_optimizers=())
 
 
 def baker_of(profile: TargetProfile) -> str:

@@ -123,5 +123,6 @@ def _variant(
             systems=python_systems(profile.platform),
             machines=python_machines(profile.platform),
             runtime=profile.runtime.version,
+            features=plan.features,
         ),
     )

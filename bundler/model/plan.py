@@ -48,7 +48,7 @@ class VariantPlan:
     `providers` (in order), the runtime's `builds` that have them, `session` and `session_config` are as in
     `runtime.json`; `comparisons` are the ids of the `compare` steps in the order of the stages that they check.
     `reproduction` is the id of the comparison with the golden set itself where the others are with a larger set, else
-    empty.
+    empty. `features` are what the provider's device must offer.
     """
 
     name: str
@@ -61,6 +61,7 @@ class VariantPlan:
     device_cache: bool = False
     builds: tuple[str, ...] = ()
     reproduction: str = ""
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

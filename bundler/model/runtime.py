@@ -27,12 +27,14 @@ class ProviderEntry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compatibility:
     """Facts that must hold where a variant runs. `systems` and `machines` are as Python's `platform` names them
-    (`Linux`; `x86_64`); `runtime` is the exact version of the runtime that the model was baked with.
+    (`Linux`; `x86_64`); `runtime` is the exact version of the runtime that the model was baked with. `features` are
+    what the provider's device must offer, by the names that the device gives them.
     """
 
     systems: tuple[str, ...]
     machines: tuple[str, ...]
     runtime: str
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

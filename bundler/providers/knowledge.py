@@ -37,7 +37,7 @@ class ProviderKnowledge:
     `builds` are the builds of a runtime of several builds that have it, the preferred first. `rehearsed_by` is the
     short name of the provider that stands in for it where a stage's result is compared on the building machine; empty
     where the Python runtime has it. `device_memory` is the runtime's name of the memory that its tensors live in, when
-    that is not the CPU's.
+    that is not the CPU's. `half_feature` is what that device must offer to compute in half precision, where not all do.
 
     `precisions` are the precision methods whose models it runs; `tries` are those that an automatic choice tries, in
     this order, for they may be faster than the model as it is.
@@ -52,5 +52,6 @@ class ProviderKnowledge:
     builds: tuple[str, ...] = ()
     rehearsed_by: str = ""
     device_memory: str | None = None
+    half_feature: str = ""
     precisions: tuple[str, ...] = ()
     tries: tuple[str, ...] = ()

@@ -41,7 +41,8 @@ PROVIDER = ProviderKnowledge(
     builds=("jspi", "asyncify"),
     rehearsed_by="cpu",
     device_memory="gpu-buffer",
-    # Half precision needs the GPU's shader-f16. On a CPU, where precision is judged, it does not overflow as it would
+    half_feature="shader-f16",
+    # On a CPU, where precision is judged, half precision does not overflow as it would
     # here, so what is tried is the method whose search rounds as a device does.
     precisions=("mixed-fp16", "fp16", "weights-4bit", "weights-4bit-gptq"),
     tries=("mixed-fp16", "weights-4bit"),

@@ -5,7 +5,8 @@ import pytest
 from bundler.model.errors import UsageError
 from bundler.model.plan import BuildPlan
 from bundler.planning import PlanRequest, make_plan, step_environments
-from bundler.planning_rules import find_obstacles
+from bundler.planning_data import DataRequest
+from bundler.planning_rules import ENABLE_ALL, find_obstacles
 from bundler.profiles.resolve import resolve_target
 from tests.support.facts import make_facts
 
@@ -63,3 +64,15 @@ def test_a_model_beyond_the_address_space_does_not_fit_a_browser() -> None:
     facts = make_facts(external_bytes=5_000_000_000)
     assert "WebAssembly addresses 4 GB" in find_obstacles(facts, resolve_target("web-wasm"))[0]
     assert find_obstacles(facts, resolve_target("linux-x64")) == ()
+
+
+@pytest.mark.parametrize("method", ["fp16", "mixed-fp16"])
+def test_half_precision_is_not_undone_by_baking_on_a_cpu(method: str) -> None:
+    data = DataRequest(inputs={"data": "calibration"}, options={"kind": "images"}, environment="media")
+    result = plan("web-webgpu", f"variants.webgpu.precision={method}", calibration=data)
+    levels = {step.variant: step.options["level"] for step in result.steps if step.stage == "optimize"}
+    assert levels == {"webgpu": "none", "wasm": "extended"}
+    gpu, cpu = result.variants
+    assert (gpu.features, cpu.features) == (("shader-f16",), ())
+    assert gpu.session["graph_optimization_level"] == ENABLE_ALL
+    assert {decision.choice for decision in result.decisions if decision.subject == "level of webgpu"} == {"none"}

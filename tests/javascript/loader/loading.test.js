@@ -95,6 +95,19 @@ describe("the choice of a variant", () => {
     assert.deepEqual(states[1], { name: "wasm", available: true, reason: "" });
   });
 
+  it("takes no GPU that lacks what a variant was made for", async () => {
+    pretend({ gpu: { requestAdapter: async () => adapter() } });
+    const half = variant("webgpu", GPU);
+    half.requires = { ...half.requires, features: ["shader-f16"] };
+    const { platform, data } = platformOf(packageOf([half, variant("wasm")]));
+    const { report } = await makePackage(data, platform).load();
+    assert.equal(report.variant, "wasm");
+    assert.match(report.rejected.webgpu, /does not offer float16, .*shader-f16/);
+    pretend({ gpu: { requestAdapter: async () => adapter({ features: new Set(["shader-f16"]) }) } });
+    const able = platformOf(packageOf([half, variant("wasm")]));
+    assert.equal((await makePackage(able.data, able.platform).load()).report.variant, "webgpu");
+  });
+
   it("says that a GPU is emulated", async () => {
     pretend({
       gpu: { requestAdapter: async () => adapter({ info: { vendor: "google", architecture: "swiftshader" } }) },

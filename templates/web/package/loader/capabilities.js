@@ -41,32 +41,36 @@ export function canRunBuild(build) {
 
 /**
  * @param {import("./types.js").ProviderEntry} provider
- * @param {boolean} half whether the model computes with float16
+ * @param {string[]} needed features of a GPU that the model computes with
  * @returns {Promise<Finding>}
  */
-export async function findProvider(provider, half) {
+export async function findProvider(provider, needed) {
   const find = PROVIDERS[provider.name];
-  return find ? find(provider, half) : { reason: `this loader knows no provider ${provider.name}` };
+  return find ? find(provider, needed) : { reason: `this loader knows no provider ${provider.name}` };
 }
 
-/** @type {Record<string, (provider: import("./types.js").ProviderEntry, half: boolean) => Promise<Finding>>} */
+/** @type {Record<string, (provider: import("./types.js").ProviderEntry, needed: string[]) => Promise<Finding>>} */
 const PROVIDERS = { wasm: async () => ({ reason: "" }), webgpu: findWebgpu, webnn: findWebnn };
 
 /**
  * @param {import("./types.js").ProviderEntry} provider
- * @param {boolean} half
+ * @param {string[]} needed
  * @returns {Promise<Finding>}
  */
-async function findWebgpu(provider, half) {
+async function findWebgpu(provider, needed) {
   if (!globalThis.navigator?.gpu) return { reason: explainNoGpu() };
   const adapter = await requestAdapter(provider.options.powerPreference).catch(String);
   if (typeof adapter === "string") return { reason: `the browser refused a GPU (${adapter})` };
   if (!adapter) return { reason: "the browser has WebGPU but offers no GPU: its driver may be missing or blocked" };
   const software = isSoftware(adapter);
-  if (half && !adapter.features.has("shader-f16")) {
-    return { reason: "the model computes with float16, which this GPU does not offer (shader-f16)", adapter, software };
-  }
+  const missing = needed.filter((name) => !adapter.features.has(/** @type {GPUFeatureName} */ (name)));
+  if (missing.length) return { reason: `this GPU does not offer ${missing.map(tellFeature).join(", ")}`, adapter, software };
   return { reason: "", adapter, software };
+}
+
+/** @param {string} name */
+function tellFeature(name) {
+  return name === "shader-f16" ? "float16, which the model computes with (shader-f16)" : name;
 }
 
 function explainNoGpu() {

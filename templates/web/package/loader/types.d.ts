@@ -178,7 +178,7 @@ export interface Variant {
   providers: ProviderEntry[];
   session: Record<string, unknown>;
   session_config: Record<string, string>;
-  requires: { systems: string[]; machines: string[]; runtime: string };
+  requires: { systems: string[]; machines: string[]; runtime: string; features?: string[] };
   gate: Gate;
 }
 

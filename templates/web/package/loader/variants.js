@@ -114,14 +114,27 @@ export async function findObstacle(data, variant) {
     software: undefined,
   };
   if (survey.reason) return survey;
-  const { inputs, outputs } = data.config.signature;
+  const needed = listFeatures(data, variant);
   for (const provider of variant.providers) {
-    const finding = await findProvider(provider, usesHalf([...inputs, ...outputs]));
+    const finding = await findProvider(provider, needed);
     survey.reason ||= finding.reason;
     survey.adapter ??= finding.adapter ?? null;
     survey.software ??= finding.software;
   }
   return survey;
+}
+
+/**
+ * What a GPU must offer: what the variant was made for, and what the model's own inputs and outputs take.
+ *
+ * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").Variant} variant
+ * @returns {string[]}
+ */
+function listFeatures({ config }, variant) {
+  const { inputs, outputs } = config.signature;
+  const ports = usesHalf([...inputs, ...outputs]) ? ["shader-f16"] : [];
+  return [...new Set([...(variant.requires.features ?? []), ...ports])];
 }
 
 /**
