@@ -147,7 +147,9 @@ class CaseRun:
             self._bench.diary.note(self.found.name, who, what, action())
         except FAILURES as error:
             self.found.failed[who] = tell_reason(error)
-            self._bench.diary.note(self.found.name, who, f"{what} failed", str(error)[-2000:])
+            self._bench.diary.note(
+                self.found.name, who, f"{what} failed", f"{tell_reason(error)}\n{str(error)[-2000:]}"
+            )
             return False
         return True
 
