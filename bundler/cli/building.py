@@ -177,6 +177,8 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
 
 def _tell_choice(choice: ChosenPrecision) -> str:
     """`static-int8 for cpu, 0.43 of the latency (measured)`."""
+    if choice.method == "none" and choice.ratio is not None:
+        return f"none for {choice.variant}: nothing that holds the gate is faster or much smaller ({choice.timing})"
     ratio = "" if choice.ratio is None else f", {choice.ratio:.2f} of the unchanged model's latency ({choice.timing})"
     return f"{choice.method} for {choice.variant}{ratio}"
 

@@ -70,6 +70,11 @@ def print_methods(target: str | None, *, as_json: bool) -> None:
         data = "; needs --calibration" if row.needs_calibration else ""
         tried = "; tried by auto" if row.tried else ""
         typer.echo(f"{row.name:<{width}}  {row.title}{data}{tried}")
+    if found:
+        typer.echo(
+            f"\nTake one with --set precision.method={found[0].name}, or find the fastest that holds the accuracy"
+        )
+        typer.echo("gate with --set precision.method=auto.")
 
 
 def print_schema() -> None:

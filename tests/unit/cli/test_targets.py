@@ -39,6 +39,10 @@ def test_list_as_json_is_one_document():
     assert listed["windows-x64"]["providers"] == ["cpu"]
 
 
+def test_methods_are_listed_with_how_to_take_one(snapshot):
+    assert run("methods", "web-webnn").output == snapshot
+
+
 def test_list_does_not_import_the_schema():
     code = "import sys, bundler.profiles.listing as l; l.list_targets(); print('pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
