@@ -59,14 +59,24 @@ def quantize(name: str, folder: Path, model: Path, feeds: list[Feed] | None = No
 def test_text_orientation_gives_the_references_bytes(
     orientation: Path, lines: list[Feed], tmp_path: Path, calibration: str
 ) -> None:
-    # Symbolic shape inference cannot take this model, with merged dimensions or without.
     prepared = preprocess_by_hand(orientation, tmp_path / "prepared.onnx", skip_symbolic_shape=True)
     reference = quantize_by_hand(prepared, lines, tmp_path / "reference.onnx", calibration=calibration)
     facts = quantize("static", tmp_path, orientation, lines, calibration=calibration)
     assert (tmp_path / "out" / "model.onnx").read_bytes() == reference
-    assert facts["preprocess"] == "unmerged shapes"
+    assert facts["preprocess"] == "plain"
     assert facts["quantized"]["Conv"] == 53
     assert facts["calibration"] == {"method": calibration, "samples": 24}
+
+
+def test_symbolic_shapes_where_they_are_asked_for(orientation: Path, content_type: Path, tmp_path: Path) -> None:
+    """Inference fails on one model, with merged dimensions or without; the other needs them merged."""
+    prepared = preprocess_by_hand(content_type, tmp_path / "prepared.onnx", auto_merge=True)
+    reference = quantize_dynamic_by_hand(prepared, tmp_path / "reference.onnx", per_channel=True)
+    facts = quantize("dynamic", tmp_path / "merged", content_type, per_channel=True, shapes="symbolic")
+    assert facts["preprocess"] == "merged"
+    assert (tmp_path / "merged" / "out" / "model.onnx").read_bytes() == reference
+    facts = quantize("dynamic", tmp_path / "unmerged", orientation, shapes="symbolic")
+    assert facts["preprocess"] == "unmerged shapes"
 
 
 def test_text_orientation_without_its_weak_convolutions_answers_as_before(
@@ -95,7 +105,7 @@ def test_text_orientation_keeps_as_many_nodes_as_the_accuracy_asks_for(
 def test_content_types_stay_what_they_are(content_type: Path, tmp_path: Path) -> None:
     feeds = list(read_files(content_type, 32))
     before = measure_content_types(content_type, content_type)
-    prepared = preprocess_by_hand(content_type, tmp_path / "prepared.onnx", auto_merge=True)
+    prepared = preprocess_by_hand(content_type, tmp_path / "prepared.onnx", skip_symbolic_shape=True)
     reference = quantize_by_hand(prepared, feeds, tmp_path / "reference.onnx", op_types_to_quantize=list(WEIGHTY))
     facts = quantize("static", tmp_path / "static", content_type, feeds, operators=WEIGHTY)
     quantized = tmp_path / "static" / "out" / "model.onnx"
@@ -106,7 +116,7 @@ def test_content_types_stay_what_they_are(content_type: Path, tmp_path: Path) ->
 
 def test_content_types_per_channel_where_the_reference_stops(content_type: Path, tmp_path: Path) -> None:
     feeds = list(read_files(content_type, 8))
-    prepared = preprocess_by_hand(content_type, tmp_path / "prepared.onnx", auto_merge=True)
+    prepared = preprocess_by_hand(content_type, tmp_path / "prepared.onnx", skip_symbolic_shape=True)
     with pytest.raises(ValueError, match="truth value of an array"):
         quantize_by_hand(prepared, feeds, tmp_path / "reference.onnx", per_channel=True)
     facts = quantize("static", tmp_path, content_type, feeds, operators=WEIGHTY, per_channel=True)
@@ -116,11 +126,11 @@ def test_content_types_per_channel_where_the_reference_stops(content_type: Path,
 
 
 def test_content_types_dynamically(content_type: Path, tmp_path: Path) -> None:
-    prepared = preprocess_by_hand(content_type, tmp_path / "prepared.onnx", auto_merge=True)
+    prepared = preprocess_by_hand(content_type, tmp_path / "prepared.onnx", skip_symbolic_shape=True)
     reference = quantize_dynamic_by_hand(prepared, tmp_path / "reference.onnx", per_channel=True)
     facts = quantize("dynamic", tmp_path, content_type, per_channel=True)
     assert (tmp_path / "out" / "model.onnx").read_bytes() == reference
-    assert facts["preprocess"] == "merged"
+    assert facts["preprocess"] == "plain"
 
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -198,7 +208,7 @@ def test_every_process_writes_the_same_bytes(orientation: Path, lines: list[Feed
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from Linux's /proc")
-@pytest.mark.parametrize("calibration", ["minmax", "entropy"])
+@pytest.mark.parametrize("calibration", ["minmax", "entropy", "percentile"])
 def test_five_hundred_images_are_calibrated_in_the_memory_of_fifty(
     orientation: Path, tmp_path: Path, calibration: str
 ) -> None:
