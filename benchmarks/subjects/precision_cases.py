@@ -164,7 +164,7 @@ def _make_pages(workplace: Workplace, subject: Subject) -> None:
     from tests.support import text_images  # noqa: PLC0415
 
     _copy_model(workplace, subject)
-    text_images.write_page_samples(subject.calibration, CALIBRATION)
+    text_images.write_page_samples(subject.calibration, CALIBRATION // 2)
     text_images.write_page_samples(subject.held_out, HELD_OUT // 2, seed=OTHER_SEED)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +27,8 @@ OURS, PROVEN, BARE = "bundler build --no-prove", "bundler build", "bare stages"
 FAILURES = (CommandError, OSError, ValueError, KeyError, LookupError)
 Run = Callable[[], Ran]
 MEGABYTE = 1_000_000
+TURNS_SECONDS = 50.0
+"""No turn of a case begins later than that: all cases shall be done in half an hour."""
 QUIET = ("--progress", "none")
 ONE_PYTHON = ("--set", f'python.versions=["{sys.version_info.major}.{sys.version_info.minor}"]')
 """A target for many Pythons packs wheels for each: rivals pack none."""
@@ -203,9 +206,12 @@ class CaseRun:
         return {"shared_out": peak.shared_out, "own": peak.own, "largest": peak.largest}
 
     def _time(self, runs: Mapping[str, Run]) -> None:
-        """Everybody in turns; who begins changes from turn to turn."""
+        """Everybody in turns, as many as there is time for; who begins changes from turn to turn."""
         taken: dict[str, list[Ran]] = {who: [] for who in runs}
+        began = time.perf_counter()
         for turn in range(self._bench.workplace.pick(1, 3)):
+            if turn and time.perf_counter() - began > TURNS_SECONDS:
+                break
             order = [*runs][turn % len(runs) :] + [*runs][: turn % len(runs)] if runs else []
             for who in order:
                 if who not in self.found.failed:
