@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -86,15 +86,14 @@ def plan_data(
     steps: list[Step] = []
     held_out = samples or _held_out(calibration, profile)
     source = None
+    limit = _evaluation_samples(facts, dimensions) if rounds else EVALUATION_LEAST
     if held_out is not None:
-        limit = _evaluation_samples(facts, dimensions) if rounds else EVALUATION_LEAST
         source, made = _prepare_samples(held_out, dimensions, limit)
         steps += made
     steps.append(_record(GOLDEN, source, dimensions, seeds))
     evaluation = GOLDEN
-    if rounds and source is not None:
+    if source is not None and limit > EVALUATION_LEAST:  # else the golden set holds as many
         evaluation = EVALUATION
-        limit = _evaluation_samples(facts, dimensions)
         steps.append(_record(EVALUATION, source, dimensions, seeds, max_samples=limit))
     if not calibrates or calibration is None:
         return DataPlan(steps=tuple(steps), evaluation=evaluation, calibration=None)
@@ -111,11 +110,19 @@ def _held_out(calibration: DataRequest | None, profile: TargetProfile) -> DataRe
 
 
 def _evaluation_samples(facts: ModelFacts, dimensions: Mapping[str, int]) -> int:
+    """How many fit. The first axis counts the items of a call where its size is open: one, in most samples."""
     sample = sum(
-        math.prod(_size(size, dimensions) for size in port.type.shape or ()) * _ELEMENT_BYTES
-        for port in facts.signature.inputs
+        math.prod(_size(size, dimensions) for size in shape[1:]) * _first(shape, dimensions) * _ELEMENT_BYTES
+        for shape in (port.type.shape or () for port in facts.signature.inputs)
     )
     return max(EVALUATION_LEAST, min(EVALUATION_MOST, EVALUATION_BYTES // max(sample, 1)))
+
+
+def _first(shape: Sequence[int | str | None], dimensions: Mapping[str, int]) -> int:
+    if not shape:
+        return 1
+    fixed = isinstance(shape[0], int) or shape[0] in dimensions
+    return _size(shape[0], dimensions) if fixed else 1
 
 
 def _size(size: int | str | None, dimensions: Mapping[str, int]) -> int:
