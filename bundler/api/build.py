@@ -120,7 +120,7 @@ def check_gates(
     raise GateError(
         f"{prepared.title}: stage {verdict.judged} breaks {broken}",
         details=(*verdict.lines, *blame.lines),
-        hint=hint_for_loss(prepared, lossy, blame) if lossy else _gate_hint(verdict),
+        hint=hint_for_loss(prepared, lossy, blame, metric=verdict.is_metric) if lossy else _gate_hint(verdict),
     )
 
 
