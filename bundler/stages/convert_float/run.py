@@ -24,6 +24,7 @@ from bundler.workbench.float_conversion.narrow import ONNX_TYPES
 from bundler.workbench.float_conversion.value_types import has_type, infer_types
 from bundler.workbench.golden import read_golden
 from bundler.workbench.linked_models import LinkedModel, open_linked, write_linked
+from bundler.workbench.quantization.selection import check_operators
 from bundler.workbench.sessions import REFERENCE, open_session
 from bundler.workbench.signatures import check_interface
 from bundler.workbench.structure import count_operators, iterate_nodes, iterate_tensors, read_structure, tensor_bytes
@@ -108,6 +109,7 @@ def _check(model: ModelProto, options: Options, inputs: Mapping[str, Path]) -> N
         raise StageError(f"there is nothing to convert: {what}", hint="give the 32-bit model")
     if narrow and options.type not in narrow:
         raise StageError(f"the model mixes types: it has {' and '.join(narrow)} already", hint="give the 32-bit model")
+    check_operators({node.op_type for node in iterate_nodes(model)}, options.block_operators)
     if options.type == "bfloat16" and opset < _BFLOAT16_OPSET:
         raise StageError(
             f"bfloat16 came with opset {_BFLOAT16_OPSET}, and the model has opset {opset}",

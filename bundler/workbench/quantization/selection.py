@@ -55,16 +55,21 @@ def choose_operators(
 ) -> list[str] | None:
     """The operator types to quantise; None where the reference's own choice stands. Raises `StageError`."""
     present = {node.op_type for node in iterate_nodes(model)}
-    for name in (*operators, *excluded):
-        # A preset names operators that not every model has; what nobody has is misspelt.
-        if name not in present and name not in _KNOWN and not onnx.defs.has(name):
-            raise _unknown("operator", name, present)
+    check_operators(present, (*operators, *excluded))
     if not operators and not excluded:
         return None
     chosen = [name for name in (operators or default) if name not in excluded]
     if not present.intersection(chosen):
         raise nothing_quantized(f"of the operators to quantise the model has none: {_few(chosen)}")
     return chosen
+
+
+def check_operators(present: Collection[str], names: Iterable[str]) -> None:
+    """Raises `StageError` for the name of an operator that neither the model nor anybody else has."""
+    for name in names:
+        # A preset names operators that not every model has; what nobody has is misspelt.
+        if name not in present and name not in _KNOWN and not onnx.defs.has(name):
+            raise _unknown("operator", name, present)
 
 
 def check_nodes(model: ModelProto, excluded: Iterable[str]) -> None:
