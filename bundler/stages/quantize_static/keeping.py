@@ -164,7 +164,7 @@ def _hopeless(half: int, total: int, before: float, after: float, least: float) 
             f"all {total} nodes quantised: {before:.1f} dB",
             f"the worst {half} in floating point: {after:.1f} dB",
         ),
-        hint="try `per_channel`, another calibration, 16-bit activations, or floating point of half precision",
+        hint="try `per_channel`, another calibration, 16-bit activations (`static-a16w8`), or another method",
     )
 
 
