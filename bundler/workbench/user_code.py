@@ -21,21 +21,26 @@ _HINT: Final = "it runs in the environment that bundler is installed in; what it
 
 
 @contextlib.contextmanager
-def open_function(file: Path, name: str) -> Iterator[Callable[..., Any]]:
-    """The function `name` of `file`, which may import what stands beside it. Afterwards all that came from there is
-    forgotten, so that the next call sees what is then in the files. Raises `UsageError`.
+def open_function(file: Path | None, entry: str) -> Iterator[Callable[..., Any]]:
+    """The function that `entry` names: `function` of `file`, or `package.module:function` (whose file is `file`, or
+    None for an installed one). It may import what stands beside it (beside its topmost package). Afterwards all that
+    came from there is forgotten, so that the next call sees what is then in the files. Raises `UsageError`.
     """
-    with _importable(file.parent):
-        with told(file):
-            module = _load(file)
-        found = getattr(module, name, None)
+    module, _, name = entry.rpartition(":")
+    with _importable(file, module):
+        with told(file, entry):
+            loaded = _load(file, module)
+        found = getattr(loaded, name, None)
         if not callable(found):
-            raise UsageError(f"there is no function {name!r} in {show(file.name)}", hint="name it as file.py:function")
+            place = "package.module:function" if module else "file.py:function"
+            raise UsageError(
+                f"there is no function {name!r} in {show(file.name if file else module)}", hint=f"name it as {place}"
+            )
         yield found
 
 
 @contextlib.contextmanager
-def told(file: Path) -> Iterator[None]:
+def told(file: Path | None, entry: str = "") -> Iterator[None]:
     """Turn whatever the user's code raises into a `UsageError`."""
     try:
         yield
@@ -43,15 +48,23 @@ def told(file: Path) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise UsageError(
-            f"{show(file.name)} failed with {describe(error)}", details=tuple(_own_lines(error)), hint=_HINT
+            f"{show(file.name if file else entry)} failed with {describe(error)}",
+            details=tuple(_own_lines(error)),
+            hint=_HINT,
         ) from error
 
 
 @contextlib.contextmanager
-def _importable(folder: Path) -> Iterator[None]:
-    place, before, writes = str(folder), set(sys.modules), sys.dont_write_bytecode
+def _importable(file: Path | None, module: str) -> Iterator[None]:
+    if file is None:
+        yield
+        return
+    depth = module.count(".") + (file.name == "__init__.py") if module else 0
+    place, before, writes = str(file.parents[depth]), set(sys.modules), sys.dont_write_bytecode
     sys.dont_write_bytecode = True  # nothing is left beside the files of the user
-    sys.path.append(place)  # last: a file of the user's must not stand in for a library of ours
+    # A module that he names is his and comes first. Otherwise his folder is last: what stands beside his file must not
+    # stand in for a library of ours.
+    sys.path.insert(0 if module else len(sys.path), place)
     importlib.invalidate_caches()
     try:
         yield
@@ -61,18 +74,21 @@ def _importable(folder: Path) -> Iterator[None]:
             sys.path.remove(place)
         for name in set(sys.modules) - before:
             origin = getattr(sys.modules[name], "__file__", None)
-            if name == _MODULE or (origin and Path(origin).parent == folder):
+            ours = origin and Path(origin).is_relative_to(place) and "site-packages" not in Path(origin).parts
+            if name == _MODULE or ours:
                 del sys.modules[name]
 
 
-def _load(file: Path) -> ModuleType:
+def _load(file: Path | None, module: str) -> ModuleType:
+    if file is None or module:
+        return importlib.import_module(module)
     spec = importlib.util.spec_from_file_location(_MODULE, file)
     if spec is None or spec.loader is None:
         raise UsageError(f"{show(file.name)} is no Python file", hint="name it as file.py:function")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[_MODULE] = module  # dataclasses and pickles look their module up
-    spec.loader.exec_module(module)
-    return module
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[_MODULE] = made  # dataclasses and pickles look their module up
+    spec.loader.exec_module(made)
+    return made
 
 
 def describe(error: BaseException) -> str:

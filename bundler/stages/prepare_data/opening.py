@@ -59,9 +59,9 @@ def _open_text(request: StageRequest, structure: ModelProto, signature: Signatur
 
 
 def _open_python(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:
-    from bundler.stages.prepare_data.calls import open_function  # noqa: PLC0415 - as the others
+    from bundler.stages.prepare_data.calls import open_calls  # noqa: PLC0415 - as the others
 
-    return open_function(request.inputs.get("data"), options.entry, signature)
+    return open_calls(request.inputs.get("data"), options.entry, signature)
 
 
 def _open_synthetic(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
