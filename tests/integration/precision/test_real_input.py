@@ -147,7 +147,7 @@ def test_a_metric_that_asks_for_more_than_the_model_has_ends_the_build(
     assert "breaks your own metric" in error["message"]
     assert error["details"][0].startswith(f"metric {place.folder / 'metric.py'}:accuracy")
     assert "0.9999" in error["details"][0]
-    assert error["hint"]
+    assert "accuracy.metric.least" in error["hint"]
     assert not (tmp_path / "out").exists()
 
 
