@@ -6,6 +6,7 @@ python benchmarks/run.py [--only NAME] [--quick] [--model MODEL] [--json FILE] [
 from __future__ import annotations
 
 import argparse
+import fcntl
 import importlib
 import json
 import os
@@ -30,6 +31,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bundler-benchmarks-") as passing:
         folder = options.work or Path(passing)
         folder.mkdir(parents=True, exist_ok=True)
+        _claim(folder)
         workplace = Workplace(
             folder=folder.resolve(),
             quick=options.quick,
@@ -39,6 +41,15 @@ def main() -> None:
         figures = {name: _publish(name, workplace) for name in names}
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+
+
+def _claim(folder: Path) -> None:
+    """Keep other runs out of the folder as long as this process lives: they would empty each other's caches."""
+    held = os.open(folder / "in-use", os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        sys.exit(f"another run works in {folder}: wait for it, or give another --work")
 
 
 def _publish(name: str, workplace: Workplace) -> dict[str, Any]:
