@@ -66,6 +66,7 @@ export function packageOf(variants = [variant("wasm")], config = {}) {
       variants,
       fallback: "report",
       unstable_outputs: [],
+      preprocessing: null,
       ...config,
     },
     assets: {
