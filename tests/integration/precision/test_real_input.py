@@ -286,3 +286,23 @@ def test_an_encoder_on_texts(bundler: CommandLine, sentences: Workplace, tmp_pat
     assert bool(operators & {"Attention", "QAttention"}) is fuses
     assert ("QAttention" in operators) is (fuses and rounds)
     assert bool(operators & {"MatMulInteger", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"}) is rounds
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("auto", "each is tried, and the fastest whose accuracy gate holds is kept: none, dynamic-int8"),
+        ("static-int8", "the profile names it: 8-bit matrix products and convolutions, ranges from calibration data"),
+        ("weights-4bit-gptq", "the profile names it: 4-bit weights of matrix products, by GPTQ from calibration data"),
+        ("mixed-fp16", "the profile names it: half precision, but for the nodes that lose too much"),
+    ],
+)
+def test_a_plan_says_what_becomes_of_the_precision(
+    bundler: CommandLine, digit_places: dict[Network, Workplace], method: str, said: str
+) -> None:
+    folder = digit_places["perceptron"].folder
+    data = (f"--calibration={folder / 'calibration'}", f"--samples={folder / 'samples'}")
+    model = digit_places["perceptron"].model
+    told = bundler.run("plan", model, "--target=linux-x64", *data, f"--set=precision.method={method}").expect(0).out
+    assert f"precision of cpu: {method}: {said}" in told
+    assert ("prepare_calibration" in told) is (method != "auto")
