@@ -21,20 +21,6 @@ DECLARATION: Final = "preprocessing.toml"
 
 DataKind = Literal["samples", "images", "audio", "text", "python", "synthetic"]
 
-CALIBRATION_HELP: Final = (
-    "Data to calibrate with: what --samples takes, or the word synthetic (the bundle is then marked as not for "
-    "shipping). Left out: the samples, of which every fifth is then held out to judge the accuracy."
-)
-SAMPLES_HELP: Final = (
-    "Real inputs: a folder of .npz files, a folder of ONNX test_data_set_* folders, one .npz with a leading sample "
-    "axis; a folder of pictures, recordings or texts with a preprocessing; or a function, as file.py:function or "
-    "package.module:function, that gives mappings from input name to array."
-)
-PREPROCESSING_HELP: Final = (
-    "TOML file that says what becomes of pictures, recordings or texts (docs/preprocessing.md). "
-    "Left out: preprocessing.toml in their folder."
-)
-
 _KINDS: Final[Mapping[str, DataKind]] = {"image": "images", "audio": "audio", "text": "text"}
 _ENVIRONMENTS: Final[Mapping[DataKind, str]] = {"images": MEDIA, "text": MEDIA}
 _SUFFIXES: Final = {
