@@ -90,11 +90,13 @@ def plan_data(
     if held_out is not None:
         source, made = _prepare_samples(held_out, dimensions, limit)
         steps += made
-    steps.append(_record(GOLDEN, source, dimensions, seeds))
     evaluation = GOLDEN
     if source is not None and limit > EVALUATION_LEAST:  # else the golden set holds as many
         evaluation = EVALUATION
         steps.append(_record(EVALUATION, source, dimensions, seeds, max_samples=limit))
+        steps.append(_take_golden(dimensions))
+    else:
+        steps.append(_record(GOLDEN, source, dimensions, seeds))
     if not calibrates or calibration is None:
         return DataPlan(steps=tuple(steps), evaluation=evaluation, calibration=None)
     steps.append(_prepare_calibration(calibration, profile, dimensions, evaluation, split=samples is None))
@@ -161,9 +163,20 @@ def _record(
         options |= {"seed": seeds.seed, "count": seeds.count}
     reason, title = "reference outputs of the untouched model", ""
     if max_samples is not None:
-        options["max_samples"] = max_samples
+        options |= {"max_samples": max_samples, "travels": False}
         reason, title = "more of them, to judge precision by", "Record the held-out samples"
     return Step(id=step_id, stage="record_golden", inputs=inputs, options=options, reason=reason, title=title)
+
+
+def _take_golden(dimensions: Mapping[str, int]) -> Step:
+    """The golden set, out of the larger one that judges precision."""
+    return Step(
+        id=GOLDEN,
+        stage="record_golden",
+        inputs={"model": MODEL, "recorded": EVALUATION},
+        options={"dimensions": dict(dimensions)},
+        reason="reference outputs of the untouched model",
+    )
 
 
 def _prepare_calibration(

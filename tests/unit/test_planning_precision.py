@@ -91,7 +91,8 @@ def test_of_one_set_a_share_is_held_out(given: dict[str, DataRequest]) -> None:
     held_out, calibration = made.step("prepare_samples"), made.step("prepare_calibration")
     assert (held_out.options["part"], calibration.options["part"]) == ("held-out", "calibration")
     assert held_out.options["every"] == calibration.options["every"] == 5
-    assert made.step(GOLDEN).inputs["samples"] == "prepare_samples"
+    assert made.step(EVALUATION).inputs["samples"] == "prepare_samples"
+    assert made.step(GOLDEN).inputs["recorded"] == EVALUATION
 
 
 def test_a_method_without_its_data_says_how_to_give_some() -> None:

@@ -17,7 +17,7 @@ from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.record_golden.spec import Options
 from bundler.workbench.equality import same_value, value_is_finite
 from bundler.workbench.fitting import adopt_types, check_samples, fix_signature
-from bundler.workbench.golden import INDEX, Sample, write_index, write_sample
+from bundler.workbench.golden import INDEX, GoldenSet, Sample, read_golden, write_index, write_sample
 from bundler.workbench.index_bounds import index_bounds
 from bundler.workbench.running import RunError, count_lanes, run_in_lanes, run_session
 from bundler.workbench.sample_files import open_samples
@@ -47,6 +47,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     model = request.input("model")
     structure = read_structure(model)
     signature = fix_signature(model_signature(structure), options.dimensions)
+    if "recorded" in request.inputs:
+        return _take_recorded(read_golden(request.input("recorded")), signature, options, request.output)
     given = _given_inputs(request, signature, options)
     integers = tuple(port.name for port in signature.inputs)
     bounds = {} if given else index_bounds(structure, integers)
@@ -70,11 +72,35 @@ def _given_inputs(request: StageRequest, signature: Signature, options: Options)
     check_samples(samples, signature)
     notes: tuple[Note, ...] = ()
     if total > len(samples):
-        text = f"the golden set takes the first {len(samples)} of {total} samples, for it travels in the bundle"
-        notes = (Note(text=text),)
+        notes = (_tell_taken(len(samples), total, options),)
     if found.seed is not None:
         notes = (*notes, _SYNTHETIC)
     return _Inputs(samples=samples, seed=found.seed, sizes={}, notes=notes)
+
+
+def _tell_taken(taken: int, total: int, options: Options) -> Note:
+    if options.travels:
+        return Note(text=f"the golden set takes the first {taken} of {total} samples, for it travels in the bundle")
+    return Note(text=f"the first {taken} of {total} samples judge the precision")
+
+
+def _take_recorded(recorded: GoldenSet, signature: Signature, options: Options, folder: Path) -> StageResult:
+    """The first samples of a set with answers that the same model gave."""
+    total = len(recorded.entries)
+    samples = [recorded.sample(index) for index in range(min(total, options.max_samples))]
+    entries = [write_sample(folder, index, sample, signature) for index, sample in enumerate(samples)]
+    write_index(folder, entries, seed=recorded.seed, unstable=recorded.unstable_outputs)
+    broken = {name for sample in samples for name, value in sample.outputs.items() if not value_is_finite(value)}
+    order = [port.name for port in signature.outputs]
+    facts = {
+        "samples": len(entries),
+        "synthetic": recorded.synthetic,
+        "unstable_outputs": list(recorded.unstable_outputs),
+        "non_finite_outputs": [name for name in order if name in broken],
+        "dimensions": {},
+    }
+    notes = (_tell_taken(len(samples), total, options),) if total > len(samples) else ()
+    return StageResult(facts=facts, entry=INDEX, notes=notes)
 
 
 def _seeded_inputs(

@@ -10,7 +10,7 @@ from bundler.model.stage import StageSpec
 SPEC = StageSpec(
     name="record_golden",
     title="Record the golden set",
-    inputs=("model", "samples?"),
+    inputs=("model", "samples?", "recorded?"),
     produces="golden",
     packages=("onnxruntime", "numpy"),
 )
@@ -21,13 +21,15 @@ inputs took for dynamic dimensions, by symbol).
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The role `samples` is the user's folder or file, or the index of a set that `prepare_data` wrote.
+    """The role `samples` is the user's folder or file, or the index of a set that `prepare_data` wrote; `recorded` is a
+    set that this stage recorded from the same model, whose first samples are taken as they are.
 
     `seed` and `count` are for seeded inputs, when no samples are given; `dimensions` gives dynamic dimensions a size
-    by name; of given samples the first `max_samples` are taken, for they travel in every bundle.
+    by name; of given samples the first `max_samples` are taken. A set that `travels` stands in every bundle.
     """
 
     seed: int = 0
     count: int = 3
     dimensions: Mapping[str, int] = field(default_factory=dict)
     max_samples: int = 16
+    travels: bool = True

@@ -31,6 +31,10 @@ def session_outputs(model: Path, feeds: dict[str, Any]) -> list[Any]:
     return outputs
 
 
+def digests(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def refuse(model: Path, samples: Path, output: Path, **options: Any) -> UsageError:
     with pytest.raises(UsageError) as caught:
         record(model, output, samples, **options)
@@ -196,6 +200,22 @@ def test_samples_with_a_leading_axis_and_a_limit(tmp_path: Path) -> None:
     golden = read_golden(tmp_path / "golden" / "index.json")
     assert golden.sample(1).inputs["x"].tolist() == [[6, 7, 8], [9, 10, 11]]
     assert "first 2 of 5" in result.notes[0].text
+
+
+def test_the_first_of_a_recorded_set_are_what_recording_them_gives(tmp_path: Path) -> None:
+    archive = tmp_path / "all.npz"
+    np.savez(archive, x=np.arange(5 * 6, dtype=np.float32).reshape(5, 2, 3))
+    model = models.save(models.identity(), tmp_path)
+    larger = call_stage(
+        "record_golden", tmp_path / "larger", {"model": model, "samples": archive}, max_samples=4, travels=False
+    )
+    taken = call_stage(
+        "record_golden", tmp_path / "taken", {"model": model, "recorded": tmp_path / "larger/index.json"}, max_samples=2
+    )
+    call_stage("record_golden", tmp_path / "direct", {"model": model, "samples": archive}, max_samples=2)
+    assert digests(tmp_path / "taken") == digests(tmp_path / "direct")
+    assert larger.notes[0].text == "the first 4 of 5 samples judge the precision"
+    assert taken.facts["samples"] == 2
 
 
 def test_samples_from_onnx_test_data(tmp_path: Path) -> None:
