@@ -130,6 +130,7 @@ def test_the_old_tool_still_fuses_what_it_knew(run: StageRunner, tmp_path: Path)
 
 
 @pytest.mark.parametrize("sizes", [{"opset": 14}, {"opset": 12}], ids=["newer-opset", "open-shapes"])
+@pytest.mark.slow
 def test_what_the_old_tool_cannot_take_is_said_with_what_replaces_it(
     run: StageRunner, tmp_path: Path, sizes: dict[str, int]
 ) -> None:

@@ -55,7 +55,7 @@ def quantize(name: str, folder: Path, model: Path, feeds: list[Feed] | None = No
     return dict(call_stage(f"quantize_{name}", folder / "out", inputs, **options).facts)
 
 
-@pytest.mark.parametrize("calibration", ["minmax", "entropy", "percentile"])
+@pytest.mark.parametrize("calibration", ["minmax", "entropy", pytest.param("percentile", marks=pytest.mark.slow)])
 def test_text_orientation_gives_the_references_bytes(
     orientation: Path, lines: list[Feed], tmp_path: Path, calibration: str
 ) -> None:
@@ -68,6 +68,7 @@ def test_text_orientation_gives_the_references_bytes(
     assert facts["calibration"] == {"method": calibration, "samples": 24}
 
 
+@pytest.mark.slow
 def test_symbolic_shapes_where_they_are_asked_for(orientation: Path, content_type: Path, tmp_path: Path) -> None:
     """Inference fails on one model, with merged dimensions or without; the other needs them merged."""
     prepared = preprocess_by_hand(content_type, tmp_path / "prepared.onnx", auto_merge=True)
@@ -114,6 +115,7 @@ def test_content_types_stay_what_they_are(content_type: Path, tmp_path: Path) ->
     assert measure_content_types(quantized, content_type) >= before - 0.02
 
 
+@pytest.mark.slow
 def test_content_types_per_channel_where_the_reference_stops(content_type: Path, tmp_path: Path) -> None:
     feeds = list(read_files(content_type, 8))
     prepared = preprocess_by_hand(content_type, tmp_path / "prepared.onnx", skip_symbolic_shape=True)
@@ -198,6 +200,7 @@ def in_a_process(stage: str, output: Path, options: dict[str, Any], seed: int = 
 
 
 @pytest.mark.parametrize("stage", ["quantize_static", "quantize_dynamic"])
+@pytest.mark.slow
 def test_every_process_writes_the_same_bytes(orientation: Path, lines: list[Feed], tmp_path: Path, stage: str) -> None:
     samples = write_set(orientation, lines[:4], tmp_path / "samples")
     for seed in range(3):

@@ -101,10 +101,10 @@ def digit_places(tmp_path_factory: pytest.TempPathFactory) -> dict[Network, Work
     "case",
     [
         ("convolutional", "static-int8", 0.8),
-        ("convolutional", "fp16", 0.6),
-        ("convolutional", "static-a16w8", 0.5),
-        ("perceptron", "dynamic-int8", 0.6),
-        ("perceptron", "weights-8bit", 0.6),
+        pytest.param(("convolutional", "fp16", 0.6), marks=pytest.mark.slow),
+        pytest.param(("convolutional", "static-a16w8", 0.5), marks=pytest.mark.slow),
+        pytest.param(("perceptron", "dynamic-int8", 0.6), marks=pytest.mark.slow),
+        pytest.param(("perceptron", "weights-8bit", 0.6), marks=pytest.mark.slow),
         ("perceptron", "weights-4bit", 0.5),
     ],
     ids=lambda case: "-".join(case[:2]),
@@ -151,7 +151,7 @@ def test_a_metric_that_asks_for_more_than_the_model_has_ends_the_build(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("method", ["static-int8", "weights-4bit"])
+@pytest.mark.parametrize("method", ["static-int8", pytest.param("weights-4bit", marks=pytest.mark.slow)])
 def test_a_second_build_is_up_to_date_and_another_cache_gives_the_same_bytes(
     bundler: CommandLine, cold: CommandLine, digit_places: dict[Network, Workplace], tmp_path: Path, method: str
 ) -> None:
@@ -268,8 +268,8 @@ def sentences(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
 @pytest.mark.parametrize(
     "options",
     [
-        ["precision.method=dynamic-int8"],
-        ["optimization.preset=O2"],
+        pytest.param(["precision.method=dynamic-int8"], marks=pytest.mark.slow),
+        pytest.param(["optimization.preset=O2"], marks=pytest.mark.slow),
         ["optimization.preset=O2", "precision.method=dynamic-int8"],
     ],
     ids=["dynamic-int8", "O2", "both"],

@@ -64,6 +64,7 @@ def test_eight_bits_are_executed_in_the_browser(
     assert (variant["variant"], variant["level"]) == ("wasm", "executed")
 
 
+@pytest.mark.slow
 def test_four_bit_weights_run_on_the_gpu_and_eight_bits_beside_them(
     bundler: CommandLine, workplace: Path, chromium: Path, tmp_path: Path
 ) -> None:
@@ -80,6 +81,7 @@ def test_four_bit_weights_run_on_the_gpu_and_eight_bits_beside_them(
     assert {"quantize_weights", "quantize_dynamic"} <= stages
 
 
+@pytest.mark.slow
 def test_half_precision_is_claimed_only_where_the_gpu_computes_in_it(
     bundler: CommandLine, workplace: Path, chromium: Path, tmp_path: Path
 ) -> None:

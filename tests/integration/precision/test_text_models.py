@@ -39,6 +39,7 @@ def quantize(model: Path, feeds: list[Feed], folder: Path) -> tuple[Path, dict[s
     return quantized, dict(facts)
 
 
+@pytest.mark.slow
 def test_the_detector_finds_the_same_boxes(text_models: dict[str, Path], tmp_path: Path) -> None:
     feeds = [{"x": prepare_page(page)[None]} for page in draw_pages(12)]
     quantized, facts = quantize(text_models["det"], feeds, tmp_path)
@@ -56,6 +57,7 @@ def test_the_detector_finds_the_same_boxes(text_models: dict[str, Path], tmp_pat
     assert false <= 0.05 * total
 
 
+@pytest.mark.slow
 def test_the_recogniser_reads_the_same_lines(text_models: dict[str, Path], tmp_path: Path) -> None:
     feeds = [{"x": prepare_reading(line)} for line in draw_upright(16)]
     quantized, facts = quantize(text_models["rec"], feeds, tmp_path)

@@ -116,6 +116,7 @@ def test_narrow_weights_survive_baking_where_constants_are_not_folded(tmp_path: 
     assert sqnr(answers(model, feeds), answers(tmp_path / "kept" / "model.onnx", feeds)) > 30
 
 
+@pytest.mark.slow
 def test_a_search_in_an_encoder_meets_a_gate_that_plain_conversion_misses(tmp_path: Path) -> None:
     model, _, samples = make_encoder(tmp_path / "model")
     inputs = {"model": model, "samples": samples}

@@ -172,6 +172,7 @@ def test_samples_of_the_real_task_make_a_golden_set_that_is_not_synthetic(
     assert [sample["inputs"]["bytes"]["shape"] for sample in index["samples"]] == [[1, 2048]] * 4
 
 
+@pytest.mark.slow
 def test_the_example_of_precision_ships_eight_bits_that_keep_the_labels_right(
     content_type_model: Path, bundler: CommandLine, tmp_path: Path
 ) -> None:
