@@ -15,7 +15,7 @@ from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.stages.time_model.spec import Options
 from bundler.workbench.golden import read_golden
-from bundler.workbench.running import RunError, run_session
+from bundler.workbench.running import RunError, make_caller, run_session
 from bundler.workbench.sessions import open_session, read_settings
 from bundler.workbench.value_files import Value
 
@@ -50,14 +50,17 @@ def run(request: StageRequest, report: Report) -> StageResult:
 
 
 def _caller(session: onnxruntime.InferenceSession, feeds: Sequence[Mapping[str, Value]]) -> Call:
-    """Runs the session on all feeds once."""
-
-    def call() -> None:
+    """Runs the session on all feeds once. Raises `StageError` when it does not run on one."""
+    for feed in feeds:
         try:
-            for feed in feeds:
-                run_session(session, feed)
+            run_session(session, feed)
         except RunError as error:
             raise StageError("the model does not run on the golden samples", details=(str(error),)) from error
+    calls = [make_caller(session, feed) for feed in feeds]
+
+    def call() -> None:
+        for one in calls:
+            one()
 
     return call
 
