@@ -20,11 +20,9 @@ from bundler.planning_precision import (
     precision_decisions,
 )
 from bundler.planning_rules import BakeRule
-from bundler.planning_variants import Draft, baker_of, checked, make_step, plan_variant, session_of
+from bundler.planning_variants import Draft, baker_of, checked, make_step, plan_variant
 from bundler.profiles.methods import METHODS, NONE
 from bundler.profiles.schema import TargetProfile
-
-__all__ = ["PlanRequest", "inspect_step", "make_plan", "session_of", "step_environments"]
 
 INSPECT_ID = "inspect"
 

@@ -7,16 +7,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Mapping
-from typing import Literal
 
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import Decision
 from bundler.model.runtime import Gate, Tolerance
+from bundler.profiles.methods import Loss
 from bundler.profiles.schema import Figures, TargetProfile
-
-Loss = Literal["none", "half", "eight-bit", "four-bit"]
-"""What a step leaves of the numbers' precision."""
 
 FLOAT = Tolerance(absolute=1e-4, relative=1e-3, sqnr_db=40.0)
 """For floating-point models: fusion and other kernels change last bits only (98 dB was the least that we measured over

@@ -11,7 +11,7 @@ from typing import Any
 from bundler.api.judging import Verdict
 from bundler.api.prepare import Prepared
 from bundler.api.workshop import Workshop
-from bundler.execution.executor import Source
+from bundler.execution.sources import Source, source_of
 from bundler.model.errors import BundlerError
 from bundler.model.events import Listener
 from bundler.model.plan import Step
@@ -73,10 +73,7 @@ def _source(prepared: Prepared, outcomes: Mapping[str, StepOutcome], name: str) 
     """What a step made, or a file of the user's, as a source of another plan."""
     if name in prepared.sources:
         return prepared.sources[name]
-    outcome = outcomes[name]
-    if outcome.artifact is None:
-        raise BundlerError(f"step {name} made no artifact")
-    return Source(path=outcome.path, digest=outcome.artifact.digest, files=outcome.artifact.files)
+    return source_of(outcomes[name])
 
 
 def describe_blame(tensors: Sequence[Mapping[str, Any]]) -> Blame:

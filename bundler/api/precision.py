@@ -10,7 +10,7 @@ from bundler.api.judging import METRIC_STAGE, Verdict, judge_plan
 from bundler.api.prepare import Prepared
 from bundler.api.requests import decision_key
 from bundler.api.workshop import Workshop
-from bundler.execution.executor import Source
+from bundler.execution.sources import Source, source_of
 from bundler.model.attempts import STATE_TITLES, Attempt, AttemptState, Frontier, Timing
 from bundler.model.codec import decode, encode
 from bundler.model.digests import digest_json
@@ -19,9 +19,10 @@ from bundler.model.events import Event, Listener, Message, StepFinished
 from bundler.model.plan import BuildPlan, Step
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.stage import Note
-from bundler.planning import make_plan, session_of
+from bundler.planning import make_plan
 from bundler.planning_data import CALIBRATED, EVALUATION, GOLDEN
 from bundler.planning_precision import CALIBRATION_HINT, apply_preset, asked_method, candidate_methods
+from bundler.planning_variants import session_of
 from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.schema import TargetProfile, Variant
@@ -183,9 +184,9 @@ class _Search:
             return replace(trial, attempt=replace(trial.attempt, ratio=sizes[0] / sizes[1]))
         one, two = trial.plan.variants[0], first.plan.variants[0]
         sources = {
-            "model": _source(trial.outcomes[one.model]),
-            "baseline": _source(first.outcomes[two.model]),
-            "golden": _source(trial.outcomes[trial.plan.golden]),
+            "model": source_of(trial.outcomes[one.model]),
+            "baseline": source_of(first.outcomes[two.model]),
+            "golden": source_of(trial.outcomes[trial.plan.golden]),
         }
         step = Step(
             id="time_model",
@@ -247,13 +248,6 @@ def _worst(outputs: Sequence[OutputComparison]) -> dict[str, float | None]:
         for name in ("sqnr_db", "cosine", "top1_agreement")
     }
     return {**lowest, "max_absolute": max((output.max_absolute for output in outputs), default=None)}
-
-
-def _source(outcome: StepOutcome) -> Source:
-    """What a step made, as a source of another plan."""
-    if outcome.artifact is None:
-        raise ValueError(f"step {outcome.step} made no artifact")
-    return Source(path=outcome.path, digest=outcome.artifact.digest, files=outcome.artifact.files)
 
 
 def _choose(attempts: Sequence[Attempt]) -> str | None:

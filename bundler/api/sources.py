@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from bundler.api.workshop import Workshop
 from bundler.execution.executor import Source
-from bundler.execution.sources import digest_source
+from bundler.execution.sources import digest_source, source_of
 from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelError, StageError, UsageError
 from bundler.model.events import Listener, Message
 from bundler.model.plan import Step
@@ -111,8 +111,7 @@ def export_model(reference: HubReference, workshop: Workshop, listener: Listener
     outcome = workshop.executor.execute(steps, {FOLDER: source}, listener, title)[EXPORT_ID]
     if outcome.artifact is None:
         raise StageError(f"the export of {reference.name} made no model")
-    made = Source(path=outcome.path, digest=outcome.artifact.digest, files=outcome.artifact.files)
-    return Exported(reference=reference, source=made, outcome=outcome, revision=commit)
+    return Exported(reference=reference, source=source_of(outcome), outcome=outcome, revision=commit)
 
 
 def export_step(reference: HubReference, commit: str = "") -> Step:

@@ -14,7 +14,8 @@ from bundler.execution.identity import Identity, identify, is_settled
 from bundler.execution.scratch import write_atomically
 from bundler.model.artifacts import Artifact, FileRecord, make_artifact
 from bundler.model.digests import digest_file
-from bundler.model.errors import UsageError
+from bundler.model.errors import StageError, UsageError
+from bundler.model.results import StepOutcome
 
 if TYPE_CHECKING:
     from bundler.execution.cache import Cache
@@ -39,6 +40,13 @@ class Source:
     def size(self) -> int:
         """Bytes in all files together."""
         return sum(record.size for record in self.files)
+
+
+def source_of(outcome: StepOutcome) -> Source:
+    """What a step made, as a source of another plan. Raises `StageError` when it made nothing."""
+    if outcome.artifact is None:
+        raise StageError(f"step {outcome.step} made no artifact")
+    return Source(path=outcome.path, digest=outcome.artifact.digest, files=outcome.artifact.files)
 
 
 def digest_source(path: Path, extra_files: Iterable[Path], cache: Cache) -> Source:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bundler.model.plan import HOST
+
 Loss = Literal["none", "half", "eight-bit", "four-bit"]
 """How coarsely numbers are rounded, which decides the accuracy gate where a profile leaves it open."""
 
 NONE = "none"
 AUTO = "auto"
-HOST = "host"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bundler.providers.cpu import PROVIDER as CPU
 from bundler.providers.knowledge import ProviderKnowledge
 from bundler.providers.playbook import MOVED_TO_SESSION
+
+_OF_OTHER_RUNTIMES = ("static-a16w8", "static-qnn", "static-qnn-a16w8", "static-tensorrt")
 
 PROVIDER = ProviderKnowledge(
     name="wasm",
@@ -16,29 +19,7 @@ PROVIDER = ProviderKnowledge(
     # The only build without a GPU's code, and with that the smallest; the others have this provider, too.
     builds=("wasm",),
     rehearsed_by="cpu",
-    precisions=(
-        "static-int8",
-        "dynamic-int8",
-        "static-int8-mixed",
-        "static-int8-percentile",
-        "static-int8-full",
-        "nncf-int8",
-        "weights-8bit",
-        "weights-4bit",
-        "weights-4bit-hqq",
-        "weights-4bit-gptq",
-        "mixed-fp16",
-        "fp16",
-        "fp16-weights",
-        "bf16-weights",
-    ),
-    tries=(
-        "dynamic-int8",
-        "static-int8",
-        "static-int8-percentile",
-        "static-int8-full",
-        "static-int8-mixed",
-        "weights-8bit",
-        "weights-4bit",
-    ),
+    # The CPU's kernels, and so its methods, but for those that only other runtimes want.
+    precisions=tuple(name for name in CPU.precisions if name not in _OF_OTHER_RUNTIMES),
+    tries=CPU.tries,
 )

@@ -119,7 +119,7 @@ def _open(augmented: Path, threads: int) -> onnxruntime.InferenceSession:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = threads
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(str(augmented), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(str(augmented), options)
 
 
 def _run_all(session: onnxruntime.InferenceSession, samples: SampleStream) -> Iterator[list[Any]]:

@@ -141,7 +141,7 @@ def open_probed(path: Path, names: Iterable[str]) -> onnxruntime.InferenceSessio
     options = session_options(REFERENCE)
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
     try:
-        return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model.SerializeToString(), options)
     except RUNTIME_ERRORS as cause:
         raise StageError("ONNX Runtime cannot open the model", details=(clean_message(cause, path),)) from cause
 

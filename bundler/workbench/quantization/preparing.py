@@ -220,7 +220,7 @@ def _write_optimized(source: Path, target: Path) -> None:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.intra_op_num_threads = 1
     options.add_session_config_entry("session.disable_prepacking", "1")
-    onnxruntime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
+    onnxruntime.InferenceSession(str(source), options)
 
 
 def _has_external_data(path: Path) -> bool:
