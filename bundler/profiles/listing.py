@@ -9,8 +9,6 @@ from typing import Any
 from bundler.model.errors import ProfileError
 from bundler.profiles.chain import Layered, load_chain
 from bundler.profiles.locations import find_catalogue
-from bundler.profiles.methods import METHODS
-from bundler.providers.registry import find_provider, provider_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +41,8 @@ def list_methods(target: str | None = None) -> tuple[MethodSummary, ...]:
 
     Raises `ProfileError` for a target that is not there.
     """
+    from bundler.profiles.methods import METHODS  # noqa: PLC0415 - a list of targets needs no methods
+
     taken, tried = _methods_of(target)
     return tuple(
         MethodSummary(
@@ -59,6 +59,9 @@ def list_methods(target: str | None = None) -> tuple[MethodSummary, ...]:
 
 def _methods_of(target: str | None) -> tuple[set[str], set[str]]:
     """What is taken, and what is tried by an automatic choice."""
+    from bundler.profiles.methods import METHODS  # noqa: PLC0415 - as above
+    from bundler.providers.registry import find_provider, provider_names  # noqa: PLC0415
+
     if target is None:
         known = [find_provider(name) for name in provider_names()]
         return {*METHODS}, {name for provider in known for name in provider.tries}
