@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bundler.execution.locks import hold
 from bundler.model.errors import StageError, UsageError
 
 MARK = "bundle.json"
@@ -20,10 +21,11 @@ def staging_folder(final: Path) -> Iterator[Path]:
 
     Its name carries our process number: what a killed build left is swept by the next one.
     """
-    _sweep(final)
     folder = final.parent / f".{final.name}.{os.getpid()}.tmp"
     try:
         folder.mkdir(parents=True)
+        with _alone(final):
+            _sweep(final)
     except OSError as error:
         raise StageError(f"cannot write in {final.parent}: {error.strerror}", hint="choose another --output") from error
     try:
@@ -34,8 +36,11 @@ def staging_folder(final: Path) -> Iterator[Path]:
 
 def check_replaceable(final: Path) -> None:
     """Raise `UsageError` when `final` holds something that is not a bundle: we never delete what we did not write."""
-    if not final.exists() or (final / MARK).is_file() or (final.is_dir() and not any(final.iterdir())):
+    if _is_replaceable(final):
         return
+    with suppress(OSError), _alone(final):  # another build may have been between its two renames
+        if _is_replaceable(final):
+            return
     raise UsageError(f"{final} exists and is not a bundle", hint="move it away, or choose another --output")
 
 
@@ -46,10 +51,27 @@ def put_in_place(staged: Path, final: Path) -> None:
     bundle is found by the next build and put back.
     """
     aside = _aside(final)
-    if final.exists():
-        final.rename(aside)
-    staged.rename(final)
-    shutil.rmtree(aside, ignore_errors=True)
+    with _alone(final):
+        if final.exists():
+            final.rename(aside)
+        staged.rename(final)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _is_replaceable(final: Path) -> bool:
+    try:
+        return (final / MARK).is_file() or not any(final.iterdir())
+    except FileNotFoundError:
+        return True
+    except NotADirectoryError:
+        return False
+
+
+@contextmanager
+def _alone(final: Path) -> Iterator[None]:
+    """While no other build renames what stands at `final`."""
+    with hold(final.parent / f".{final.name}.lock", remove=True):
+        yield
 
 
 def _aside(final: Path) -> Path:

@@ -113,16 +113,27 @@ def _prepare(root: Path) -> Path:
     if is_ours(root):
         return root
     try:
-        if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        if root.exists() and _is_foreign(root) and not is_ours(root):  # another process may have made it meanwhile
             raise UsageError(
                 f"{root} is not a bundler cache, and it is not empty",
                 hint="name an empty or a new folder, or take the default by leaving `--cache` away",
             )
         root.mkdir(parents=True, exist_ok=True)
-        (root / TAG_NAME).write_text(TAG, encoding="utf-8")
+        _put_tag(root)
     except OSError as error:
         raise _cannot_write(root, error) from error
     return root
+
+
+def _is_foreign(root: Path) -> bool:
+    return not root.is_dir() or any(not path.name.startswith(f"{TAG_NAME}.") for path in root.iterdir())
+
+
+def _put_tag(root: Path) -> None:
+    """Whole or not at all: a tag half written would make the cache somebody else's for a second process."""
+    partial = root / f"{TAG_NAME}.{os.getpid()}.{threading.get_ident()}"
+    partial.write_text(TAG, encoding="utf-8")
+    partial.replace(root / TAG_NAME)
 
 
 def _open_scratch(root: Path) -> Scratch:

@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,19 @@ def test_a_folder_that_is_no_bundle_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(UsageError, match="is not a bundle"):
         check_replaceable(tmp_path)
+
+
+def test_builds_that_end_at_once_replace_each_other_whole(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+
+    def put(number: int) -> None:
+        for turn in range(20):
+            check_replaceable(final)
+            staged = tmp_path / f"staged-{number}-{turn}"
+            make_bundle(staged, str(number))
+            put_in_place(staged, final)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(put, range(4)))
+    assert (final / "bundle.json").read_text() in {"0", "1", "2", "3"}
+    assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]

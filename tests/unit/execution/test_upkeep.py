@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,12 @@ def test_clear_refuses_while_a_build_is_at_work(build, closed: Cache) -> None:
         with pytest.raises(UsageError, match="a build is at work"):
             clear(closed)
     clear(closed)
+
+
+def test_builds_that_begin_at_once_make_one_cache(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for turn in range(50):
+            roots = [tmp_path / f"cold-{turn}"] * 8
+            for cache in pool.map(lambda root: open_cache(str(root)), roots):
+                cache.close()
+    assert [path.name for path in (tmp_path / "cold-0").iterdir()] == [TAG_NAME]
