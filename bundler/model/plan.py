@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bundler.model.runtime import Gate, ProviderEntry
+from bundler.model.runtime import Gate, Preparation, ProviderEntry
 
 MODEL = "model"
 SAMPLES = "samples"
@@ -48,7 +48,9 @@ class VariantPlan:
     `providers` (in order), the runtime's `builds` that have them, `session` and `session_config` are as in
     `runtime.json`; `comparisons` are the ids of the `compare` steps in the order of the stages that they check.
     `reproduction` is the id of the comparison with the golden set itself where the others are with a larger set, else
-    empty. `features` are what the provider's device must offer.
+    empty. `features` are what the provider's device must offer. `compiled` is the id of the step that compiles the
+    model for the device, where that is done before shipping; `prepare` what is done on the device instead.
+    `least_share` is as in `runtime.json`; with `tolerates_shortfall` fewer nodes are a reservation and no failure.
     """
 
     name: str
@@ -62,6 +64,11 @@ class VariantPlan:
     builds: tuple[str, ...] = ()
     reproduction: str = ""
     features: tuple[str, ...] = ()
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    compiled: str = ""
+    prepare: Preparation | None = None
+    least_share: float = 0.0
+    tolerates_shortfall: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,31 +10,66 @@ from typing import Any, Literal
 from bundler.model.artifacts import FileRecord
 from bundler.model.signature import Signature
 
-RUNTIME_SCHEMA = 2
+RUNTIME_SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderEntry:
     """One execution provider of a chain, by the runtime's own name, with its options as strings. `device` is the
     runtime's name of the memory that its tensors live in when that is not the CPU's: the loader then binds outputs.
+    A provider that a plugin carries has the plugin's `library` (the Python module that knows where it lies), and may
+    `select` devices by what the plugin says of them.
     """
 
     name: str
     options: Mapping[str, str]
     device: str | None = None
+    library: str | None = None
+    select: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """What was compiled before shipping, and for what: facts that decide whether a device can use it.
+
+    `provider` is the runtime's name; `devices` the kinds of device by the provider's own names (`57`: a SoC model;
+    `8.9`: a compute capability); `sdk` the version of the compiler; `statement` what it wrote into the model for the
+    runtime's own judgement of compatibility, empty where it writes none.
+    """
+
+    provider: str
+    devices: tuple[str, ...]
+    sdk: str
+    statement: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparation:
+    """What is made on the device before this variant runs; until then the next one does.
+
+    `context`: the runtime compiles the model into a file of its own, opened from then on. `cache`: opening it fills a
+    folder; `options` of the first provider name that folder by `{folder}`. `thing` is what people call it.
+    """
+
+    kind: Literal["context", "cache"]
+    thing: str
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compatibility:
     """Facts that must hold where a variant runs. `systems` and `machines` are as Python's `platform` names them
     (`Linux`; `x86_64`); `runtime` is the exact version of the runtime that the model was baked with. `features` are
-    what the provider's device must offer, by the names that the device gives them.
+    what the provider's device must offer, by the names that the device gives them. `plugins` are the exact versions of
+    the distributions that carry its providers; `compiled` is what was compiled for it before shipping.
     """
 
     systems: tuple[str, ...]
     machines: tuple[str, ...]
     runtime: str
     features: tuple[str, ...] = ()
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    compiled: Compiled | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +118,9 @@ class RuntimeVariant:
     `builds` are the builds of the runtime that have its providers, the preferred first; empty where there is but one.
     `device_cache` lets the loader keep the model, as the runtime laid it out for the device's own CPU, in the user's
     cache folder after the first start, and open that from then on.
-    `gate` is what this variant's answers must meet: variants may differ in precision.
+    `gate` is what this variant's answers must meet: variants may differ in precision. `least_share` is the least share
+    of the graph's nodes that the first provider must take; fewer is no success. `prepare` is what is made on the device
+    before it runs.
     """
 
     name: str
@@ -97,6 +134,8 @@ class RuntimeVariant:
     gate: Gate
     device_cache: bool = False
     builds: tuple[str, ...] = ()
+    least_share: float = 0.0
+    prepare: Preparation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

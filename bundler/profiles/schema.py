@@ -49,6 +49,10 @@ class Runtime(Section):
     """Its exact version; models are baked with this version."""
     baker: Distribution = "onnxruntime"
     """The Python distribution that bakes models for it, at the same version."""
+    plugins: dict[Distribution, Version] = {}
+    """Distributions beside it that carry more execution providers (`onnxruntime-qnn`), with their exact versions."""
+    custom_build: bool = False
+    """The runtime is your own build, so it may have providers that no published one has."""
 
 
 class PythonSettings(Section):
@@ -91,6 +95,16 @@ class Variant(Section):
     """Configuration entries of a session (`session.intra_op.allow_spinning`)."""
     precision: Identifier | None = None
     """The precision method of this variant alone; left out: the target's `precision.method`."""
+    calibrated: Identifier | None = None
+    """The method of this variant alone when calibration data are given; left out: the target's `precision.calibrated`."""
+    compile: dict[str, OptionValue] = {}
+    """How the model is compiled for the first provider before shipping, checked against the provider's table."""
+    least_share: float = Field(default=0.0, ge=0, le=1)
+    """Least share of the graph's nodes that the first provider must take; with fewer, the build or the start fails."""
+    shortfall: Literal["fail", "report"] = "fail"
+    """When the first provider takes fewer nodes than `least_share`: fail, or go on and say so loudly."""
+    custom_build: bool = False
+    """Only a runtime of your own build has its providers: left out, and said, unless `runtime.custom_build`."""
     keep_on_device: bool = False
     """Outputs stay in the memory of the first provider's device until they are read, so that they can be the next run's
     inputs without a copy."""
@@ -140,6 +154,8 @@ ElementType = Literal["uint8", "int8", "uint16", "int16"]
 class Precision(Section):
     """How numbers are stored and computed. A value that is left out is the method's own."""
 
+    calibrated: Identifier = "none"
+    """The method for a model in floating point when calibration data are given and `method` is `none`."""
     method: Identifier = "none"
     """`none`, a method (`bundler targets methods` shows them), or `auto`: try those of `order`, and keep the fastest
     whose accuracy gate holds."""
@@ -280,6 +296,17 @@ class Bundle(Section):
     """When a variant cannot run: take the next and report why, or raise."""
 
 
+class LanguageModel(Section):
+    """Sizes that suit language models on the device; for those who export one, and for bundles of them."""
+
+    batch_size: int = Field(default=1, gt=0)
+    """Sequences that are generated at once."""
+    prompt_tokens: int = Field(default=128, gt=0)
+    """Tokens of a prompt that are taken in one step, where the provider wants fixed shapes."""
+    context_tokens: int = Field(default=2048, gt=0)
+    """Longest context that the memory holds for a model of its size."""
+
+
 class TargetProfile(Section):
     """Where a bundle runs, fully resolved."""
 
@@ -291,6 +318,8 @@ class TargetProfile(Section):
     """Heading under which lists show it."""
     description: str = ""
     """What to know before choosing it."""
+    aliases: tuple[Line, ...] = ()
+    """What people call the device: products, boards, part numbers (`Galaxy S24 Ultra`, `SM8650`)."""
     platform: Platform
     runtime: Runtime
     python: PythonSettings = PythonSettings()
@@ -300,6 +329,7 @@ class TargetProfile(Section):
     fusion: Fusion = Fusion()
     precision: Precision = Precision()
     calibration: Calibration = Calibration()
+    language_model: LanguageModel = LanguageModel()
     dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}
     """Dynamic dimensions that are fixed, by name."""
     accuracy: Accuracy = Accuracy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,6 +28,64 @@ class OptionRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Availability:
+    """One distribution of the runtime, or a plugin beside it, that has the provider.
+
+    `package` is its name in the ecosystem's package index; `versions` which of its versions have it (a PEP 440
+    specifier: `>=1.24.2`, `<1.23`; empty for all); `platforms` where (`linux/x64`, `android/arm64`; empty for all).
+    A plugin stands beside the plain runtime of `runtime_versions`, and Python imports it as `module`.
+    """
+
+    package: str
+    versions: str = ""
+    platforms: tuple[str, ...] = ()
+    module: str = ""
+    runtime_versions: str = ""
+    source: str = ""
+
+    @property
+    def is_plugin(self) -> bool:
+        """Whether it stands beside the runtime in place of being one."""
+        return bool(self.module)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiler:
+    """How a model is compiled for the provider on the building machine, before shipping.
+
+    `stage` does it, in the tool environment `environment`; `options` are those that a profile may set under a variant's
+    `compile`. With `by_default` it is done unless the profile says otherwise. `executes` tells that the provider's
+    library in that environment can also run what was compiled, without the device: for the accuracy gate.
+    """
+
+    stage: str
+    environment: str
+    options: tuple[OptionRule, ...] = ()
+    by_default: bool = True
+    executes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deferral:
+    """What is made on the device, at install or first start, because nobody else can.
+
+    `context`: the runtime compiles the model into a file of its own, which is opened from then on. `cache`: opening the
+    model fills a folder, whose path goes into the provider option `folder_option`, as `folder_value` with `{folder}` in
+    it; `options` are set beside it. `thing` is what people call it (`TensorRT engine`).
+    """
+
+    kind: Literal["context", "cache"]
+    thing: str
+    folder_option: str = ""
+    folder_value: str = "{folder}"
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+Check = Callable[[Mapping[str, str]], Iterable[tuple[str, str]]]
+"""Options of a profile (as text) to the contradictions in them: the key that is wrong, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderKnowledge:
     """All knowledge of one execution provider.
 
@@ -41,6 +99,13 @@ class ProviderKnowledge:
 
     `precisions` are the precision methods whose models it runs; `tries` are those that an automatic choice tries, in
     this order, for they may be faster than the model as it is.
+
+    `availability` says which distributions have it; where that is not what a target ships, `gone` says what became of
+    it and `instead` what to use. `select` is what a plugin's device must say of itself to be taken. `compiler` and
+    `deferral` are how its work is done before shipping, or on the device. `static_shapes`: it takes no dynamic
+    dimension. `rounds` says how coarsely it computes on models in floating point under given options. `check` finds
+    contradictions among its options. `proofs` are the facts that prove success: `context` (EPContext nodes), `engine`
+    (the engine's file), `nodes` (nodes assigned to it), `compatibility` (what the compiler wrote into the model).
     """
 
     name: str
@@ -55,3 +120,13 @@ class ProviderKnowledge:
     half_feature: str = ""
     precisions: tuple[str, ...] = ()
     tries: tuple[str, ...] = ()
+    availability: tuple[Availability, ...] = ()
+    gone: str = ""
+    instead: str = ""
+    select: Mapping[str, str] = field(default_factory=dict)
+    compiler: Compiler | None = None
+    deferral: Deferral | None = None
+    static_shapes: bool = False
+    rounds: Callable[[Mapping[str, str]], Literal["none", "half"]] | None = None
+    check: Check | None = None
+    proofs: tuple[Literal["context", "engine", "nodes", "compatibility"], ...] = ("nodes",)

@@ -8,7 +8,7 @@ from typing import Any
 from .errors import IncompatibleError
 from .integrity import File, Memory, read_pinned
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 class Port:

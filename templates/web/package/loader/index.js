@@ -5,7 +5,7 @@ import { IncompatibleError, InputError } from "./errors.js";
 import { BundledModel } from "./model.js";
 import { findObstacle, openFirst } from "./variants.js";
 
-const SCHEMA = 2;
+const SCHEMA = 3;
 
 /**
  * @param {import("./types.js").PackageData} data what `runtime.js` exports
