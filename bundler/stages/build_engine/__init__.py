@@ -1,0 +1,1 @@
+"""Build an engine of TensorRT for RTX, with no GPU."""

@@ -1,0 +1,1 @@
+"""Estimate which nodes a mobile provider takes."""

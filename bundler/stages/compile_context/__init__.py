@@ -1,0 +1,1 @@
+"""Compile a model for a provider that a plugin carries."""
