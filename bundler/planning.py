@@ -11,6 +11,7 @@ from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import HOST, MODEL, BuildPlan, Decision, Step
 from bundler.planning_data import GOLDEN, DataPlan, DataRequest, Seeds, plan_data, share_samples
+from bundler.planning_devices import device_environments
 from bundler.planning_gate import choose_gate, gate_decision
 from bundler.planning_precision import (
     apply_preset,
@@ -36,7 +37,7 @@ class PlanRequest:
 
     `dimensions` fixes dynamic dimensions by name, over those of the profile; `format` is one of the emitter's, or None
     for the profile's; `synthetic_count` and `seed` are for the golden set when there are no samples. `methods` are the
-    precisions that were chosen by trying, by variant.
+    precisions that were chosen by trying, by variant; `left_out` says which variants are not built, and why.
     """
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class PlanRequest:
     methods: Mapping[str, str] = field(default_factory=dict)
     synthetic_count: int = 3
     seed: int = 0
+    left_out: tuple[Decision, ...] = ()
 
 
 def inspect_step(name: str) -> Step:
@@ -72,6 +74,7 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         golden=GOLDEN,
         variants=tuple(variant.plan for variant in variants),
         decisions=(
+            *request.left_out,
             *_dimension_decisions(facts, dimensions),
             *precision_decisions(profile, request.methods),
             *_rule_decisions({variant.plan.name: variant.rule for variant in variants}),
@@ -118,6 +121,7 @@ def step_environments(profile: TargetProfile) -> tuple[str, ...]:
                 *(() if simplifier == NONE else (simplifier,)),
                 *(() if profile.fusion.model_type == NONE else (FUSION_ENVIRONMENTS[profile.fusion.backend],)),
                 *method_environments(profile),
+                *device_environments(profile),
             )
         )
     )

@@ -61,7 +61,8 @@ def may_calibrate(profile: TargetProfile) -> bool:
 
 def _possible_methods(profile: TargetProfile) -> set[str]:
     asked = [(variant, asked_method(profile, variant)) for variant in profile.variants]
-    return {
+    recipes = {variant.calibrated or profile.precision.calibrated for variant in profile.variants}
+    return (recipes & METHODS.keys()) | {
         name
         for variant, method in asked
         for name in (candidate_methods(profile, variant) if method == AUTO else (method,))

@@ -11,17 +11,38 @@ from bundler.model.facts import ModelFacts
 from bundler.model.plan import HOST, METRIC, Decision, Step, VariantPlan
 from bundler.model.runtime import Gate, ProviderEntry
 from bundler.planning_data import GOLDEN, DataPlan
+from bundler.planning_devices import (
+    Carrier,
+    as_text,
+    carrier_of,
+    check_shapes,
+    choose_device_baking,
+    compile_step,
+    computed_loss,
+    find_rehearsal,
+    is_accelerated,
+    placement_steps,
+    plan_compilation,
+    plan_preparation,
+    split_options,
+)
 from bundler.planning_gate import choose_gate
 from bundler.planning_precision import precision_step
 from bundler.planning_rules import DISABLE_ALL, ENABLE_ALL, BakeRule, choose_baking
 from bundler.planning_web import choose_web_baking
 from bundler.profiles.methods import METHODS, NONE, Loss
-from bundler.profiles.schema import Metric, TargetProfile, Variant
+from bundler.profiles.schema import Metric, Provider, TargetProfile, Variant
 from bundler.providers.graph_optimizers import CONSTANT_FOLDING
 from bundler.providers.registry import find_provider
 
 REHEARSAL = {"graph_optimization_level": DISABLE_ALL}
 """How a model is opened where another provider stands in for the one that it ships for: as it was baked."""
+
+STAND_IN = "cpu"
+"""The provider that every runtime has, so that it can stand in for any other."""
+
+COMPILED_SESSION = {"session.disable_model_compile": "1"}
+"""On the device a context that cannot be used is an error with a reason, and no silent minute of compiling."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +69,16 @@ class VariantDraft:
 def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mapping[str, int]) -> VariantDraft:
     """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
     _check_capture(variant, draft.facts, dimensions)
+    check_shapes(variant, draft.facts, dimensions)
     rule = _choose_rule(draft.facts, draft.profile, variant)
     if method != NONE and METHODS[method].keeps_constants:
         rule = _leave_folding(rule)
-    half = computes_half(method) and find_provider(variant.providers[0].name).device_memory is not None
+    half = computes_half(method) and is_accelerated(variant)
     if half:
         rule = _leave_as_converted(rule)
     loss: Loss = METHODS[method].loss if method != NONE else "none"
     gate = choose_gate(draft.facts, draft.profile, loss)
+    device_gate = choose_gate(draft.facts, draft.profile, computed_loss(variant, loss))
     steps, source = _precision_steps(draft, variant, method, gate)
     own, plan = _bake_variant(draft, variant, rule, source)
     if half:
@@ -63,11 +86,11 @@ def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mappin
         plan = replace(plan, features=tuple(sorted(needed)))
     steps = [*steps, *own]
     comparisons = tuple(step.id for step in (*draft.shared, *steps) if step.id.endswith("/compare"))
+    gates = {step: gate for step in comparisons if step.startswith(f"{variant.name}/")}
+    if plan.compiled:
+        gates |= {step: device_gate for step in gates if step.startswith(f"{plan.compiled}/")}
     return VariantDraft(
-        steps=steps,
-        plan=replace(plan, comparisons=comparisons),
-        rule=rule,
-        gates={step: gate for step in comparisons if step.startswith(f"{variant.name}/")},
+        steps=steps, plan=replace(plan, comparisons=comparisons, gate=device_gate), rule=rule, gates=gates
     )
 
 
@@ -162,10 +185,19 @@ def checked(
     return step, comparison
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """How the model of the step `source` is opened to be judged: in which environment, with which session."""
+
+    source: str
+    environment: str
+    session: Mapping[str, Any]
+
+
 def _bake_variant(draft: Draft, variant: Variant, rule: BakeRule, source: str) -> tuple[list[Step], VariantPlan]:
-    """The steps that bake, and what is found of the result."""
+    """The steps that bake and compile, and what is found of the result."""
     runtime = baker_of(draft.profile)
-    plan = _variant_plan(variant, rule)
+    plan = _variant_plan(draft.profile, variant, rule)
     evaluation = draft.data.evaluation
     steps: list[Step] = []
     for stage in rule.stages:
@@ -175,29 +207,70 @@ def _bake_variant(draft: Draft, variant: Variant, rule: BakeRule, source: str) -
         session = session_of(variant, plan) if stage is rule.stages[-1] else None
         steps += checked(step, session, golden=evaluation)
         source = step.id
-    session = session_of(variant, plan)
+    baked = Running(source=source, environment=runtime, session=session_of(variant, plan))
+    compiled, running, plan = _compile_variant(draft, variant, plan, baked)
+    steps += compiled
     reproduction = ""
     if evaluation != GOLDEN:
-        steps.append(_reproduction(variant, source, runtime, session))
+        steps.append(_reproduction(variant, running))
         reproduction = steps[-1].id
     if draft.profile.accuracy.metric is not None:
         steps.append(
-            _metric_step(draft, draft.profile.accuracy.metric, plan=replace(plan, model=source), session=session)
+            _metric_step(
+                draft, draft.profile.accuracy.metric, plan=replace(plan, model=baked.source), session=baked.session
+            )
         )
     steps.append(
         make_step("derive_operators", source, {}, reason="for reports", environment=runtime, variant=variant.name)
     )
-    return steps, replace(plan, model=source, reproduction=reproduction)
+    return steps, replace(plan, model=plan.model or source, reproduction=reproduction)
 
 
-def _reproduction(variant: Variant, source: str, runtime: str, session: Mapping[str, Any]) -> Step:
+def _compile_variant(
+    draft: Draft, variant: Variant, plan: VariantPlan, baked: Running
+) -> tuple[list[Step], Running, VariantPlan]:
+    """The steps that compile for the device, where that is done here; how what ships is judged; and the plan with both.
+
+    Where nothing here can run what was compiled, the baked model is what is judged.
+    """
+    compilation = plan_compilation(variant)
+    if compilation is None:
+        estimate = [] if plan.compiled else placement_steps(variant, baked.source)
+        return estimate, baked, plan
+    step = compile_step(compilation, variant, baked.source)
+    config = {**plan.session_config, **COMPILED_SESSION}
+    plan = replace(plan, model=step.id, compiled=step.id, session_config=config)
+    rehearsal = find_rehearsal(compilation, variant, config)
+    if rehearsal is None:
+        return [step], baked, plan
+    running = Running(
+        source=step.id if rehearsal.runs_compiled else baked.source,
+        environment=compilation.compiler.environment,
+        session=rehearsal.session,
+    )
+    comparison = Step(
+        id=f"{step.id}/compare",
+        stage="compare",
+        inputs={"model": running.source, "golden": draft.data.evaluation},
+        options=dict(running.session),
+        environment=running.environment,
+        variant=variant.name,
+        reason=f"the library of {compilation.known.title} runs it here, without the device",
+        title="Compare, in emulation of the device"
+        if running.source == step.id
+        else "Compare, on the device's library",
+    )
+    return [step, comparison], running, plan
+
+
+def _reproduction(variant: Variant, running: Running) -> Step:
     """What the variant answers to the golden set itself, which is what its runtime must answer everywhere."""
     return Step(
         id=f"{variant.name}/reproduce",
         stage="compare",
-        inputs={"model": source, "golden": GOLDEN},
-        options=dict(session),
-        environment=runtime,
+        inputs={"model": running.source, "golden": GOLDEN},
+        options=dict(running.session),
+        environment=running.environment,
         variant=variant.name,
         reason="how close the bundle's own golden set is met",
     )
@@ -217,38 +290,48 @@ def _metric_step(draft: Draft, metric: Metric, *, plan: VariantPlan, session: Ma
     )
 
 
-def _variant_plan(variant: Variant, rule: BakeRule) -> VariantPlan:
+def _variant_plan(profile: TargetProfile, variant: Variant, rule: BakeRule) -> VariantPlan:
     """How a session is opened; which model it opens is known when its steps are."""
-    known = [(find_provider(entry.name), entry.options) for entry in variant.providers]
-    chain = tuple(
-        ProviderEntry(
-            name=provider.runtime_name,
-            options={key: _as_text(value) for key, value in options.items()},
-            device=provider.device_memory if variant.keep_on_device else None,
-        )
-        for provider, options in known
-    )
-    config = {key: _as_text(value) for key, value in variant.session_config.items()}
+    config = {key: as_text(value) for key, value in variant.session_config.items()}
+    carriers = [carrier_of(profile, entry.name) for entry in variant.providers]
     return VariantPlan(
         name=variant.name,
         model="",
-        providers=chain,
+        providers=tuple(
+            _provider_entry(variant, entry, carrier) for entry, carrier in zip(variant.providers, carriers, strict=True)
+        ),
         session={**rule.session, **variant.session},
         session_config={**rule.session_config, **config},
         comparisons=(),
         disabled_optimizers=rule.disabled_optimizers,
         device_cache=rule.device_cache,
-        builds=known[0][0].builds,
+        builds=find_provider(variant.providers[0].name).builds,
+        plugins={carrier.package: carrier.version for carrier in carriers if carrier.module},
+        prepare=plan_preparation(variant),
+        least_share=variant.least_share,
+        tolerates_shortfall=variant.shortfall == "report",
+    )
+
+
+def _provider_entry(variant: Variant, entry: Provider, carrier: Carrier) -> ProviderEntry:
+    known = find_provider(entry.name)
+    options, select = split_options(known, entry.options)
+    return ProviderEntry(
+        name=known.runtime_name,
+        options=options,
+        device=known.device_memory if variant.keep_on_device else None,
+        library=carrier.module or None,
+        select=select if carrier.module else {},
     )
 
 
 def session_of(variant: Variant, plan: VariantPlan) -> dict[str, Any]:
     """The session as the bundle will open it, for the comparison of the model that ships.
 
-    Where the Python runtime lacks a provider, the one that rehearses for it runs the model as it is written; the
+    Where the baking runtime lacks a provider, the one that rehearses for it runs the model as it is written; the
     bundle's own runtime is what the proof runs.
     """
-    stand_ins = {find_provider(entry.name).rehearsed_by for entry in variant.providers} - {""}
+    stand_ins = {rehearser(entry.name) for entry in variant.providers} - {""}
     if stand_ins:
         names = [find_provider(name).runtime_name for name in sorted(stand_ins)]
         return {"providers": [[name, {}] for name in names], "session": dict(REHEARSAL)}
@@ -260,14 +343,17 @@ def session_of(variant: Variant, plan: VariantPlan) -> dict[str, Any]:
     }
 
 
-def _as_text(value: str | float | bool) -> str:  # noqa: FBT001 - an option's value may be a boolean
-    """Options cross into the runtime as text; booleans as `1` and `0`, which all of its parsers take."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
+def rehearser(name: str) -> str:
+    """The provider that stands in for another on the building machine; empty for one that every runtime has."""
+    known = find_provider(name)
+    return known.rehearsed_by or ("" if known.takes_fusions else STAND_IN)
 
 
 def _choose_rule(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> BakeRule:
     if profile.platform.system == "web":
         return choose_web_baking(facts, profile, variant)
+    if is_accelerated(variant):
+        return choose_device_baking(profile, facts, variant)
     return choose_baking(facts, profile)
 
 

@@ -15,6 +15,7 @@ from bundler.model.results import Comparison, StepOutcome
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
     Compatibility,
+    Compiled,
     Gate,
     RuntimeConfig,
     RuntimeVariant,
@@ -23,6 +24,10 @@ from bundler.model.signature import Port, Signature
 from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.schema import TargetProfile
 from bundler.verification.reproduction import fit_gate
+
+SOME = 1e-6
+"""Of a graph that was compiled in parts and counted then, the provider must take something: nodes are counted anew on
+the device, where a part of many nodes is one."""
 
 
 def make_runtime_config(
@@ -44,7 +49,7 @@ def make_runtime_config(
         target=profile.id,
         signature=fix_signature(facts.signature, fixed_dimensions(plan)),
         variants=tuple(
-            _variant(entry, profile, outcomes[entry.model], folders[entry.name], _gate(plan, entry, outcomes))
+            _variant(entry, profile, outcomes, folders[entry.name], _gate(plan, entry, outcomes))
             for entry in plan.variants
         ),
         fallback=profile.bundle.fallback,
@@ -95,16 +100,17 @@ def _name_folders(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> dict[
 
 def _gate(plan: BuildPlan, variant: VariantPlan, outcomes: Mapping[str, StepOutcome]) -> Gate:
     """What the model that ships was held to, fitted to the golden set where a larger set has judged it."""
-    gate = next(plan.gates[step] for step in reversed(variant.comparisons) if step in plan.gates)
+    gate = variant.gate or next(plan.gates[step] for step in reversed(variant.comparisons) if step in plan.gates)
     if not variant.reproduction:
         return gate
     return fit_gate(gate, decode(Comparison, outcomes[variant.reproduction].facts))
 
 
 def _variant(
-    plan: VariantPlan, profile: TargetProfile, outcome: StepOutcome, folder: str, gate: Gate
+    plan: VariantPlan, profile: TargetProfile, outcomes: Mapping[str, StepOutcome], folder: str, gate: Gate
 ) -> RuntimeVariant:
-    root = PurePosixPath("models") / folder
+    root, outcome = PurePosixPath("models") / folder, outcomes[plan.model]
+    placed = outcomes[plan.compiled].facts if plan.compiled else None
     return RuntimeVariant(
         name=plan.name,
         model=str(root / outcome.path.name),
@@ -114,15 +120,33 @@ def _variant(
         ),
         providers=plan.providers,
         session=plan.session,
-        session_config=plan.session_config,
+        session_config={**plan.session_config, **(_compiled_config(placed) if placed else {})},
         disabled_optimizers=plan.disabled_optimizers,
         gate=gate,
         device_cache=plan.device_cache,
         builds=plan.builds,
+        least_share=plan.least_share if placed is None else SOME if placed["left"] else 0.0,
+        prepare=plan.prepare,
         requires=Compatibility(
             systems=python_systems(profile.platform),
             machines=python_machines(profile.platform),
             runtime=profile.runtime.version,
             features=plan.features,
+            plugins=plan.plugins,
+            compiled=_compiled(placed) if placed else None,
         ),
+    )
+
+
+def _compiled_config(placed: Mapping[str, Any]) -> dict[str, str]:
+    """Where the compiler took all, nothing may run elsewhere on the device."""
+    return {} if placed["left"] else {"session.disable_cpu_ep_fallback": "1"}
+
+
+def _compiled(placed: Mapping[str, Any]) -> Compiled:
+    return Compiled(
+        provider=placed["provider"],
+        devices=tuple(placed["devices"]),
+        sdk=placed["sdk"],
+        statement=placed.get("statement", ""),
     )

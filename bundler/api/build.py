@@ -11,6 +11,7 @@ from bundler.api.assemble import make_runtime_config
 from bundler.api.judging import Verdict, judge_plan
 from bundler.api.memo import recall_bundle, remember_bundle
 from bundler.api.place import check_replaceable, put_in_place, staging_folder
+from bundler.api.placement import check_placements
 from bundler.api.preloading import preload_on_start
 from bundler.api.prepare import Prepared, prepare
 from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, MetricResult
@@ -40,6 +41,7 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
     check_replaceable(final)
     prepared = _settle(prepared, workshop, listener)
     outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, listener, prepared.title)
+    check_placements(prepared.title, prepared.plan, outcomes, listener)
     check_gates(prepared, outcomes, workshop, listener)
     digest = prepared.sources[MODEL].digest
     config = make_runtime_config(prepared.plan, prepared.profile, prepared.facts, outcomes, digest)

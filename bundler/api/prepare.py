@@ -11,6 +11,7 @@ from bundler.api.data import DataArgument, check_used, read_argument
 from bundler.api.requests import BuildRequest, bundle_name
 from bundler.api.sources import export_model, is_reference, parse_reference
 from bundler.api.workshop import Workshop
+from bundler.emitters.registry import find_writer
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
 from bundler.model.attempts import Frontier
@@ -18,10 +19,11 @@ from bundler.model.codec import decode
 from bundler.model.errors import ModelError
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
-from bundler.model.plan import CALIBRATION, METRIC, MODEL, SAMPLES, BuildPlan
+from bundler.model.plan import CALIBRATION, METRIC, MODEL, SAMPLES, BuildPlan, Decision
 from bundler.model.results import StepOutcome
 from bundler.planning import INSPECT_ID, PlanRequest, inspect_step, make_plan
 from bundler.planning_data import DataRequest
+from bundler.planning_devices import apply_recipe, leave_out
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import TargetProfile
 from bundler.stages.export_huggingface.spec import ENVIRONMENT as EXPORTER
@@ -49,13 +51,15 @@ class Prepared:
 
 def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Prepared:
     """Resolve, inspect and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
-    profile = resolve_target(request.target, request.overrides)
+    profile, left_out = leave_out(resolve_target(request.target, request.overrides))
     request, exported = _as_onnx(request, profile, workshop, listener)
     name = bundle_name(request)
     title = f"{name} → {profile.id}"
     facts, inspection, model = inspect_source(request.model, name, workshop, listener, title)
     data = _read_data(request, profile, workshop)
-    plan_request = _plan_request(request, data)
+    plan_request = _plan_request(request, data, left_out)
+    profile = apply_recipe(profile, facts, calibrated=data.calibration is not None)
+    plan = make_plan(facts, profile, plan_request)
     return Prepared(
         request=request,
         title=title,
@@ -63,7 +67,7 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
         facts=facts,
         earlier=(*exported, inspection),
         sources={MODEL: model, **data.sources},
-        plan=make_plan(facts, profile, plan_request),
+        plan=replace(plan, emitter=find_writer(plan.emitter, plan.format).name),
         plan_request=plan_request,
     )
 
@@ -164,8 +168,9 @@ def _data_request(role: str, argument: DataArgument) -> DataRequest:
     )
 
 
-def _plan_request(request: BuildRequest, data: _Data) -> PlanRequest:
+def _plan_request(request: BuildRequest, data: _Data, left_out: tuple[Decision, ...]) -> PlanRequest:
     return PlanRequest(
+        left_out=left_out,
         dimensions=request.dimensions,
         format=request.format,
         samples=data.samples,

@@ -50,7 +50,8 @@ class VariantPlan:
     `reproduction` is the id of the comparison with the golden set itself where the others are with a larger set, else
     empty. `features` are what the provider's device must offer. `compiled` is the id of the step that compiles the
     model for the device, where that is done before shipping; `prepare` what is done on the device instead.
-    `least_share` is as in `runtime.json`; with `tolerates_shortfall` fewer nodes are a reservation and no failure.
+    `gate` is what its answers must meet on the device. `least_share` is as in `runtime.json`; with
+    `tolerates_shortfall` fewer nodes are a reservation and no failure.
     """
 
     name: str
@@ -69,6 +70,7 @@ class VariantPlan:
     prepare: Preparation | None = None
     least_share: float = 0.0
     tolerates_shortfall: bool = False
+    gate: Gate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

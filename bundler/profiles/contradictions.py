@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from bundler.profiles.chain import Key, shorten
+from bundler.profiles.device_contradictions import check_carriers, check_compile, check_knowledge, check_recipes
 from bundler.profiles.machines import ARCHITECTURES, CORES, fits_tag, required_version, takes_wheels
 from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.options import check_variant, is_on, session_rules
@@ -201,7 +202,7 @@ def _unknown_method(name: str, known: Iterable[str]) -> str:
 def _check_settings(profile: TargetProfile, method: str) -> Iterator[Problem]:
     """A setting that the method does not read would be ignored in silence."""
     takes = METHODS[method].takes
-    for name in sorted(profile.precision.model_fields_set - set(takes) - {"method", "order"}):
+    for name in sorted(profile.precision.model_fields_set - set(takes) - {"method", "order", "calibrated"}):
         if getattr(profile.precision, name) != Precision.model_fields[name].default:
             text = f"{method} does not read it; it reads: {', '.join(sorted(takes))}"
             yield Problem(key=("precision", name), text=text)
@@ -226,6 +227,10 @@ _RULES: tuple[Callable[[TargetProfile], Iterator[Problem]], ...] = (
     _check_wheels,
     _check_ecosystem,
     _check_providers,
+    check_carriers,
+    _each_variant(check_knowledge),
+    _each_variant(check_compile),
+    check_recipes,
     _check_minimum,
     _check_format,
     _check_precision,

@@ -46,6 +46,11 @@ def check_variant(variant: Variant, at: Key, session: Rules) -> Iterator[Problem
     )
 
 
+def check_table(given: Mapping[str, OptionValue], table: Iterable[OptionRule], at: Key) -> Iterator[Problem]:
+    """Every option that a table does not have, or not with this value."""
+    return _check_options(given, index_rules(table), {}, at, None)
+
+
 def normalize_variant(variant: Variant, rules: Rules) -> Variant:
     """A checked variant with every value in the runtime's own spelling: attributes typed, everything else as text."""
     providers = tuple(
@@ -54,7 +59,14 @@ def normalize_variant(variant: Variant, rules: Rules) -> Variant:
     )
     session = {key: normalize_value(rules[key], value) for key, value in sorted(variant.session.items())}
     config = _as_entries(variant.session_config, CONFIG)
-    return variant.model_copy(update={"providers": providers, "session": session, "session_config": config})
+    compiler = find_provider(variant.providers[0].name).compiler
+    compiled = {
+        key: normalize_value(rule, variant.compile[key])
+        for key, rule in sorted(index_rules(compiler.options if compiler else ()).items())
+        if key in variant.compile
+    }
+    update = {"providers": providers, "session": session, "session_config": config, "compile": compiled}
+    return variant.model_copy(update=update)
 
 
 def is_on(options: Mapping[str, OptionValue], key: str) -> bool | None:

@@ -96,7 +96,7 @@ class Variant(Section):
     precision: Identifier | None = None
     """The precision method of this variant alone; left out: the target's `precision.method`."""
     calibrated: Identifier | None = None
-    """The method of this variant alone when calibration data are given; left out: the target's `precision.calibrated`."""
+    """The method of this variant alone when calibration data are given; left out: `precision.calibrated`."""
     compile: dict[str, OptionValue] = {}
     """How the model is compiled for the first provider before shipping, checked against the provider's table."""
     least_share: float = Field(default=0.0, ge=0, le=1)

@@ -9,6 +9,7 @@ PROVIDER = ProviderKnowledge(
     name="cpu",
     runtime_name="CPUExecutionProvider",
     title="CPU",
+    takes_fusions=True,
     package="onnxruntime",
     # None: the runtime takes any key here, ignores it and reports `{}` (measured with 1.31.1). All that tunes the CPU
     # stands in the session options.

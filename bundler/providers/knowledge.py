@@ -55,7 +55,10 @@ class Compiler:
 
     `stage` does it, in the tool environment `environment`; `options` are those that a profile may set under a variant's
     `compile`. With `by_default` it is done unless the profile says otherwise. `executes` tells that the provider's
-    library in that environment can also run what was compiled, without the device: for the accuracy gate.
+    library in that environment can also run what was compiled, without the device: for the accuracy gate. Where it
+    cannot run what was compiled with these options (one file for several chips), `rehearsed_with` gives options with
+    which it runs the model that was compiled. A compiler that works `through_plugin` is given the provider's library,
+    options and selection; of another's settings, `lists` are handed on as lists of what stands between commas.
     """
 
     stage: str
@@ -63,6 +66,9 @@ class Compiler:
     options: tuple[OptionRule, ...] = ()
     by_default: bool = True
     executes: bool = False
+    through_plugin: bool = True
+    rehearsed_with: Callable[[Mapping[str, str]], Mapping[str, str] | None] | None = None
+    lists: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +112,9 @@ class ProviderKnowledge:
     dimension. `rounds` says how coarsely it computes on models in floating point under given options. `check` finds
     contradictions among its options. `proofs` are the facts that prove success: `context` (EPContext nodes), `engine`
     (the engine's file), `nodes` (nodes assigned to it), `compatibility` (what the compiler wrote into the model).
+    `takes_fusions`: it runs the operators that the CPU's fusions make. `select_by` maps options that choose a plugin's
+    device to the keys of what the plugin says of its devices. `checker` names, for given options, the estimate of the
+    stage `check_placement` that knows its operators; empty where none does.
     """
 
     name: str
@@ -130,3 +139,6 @@ class ProviderKnowledge:
     rounds: Callable[[Mapping[str, str]], Literal["none", "half"]] | None = None
     check: Check | None = None
     proofs: tuple[Literal["context", "engine", "nodes", "compatibility"], ...] = ("nodes",)
+    takes_fusions: bool = False
+    select_by: Mapping[str, str] = field(default_factory=dict)
+    checker: Callable[[Mapping[str, str]], str] | None = None

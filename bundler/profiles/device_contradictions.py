@@ -1,0 +1,89 @@
+"""What does not fit together in the variants of accelerators: the runtime that lacks a provider, options that
+contradict each other, settings of a compiler that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bundler.profiles.chain import Key, shorten
+from bundler.profiles.methods import METHODS, NONE
+from bundler.profiles.options import check_table
+from bundler.profiles.problems import Problem, suggest
+from bundler.profiles.schema import Provider, TargetProfile, Variant
+from bundler.providers.availability import explain_absence, find_carrier
+from bundler.providers.registry import find_provider, provider_names
+from bundler.providers.values import as_entry, normalize_value
+
+
+def check_carriers(profile: TargetProfile) -> Iterator[Problem]:
+    """Every provider must be in the runtime that is shipped, or in a plugin beside it."""
+    if profile.runtime.custom_build or profile.platform.system == "web":
+        return
+    for position, variant in enumerate(profile.variants):
+        for place, entry in enumerate(variant.providers):
+            if entry.name in provider_names() and not variant.custom_build:
+                yield from _check_carrier(profile, entry, ("variants", position, "providers", place, "name"))
+
+
+def _check_carrier(profile: TargetProfile, entry: Provider, at: Key) -> Iterator[Problem]:
+    known, runtime, platform = find_provider(entry.name), profile.runtime, profile.platform
+    if not known.availability and not known.gone:
+        return  # in every flavour of the runtime
+    where = (runtime.package, runtime.version, runtime.plugins, platform.system, platform.architecture)
+    if find_carrier(known, *where) is None:
+        why, hint = explain_absence(known, *where)
+        yield Problem(key=at, text=f"{why}; {hint}" if hint else why)
+
+
+def check_knowledge(variant: Variant, at: Key) -> Iterator[Problem]:
+    """What a provider's own file finds wrong among its options."""
+    for position, entry in enumerate(variant.providers):
+        if entry.name not in provider_names():
+            continue  # told elsewhere
+        known = find_provider(entry.name)
+        rules = {rule.key: rule for rule in known.options}
+        if known.check is None or any(key not in rules for key in entry.options):
+            continue
+        try:
+            options = {key: as_entry(normalize_value(rules[key], value)) for key, value in entry.options.items()}
+        except ValueError:
+            continue  # told elsewhere
+        for key, text in known.check(options):
+            yield Problem(key=(*at, "providers", position, "options", key), text=text)
+
+
+def check_compile(variant: Variant, at: Key) -> Iterator[Problem]:
+    """Settings of the first provider's compiler, by its table."""
+    first = variant.providers[0].name
+    if first not in provider_names() or not variant.compile:
+        return
+    compiler = find_provider(first).compiler
+    if compiler is None:
+        text = f'nothing compiles a model for "{first}" before shipping'
+        yield Problem(key=(*at, "compile"), text=text)
+        return
+    yield from check_table(variant.compile, compiler.options, (*at, "compile"))
+
+
+def check_recipes(profile: TargetProfile) -> Iterator[Problem]:
+    """Methods for calibration data must exist and suit the provider that will run their models."""
+    yield from _check_recipe(profile.precision.calibrated, ("precision", "calibrated"))
+    for position, variant in enumerate(profile.variants):
+        if variant.calibrated is not None:
+            yield from _check_recipe(variant.calibrated, ("variants", position, "calibrated"))
+        method = variant.calibrated or profile.precision.calibrated
+        first = variant.providers[0].name
+        if method not in METHODS or first not in provider_names() or method in find_provider(first).precisions:
+            continue
+        taken = ", ".join(find_provider(first).precisions) or "none"
+        key: Key = ("variants", position, "calibrated")
+        yield Problem(key=key, text=f'the provider "{first}" does not take {method}; it takes: {taken}')
+
+
+def _check_recipe(name: str, at: Key) -> Iterator[Problem]:
+    if name in (NONE, *METHODS):
+        return
+    names = (NONE, *METHODS)
+    text = f"there is no precision method {shorten(name)} (known: {', '.join(names)}){suggest(name, names)}"
+    yield Problem(key=at, text=text)
