@@ -9,6 +9,9 @@ from bundler.model.errors import UsageError
 
 GROUP = "bundler.emitters"
 
+NEUTRAL = "neutral"
+"""The emitter of no ecosystem: its formats can be asked for on any target."""
+
 
 def emitter_names() -> tuple[str, ...]:
     """All registered names, sorted."""
@@ -23,3 +26,14 @@ def find_emitter(name: str) -> Emitter:
         raise UsageError(f"no emitter is named {name!r}", hint=f"the emitters are {known}")
     emitter: Emitter = points[0].load()
     return emitter
+
+
+def find_writer(ecosystem: str, package_format: str) -> Emitter:
+    """The emitter that writes `package_format` for a target of this ecosystem: its own, or the neutral one for a format
+    that only that one has. Raises `UsageError` for an unknown ecosystem.
+    """
+    own = find_emitter(ecosystem)
+    if package_format in own.formats or NEUTRAL not in emitter_names():
+        return own
+    neutral = find_emitter(NEUTRAL)
+    return neutral if package_format in neutral.formats else own
