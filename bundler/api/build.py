@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ from bundler.api.assemble import make_runtime_config
 from bundler.api.judging import Verdict, judge_plan
 from bundler.api.memo import recall_bundle, remember_bundle
 from bundler.api.place import check_replaceable, put_in_place, staging_folder
-from bundler.api.placement import check_placements
+from bundler.api.placement import check_placements, find_placements
 from bundler.api.preloading import preload_on_start
 from bundler.api.prepare import Prepared, prepare
-from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, MetricResult
+from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, MetricResult, PlacementResult
 from bundler.api.stamp import bundle_key
 from bundler.api.workshop import Workshop
 from bundler.emitters.registry import find_emitter
@@ -52,7 +53,18 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
         summary = _write(prepared, config, outcomes, final=final, workshop=workshop, listener=listener)
         remember_bundle(workshop.cache.root, final, key, summary)
     seconds = time.perf_counter() - began
-    return _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
+    placements = tuple(
+        PlacementResult(
+            variant=found.variant,
+            provider=found.provider,
+            taken=found.taken,
+            total=found.taken + found.left,
+            estimated=found.estimated,
+        )
+        for found in find_placements(prepared.plan, outcomes)
+    )
+    result = _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
+    return replace(result, placements=placements)
 
 
 def _settle(prepared: Prepared, workshop: Workshop, listener: Listener) -> Prepared:

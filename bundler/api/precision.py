@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bundler.api.judging import METRIC_STAGE, Verdict, judge_plan
-from bundler.api.prepare import Prepared
+from bundler.api.prepare import Prepared, plan_bundle
 from bundler.api.requests import decision_key
 from bundler.api.workshop import Workshop
 from bundler.execution.sources import Source, source_of
@@ -21,6 +21,7 @@ from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.stage import Note
 from bundler.planning import make_plan
 from bundler.planning_data import CALIBRATED, EVALUATION, GOLDEN
+from bundler.planning_devices import is_accelerated
 from bundler.planning_precision import CALIBRATION_HINT, apply_preset, asked_method, candidate_methods
 from bundler.planning_variants import session_of
 from bundler.profiles.methods import AUTO, METHODS, NONE
@@ -66,7 +67,7 @@ def settle_precision(prepared: Prepared, workshop: Workshop, listener: Listener)
     return replace(
         prepared,
         plan_request=request,
-        plan=make_plan(prepared.facts, prepared.profile, request),
+        plan=plan_bundle(prepared.facts, prepared.profile, request),
         frontiers=frontiers,
         decisions={
             frontier.variant: {"question": questions[frontier.variant], "answer": encode(frontier)}
@@ -275,7 +276,7 @@ def _describe_timing(profile: TargetProfile, variant: Variant) -> tuple[Timing, 
 
 def _is_guessed(variant: Variant) -> bool:
     """Whether the variant computes on a device whose speed this machine's CPU says nothing of."""
-    return find_provider(variant.providers[0].name).device_memory is not None
+    return is_accelerated(variant)
 
 
 def _count(trials: Sequence[_Trial], *steps: str) -> int:

@@ -59,7 +59,6 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
     data = _read_data(request, profile, workshop)
     plan_request = _plan_request(request, data, left_out)
     profile = apply_recipe(profile, facts, calibrated=data.calibration is not None)
-    plan = make_plan(facts, profile, plan_request)
     return Prepared(
         request=request,
         title=title,
@@ -67,9 +66,15 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
         facts=facts,
         earlier=(*exported, inspection),
         sources={MODEL: model, **data.sources},
-        plan=replace(plan, emitter=find_writer(plan.emitter, plan.format).name),
+        plan=plan_bundle(facts, profile, plan_request),
         plan_request=plan_request,
     )
+
+
+def plan_bundle(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -> BuildPlan:
+    """The plan, with the emitter that writes its format."""
+    plan = make_plan(facts, profile, request)
+    return replace(plan, emitter=find_writer(plan.emitter, plan.format).name)
 
 
 def _as_onnx(

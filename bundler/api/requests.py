@@ -78,6 +78,19 @@ class MetricResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementResult:
+    """How many nodes of a variant's graph its accelerator took, of all that compute; `estimated` where nothing was
+    compiled for it here.
+    """
+
+    variant: str
+    provider: str
+    taken: int
+    total: int
+    estimated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
     """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes.
     `first_visits` are for what is visited rather than installed; `reservations` say why it must not be shipped;
@@ -99,6 +112,7 @@ class BuildResult:
     first_visits: tuple[FirstVisit, ...] = ()
     precisions: tuple[ChosenPrecision, ...] = ()
     metrics: tuple[MetricResult, ...] = ()
+    placements: tuple[PlacementResult, ...] = ()
     reservations: tuple[str, ...] = ()
     decisions: Mapping[str, Any] = field(default_factory=dict)
 

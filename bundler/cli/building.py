@@ -166,6 +166,9 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
             typer.echo(
                 f"  metric of {metric.variant} {metric.value:.6g}; the untouched model's answers {metric.reference:.6g}"
             )
+        for placed in result.placements:
+            about = ", as far as can be said without the device" if placed.estimated else ""
+            typer.echo(f"  {placed.variant}: {placed.provider} takes {placed.taken} of {placed.total} nodes{about}")
         for reason in result.reservations:
             typer.echo(f"  NOT FOR SHIPPING: {reason}")
         if result.first_visits:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from bundler.api.prepare import source_environments
 from bundler.api.requests import BuildRequest
-from bundler.emitters.registry import find_emitter
+from bundler.emitters.registry import find_writer
 from bundler.environments.registry import Environments, runtime_requirements
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener, ignore
 from bundler.planning import step_environments
+from bundler.planning_devices import leave_out
 from bundler.profiles.resolve import resolve_target
 from bundler.project.load import LoadedProject
 from bundler.project.lock import LockFile, find_differences, read_lock, resolve_locks, write_lock
@@ -29,9 +30,9 @@ def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -
     """Requirements by lock name, of all that these builds may download. Raises `ProfileError`."""
     found: dict[str, tuple[str, ...]] = {}
     for request in requests:
-        profile = resolve_target(request.target, request.overrides)
-        emitter = find_emitter(profile.bundle.ecosystem)
-        found |= emitter.locks(profile, request.format or profile.bundle.format)
+        profile, _ = leave_out(resolve_target(request.target, request.overrides))
+        chosen = request.format or profile.bundle.format
+        found |= find_writer(profile.bundle.ecosystem, chosen).locks(profile, chosen)
         for name in (*step_environments(profile), *source_environments(request)):
             if not environments.is_host(name):
                 _, _, version = name.partition("==")
