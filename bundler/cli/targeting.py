@@ -11,12 +11,15 @@ import typer
 
 from bundler.cli.printing import print_json, printable
 from bundler.model.errors import ProfileError
-from bundler.profiles.listing import Summary, list_targets
+from bundler.profiles.listing import Summary, filter_group, list_targets
 
 
-def print_list(*, as_json: bool) -> None:
-    """All targets: a table on a terminal, aligned lines elsewhere."""
-    targets = list_targets()
+def print_list(group: str = "", *, as_json: bool) -> None:
+    """All targets of the groups that have `group` in their heading: a table on a terminal, aligned lines elsewhere.
+
+    Raises `UsageError` when no group has it.
+    """
+    targets = filter_group(list_targets(), group)
     if as_json:
         print_json(targets)
     elif sys.stdout.isatty():
@@ -27,7 +30,8 @@ def print_list(*, as_json: bool) -> None:
 
 def print_profile(target: str, overrides: Sequence[str], *, as_json: bool) -> None:
     """The resolved profile, each value with its origin."""
-    from bundler.profiles.presentation import describe_profile, origins_of  # noqa: PLC0415 - needs the schema
+    from bundler.profiles.outlook import foresee_variants  # noqa: PLC0415 - needs the schema
+    from bundler.profiles.presentation import describe_profile, origins_of  # noqa: PLC0415
     from bundler.profiles.resolve import resolve_layers  # noqa: PLC0415
 
     resolved = resolve_layers(target, overrides)
@@ -35,7 +39,14 @@ def print_profile(target: str, overrides: Sequence[str], *, as_json: bool) -> No
         typer.echo(describe_profile(resolved), nl=False)
         return
     profile = resolved.profile.model_dump(mode="json")
-    print_json({"files": resolved.layered.files, "profile": profile, "origins": origins_of(resolved)})
+    print_json(
+        {
+            "files": resolved.layered.files,
+            "profile": profile,
+            "origins": origins_of(resolved),
+            "variants": foresee_variants(resolved.profile),
+        }
+    )
 
 
 def print_validation(targets: Sequence[str], *, as_json: bool) -> None:

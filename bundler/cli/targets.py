@@ -7,17 +7,45 @@ from typing import Annotated
 
 import typer
 
-from bundler.cli.options import Json, Overrides
+from bundler.cli.options import Cache, Json, Overrides
 
 app = typer.Typer(no_args_is_help=True)
 
 
-@app.command("list", epilog="Example:\n\n  bundler targets list --json")
-def list_(*, json: Json = False) -> None:
+@app.command("list", epilog="Example:\n\n  bundler targets list --group boards")
+def list_(
+    *,
+    group: Annotated[
+        str, typer.Option("--group", metavar="TEXT", help="Only groups whose heading has this in it.")
+    ] = "",
+    json: Json = False,
+) -> None:
     """List all targets by group."""
     from bundler.cli.targeting import print_list  # noqa: PLC0415 - keeps --help quick
 
-    print_list(as_json=json)
+    print_list(group, as_json=json)
+
+
+@app.command(epilog='Example:\n\n  bundler targets recommend model.onnx --device "Galaxy S24 Ultra"')
+def recommend(
+    model: Annotated[Path, typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME.")],
+    *,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device",
+            metavar="TEXT",
+            help="What the device is called: a product, a board, a part number.",
+            show_default="this machine, and one of each kind",
+        ),
+    ] = None,
+    cache: Cache = None,
+    json: Json = False,
+) -> None:
+    """Pick targets for a model, and explain them."""
+    from bundler.cli.recommending import run_recommend  # noqa: PLC0415 - keeps --help quick
+
+    run_recommend(model, device=device, cache=cache, as_json=json)
 
 
 @app.command(epilog="Example:\n\n  bundler targets show raspberry-pi-5 --set optimization.level=basic")

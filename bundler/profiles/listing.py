@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bundler.model.errors import ProfileError
+from bundler.model.errors import ProfileError, UsageError
 from bundler.profiles.chain import Layered, load_chain
 from bundler.profiles.locations import find_catalogue
 
@@ -21,6 +21,7 @@ class Summary:
     system: str = ""
     architecture: str = ""
     providers: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     file: str = ""
     problem: str = ""
 
@@ -79,6 +80,17 @@ def list_targets() -> tuple[Summary, ...]:
     return tuple(sorted(found, key=lambda summary: (summary.group, summary.id)))
 
 
+def filter_group(targets: Sequence[Summary], group: str) -> tuple[Summary, ...]:
+    """The targets of groups with `group` in their heading, whatever its case. Raises `UsageError` for none."""
+    kept = tuple(target for target in targets if group.casefold() in target.group.casefold())
+    if targets and not kept:
+        groups = dict.fromkeys(target.group for target in targets)
+        raise UsageError(
+            f'no group of targets has "{group}" in its heading', hint=f"the groups are {', '.join(groups)}"
+        )
+    return kept
+
+
 def _summarize(name: str) -> Summary:
     path = find_catalogue().targets[name]
     try:
@@ -93,6 +105,7 @@ def _summarize(name: str) -> Summary:
         system=str(platform.get("system", "")),
         architecture=str(platform.get("architecture", "")),
         providers=_providers(layered),
+        aliases=_texts(layered.data.get("aliases")),
         file=layered.files[0],
     )
 
@@ -112,3 +125,7 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 def _tables(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list | tuple) else ()

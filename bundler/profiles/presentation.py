@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bundler.profiles.chain import Key
+from bundler.profiles.locations import printable
+from bundler.profiles.outlook import VariantOutlook, foresee_variants
 from bundler.profiles.problems import show_key
 from bundler.profiles.resolve import Resolved
 from bundler.profiles.toml_text import write_toml
@@ -14,9 +16,17 @@ DEFAULT = "default"
 
 
 def describe_profile(resolved: Resolved) -> str:
-    """The whole profile as TOML that validates again, each value followed by the file that it comes from."""
-    chain = " ← ".join(resolved.layered.files)
-    return f"# {chain}\n" + write_toml(resolved.profile.model_dump(), lambda key: _origin(resolved, key))
+    """The whole profile as TOML that validates again, each value followed by the file that it comes from; what becomes
+    of each variant stands above it.
+    """
+    head = [" ← ".join(resolved.layered.files), *map(_tell_variant, foresee_variants(resolved.profile))]
+    remarks = "".join(f"# {printable(line)}\n" for line in head)
+    return remarks + write_toml(resolved.profile.model_dump(), lambda key: _origin(resolved, key))
+
+
+def _tell_variant(outlook: VariantOutlook) -> str:
+    told = "; ".join(text for text in (outlook.text, outlook.threshold) if text)
+    return f"{outlook.name} ({' → '.join(outlook.providers)}): {told}"
 
 
 def origins_of(resolved: Resolved) -> dict[str, str]:

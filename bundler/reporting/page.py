@@ -158,6 +158,33 @@ class StackedBar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftRow:
+    """A node that an accelerator left, and why."""
+
+    name: str
+    operator: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """What one variant's accelerator takes. `segments` are empty where nobody can tell before the device; `gate` is the
+    least share in percent, None where there is none. `facts` are terms with their values: what was compiled, and what
+    is made on the device. `left_text` is the heading of `left`.
+    """
+
+    variant: str
+    segments: tuple[Segment, ...]
+    total: str
+    gate: float | None
+    verdict: str
+    tone: str
+    facts: tuple[tuple[str, str], ...]
+    left: tuple[LeftRow, ...]
+    left_text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadBar:
     """One first visit, its parts side by side on the scale of all."""
 
@@ -305,7 +332,8 @@ class NoteRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """The whole page. A chart that is None was not measured; the text beside it says why. `downloads` is None for a
-    bundle that nobody visits, `precisions` are empty where no precision was chosen by trying.
+    bundle that nobody visits, `precisions` are empty where no precision was chosen by trying, `placements` where no
+    variant has an accelerator that chooses its nodes.
     """
 
     title: str
@@ -321,6 +349,7 @@ class Page:
     precisions: tuple[Precision, ...]
     accuracy: Accuracy | None
     operators: Operators | None
+    placements: tuple[Placement, ...]
     providers: tuple[StackedBar, ...]
     unassigned: str
     decisions: tuple[Decision, ...]

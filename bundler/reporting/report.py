@@ -20,6 +20,7 @@ from bundler.reporting.figures import show_bytes, word_figures
 from bundler.reporting.frontier import chart_precisions
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
 from bundler.reporting.page import Page
+from bundler.reporting.placement import chart_placements
 from bundler.reporting.speed import chart_speed, stack_providers
 from bundler.reporting.story import chart_files, collect_notes, list_steps, make_cards, tell_proof
 
@@ -99,6 +100,7 @@ def make_page(data: ReportData) -> Page:
         precisions=chart_precisions(data.frontiers),
         accuracy=chart_accuracy(data),
         operators=count_operators(data, states),
+        placements=chart_placements(data),
         providers=stack_providers(data),
         unassigned=data.unassigned,
         decisions=data.manifest.decisions,

@@ -1,0 +1,50 @@
+"""What can be seen of this very machine, cheaply and safely: files of the system are read, no driver is called."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_LARGEST = 100_000
+"""Bytes of a system file that are looked at; one CPU's entry has about 1,500."""
+_SYSTEMS = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}
+_ARCHITECTURES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64", "armv7l": "armv7"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A machine as profiles name it (`linux`, `x64`; empty for a kind that none has), and the names that its parts give
+    themselves: `clues`, the most telling first (the board, the GPU, the CPU).
+    """
+
+    system: str
+    architecture: str
+    clues: tuple[str, ...] = ()
+
+
+def see_machine(root: Path = Path("/")) -> Machine:
+    """What this machine is. `root` is where the system's files stand."""
+    return Machine(
+        system=_SYSTEMS.get(platform.system(), ""),
+        architecture=_ARCHITECTURES.get(platform.machine().lower(), ""),
+        clues=tuple(dict.fromkeys(_see_parts(root))),
+    )
+
+
+def _see_parts(root: Path) -> Iterator[str]:
+    yield from filter(None, [_read(root / "proc/device-tree/model").strip("\0\n ")])
+    for card in sorted((root / "proc/driver/nvidia/gpus").glob("*/information")):
+        yield from re.findall(r"^Model:\s*(\S.*?)\s*$", _read(card), re.MULTILINE)
+    yield from re.findall(r"^model name\s*:\s*(\S.*?)\s*$", _read(root / "proc/cpuinfo"), re.MULTILINE)[:1]
+
+
+def _read(path: Path) -> str:
+    """The beginning of a file; empty where it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,217 @@
+"""`targets recommend`: which targets suit a model on a device, and why."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.api.machine import Machine, see_machine
+from bundler.api.prepare import inspect_source
+from bundler.api.requests import BuildRequest, bundle_name
+from bundler.api.sources import export_model, is_reference, parse_reference
+from bundler.api.workshop import Workshop
+from bundler.model.errors import BundlerError, ProfileError
+from bundler.model.events import Listener
+from bundler.model.facts import ModelFacts
+from bundler.planning import PlanRequest, make_plan
+from bundler.planning_devices import leave_out
+from bundler.planning_rules import find_obstacles
+from bundler.profiles.listing import Summary, list_targets
+from bundler.profiles.matching import Candidate, Match, find_devices, suggest_devices
+from bundler.profiles.recommending import FAMILIES, OPEN_SIZE, explain_fit, family_targets, suggest_dimensions
+from bundler.profiles.resolve import resolve_target
+from bundler.profiles.schema import TargetProfile
+
+MODEL_WORD = "MODEL"
+"""Stands in commands for a model whose name no terminal should be shown."""
+
+_PROVISIONAL = 16
+"""The size that a dimension is planned with while only the user knows it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """One target. `occasion` says what it is picked for (`this machine`, `a phone`, the device that was asked for) and
+    `matched` by which name it was found. `reasons` explain it, `obstacles` stand in its way (it `fits` where there are
+    none); `command` is what to run next, as arguments, and `shell` the same for a shell.
+    """
+
+    target: str
+    title: str
+    occasion: str
+    matched: str
+    fits: bool
+    reasons: tuple[str, ...]
+    obstacles: tuple[str, ...]
+    command: tuple[str, ...]
+    shell: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendations:
+    """What to build a model for. `device` is the text that was asked for, None for this machine and the families."""
+
+    facts: ModelFacts
+    digest: str
+    device: str | None
+    picks: tuple[Recommendation, ...]
+
+
+def recommend_targets(path: Path, device: str | None, workshop: Workshop, listener: Listener) -> Recommendations:
+    """Inspect a model without running it, and pick targets for it.
+
+    Raises `ModelError`; `ProfileError` for a device that no target is known for, and where no target fits.
+    """
+    # A device that nobody knows is said before a large model is read.
+    matches = None if device is None else find_matches(device, list_targets())
+    name = bundle_name(BuildRequest(model=path, target=""))
+    model = str(path)
+    if is_reference(model):
+        reference = parse_reference(model)
+        name = bundle_name(BuildRequest(model=Path(reference.name), target=""))
+        path = export_model(reference, workshop, listener, name).source.path
+    facts, _, source = inspect_source(path, name, workshop, listener, name)
+    picks = pick_targets(facts, model, None if matches is None or device is None else (device, matches))
+    return Recommendations(facts=facts, digest=source.digest, device=device, picks=picks)
+
+
+def find_matches(device: str, summaries: Sequence[Summary]) -> tuple[Match, ...]:
+    """The targets that `device` means. Raises `ProfileError` with those that are spelt alike when there is none."""
+    candidates = _candidates(summaries)
+    matches = find_devices(device, candidates)
+    if matches:
+        return matches
+    close = suggest_devices(device, candidates)
+    raise ProfileError(
+        f"no target is known for the device {_quote(device)}",
+        details=(f"spelt alike: {', '.join(close)}",) if close else (),
+        hint="`bundler targets list` shows all; `bundler targets new` writes a profile for a device of your own",
+    )
+
+
+def pick_targets(
+    facts: ModelFacts, model: str, asked: tuple[str, Sequence[Match]] | None, machine: Machine | None = None
+) -> tuple[Recommendation, ...]:
+    """The targets for the device `asked` for (its text, and what it means), else for this machine and each family.
+
+    Where no device's target fits, those that do fit follow it. Raises `ProfileError` when none fits at all.
+    """
+    judge = _Judge(facts=facts, model=model)
+    if asked is not None:
+        device, matches = asked
+        picks = tuple(judge.judge(match.target, occasion=device, matched=_tell_match(match)) for match in matches)
+        if not any(pick.fits for pick in picks):
+            picks += tuple(pick for pick in _pick_families(judge) if pick.fits)
+    else:
+        picks = (*_pick_machine(judge, machine or see_machine()), *_pick_families(judge))
+    if not any(pick.fits for pick in picks):
+        raise _nothing_fits(facts, picks)
+    return picks
+
+
+def _candidates(summaries: Sequence[Summary]) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(id=summary.id, names=(summary.id, summary.title, *summary.aliases))
+        for summary in summaries
+        if not summary.problem
+    )
+
+
+def _pick_machine(judge: _Judge, machine: Machine) -> Iterator[Recommendation]:
+    """The most particular target of this machine's kind: by what its parts call themselves, else the general one."""
+    alike = [
+        summary
+        for summary in list_targets()
+        if (summary.system, summary.architecture) == (machine.system, machine.architecture)
+    ]
+    for clue in machine.clues:
+        matches = find_devices(clue, _candidates(alike))
+        if matches:
+            yield judge.judge(matches[0].target, occasion="this machine", matched=f"it calls itself {_quote(clue)}")
+            break
+    general = f"{machine.system}-{machine.architecture}"
+    if general in {summary.id for summary in alike}:
+        yield judge.judge(general, occasion="this machine", matched="any machine of its kind")
+
+
+def _pick_families(judge: _Judge) -> Iterator[Recommendation]:
+    """For each family the first of its targets that fits; where none does, the first, with what stands in its way."""
+    known = {summary.id for summary in list_targets() if not summary.problem}
+    for family in FAMILIES:
+        ids = [name for name in family_targets(family, judge.facts) if name in known]
+        picks = [judge.judge(name, occasion=family.title, matched="") for name in ids]
+        chosen = next((pick for pick in picks if pick.fits), picks[0] if picks else None)
+        if chosen is not None:
+            yield chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judge:
+    """Judges targets for one model; `model` is what the user called it."""
+
+    facts: ModelFacts
+    model: str
+
+    def judge(self, target: str, *, occasion: str, matched: str) -> Recommendation:
+        """What there is to say of one target. Raises `ProfileError` for one that cannot be read."""
+        profile = resolve_target(target)
+        obstacles = self._find_obstacles(profile)
+        sizes = suggest_dimensions(self.facts, profile)
+        command = _command(self.model, profile, sizes)
+        return Recommendation(
+            target=profile.id,
+            title=profile.title,
+            occasion=occasion,
+            matched=matched,
+            fits=not obstacles,
+            reasons=() if obstacles else tuple(explain_fit(self.facts, profile)),
+            obstacles=obstacles,
+            command=command,
+            shell=_shell(command),
+        )
+
+    def _find_obstacles(self, profile: TargetProfile) -> tuple[str, ...]:
+        """What the facts say, and what planning the suggested command would refuse."""
+        found = find_obstacles(self.facts, profile)
+        sizes = suggest_dimensions(self.facts, profile)
+        dimensions = {name: _PROVISIONAL if size == OPEN_SIZE else int(size) for name, size in sizes.items()}
+        try:
+            make_plan(self.facts, leave_out(profile)[0], PlanRequest(dimensions=dimensions))
+        except BundlerError as error:
+            return (*found, "; ".join((error.message, *error.details)))
+        return found
+
+
+def _command(model: str, profile: TargetProfile, sizes: Mapping[str, str]) -> tuple[str, ...]:
+    # A path that starts with a hyphen would be read as an option.
+    named = f"./{model}" if model.startswith("-") else model
+    dimensions = [word for name, size in sizes.items() for word in ("--dim", f"{name}={size}")]
+    return ("bundler", "build", named, "--target", profile.id, *dimensions)
+
+
+def _shell(command: tuple[str, ...]) -> str:
+    """The command for a shell; what no terminal should be shown is left for the user to fill in."""
+    program, verb, model, *rest = command
+    safe = [word if word.isprintable() else "NAME=N" for word in rest]
+    return shlex.join((program, verb, model if model.isprintable() else MODEL_WORD, *safe))
+
+
+def _tell_match(match: Match) -> str:
+    read = f", reading it as {_quote(match.read_as)}" if match.read_as else ""
+    return f"by its name {_quote(match.name)}{read}"
+
+
+def _quote(text: str) -> str:
+    return f'"{text}"'
+
+
+def _nothing_fits(facts: ModelFacts, picks: Sequence[Recommendation]) -> ProfileError:
+    details = [f"{pick.target}: {obstacle}" for pick in picks for obstacle in pick.obstacles]
+    return ProfileError(
+        f"no target fits {facts.name}",
+        details=tuple(dict.fromkeys(details)),
+        hint="a smaller model, fixed dimensions (--dim) or a larger budget (--set budget.model_mb=N) may help; "
+        "`bundler inspect MODEL` tells of every target",
+    )

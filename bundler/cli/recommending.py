@@ -1,0 +1,59 @@
+"""`bundler targets recommend` for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+import typer
+
+from bundler.api.recommend import Recommendation, Recommendations
+from bundler.cli.printing import megabytes, print_json, printable
+
+_WIDTH = 110
+_LONGEST = 2000
+"""Characters of a command: a path is no longer."""
+
+
+def run_recommend(model: Path, *, device: str | None, cache: str | None, as_json: bool) -> None:
+    """Pick targets for the model and print why."""
+    from bundler.api.recommend import recommend_targets  # noqa: PLC0415 - heavy
+    from bundler.api.workshop import open_workshop  # noqa: PLC0415
+    from bundler.model.events import ignore  # noqa: PLC0415
+
+    with open_workshop(cache, 1) as workshop:
+        found = recommend_targets(model, device, workshop, ignore)
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo("\n".join(recommendation_lines(found)))
+
+
+def recommendation_lines(found: Recommendations) -> Iterator[str]:
+    """The lines of the page, top to bottom."""
+    facts = found.facts
+    kind = "quantised" if facts.quantized else "in floating point"
+    symbols = ", ".join(printable(name, 40) for name in facts.signature.symbols) or "none"
+    yield f"{printable(facts.name)}: {megabytes(facts.total_bytes)}, {kind}, dynamic dimensions: {symbols}"
+    for occasion, picks in groupby(found.picks, key=lambda pick: pick.occasion):
+        yield ""
+        yield f"For {printable(occasion)}:"
+        for pick in picks:
+            yield from _pick_lines(pick)
+
+
+def _pick_lines(pick: Recommendation) -> Iterator[str]:
+    found = f", {printable(pick.matched, 400)}" if pick.matched else ""
+    yield f"  {pick.target}: {printable(pick.title)}{found}"
+    if not pick.fits:
+        yield from _bullets([f"does not fit: {obstacle}" for obstacle in pick.obstacles])
+        return
+    yield from _bullets(pick.reasons)
+    yield f"    {printable(pick.shell, _LONGEST)}"
+
+
+def _bullets(lines: tuple[str, ...] | list[str]) -> Iterator[str]:
+    for line in lines:
+        yield from textwrap.wrap(printable(line, 1000), _WIDTH, initial_indent="    - ", subsequent_indent="      ")

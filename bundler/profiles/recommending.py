@@ -1,0 +1,168 @@
+"""Which targets suit a model, and why, in plain words. Pure: from facts and profiles alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bundler.model.facts import ModelFacts
+from bundler.profiles.methods import METHODS, NONE
+from bundler.profiles.outlook import is_compiled_here, shipped_variants
+from bundler.profiles.schema import TargetProfile, Variant
+from bundler.providers.registry import find_provider
+
+OPEN_SIZE = "N"
+"""Stands where only the user knows the size of a dimension."""
+
+_SHOWN = 100_000
+"""Bytes below which a size in MB says nothing."""
+_LITTLE = 65_536
+"""Bytes of weights up to which the way to an accelerator costs more than it saves, unless an image or a sound is what
+comes in: convolutions do much work with few weights.
+"""
+
+_TREES = "ai.onnx.ml.TreeEnsemble"
+_STANDARD = ("ai.onnx", "ai.onnx.ml", "com.microsoft", "")
+_PRODUCTS = re.compile(
+    r"(com\.microsoft\.)?((Q|Fused|QLinear|Dynamic\w*)?(Conv|MatMul|Gemm|Attention)\w*|LSTM|GRU|RNN|Einsum|\w+Attention)"
+)
+"""Operators that an accelerator is made for."""
+_BATCH = re.compile(r"n|b|batch\w*|\w*_batch|unk__0", re.IGNORECASE)
+_SEQUENCE = re.compile(r"\w*(seq|token)\w*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """A kind of device, with the targets that stand for it, the most general first: `accelerated` for models that an
+    accelerator makes faster, `plain` for others.
+    """
+
+    title: str
+    accelerated: tuple[str, ...]
+    plain: tuple[str, ...] = ()
+
+
+FAMILIES = (
+    Family(
+        title="a phone",
+        accelerated=("snapdragon-8-series", "snapdragon-8g3", "android-arm64"),
+        plain=("android-arm64",),
+    ),
+    Family(title="a browser", accelerated=("web-webgpu", "web-wasm"), plain=("web-wasm",)),
+    Family(title="a server", accelerated=("linux-x64",), plain=("linux-x64",)),
+    Family(title="a desktop GPU", accelerated=("rtx-4090", "rtx-4090-windows")),
+)
+
+
+def family_targets(family: Family, facts: ModelFacts) -> tuple[str, ...]:
+    """Ids to try for a family, the one that suits the model best first."""
+    return family.plain if describe_light(facts) else family.accelerated
+
+
+def describe_light(facts: ModelFacts) -> str:
+    """Why no accelerator makes the model faster; empty where one may."""
+    if any(name.startswith(_TREES) for name in facts.operators):
+        return "tree ensembles are computed by the CPU on every device"
+    if not any(_PRODUCTS.fullmatch(name) for name in facts.operators):
+        return "it has no convolutions and no matrix products, which are what accelerators are for"
+    if facts.weight_bytes + facts.generated_bytes <= _LITTLE and not any("Conv" in name for name in facts.operators):
+        return "it is so small that the way to an accelerator costs more than it saves"
+    return ""
+
+
+def suggest_dimensions(facts: ModelFacts, profile: TargetProfile) -> Mapping[str, str]:
+    """Sizes for the dynamic dimensions that must be fixed for the target, by name; `N` where only the user knows."""
+    if not _wants_static(profile):
+        return {}
+    return {name: _suggest_size(name, profile) for name in facts.signature.symbols if name not in profile.dimensions}
+
+
+def explain_fit(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
+    """Why the target suits the model, and what will happen to it, one sentence a line."""
+    variants = shipped_variants(profile)
+    yield from _explain_budget(facts, profile)
+    titles = list(dict.fromkeys(_title(variant) for variant in variants))
+    yield f"it is run by {titles[0]}" + "".join(f", else by {title}" for title in titles[1:])
+    light = describe_light(facts)
+    if light:
+        yield light
+    for variant in variants:
+        yield from _explain_precision(facts, profile, variant)
+        yield from _explain_making(variant)
+    yield from _explain_dimensions(facts, profile)
+    yield from _explain_operators(facts, variants[0])
+
+
+def _title(variant: Variant) -> str:
+    return find_provider(variant.providers[0].name).title
+
+
+def _wants_static(profile: TargetProfile) -> bool:
+    return any(find_provider(variant.providers[0].name).static_shapes for variant in shipped_variants(profile))
+
+
+def _suggest_size(name: str, profile: TargetProfile) -> str:
+    if _BATCH.fullmatch(name):
+        return "1"
+    return str(profile.language_model.prompt_tokens) if _SEQUENCE.fullmatch(name) else OPEN_SIZE
+
+
+def _explain_budget(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
+    limit = profile.budget.model_mb
+    if limit is not None and facts.total_bytes <= limit * 1e6:
+        size = f"{facts.total_bytes / 1e6:.1f} MB" if facts.total_bytes >= _SHOWN else "less than 0.1 MB"
+        yield f"its size, {size}, is within the target's budget of {limit:g} MB"
+
+
+def _explain_precision(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> Iterator[str]:
+    """What becomes of numbers, where that differs from the model as it is."""
+    provider = find_provider(variant.providers[0].name)
+    # A provider that computes floats in half precision is an accelerator, for which quantising is worth a word.
+    options = {
+        key: str(int(value)) if isinstance(value, bool) else str(value)
+        for key, value in variant.providers[0].options.items()
+    }
+    halves = provider.rounds is not None and provider.rounds(options) == "half"
+    calibrated = variant.calibrated or profile.precision.calibrated
+    if facts.quantized:
+        if calibrated != NONE or provider.compiler is not None:
+            yield f"the model is quantised already, so {provider.title} takes it as it is"
+        return
+    method = variant.precision or profile.precision.method
+    if method in METHODS:
+        yield f"its numbers become {METHODS[method].title} for {provider.title}"
+        return
+    how = "in half precision" if halves else "in floating point"
+    if calibrated in METHODS:
+        quantised = METHODS[calibrated].title
+        yield f"without calibration data {provider.title} computes {how}; with --calibration it gets {quantised}"
+    elif halves:
+        yield f"{provider.title} computes {how}"
+
+
+def _explain_making(variant: Variant) -> Iterator[str]:
+    provider = find_provider(variant.providers[0].name)
+    if is_compiled_here(variant):
+        yield f"it is compiled for {provider.title} here, so that the device need not"
+    elif provider.deferral is not None:
+        yield f"the {provider.deferral.thing} is made on the device, by prewarm or at the first start"
+
+
+def _explain_dimensions(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
+    fixed = {name: profile.dimensions[name] for name in facts.signature.symbols if name in profile.dimensions}
+    if fixed:
+        yield "the target fixes " + ", ".join(f"{name} at {size}" for name, size in fixed.items())
+    wanted = suggest_dimensions(facts, profile)
+    if wanted:
+        yield f"its accelerator takes no dynamic dimensions: fix {', '.join(wanted)} with --dim"
+    if OPEN_SIZE in wanted.values():
+        yield f"put the sizes that you need for {OPEN_SIZE} below"
+
+
+def _explain_operators(facts: ModelFacts, variant: Variant) -> Iterator[str]:
+    foreign = [name for name in facts.custom_domains if name not in _STANDARD]
+    if foreign:
+        yield f"operators of {', '.join(foreign)} are not of ONNX: it runs where the runtime has them"
+    if facts.control_flow and find_provider(variant.providers[0].name).static_shapes:
+        yield f"loops and branches stay with the CPU, so {_title(variant)} may take the graph in several pieces"

@@ -1,0 +1,167 @@
+"""What each variant's accelerator takes of the graph, what it leaves and why, and what is compiled where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bundler.model.plan import VariantPlan
+from bundler.reporting.data import ReportData
+from bundler.reporting.figures import show_bytes
+from bundler.reporting.page import LeftRow, Placement, Segment
+
+_TAKEN, _LEFT = 0, 5
+"""Colours of the page: the accelerator's, and a plain one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementFacts:
+    """The facts of one step that compiled a model or counted what a provider takes, checked: whatever a stage wrote."""
+
+    provider: str
+    taken: int
+    left: int
+    left_nodes: Sequence[Mapping[str, Any]]
+    devices: tuple[str, ...]
+    sdk: str
+    contexts: int
+    size: int
+    estimated: bool
+
+    @property
+    def share(self) -> float:
+        """The part of all nodes that was taken, from 0 to 1; all of a graph without nodes."""
+        total = self.taken + self.left
+        return self.taken / total if total else 1.0
+
+
+def chart_placements(data: ReportData) -> tuple[Placement, ...]:
+    """A placement for each variant that a step reported one for, or whose work is left to the device, or that must
+    take a share of the graph; empty where all variants run on what always takes everything.
+    """
+    found = ((variant, find_placement(data, variant)) for variant in data.plan.variants)
+    return tuple(
+        _chart(variant, facts)
+        for variant, facts in found
+        if facts is not None or variant.prepare is not None or variant.least_share
+    )
+
+
+def find_placement(data: ReportData, variant: VariantPlan) -> PlacementFacts | None:
+    """What the last step of a variant that knows said of its nodes: one that compiled before one that estimated."""
+    own = {step.id for step in data.plan.steps if step.variant == variant.name}
+    read = [read_placement(outcome.facts) for outcome in data.outcomes if outcome.step in own]
+    known = [facts for facts in read if facts is not None]
+    return next((facts for facts in reversed(known) if not facts.estimated), known[-1] if known else None)
+
+
+def read_placement(facts: Mapping[str, Any]) -> PlacementFacts | None:
+    """The placement in a step's facts; None where there is none."""
+    provider, taken, left = facts.get("provider"), facts.get("taken"), facts.get("left")
+    if not isinstance(provider, str) or not isinstance(taken, int) or not isinstance(left, int):
+        return None
+    return PlacementFacts(
+        provider=provider,
+        taken=max(0, taken),
+        left=max(0, left),
+        left_nodes=[row for row in _items(facts.get("left_nodes")) if isinstance(row, Mapping)],
+        devices=tuple(str(name) for name in _items(facts.get("devices"))),
+        sdk=str(facts.get("sdk") or ""),
+        contexts=_count(facts.get("contexts")),
+        size=_count(facts.get("bytes")),
+        estimated=bool(facts.get("estimated")),
+    )
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _chart(variant: VariantPlan, facts: PlacementFacts | None) -> Placement:
+    short = facts is not None and facts.share < variant.least_share
+    return Placement(
+        variant=variant.name,
+        segments=() if facts is None else _segments(facts),
+        total="" if facts is None else f"{facts.taken + facts.left:,} nodes",
+        gate=round(100 * variant.least_share, 2) if variant.least_share else None,
+        verdict=_tell_verdict(variant, facts),
+        tone="plain" if facts is None or not variant.least_share else "bad" if short else "good",
+        facts=_tell_making(variant, facts),
+        left=() if facts is None else tuple(_left_row(row) for row in facts.left_nodes),
+        left_text="" if facts is None else _tell_left(facts),
+    )
+
+
+def _segments(facts: PlacementFacts) -> tuple[Segment, ...]:
+    parts = ((facts.provider, facts.share, facts.taken, _TAKEN), ("left to others", 1 - facts.share, facts.left, _LEFT))
+    taken = round(100 * facts.share, 2)
+    return tuple(
+        Segment(
+            label=label,
+            start=taken if series == _LEFT else 0.0,
+            width=round(100 * share, 2),
+            value=f"{count:,} ({share:.0%})",
+            series=series,
+        )
+        for label, share, count, series in parts
+        if count
+    )
+
+
+def _tell_verdict(variant: VariantPlan, facts: PlacementFacts | None) -> str:
+    if facts is None:
+        return "Which nodes it takes is known on the device alone" + _tell_threshold(variant)
+    how = "is estimated to take" if facts.estimated else "took"
+    text = f"{facts.provider} {how} {_percent(facts.share)} of the nodes"
+    if variant.least_share and facts.share < variant.least_share:
+        passed = ", and the profile lets the build go on" if variant.tolerates_shortfall else ""
+        return f"{text}: fewer than the {_percent(variant.least_share)} that it must take{passed}"
+    return text + _tell_threshold(variant)
+
+
+def _tell_threshold(variant: VariantPlan) -> str:
+    return f"; it must take {_percent(variant.least_share)}" if variant.least_share else ""
+
+
+def _percent(share: float) -> str:
+    """Never 100 % of what is not all."""
+    return f"{min(share, 0.999) if share < 1 else share:.1%}".replace(".0%", "%")
+
+
+def _tell_making(variant: VariantPlan, facts: PlacementFacts | None) -> tuple[tuple[str, str], ...]:
+    """What was compiled here and what is left for the device, as terms and their values."""
+    rows = [] if facts is None else _tell_compiled(facts)
+    if variant.prepare is not None:
+        once = "before the first run, by prewarm or while opening; until then the next variant runs"
+        rows.append(("Made on the device", f"the {variant.prepare.thing}, {once}"))
+    return tuple(rows)
+
+
+def _tell_compiled(facts: PlacementFacts) -> list[tuple[str, str]]:
+    rows = [
+        ("Compiled for", ", ".join(facts.devices)),
+        ("Compiler", facts.sdk),
+        ("Contexts", f"{facts.contexts:,}" + (f", {show_bytes(facts.size)}" if facts.size else "")),
+    ]
+    return [(term, value) for term, value in rows if value and value != "0"]
+
+
+def _tell_left(facts: PlacementFacts) -> str:
+    listed = len(facts.left_nodes)
+    if not listed:
+        return ""
+    which = f"The first {listed} of the {facts.left:,}" if listed < facts.left else f"The {listed:,}"
+    return f"{which} nodes that it {'would leave' if facts.estimated else 'left'}"
+
+
+def _left_row(row: Mapping[str, Any]) -> LeftRow:
+    return LeftRow(
+        name=str(row.get("name") or "without a name"),
+        operator=str(row.get("operator") or ""),
+        reason=str(row.get("reason") or "it gave no reason"),
+    )
