@@ -12,15 +12,26 @@ SPEC = StageSpec(
     title="Build the engine",
     inputs=("model",),
     produces="model",
-    packages=("onnx", "tensorrt_rtx"),
+    packages=("onnx", "numpy", "tensorrt-rtx-cu13-bindings", "tensorrt-rtx-cu13-libs"),
     changes_model=True,
     time_limit=1800.0,
 )
+"""Facts: those of a placement (`bundler.workbench.placement_facts`), where `devices` are the compute capabilities that
+the engine is for; `platform` is the system that it is for; `tf32` tells that products of 32-bit floats are computed
+with 10 bits of mantissa; `profiles` the shapes of dynamic inputs that it takes.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """See the module's documentation."""
+    """`provider` is the runtime's name of the provider that opens the engine; `devices` are compute capabilities
+    (`8.9`), for all of which one engine is built.
+
+    `profiles` holds, by input, the smallest, the usual and the greatest shape; every input with a dynamic dimension
+    needs one. For an input whose values are shapes they are its values. `half` asks that the model computes in half
+    precision: TensorRT for RTX computes in the types that the model declares, so it must have been converted before.
+    `embed` puts the engine into the model file in place of one beside it.
+    """
 
     provider: str
     devices: tuple[str, ...]

@@ -1,0 +1,48 @@
+"""The first 64 bytes of an engine: what made it, how long it is, and for which devices.
+
+The layout is not documented. It was read off engines of TensorRT for RTX 1.7.1: `vgtt` at 0, the file's length at 16,
+the library's version at 24 (four bytes), and at 32 one bit for each compute capability.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Final
+
+from bundler.model.errors import StageError
+
+HEADER_BYTES: Final = 64
+"""What the runtime's provider reads of an engine to tell whether a device can run it."""
+_LAYOUT: Final = struct.Struct("<4s12xQ4B4xI")
+_MAGIC: Final = b"vgtt"
+
+
+def check_engine(path: Path, version: str, mask: int) -> bytes:
+    """The header of the engine at `path`, made by the library `version` for the devices of `mask`.
+
+    Raises `StageError` for a file that is empty, cut off, or not for these devices.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        head = stream.read(HEADER_BYTES)
+    if size <= HEADER_BYTES:
+        raise _refuse(f"it has {size} bytes")
+    magic, declared, *release, found = _LAYOUT.unpack_from(head)
+    if magic != _MAGIC:
+        raise _refuse(f"it begins with {magic!r}")
+    if declared != size:
+        raise _refuse(f"it has {size} bytes, and says {declared}")
+    if ".".join(map(str, release)) != version:
+        raise _refuse(f"it says that TensorRT for RTX {'.'.join(map(str, release))} made it, not {version}")
+    if found != mask:
+        raise _refuse(f"it is for the devices {found:#x}, not {mask:#x}")
+    return head
+
+
+def _refuse(reason: str) -> StageError:
+    return StageError(
+        "TensorRT for RTX wrote an engine that is not what was asked for",
+        details=(reason,),
+        hint="build again; if it stays, leave the building to the device: compile = { here = false }",
+    )

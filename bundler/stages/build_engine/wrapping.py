@@ -1,0 +1,80 @@
+"""A model of one EPContext node: the engine, with the interface of the model that it was built from.
+
+The node carries what ONNX Runtime's provider itself writes: it reads `embed_mode`, `ep_cache_context` (the engine, or its
+file beside the model), `partition_name` (which names its runtime cache) and `source`; the rest is for people.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from onnx import ModelProto, NodeProto, ValueInfoProto, helper
+
+from bundler.model.errors import StageError
+from bundler.stages.build_engine.header import HEADER_BYTES
+
+DOMAIN: Final = "com.microsoft"
+STATEMENT: Final = "ep_compatibility_info."
+"""The key of a model's metadata under which a provider, whose name follows, states what its context needs."""
+_LEAST_IR: Final = 4
+_PROTOBUF_LIMIT: Final = 2**31 - 2**20
+
+
+def state_compatibility(header: bytes) -> str:
+    """What the provider states of an engine, and checks before it opens one: the header as hexadecimal digits."""
+    return header[:HEADER_BYTES].hex()
+
+
+def wrap_engine(
+    source: ModelProto, engine: memoryview, provider: str, version: str, *, devices: str, file: str
+) -> ModelProto:
+    """The model around `engine`; where `file` is empty, the engine is inside. Raises `StageError` for one too large."""
+    if not file and engine.nbytes > _PROTOBUF_LIMIT:
+        raise StageError(
+            "the engine is larger than the 2 GB that one ONNX file can hold",
+            hint="leave it in a file beside: embed = false",
+        )
+    inputs = _required_inputs(source)
+    node = helper.make_node(
+        "EPContext", [info.name for info in inputs], [info.name for info in source.graph.output], domain=DOMAIN
+    )
+    node.name = f"engine_{hashlib.sha256(engine).hexdigest()[:16]}"
+    _describe(node, bytes(engine) if not file else file.encode(), provider, version, devices=devices, embedded=not file)
+    graph = helper.make_graph([node], source.graph.name or "engine", inputs, list(source.graph.output))
+    model = helper.make_model(graph, opset_imports=_opsets(source), ir_version=max(source.ir_version, _LEAST_IR))
+    statement = {STATEMENT + provider: state_compatibility(bytes(engine[:HEADER_BYTES]))}
+    kept = {entry.key: entry.value for entry in source.metadata_props if not entry.key.startswith(STATEMENT)}
+    helper.set_model_props(model, dict(sorted((kept | statement).items())))
+    return model
+
+
+def default_inputs(source: ModelProto) -> tuple[str, ...]:
+    """Inputs that have a default value: an engine has that value built in, so they are inputs no longer."""
+    if source.ir_version < _LEAST_IR:
+        return ()
+    values = {tensor.name for tensor in source.graph.initializer}
+    return tuple(info.name for info in source.graph.input if info.name in values)
+
+
+def _required_inputs(source: ModelProto) -> list[ValueInfoProto]:
+    values = {tensor.name for tensor in source.graph.initializer}
+    return [info for info in source.graph.input if info.name not in values]
+
+
+def _opsets(source: ModelProto) -> list[object]:
+    standard = [opset.version for opset in source.opset_import if opset.domain in ("", "ai.onnx")]
+    return [helper.make_opsetid("", max(standard, default=1)), helper.make_opsetid(DOMAIN, 1)]
+
+
+def _describe(node: NodeProto, context: bytes, provider: str, version: str, *, devices: str, embedded: bool) -> None:
+    values: dict[str, bytes | int] = {
+        "embed_mode": int(embedded),
+        "ep_cache_context": context,
+        "ep_sdk_version": version.encode(),
+        "hardware_architecture": devices.encode(),
+        "main_context": 0,
+        "partition_name": node.name.encode(),
+        "source": provider.encode(),
+    }
+    node.attribute.extend(helper.make_attribute(key, value) for key, value in values.items())
