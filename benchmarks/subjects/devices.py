@@ -1,0 +1,133 @@
+"""What compiling for devices costs: beside the compiler's own call, and for ten targets beside one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from document import Section, Table
+from models import Ready, measure_each
+from pairs import Pairs, alternate, judge, show_ratio, show_seconds
+from processes import BUNDLER, CHILDREN, run_timed
+from workplace import Built, Workplace, build_bundle
+
+from bundler.environments.registry import Environments
+from bundler.profiles.resolve import resolve_target
+
+COMPILE_BAR = 1.3
+TARGETS_BAR = 3.0
+MODELS = ("squeezenet", "shufflenet", "resnet50", "encoder_5mb")
+TARGET = "snapdragon-8g3"
+TEN = (
+    "snapdragon-8g3",
+    "snapdragon-8g2",
+    "snapdragon-8g1",
+    "snapdragon-8-elite",
+    "snapdragon-8-elite-g5",
+    "snapdragon-8sg3",
+    "snapdragon-888",
+    "snapdragon-x-elite",
+    "snapdragon-x2-elite",
+    "qcs6490",
+)
+STAGE = "compile_context"
+FILES = ("--format", "files", "--no-prove")
+QUANTISED = ("--calibration", "synthetic")
+"""So that the oldest chips, which have no half precision, take the model, too."""
+FIXED = ("--dim", "batch=1", "--dim", "sequence=64")
+
+
+def measure(workplace: Workplace) -> Section:
+    compiled, failures = measure_each(workplace, MODELS, _measure_compiling)
+    many, others = measure_each(workplace, MODELS[:1] if workplace.quick else MODELS[:2], _measure_targets)
+    return Section(
+        name="devices",
+        title="contexts compiled before shipping",
+        method=(
+            f"Seconds of the stage `{STAGE}` in a build for {TARGET} (empty step cache) beside the compiler's own call "
+            "in a script (`children/bare_compile.py`, same model, same options); and a build for ten targets in one "
+            "command beside a build for one of them, whole processes, no proof, empty step cache."
+        ),
+        tables=(
+            Table(
+                title="Compiling a context",
+                columns=("model", "stage", "bare call", "ratio", "bar", ""),
+                rows=tuple(_row(name, pairs, COMPILE_BAR) for name, pairs in compiled.items()),
+            ),
+            Table(
+                title="Ten targets of one model",
+                columns=("model", "ten", "one", "ratio", "bar", ""),
+                rows=tuple(_row(name, pairs, TARGETS_BAR) for name, pairs in many.items()),
+            ),
+        ),
+        notes=(f"The ten: {', '.join(TEN)}.", *failures, *others),
+        figures={
+            "compiling": {name: {"ours": pairs.ours, "theirs": pairs.theirs} for name, pairs in compiled.items()},
+            "targets": {name: {"ours": pairs.ours, "theirs": pairs.theirs} for name, pairs in many.items()},
+        },
+    )
+
+
+def _measure_compiling(workplace: Workplace, model: Ready) -> Pairs:
+    _build(workplace, model, "reference")
+    python = Environments(workplace.cache).resolve("qnn").python
+    options = workplace.empty("bare-options") / "options.json"
+    options.write_text(json.dumps(_provider_options()), encoding="utf-8")
+    source = _find_source(workplace, model)
+
+    def ours() -> float:
+        workplace.forget_steps()
+        return _stage_seconds(_build(workplace, model, "out"))
+
+    def theirs() -> float:
+        child = (str(python), str(CHILDREN / "bare_compile.py"), str(source), str(options))
+        ran = run_timed([*child, str(workplace.empty("bare"))])
+        return float(json.loads(ran.output.strip().splitlines()[-1])["seconds"])
+
+    return alternate(ours, theirs, workplace.pick(3, 7))
+
+
+def _find_source(workplace: Workplace, model: Ready) -> Path:
+    """What the stage compiles: the model as it is baked, which a bundle that compiles nothing ships."""
+    plain = ("--set", "variants.htp.compile={here=false}", *FILES)
+    built = _build(workplace, model, "plain", plain)
+    return next((built.folder / "models" / "htp").glob("*.onnx"))
+
+
+def _provider_options() -> dict[str, str]:
+    first = resolve_target(TARGET).variants[0].providers[0]
+    return {key: str(value) for key, value in first.options.items()}
+
+
+def _stage_seconds(built: Built) -> float:
+    steps: list[dict[str, Any]] = built.timings["steps"]
+    return float(sum(step["seconds"] for step in steps if step["stage"] == STAGE))
+
+
+def _build(workplace: Workplace, model: Ready, name: str, arguments: tuple[str, ...] = FILES) -> Built:
+    fixed = FIXED if model.name.startswith("encoder") else ()
+    return build_bundle(
+        workplace,
+        model.path,
+        workplace.empty(name),
+        model.samples,
+        arguments=(*arguments, *fixed),
+        target=TARGET,
+    )
+
+
+def _measure_targets(workplace: Workplace, model: Ready) -> Pairs:
+    def build(targets: tuple[str, ...]) -> float:
+        workplace.forget_steps()
+        command = [BUNDLER, "build", str(model.path), "--output", str(workplace.empty("many")), "--progress", "none"]
+        command += ["--cache", str(workplace.cache), *FILES, *QUANTISED]
+        command += [*(part for name in targets for part in ("--target", name))]
+        return run_timed(command).seconds
+
+    return alternate(lambda: build(TEN), lambda: build(TEN[:1]), workplace.pick(2, 5))
+
+
+def _row(name: str, pairs: Pairs, bar: float) -> tuple[str, ...]:
+    shown = show_seconds(pairs.ours), show_seconds(pairs.theirs), show_ratio(pairs)
+    return (name, *shown, f"{bar:g} times", judge(pairs.ratio, bar))
