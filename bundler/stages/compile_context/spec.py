@@ -10,20 +10,34 @@ from bundler.model.stage import StageSpec
 SPEC = StageSpec(
     name="compile_context",
     title="Compile for the device",
-    inputs=("model",),
+    inputs=("model", "partner?"),
     produces="model",
     packages=("onnx", "onnxruntime"),
     changes_model=True,
     time_limit=1800.0,
 )
+"""Facts: those of `bundler.workbench.placement.PlacementFacts`. What was compiled stands in `context.bin` beside
+`model.onnx` (`context_1.bin` and so on where there are more).
+
+With a `partner`, a second model of the same weights, both are compiled in one go and share one context: `partner.onnx`
+stands beside, and the facts have its placement under `partner`.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """See the module's documentation."""
+    """`provider` is the runtime's name of what a plugin carries, `library` the Python module that knows where the
+    plugin's library lies, `options` what the provider is told, and `select` what its device must say of itself.
+
+    `embed` puts what was compiled into the model's own file. Unless `partial`, the provider must take every node.
+    `device_options` are the keys of `options` that say for which device to compile, the one that names it first (lists
+    are separated by commas): what the compiler states afterwards must agree with each that is given.
+    """
 
     provider: str
     library: str
     options: Mapping[str, str] = field(default_factory=dict)
     select: Mapping[str, str] = field(default_factory=dict)
     embed: bool = False
+    partial: bool = True
+    device_options: tuple[str, ...] = ("soc_model", "htp_arch")

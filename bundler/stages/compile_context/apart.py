@@ -1,0 +1,82 @@
+"""Compiling in a process of its own: run as a script, by path, in the interpreter of the stage's environment.
+
+It reads one job from its standard input and writes its answer to the file that the job names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+_DIE_WITH_PARENT: Final = 1
+"""PR_SET_PDEATHSIG of Linux. Elsewhere, a compiler whose parent died ends when it is done."""
+_PACKAGE: Final = "bundler"
+NOTHING_TAKEN: Final = "nothing taken"
+
+
+def start_compiler(job: dict[str, Any], answer: Path) -> dict[str, Any]:
+    """What a new process answers to a job; `crash` says how it ended where it wrote no answer."""
+    message = json.dumps({"job": job, "answer": str(answer), "package": str(Path(__file__).parents[2])})
+    command = [sys.executable, "-I", "-X", "utf8", str(Path(__file__))]
+    ended = subprocess.run(command, input=message.encode(), check=False)
+    try:
+        found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"crash": _describe_end(ended.returncode)}
+    finally:
+        answer.unlink(missing_ok=True)
+    return found
+
+
+def _describe_end(code: int) -> str:
+    with contextlib.suppress(ValueError):
+        return f"crashed in native code ({signal.Signals(-code).name})"
+    return f"ended its process with exit code {code}"
+
+
+def main() -> None:
+    """The new process."""
+    _die_with_parent()
+    message = json.loads(sys.stdin.buffer.read())
+    _make_importable(Path(message["package"]))
+    from bundler.model.errors import StageError  # noqa: PLC0415 - importable only now
+    from bundler.stages.compile_context.compiling import Job, NothingTakenError, compile_models  # noqa: PLC0415
+
+    job = message["job"]
+    answer: dict[str, Any] = {}
+    try:
+        compile_models(Job(**{**job, "models": tuple(map(tuple, job["models"]))}))
+    except NothingTakenError as error:
+        answer = {NOTHING_TAKEN: str(error)}
+    except StageError as error:
+        answer = {"error": error.to_json()}
+    Path(message["answer"]).write_text(json.dumps(answer), encoding="utf-8")
+
+
+def _make_importable(folder: Path) -> None:
+    """Only our own package, as in a worker: nothing of what lies beside it."""
+    spec = importlib.util.spec_from_file_location(
+        _PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None:
+        sys.exit(f"no package {_PACKAGE}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[_PACKAGE] = module
+    spec.loader.exec_module(module)
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415 - for this alone
+
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The compiler's own call. Its files depend on where the model lies and on what the process compiled before, so the
+model is named relative to the current folder, and each compiler begins in a process that has not used it yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import onnxruntime
+
+from bundler.model.errors import StageError
+from bundler.workbench.plugins import Plugin, is_fresh
+from bundler.workbench.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
+
+_SHARE: Final = "ep.share_ep_contexts"
+_LAST: Final = "ep.stop_share_ep_contexts"
+
+
+class NothingTakenError(Exception):
+    """The provider took no node; the text is the runtime's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What to compile: `models` are paths below `folder` with the absolute paths of what is written."""
+
+    provider: str
+    library: str
+    options: Mapping[str, str]
+    select: Mapping[str, str]
+    embed: bool
+    folder: str
+    models: tuple[tuple[str, str], ...] = field(default=())
+
+
+def compile_models(job: Job) -> None:
+    """Compile all models of a job. Raises `StageError`, and `NothingTakenError` when nothing was compiled."""
+    if not is_fresh(job.provider):
+        raise StageError(f"this process has used {job.provider} before: what it compiles now would not be repeatable")
+    with contextlib.chdir(job.folder):
+        for index, (source, target) in enumerate(job.models):
+            _compile(job, source, target, index)
+
+
+def _compile(job: Job, source: str, target: str, index: int) -> None:
+    settings = SessionSettings(
+        providers=((job.provider, job.options),),
+        plugins={job.provider: Plugin(library=job.library, select=job.select)},
+        session_config=_sharing(index, len(job.models)),
+    )
+    options = session_options(settings)
+    flags = onnxruntime.OrtCompileApiFlags.ERROR_IF_NO_NODES_COMPILED
+    try:
+        compiler = onnxruntime.ModelCompiler(options, source, embed_compiled_data_into_model=job.embed, flags=flags)
+        compiler.compile_to_file(target)
+    except RUNTIME_ERRORS as cause:
+        message = clean_message(cause, Path(job.folder, source))
+        if "Unable to compile any nodes" in message:
+            raise NothingTakenError(message) from cause
+        raise StageError(
+            f"{job.provider} cannot compile the model",
+            details=(message,),
+            hint="check the provider's options, or leave compiling to the device",
+        ) from cause
+
+
+def _sharing(index: int, count: int) -> dict[str, str]:
+    if count == 1:
+        return {}
+    return {_SHARE: "1"} | ({_LAST: "1"} if index == count - 1 else {})

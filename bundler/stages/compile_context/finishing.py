@@ -1,0 +1,144 @@
+"""What a compiler wrote, checked and brought into one form: files of fixed names, no paths, nothing unused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import onnx
+from google.protobuf.message import DecodeError, EncodeError
+from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto
+
+from bundler.model.errors import StageError
+from bundler.model.signature import Port
+from bundler.workbench.placement import CONTEXT
+from bundler.workbench.signatures import LISTED_INITIALIZERS_END, check_interface, model_signature
+from bundler.workbench.structure import iterate_graphs, iterate_nodes, qualified_name
+
+_STATEMENT: Final = "ep_compatibility_info."
+_FILE, _EMBEDDED, _SOURCE, _SDK = "ep_cache_context", "embed_mode", "source", "ep_sdk_version"
+_HINT: Final = "a defect of the provider's compiler, or a version of it that does not fit: `bundler doctor` shows them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """A compiled model: how many `contexts` it has, the compiler's version, and what it states of devices."""
+
+    model: ModelProto
+    contexts: int
+    sdk: str
+    statement: str
+
+
+def read_compiled(path: Path, provider: str, before: ModelProto) -> Compiled:
+    """The compiled model at `path`, its weights included. Raises `StageError` when it is not what was asked for."""
+    model = _load(path)
+    nodes = _contexts(model)
+    own = [node for node in nodes if _text(node, _SOURCE) in ("", provider)]
+    if not own:
+        found = ", ".join(sorted({_text(node, _SOURCE)[:60] for node in nodes})) or "nobody"
+        raise StageError(f"the model has nothing compiled for {provider}", details=(f"by: {found}",), hint=_HINT)
+    _check_signature(before, model)
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    sdk = next((found for node in own if (found := _text(node, _SDK))), "")
+    return Compiled(model=model, contexts=len(own), sdk=sdk, statement=metadata.get(_STATEMENT + provider, ""))
+
+
+def rename_contexts(models: Sequence[ModelProto], folder: Path) -> None:
+    """Give the files of all models their names, in the order of their nodes. Raises `StageError` for one missing."""
+    names: dict[str, str] = {}
+    for node in (node for model in models for node in _contexts(model)):
+        attribute = _attribute(node, _FILE)
+        if attribute is None or _number(node, _EMBEDDED, 1) or not attribute.s:
+            continue
+        old = attribute.s.decode("utf-8", "replace")
+        if old not in names:
+            _check_file(folder, old)
+            names[old] = f"context_{len(names)}.bin" if names else "context.bin"
+        attribute.s = names[old].encode()
+    passing = {old: folder / f".{new}" for old, new in names.items()}
+    for old, place in passing.items():
+        (folder / old).rename(place)
+    for old, place in passing.items():
+        place.rename(folder / names[old])
+
+
+def write_canonical(model: ModelProto, before: ModelProto, path: Path) -> None:
+    """Write the model with the interface as it was declared, and no more operator sets or a newer format than it
+    needs. Raises `StageError` for one that no file can hold.
+    """
+    for new, old in zip((*model.graph.input, *model.graph.output), _declared(before), strict=True):
+        new.type.CopyFrom(old.type)
+    used = {node.domain for node in iterate_nodes(model)} | {""}
+    imports = sorted((item for item in model.opset_import if item.domain in used), key=lambda item: item.domain)
+    kept = [(item.domain, item.version) for item in imports]
+    del model.opset_import[:]
+    model.opset_import.extend(onnx.helper.make_opsetid(*item) for item in kept)
+    model.ir_version = max(before.ir_version, LISTED_INITIALIZERS_END)
+    for node in _contexts(model):
+        node.attribute.sort(key=lambda item: item.name)
+    model.metadata_props.sort(key=lambda item: item.key)
+    try:
+        path.write_bytes(model.SerializeToString(deterministic=True))
+    except (EncodeError, ValueError) as cause:
+        hint = "keep what was compiled in a file beside the model (`embed = false`)"
+        raise StageError("the compiled model has more than 2 GB, which its format cannot hold", hint=hint) from cause
+
+
+def _load(path: Path) -> ModelProto:
+    if not path.is_file() or not path.stat().st_size:
+        raise StageError("the compiler said that it was done and wrote no model", hint=_HINT)
+    try:
+        return onnx.load(path, load_external_data=False)
+    except (DecodeError, OSError) as cause:
+        raise StageError("the compiler wrote a model that cannot be read", hint=_HINT) from cause
+
+
+def _check_file(folder: Path, name: str) -> None:
+    if Path(name).name != name or name in ("", ".", ".."):
+        raise StageError(f"the compiled model names a file outside its folder: {name[:120]!r}", hint=_HINT)
+    if not (folder / name).is_file() or not (folder / name).stat().st_size:
+        raise StageError(f"the compiled model needs the file {name[:120]!r}, which is missing or empty", hint=_HINT)
+
+
+def _check_signature(before: ModelProto, after: ModelProto) -> None:
+    check_interface(before, after)
+    old, new = model_signature(before), model_signature(after)
+    pairs = zip((*old.inputs, *old.outputs), (*new.inputs, *new.outputs), strict=True)
+    wrong = tuple(f"{one.name}: {one.type.shape} became {two.type.shape}" for one, two in pairs if _differ(one, two))
+    if wrong:
+        raise StageError("the model's inputs or outputs changed their shapes", details=wrong, hint=_HINT)
+
+
+def _differ(one: Port, two: Port) -> bool:
+    old, new = one.type.shape, two.type.shape
+    if old is None or new is None:
+        return False
+    sizes = [(a, b) for a, b in zip(old, new, strict=False) if isinstance(a, int) and isinstance(b, int)]
+    return len(old) != len(new) or any(a != b for a, b in sizes)
+
+
+def _declared(model: ModelProto) -> list[ValueInfoProto]:
+    """Inputs and outputs as declared, without the weights that old formats list among the inputs."""
+    ports = {port.name for port in model_signature(model).inputs}
+    return [*(info for info in model.graph.input if info.name in ports), *model.graph.output]
+
+
+def _contexts(model: ModelProto) -> list[NodeProto]:
+    return [node for graph in iterate_graphs(model) for node in graph.node if qualified_name(node) == CONTEXT]
+
+
+def _attribute(node: NodeProto, name: str) -> AttributeProto | None:
+    return next((item for item in node.attribute if item.name == name), None)
+
+
+def _text(node: NodeProto, name: str) -> str:
+    attribute = _attribute(node, name)
+    return attribute.s.decode("utf-8", "replace") if attribute is not None else ""
+
+
+def _number(node: NodeProto, name: str, default: int) -> int:
+    attribute = _attribute(node, name)
+    return int(attribute.i) if attribute is not None else default

@@ -1,0 +1,203 @@
+"""Compile a model with a provider's own compiler, and prove that it did what was asked."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from onnx import ModelProto, TensorProto
+
+from bundler.model.codec import decode
+from bundler.model.errors import StageError, error_from_json
+from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.compile_context.apart import NOTHING_TAKEN, start_compiler
+from bundler.stages.compile_context.compiling import Job, NothingTakenError, compile_models
+from bundler.stages.compile_context.finishing import Compiled, read_compiled, rename_contexts, write_canonical
+from bundler.stages.compile_context.spec import Options
+from bundler.workbench.placement import (
+    CONTEXT,
+    LeftNode,
+    count_nodes,
+    counted_nodes,
+    encode_placement,
+    explain_left,
+    left_behind,
+    summarize_left,
+)
+from bundler.workbench.plugins import is_fresh
+from bundler.workbench.signatures import model_signature
+from bundler.workbench.structure import count_operators, iterate_tensors, qualified_name, read_structure
+
+ENTRY: Final = "model.onnx"
+PARTNER: Final = "partner.onnx"
+_CRASH_HINT: Final = "the model meets a defect in the compiler; keep part of it out, or leave compiling to the device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Model:
+    """One model of the call: where it lies, what it is, and what is made of it."""
+
+    source: Path
+    before: ModelProto
+    target: Path
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """`model.onnx` with what was compiled. Raises `StageError`."""
+    options = decode(Options, dict(request.options))
+    models = [_open(request, "model", ENTRY)]
+    if "partner" in request.inputs:
+        models.append(_open(request, "partner", PARTNER))
+    report(0.0, "compiling")
+    with tempfile.TemporaryDirectory(dir=request.output) as scratch:
+        _compile(models, options, Path(scratch))
+    report(0.9, "checking")
+    compiled = [read_compiled(model.target, options.provider, model.before) for model in models]
+    rename_contexts([item.model for item in compiled], request.output)
+    for model, item in zip(models, compiled, strict=True):
+        write_canonical(item.model, model.before, model.target)
+    written = sum(path.stat().st_size for path in request.output.iterdir())
+    facts = [_judge(model, item, options, written) for model, item in zip(models, compiled, strict=True)]
+    partner = {"partner": facts[1]} if len(facts) > 1 else {}
+    return StageResult(facts={**facts[0], **partner}, entry=ENTRY, notes=_notes(facts[0]))
+
+
+def _open(request: StageRequest, role: str, name: str) -> _Model:
+    source = request.input(role)
+    before = read_structure(source)
+    if any(qualified_name(node) == CONTEXT for node in counted_nodes(before)):
+        hint = "give the model that it was made from"
+        raise StageError(f"the {role} was compiled for a device before", hint=hint)
+    return _Model(source=source, before=before, target=request.output / name)
+
+
+def _compile(models: list[_Model], options: Options, scratch: Path) -> None:
+    job = Job(
+        provider=options.provider,
+        library=options.library,
+        options=options.options,
+        select=options.select,
+        embed=options.embed,
+        folder=str(_stand(models, scratch)),
+        models=tuple((_place(index), str(model.target)) for index, model in enumerate(models)),
+    )
+    try:
+        _start(job, scratch)
+    except NothingTakenError as cause:
+        raise _nothing_taken(models[0].before, options, str(cause)) from cause
+
+
+def _stand(models: list[_Model], scratch: Path) -> Path:
+    """The folder in which the models lie under fixed names: compilers mix their path into what they write."""
+    if len(models) == 1 and models[0].source.name == ENTRY:
+        return models[0].source.parent
+    for index, model in enumerate(models):
+        place = scratch / _place(index)
+        place.parent.mkdir(exist_ok=True)
+        shutil.copyfile(model.source, place)
+        for name in _external_names(model.before):
+            (place.parent / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(model.source.parent / name, place.parent / name)
+    return scratch
+
+
+def _place(index: int) -> str:
+    return f"{index}/{ENTRY}" if index else ENTRY
+
+
+def _external_names(model: ModelProto) -> set[str]:
+    external = (tensor for tensor in iterate_tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
+    names = {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}
+    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
+        raise StageError("the model keeps weights outside its own folder")
+    return names
+
+
+def _start(job: Job, scratch: Path) -> None:
+    if is_fresh(job.provider):
+        compile_models(job)
+        return
+    answer = start_compiler(asdict(job), scratch / "answer.json")
+    if "crash" in answer:
+        raise StageError(f"the compiler of {job.provider} {answer['crash']}", hint=_CRASH_HINT)
+    if "error" in answer:
+        raise error_from_json(answer["error"])
+    if NOTHING_TAKEN in answer:
+        raise NothingTakenError(answer[NOTHING_TAKEN])
+
+
+def _nothing_taken(model: ModelProto, options: Options, message: str) -> StageError:
+    dynamic = list(_dynamic_dimensions(model))
+    if dynamic:
+        return StageError(
+            f"{options.provider} takes nothing of the model: it has dynamic dimensions",
+            details=tuple(f"{port} has the dimension {name}" for port, name in dynamic),
+            hint="fix them: " + " ".join(dict.fromkeys(f"--dim {name}=1" for _, name in dynamic)),
+        )
+    asked = ", ".join(f"{key}={value}" for key, value in sorted(options.options.items()))
+    return StageError(
+        f"{options.provider} takes nothing of the model",
+        details=(message, f"options: {asked}", f"the model has {', '.join(count_operators(model))}"[:600]),
+        hint="check that it knows the device that the options name, and that the model has a precision which that "
+        "device computes with (quantise it, or allow half precision)",
+    )
+
+
+def _dynamic_dimensions(model: ModelProto) -> Iterator[tuple[str, str]]:
+    for port in model_signature(model).inputs:
+        for index, size in enumerate(port.type.shape or ()):
+            if not isinstance(size, int):
+                yield port.name, size or f"{port.name}:{index}"
+
+
+def _judge(model: _Model, compiled: Compiled, options: Options, written: int) -> dict[str, Any]:
+    left = explain_left(model.before, left_behind(model.before, compiled.model))
+    _check_statement(compiled, options)
+    if left and not options.partial:
+        raise StageError(
+            f"{options.provider} leaves {len(left)} of {count_nodes(model.before)} nodes to others",
+            details=summarize_left(left),
+            hint="replace those operators, or let the runtime's CPU run them",
+        )
+    details = {
+        "contexts": compiled.contexts,
+        "devices": _devices(options),
+        "sdk": compiled.sdk,
+        "statement": compiled.statement,
+        "bytes": written,
+    }
+    return encode_placement(options.provider, count_nodes(model.before), left, details=details)
+
+
+def _devices(options: Options) -> tuple[str, ...]:
+    asked = next((options.options[key] for key in options.device_options if options.options.get(key)), "")
+    return _items(asked) if asked else tuple(value for _, value in sorted(options.select.items()))
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _check_statement(compiled: Compiled, options: Options) -> None:
+    """A compiler that does not know a device's name compiles for no device in particular, with a warning in a log."""
+    stated = {_items(part) for part in compiled.statement.split(":")}
+    asked = {key: options.options[key] for key in options.device_options if options.options.get(key)}
+    wrong = tuple(f"{key}={value} was asked for" for key, value in asked.items() if _items(value) not in stated)
+    if wrong:
+        raise StageError(
+            f"{options.provider} compiled for another device than was asked",
+            details=(*wrong, f"it states {compiled.statement or 'nothing'!r}"),
+            hint="it does not know the name or number of that device, or not in this version",
+        )
+
+
+def _notes(facts: dict[str, Any]) -> tuple[Note, ...]:
+    if not facts["left"]:
+        return ()
+    left = summarize_left([LeftNode(**node) for node in facts["left_nodes"]])
+    total = facts["taken"] + facts["left"]
+    return (Note(text=f"{facts['left']} of {total} nodes stay with the runtime's CPU: {'; '.join(left)}"),)
