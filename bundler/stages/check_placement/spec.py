@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from bundler.model.stage import StageSpec
 
@@ -11,15 +12,24 @@ SPEC = StageSpec(
     title="Check the placement",
     inputs=("model",),
     produces=None,
-    packages=("onnx", "onnxruntime"),
+    packages=("onnx", "onnxruntime", "numpy"),
     changes_model=False,
+    optional=True,
     time_limit=1800.0,
 )
+"""Facts: those of a placement (`bundler.workbench.placement_facts`) with `estimated`, for no device was asked: ONNX
+Runtime's own checker knows operators, ranks and whether shapes are fixed. `partitions` counts the pieces that the
+provider would take; `suitable` is the checker's judgement (`yes`, `maybe`, `no`) and `verdict` its words; `fixed` has
+`taken`, `share`, `partitions`, `suitable` and `verdict` for the model with all dimensions fixed, where some are not;
+`caveats` are conditions of the operators taken that the checker does not look at.
+"""
+
+Checker = Literal["nnapi", "coreml-nn", "coreml-mlprogram"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """See the module's documentation."""
+    """`checker` says whose operators are looked up; `provider` is the runtime's name of that provider."""
 
-    checker: str
+    checker: Checker
     provider: str

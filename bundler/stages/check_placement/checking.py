@@ -1,0 +1,129 @@
+"""Ask ONNX Runtime's mobile checker, in a way that gives the same answer each time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto
+from onnxruntime.tools.mobile_helpers import usability_checker as reference
+
+from bundler.model.errors import StageError
+from bundler.stages.check_placement.spec import Checker
+from bundler.workbench.placement_facts import tidy
+from bundler.workbench.structure import subgraphs
+
+_TITLES: Final[Mapping[Checker, str]] = {
+    "nnapi": "NNAPI",
+    "coreml-nn": "CoreML NeuralNetwork",
+    "coreml-mlprogram": "CoreML MLProgram",
+}
+_PARTITIONERS: Final[Mapping[Checker, Callable[..., Any]]] = {
+    "nnapi": reference.check_nnapi_partitions,
+    "coreml-nn": partial(reference.check_coreml_partitions, config_filename="coreml_supported_neuralnetwork_ops.md"),
+    "coreml-mlprogram": partial(reference.check_coreml_partitions, config_filename="coreml_supported_mlprogram_ops.md"),
+}
+_ERRORS: Final = (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OSError)
+"""What the checker raises on a graph that it was not made for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the checker found: `taken` are the first outputs of the nodes that the provider would take."""
+
+    info: Any
+    taken: Collection[str]
+    suitable: str
+    verdict: str
+    caveats: tuple[str, ...]
+
+    def knows(self, node: NodeProto) -> bool:
+        """Whether the provider has the operator at all."""
+        return bool(self.info.supported_ops_checker.is_op_supported(node))
+
+
+def estimate(model: ModelProto, checker: Checker, *, fixed: bool) -> Estimate:
+    """The checker's answer on a model with shapes. With `fixed` all its dimensions are taken to be known.
+
+    Raises `StageError` for a graph that the checker cannot read.
+    """
+    try:
+        with _in_order():
+            info = _PARTITIONERS[checker](model, require_fixed_input_sizes=not fixed)
+            suitable = info.suitability().name.lower()
+            caveats = tuple(map(tidy, info.supported_ops_checker.get_caveats()))
+            verdict = _listen(info, _TITLES[checker])
+            taken = {node.output[0] for group in info.supported_groups for node in group if node.output}
+    except _ERRORS as cause:
+        raise StageError(
+            "ONNX Runtime's mobile checker cannot read this model",
+            details=(tidy(f"{type(cause).__name__}: {cause}"),),
+            hint="leave the check out, or look at the model: `bundler inspect MODEL`",
+        ) from cause
+    return Estimate(info, taken, suitable, verdict, caveats)
+
+
+@dataclass(slots=True)
+class _Ear:
+    """Stands where the checker expects a logger, and keeps what it says."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def info(self, text: str, *values: object) -> None:
+        self.lines.append(text % values if values else text)
+
+    def debug(self, text: str, *values: object) -> None:
+        """Nodes of every partition: nobody asks for them."""
+
+
+def _listen(info: Any, title: str) -> str:
+    """The last thing that the checker says of its own findings: what it makes of them."""
+    ear = _Ear()
+    info.print_analysis(ear, title)
+    return tidy(ear.lines[-1])
+
+
+@contextlib.contextmanager
+def _in_order() -> Iterator[None]:
+    """While this holds, the checker visits nodes in the graph's order.
+
+    It keeps nodes in sets by their address in memory, so that the partitions that it counts depend on chance; and it
+    leaves that hash on the class.
+    """
+    before, original = NodeProto.__hash__, reference.get_producer_consumer_maps
+
+    def ordered(graph: GraphProto) -> tuple[dict[NodeProto, list[NodeProto]], ...]:
+        nodes = list(_all_nodes(graph))
+        place = {id(node): index for index, node in enumerate(nodes)}
+        maps = original(graph)
+        return tuple(
+            {node: sorted(others, key=lambda other: place[id(other)]) for node, others in found.items()}
+            for found in maps
+        )
+
+    reference.get_producer_consumer_maps = ordered
+    try:
+        yield
+    finally:
+        reference.get_producer_consumer_maps = original
+        NodeProto.__hash__ = before  # type: ignore[method-assign]
+
+
+def _all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    for node in graph.node:
+        yield node
+        for inner in subgraphs(node):
+            yield from _all_nodes(inner)
+
+
+def infer_shapes(model: ModelProto) -> ModelProto:
+    """The model with the shapes of its values, as far as ONNX can tell."""
+    try:
+        inferred: ModelProto = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
+        return model
+    return inferred

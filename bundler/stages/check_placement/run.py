@@ -1,0 +1,74 @@
+"""Estimate which nodes of a model a mobile provider takes. The model's weights are not loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx import ModelProto, NodeProto
+
+from bundler.model.codec import decode
+from bundler.model.errors import StageError
+from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.check_placement.checking import Estimate, estimate, infer_shapes
+from bundler.stages.check_placement.spec import Options
+from bundler.workbench.float_conversion.converter import lift_constants
+from bundler.workbench.placement_facts import LeftNode, count_placement, counted_nodes, left_node
+from bundler.workbench.structure import iterate_graphs, read_structure
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """Facts alone. Raises `StageError`, `ModelError`."""
+    source, options = request.input("model"), decode(Options, dict(request.options))
+    model = read_structure(source)
+    if not counted_nodes(model):
+        raise StageError("the model has no nodes that a provider could take", hint="nothing is to be gained here")
+    report(0.1, "inferring shapes")
+    for graph in iterate_graphs(model):
+        lift_constants(graph)
+    shaped = infer_shapes(model)
+    report(0.5, "estimating")
+    found, fixed = (estimate(shaped, options.checker, fixed=answer) for answer in (False, True))
+    facts = _describe(options.provider, shaped, found, fixed)
+    return StageResult(facts=facts, notes=_notes(found, fixed))
+
+
+def _describe(provider: str, model: ModelProto, found: Estimate, fixed: Estimate) -> dict[str, Any]:
+    nodes = counted_nodes(model)
+    facts = count_placement(provider, len(nodes), _left(nodes, found, fixed))
+    facts |= {"estimated": True, **_judge(found), "caveats": list(found.caveats)}
+    if fixed.taken != found.taken:
+        facts["fixed"] = {**_measure(provider, nodes, fixed), **_judge(fixed)}
+    return facts
+
+
+def _measure(provider: str, nodes: tuple[NodeProto, ...], found: Estimate) -> dict[str, Any]:
+    counted = count_placement(provider, len(nodes), _left(nodes, found, found))
+    return {key: counted[key] for key in ("taken", "share")}
+
+
+def _judge(found: Estimate) -> dict[str, Any]:
+    return {"partitions": found.info.num_partitions, "suitable": found.suitable, "verdict": found.verdict}
+
+
+def _left(nodes: tuple[NodeProto, ...], found: Estimate, fixed: Estimate) -> tuple[LeftNode, ...]:
+    return tuple(
+        left_node(node, _explain(node, found, fixed))
+        for node in nodes
+        if not (node.output and node.output[0] in found.taken)
+    )
+
+
+def _explain(node: NodeProto, found: Estimate, fixed: Estimate) -> str:
+    if not found.knows(node):
+        return "the provider has no such operator"
+    if node.output and node.output[0] in fixed.taken:
+        return "an input has a dynamic shape"
+    return "an input has more dimensions than the provider takes"
+
+
+def _notes(found: Estimate, fixed: Estimate) -> tuple[Note, ...]:
+    if found.suitable == "yes":
+        return ()
+    better = fixed.suitable not in (found.suitable, "no")
+    advice = "; with all dimensions fixed (--dim NAME=SIZE) " + fixed.verdict if better else ""
+    return (Note(text=f"{found.verdict}{advice}".rstrip("."), level="warning" if found.suitable == "no" else "info"),)
