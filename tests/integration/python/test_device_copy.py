@@ -132,7 +132,7 @@ class TestUse:
         monkeypatch.setattr(part(module, "device_copy"), "EXTERNAL", 0)
         monkeypatch.setattr(part(module, "sessions"), "_SMALLEST_APART", "1")
         module.Model()
-        assert sorted(path.name for path in copy_of(package).iterdir()) == ["copy.json", "model.onnx", "weights.bin"]
+        assert sorted(path.name for path in copy_of(package).iterdir()) == ["kept.json", "model.onnx", "weights.bin"]
         assert module.Model().report.device_copy
 
     @pytest.mark.parametrize("smallest", ["1", "16384"])
@@ -216,7 +216,7 @@ class TestIntegrity:
     def test_a_damaged_copy_is_no_obstacle(self, module: ModuleType, package: Package, spoil: str) -> None:
         module.Model()
         copy = copy_of(package)
-        record = copy / "copy.json"
+        record = copy / "kept.json"
         if spoil == "truncated":
             (copy / "model.onnx").write_bytes((copy / "model.onnx").read_bytes()[:-9])
         elif spoil == "missing model":
@@ -237,7 +237,7 @@ class TestIntegrity:
 
     def test_a_record_that_names_other_files_is_not_followed(self, module: ModuleType, package: Package) -> None:
         module.Model()
-        record = copy_of(package) / "copy.json"
+        record = copy_of(package) / "kept.json"
         data = json.loads(record.read_text("utf-8"))
         data["files"][0]["path"] = "../../../secret"
         record.write_text(json.dumps(data), "utf-8")
@@ -261,9 +261,9 @@ class TestIntegrity:
         module.Model()
         copy = copy_of(package)
         (copy / "model.onnx").write_bytes(b"\x00 no model")
-        data = json.loads((copy / "copy.json").read_text("utf-8"))
-        data["files"] = [part(module, "device_copy")._describe_file(str(copy), "model.onnx")]
-        (copy / "copy.json").write_text(json.dumps(data), "utf-8")
+        data = json.loads((copy / "kept.json").read_text("utf-8"))
+        data["files"] = [part(module, "keeping")._describe_file(str(copy), "model.onnx")]
+        (copy / "kept.json").write_text(json.dumps(data), "utf-8")
         for _ in range(3):
             opened = module.Model()
             assert not opened.report.device_copy
@@ -347,7 +347,7 @@ class TestFaults:
     def test_without_room_none_is_made(
         self, module: ModuleType, package: Package, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(part(module, "device_copy"), "_measure_room", lambda _: 100)
+        monkeypatch.setattr(part(module, "keeping"), "_measure_room", lambda _: 100)
         assert not module.Model().report.device_copy
         assert kept(package) == []
 
@@ -402,7 +402,7 @@ class TestFaults:
             assert opened.report.device_copy
             assert opened.self_test().passed
             (draft,) = [name for name in kept(package) if name.endswith(".draft")]
-            old = time.time() - 2 * part(found, "device_copy")._ABANDONED
+            old = time.time() - 2 * part(found, "keeping").ABANDONED
             os.utime(package.cache / "bundler-loader" / draft, (old, old))
             shutil.rmtree(next((package.cache / "bundler-loader").glob("*.copy")))
             found.Model()
@@ -432,9 +432,9 @@ class TestSelfTest:
             if tensor.data_type == onnx.TensorProto.FLOAT:
                 tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) * 3, tensor.name))
         onnx.save(model, copy / "model.onnx")
-        data = json.loads((copy / "copy.json").read_text("utf-8"))
-        data["files"] = [part(module, "device_copy")._describe_file(str(copy), "model.onnx")]
-        (copy / "copy.json").write_text(json.dumps(data), "utf-8")
+        data = json.loads((copy / "kept.json").read_text("utf-8"))
+        data["files"] = [part(module, "keeping")._describe_file(str(copy), "model.onnx")]
+        (copy / "kept.json").write_text(json.dumps(data), "utf-8")
         done = package.call("self-test", "--json")
         assert done.returncode == 1
         (outcome,) = json.loads(done.stdout)["variants"]

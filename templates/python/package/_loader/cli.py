@@ -19,10 +19,12 @@ from .checks import match_names
 from .config import Config, Port, Variant, describe_type
 from .errors import BundleError, FallbackWarning
 from .golden import GoldenSet
+from .heartbeat import Heartbeat, print_prewarmed
 from .model import BundledModel, choose_variants
 from .proving import print_outcomes, prove_variant, try_variant
+from .sessions import open_untouched
 from .timing import Limits, Open, summarise, time_one_by_one, time_side_by_side
-from .variants import find_obstacle
+from .variants import find_reason
 
 ModelType = type[BundledModel]
 
@@ -30,8 +32,8 @@ LARGE = 1_000_000_000
 """Bytes; from here on, two open models may be more than the memory holds."""
 
 EXIT_CODES = """\
-exit codes: 0 done; 1 the model does not reproduce its golden set; 2 wrong usage or inputs;
-3 the bundle was altered, or cannot run here"""
+exit codes: 0 done; 1 the model does not reproduce its golden set, or what it needs could not be made;
+2 wrong usage or inputs; 3 the bundle was altered, or cannot run here; 130 interrupted"""
 
 
 def main(package: str, model: ModelType, arguments: Sequence[str] | None = None) -> int:
@@ -42,6 +44,9 @@ def main(package: str, model: ModelType, arguments: Sequence[str] | None = None)
         code: int = options.action(model, options)
     except BundleError as error:
         return _print_error(error, as_json=getattr(options, "json", False))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
     return code
 
 
@@ -62,6 +67,7 @@ def _make_parser(package: str) -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_info(commands)
+    _add_prewarm(commands)
     _add_self_test(commands)
     _add_run(commands)
     _add_bench(commands)
@@ -78,6 +84,14 @@ def _add_command(
 
 def _add_info(commands: Any) -> None:
     parser = _add_command(commands, "info", print_info, "Show inputs, outputs, variants, and which of them runs here.")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_prewarm(commands: Any) -> None:
+    text = "Make what variants need made on this device, prove it, and keep it for later starts."
+    parser = _add_command(commands, "prewarm", run_prewarm, text)
+    parser.add_argument("--variant", default=None, help="a variant's name; without it all that can run here")
+    parser.add_argument("--force", action="store_true", help="make it again though it is there")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -115,6 +129,7 @@ def _add_bench(commands: Any) -> None:
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--variant", default=None, help="run this variant; without it the first that can run here")
     parser.add_argument("--strict", action="store_true", help="fail when the preferred variant cannot run here")
+    parser.add_argument("--prewarm", action="store_true", help="first make what is missing, as `prewarm` does")
 
 
 def _positive(text: str) -> int:
@@ -125,7 +140,7 @@ def _positive(text: str) -> int:
 
 
 def _open(model: ModelType, options: Any) -> BundledModel:
-    opened = model(options.variant, strict=options.strict or None)
+    opened = model(options.variant, strict=options.strict or None, prewarm="wait" if options.prewarm else None)
     if opened.report.fell_back:
         print(f"note: {opened.report}", file=sys.stderr)
     return opened
@@ -134,7 +149,8 @@ def _open(model: ModelType, options: Any) -> BundledModel:
 def print_info(model: ModelType, options: Any) -> int:
     """`info`."""
     config = model.pins.read()
-    variants = {variant.name: find_obstacle(variant) for variant in config.variants}
+    memory = integrity.Memory(config.payload)
+    variants = {variant.name: find_reason(variant, memory) for variant in config.variants}
     if options.json:
         _print_json({**_describe_host(config), "signature": config.data["signature"], "variants": variants})
         return 0
@@ -154,6 +170,21 @@ def _print_ports(ports: list[Port]) -> None:
     for port in ports:
         note = "" if port.name == port.python_name else f"   (in the model: {port.name!r})"
         print(f"  {port.python_name}: {describe_type(port.type)}{', optional' if port.optional else ''}{note}")
+
+
+def run_prewarm(model: ModelType, options: Any) -> int:
+    """`prewarm`."""
+    with Heartbeat() as heartbeat:
+        outcomes = model.prewarm(heartbeat.tell, variant=options.variant, force=options.force)
+    if options.json:
+        _print_json({**_describe_host(model.pins.read()), "prewarmed": outcomes})
+    elif not outcomes:
+        print("nothing needs to be made on the device")
+    else:
+        print_prewarmed(outcomes)
+    if any(outcome["status"] == "failed" for outcome in outcomes):
+        return 1
+    return 3 if outcomes and all(outcome["status"] == "unavailable" for outcome in outcomes) else 0
 
 
 def run_self_test(model: ModelType, options: Any) -> int:
@@ -236,7 +267,7 @@ def _plain_opener(path: str, variant: Variant, inputs: dict[str, Any]) -> Open:
     given = {name: value for name, value in inputs.items() if value is not None}
 
     def open_plain() -> Callable[[], object]:
-        session = ort.InferenceSession(path, providers=variant.provider_names)
+        session = open_untouched(path, variant)
         return lambda: session.run(None, given)
 
     return open_plain

@@ -43,8 +43,10 @@ class Variant:
         "disabled_optimizers",
         "files",
         "gate",
+        "least_share",
         "model",
         "name",
+        "prepare",
         "providers",
         "requires",
         "session",
@@ -62,11 +64,18 @@ class Variant:
         self.requires: dict[str, Any] = data["requires"]
         self.gate: dict[str, Any] = data["gate"]
         self.device_cache: bool = data["device_cache"]
+        self.least_share: float = data.get("least_share", 0.0)
+        self.prepare: dict[str, Any] | None = data.get("prepare")
 
     @property
     def provider_names(self) -> list[str]:
         """The runtime's names of the provider chain, the preferred one first."""
         return [provider["name"] for provider in self.providers]
+
+    @property
+    def uses_plugins(self) -> bool:
+        """Whether one of its providers is a plugin beside the runtime."""
+        return any(provider.get("library") for provider in self.providers)
 
     def tolerance(self, output: str) -> dict[str, Any]:
         """What an output must meet, by its name in the model."""

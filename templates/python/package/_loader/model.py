@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from .checks import match_names
 from .config import Config, Port, read_config
@@ -44,6 +44,9 @@ class BundledModel:
     that is not the preferred one (the default stands in the bundle). `always_check` hashes all files again, whatever
     is remembered of them. With `device_copy=False` the loader neither opens nor makes the device's own copy of a model
     whose memory layout depends on the processor (`BUNDLER_DEVICE_COPY=0` does the same).
+
+    Where a variant needs something made on the device first, `prewarm="wait"` makes it now, `"background"` lets another
+    process make it for a later start, and without either the next variant runs and the report says what to do.
     """
 
     pins: ClassVar[Pins]
@@ -55,20 +58,44 @@ class BundledModel:
         strict: bool | None = None,
         always_check: bool | None = None,
         device_copy: bool | None = None,
+        prewarm: Literal["wait", "background"] | None = None,
     ) -> None:
         always = always_check_wanted() if always_check is None else always_check
         memory = Memory(self.pins.payload, always=always)
         config = self.pins.read(memory)
         strict = config.strict if strict is None else strict
         copies = device_copy_wanted() if device_copy is None else device_copy
-        opened, report = open_first(choose_variants(config, variant), memory, strict=strict, copies=copies)
+        chosen = choose_variants(config, variant)
+        remark = "" if prewarm is None else _prewarm(config, chosen, memory, prewarm)
+        opened, report = open_first(chosen, memory, strict=strict, copies=copies)
         memory.save()
+        report.remark = " ".join(filter(None, (report.remark, remark)))
         self._config = config
         self._runner = Runner(opened.session, config.inputs, config.outputs, opened.variant.device)
         self._run = self._runner.run
         self._report = report
         if report.fell_back:
             warnings.warn(str(report), FallbackWarning, stacklevel=2)
+
+    @classmethod
+    def prewarm(
+        cls, progress: Callable[[float, str], None] | None = None, *, variant: str | None = None, force: bool = False
+    ) -> list[dict[str, Any]]:
+        """Make what variants need made on this device (all that can run here, or `variant` alone), prove it on the
+        golden set and keep it for later starts; `force` makes again what is there. `progress` is told the share that is
+        done and what comes next. One process makes it at a time; another waits and takes what was made.
+
+        Answers for each such variant its name, `status` (`made`, `ready`: it was there, `unavailable`: the variant
+        cannot run here, `failed`), the `reason` and seconds. Raises `IntegrityError`, and `InputError` for an unknown
+        variant.
+        """
+        from .prewarming import prewarm_all
+
+        memory = Memory(cls.pins.payload, always=always_check_wanted())
+        config = cls.pins.read(memory)
+        outcomes = prewarm_all(config, choose_variants(config, variant), memory, progress or _keep_quiet, force=force)
+        memory.save()
+        return outcomes
 
     @property
     def report(self) -> LoadReport:
@@ -109,6 +136,24 @@ class BundledModel:
         result = test_model(self._config, variant, self._run)
         result.raise_on_failure()
         return result
+
+
+def _prewarm(config: Config, variants: list[Any], memory: Memory, how: str) -> str:
+    """Make what is missing, or let it be made; answers what the report should tell. Raises `InputError`."""
+    if how not in ("wait", "background"):
+        raise InputError(f"prewarm={how!r} is not known", hint='it is "wait", "background" or None')
+    if all(variant.prepare is None for variant in variants):
+        return ""
+    from .prewarming import prewarm_first, prewarm_in_background
+
+    if how == "background":
+        return prewarm_in_background(variants, memory)
+    prewarm_first(config, variants, memory, _keep_quiet)
+    return ""
+
+
+def _keep_quiet(share: float, text: str) -> None:
+    del share, text
 
 
 def choose_variants(config: Config, name: str | None) -> list[Any]:

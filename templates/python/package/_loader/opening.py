@@ -14,11 +14,11 @@ from .sessions import RUNTIME_ERRORS, open_finished, open_session, save_model
 
 
 class Opened:
-    """A variant with its open session. `from_copy` says that the session runs the device's own copy, `remark` why a
-    copy that was there does not run.
+    """A variant with its open session. `from_copy` says that the session runs the device's own copy, `prepared` that it
+    runs on what was made here by `prewarm`, `remark` why a copy that was there does not run.
     """
 
-    __slots__ = ("_copy", "from_copy", "session", "variant")
+    __slots__ = ("_copy", "from_copy", "prepared", "session", "variant")
 
     def __init__(
         self,
@@ -27,10 +27,12 @@ class Opened:
         copy: DeviceCopy | None = None,
         *,
         from_copy: bool = False,
+        prepared: bool = False,
     ) -> None:
         self.variant = variant
         self.session = session
         self.from_copy = from_copy
+        self.prepared = prepared
         self._copy = copy
 
     @property
@@ -90,7 +92,7 @@ def _open_copy(variant: Variant, copy: DeviceCopy) -> tuple[ort.InferenceSession
 
 def _open_and_save(variant: Variant, memory: Memory, copy: DeviceCopy) -> ort.InferenceSession:
     shipped = _shipped(variant, memory)
-    path = copy.start_draft()
+    path = copy.start_draft_model()
     if path is not None:
         weights = WEIGHTS if copy.wants_weights_apart else None
         try:

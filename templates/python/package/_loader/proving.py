@@ -6,17 +6,19 @@ A variant is opened as it is shipped and, where the loader keeps a copy for the 
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from typing import Any
 
 from .config import Config, Variant
 from .device_copy import device_copy_wanted
+from .errors import IncompatibleError
 from .golden import test_model
 from .integrity import Memory
 from .metrics import take_worse
 from .model import BundledModel, choose_variants
-from .sessions import count_nodes
-from .variants import find_obstacle
+from .sessions import count_nodes, find_last_provider
+from .variants import find_obstacle, find_reason
 
 ModelType = type[BundledModel]
 
@@ -24,11 +26,46 @@ _FROM_COPY = "from the device's own copy: "
 
 
 def try_variant(model: ModelType, config: Config, name: str) -> dict[str, Any]:
-    """The outcome for one variant; `unavailable` with the reason where it cannot run here."""
-    obstacle = find_obstacle(choose_variants(config, name)[0])
+    """The outcome for one variant; `unavailable` with the reason where it cannot run here. What it needs made on the
+    device is made in a passing folder, unless it is there already.
+    """
+    variant = choose_variants(config, name)[0]
+    obstacle = find_obstacle(variant)
     if obstacle is not None:
         return _make_outcome(name, "unavailable", obstacle)
-    return prove_variant(model, config, name, strict=None)
+    if variant.prepare is not None and find_reason(variant, Memory(config.payload)) is not None:
+        return _prewarm_and_try(model, config, variant)
+    return _try_opening(model, config, variant)
+
+
+def _try_opening(model: ModelType, config: Config, variant: Variant) -> dict[str, Any]:
+    """An accelerator that the runtime knows and that is not here shows when the model is opened, and not before."""
+    try:
+        return prove_variant(model, config, variant.name, strict=None)
+    except IncompatibleError as error:
+        if variant.provider_names[0] == find_last_provider():
+            raise
+        return _make_outcome(variant.name, "unavailable", error.why.removeprefix(f"{variant.name}: "))
+
+
+def _prewarm_and_try(model: ModelType, config: Config, variant: Variant) -> dict[str, Any]:
+    from .prepared import VARIABLE
+    from .prewarming import READY
+
+    before = os.environ.get(VARIABLE)
+    with tempfile.TemporaryDirectory(prefix="bundler-prewarm-", ignore_cleanup_errors=True) as folder:
+        os.environ[VARIABLE] = folder
+        try:
+            (made,) = model.prewarm(variant=variant.name)
+            if made["status"] not in READY:
+                return _make_outcome(variant.name, made["status"], made["reason"])
+            outcome = _try_opening(model, config, variant)
+        finally:
+            os.environ.pop(VARIABLE, None)
+            if before is not None:
+                os.environ[VARIABLE] = before
+    outcome["figures"]["prewarm_seconds"] = made["seconds"]
+    return outcome
 
 
 def prove_variant(model: ModelType, config: Config, name: str | None, *, strict: bool | None) -> dict[str, Any]:
@@ -41,8 +78,21 @@ def prove_variant(model: ModelType, config: Config, name: str | None, *, strict:
     variant = choose_variants(config, outcome["variant"])[0]
     if variant.device_cache and device_copy_wanted():
         _add_copy(outcome, _prove_copy(model, config, variant))
-    outcome["nodes"] = count_nodes(os.path.join(config.payload, variant.model), variant)
+    outcome["nodes"] = _count_nodes(config, variant)
     return outcome
+
+
+def _count_nodes(config: Config, variant: Variant) -> dict[str, int]:
+    """Nodes by provider; for what was made on the device, those that were counted while it was made."""
+    if variant.prepare is None:
+        return count_nodes(os.path.join(config.payload, variant.model), variant)
+    from .prepared import find_prepared
+
+    prepared = find_prepared(variant, Memory(config.payload))
+    if isinstance(prepared, str) or prepared.find() is None:
+        return {}
+    counts: dict[str, int] = prepared.facts["nodes"]
+    return counts
 
 
 def _prove_opened(

@@ -49,6 +49,16 @@ def open_session(path: str, variant: Variant, adapt: Adapt | None = None) -> ort
     return _open(path, variant, options, variant.disabled_optimizers)
 
 
+def open_untouched(path: str, variant: Variant) -> ort.InferenceSession:
+    """A plain session on any model, with the providers of `variant` and nothing else of it.
+
+    Raises one of `RUNTIME_ERRORS`.
+    """
+    if variant.uses_plugins:
+        return _open(path, variant, ort.SessionOptions(), [])
+    return ort.InferenceSession(path, providers=variant.provider_names)
+
+
 def open_finished(path: str, variant: Variant) -> ort.InferenceSession:
     """The same for a model that was already optimised for this very device: nothing is left to do."""
     options = _make_options(variant)
@@ -75,18 +85,35 @@ def count_nodes(path: str, variant: Variant) -> dict[str, int]:
 
     Raises one of `RUNTIME_ERRORS`.
     """
-
-    def record(options: ort.SessionOptions) -> None:
-        options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-
-    ask = getattr(open_session(path, variant, record), "get_provider_graph_assignment_info", None)
     counts: dict[str, int] = {}
-    for part in () if ask is None else ask():
-        counts[part.ep_name] = counts.get(part.ep_name, 0) + len(part.get_nodes())
+    for provider, _ in list_assigned(open_session(path, variant, record_assignment)):
+        counts[provider] = counts.get(provider, 0) + 1
     return counts
 
 
+def find_last_provider() -> str:
+    """The provider that every build of the runtime has, and that takes what the others leave."""
+    names: list[str] = ort.get_available_providers()
+    return names[-1]
+
+
+def record_assignment(options: ort.SessionOptions) -> None:
+    """Let the runtime note which provider takes which node."""
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+
+
+def list_assigned(session: ort.InferenceSession) -> list[tuple[str, str]]:
+    """Provider and operator of each node, of a session that recorded them; empty where this runtime cannot tell."""
+    ask = getattr(session, "get_provider_graph_assignment_info", None)
+    return [(part.ep_name, node.op_type) for part in (() if ask is None else ask()) for node in part.get_nodes()]
+
+
 def _open(path: str, variant: Variant, options: ort.SessionOptions, disabled: list[str]) -> ort.InferenceSession:
+    if variant.uses_plugins:
+        from .plugins import add_providers
+
+        add_providers(options, variant)
+        return ort.InferenceSession(path, options, disabled_optimizers=disabled or None, enable_fallback=0)
     return ort.InferenceSession(
         path,
         options,
@@ -102,6 +129,8 @@ def _make_options(variant: Variant) -> ort.SessionOptions:
         setattr(options, name, _native_value(getattr(options, name), value))
     for key, entry in variant.session_config.items():
         options.add_session_config_entry(key, entry)
+    if variant.least_share:
+        record_assignment(options)
     return options
 
 

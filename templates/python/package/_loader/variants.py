@@ -11,23 +11,33 @@ from .device_copy import find_device_copy
 from .errors import FallbackError, IncompatibleError
 from .integrity import Check, Memory
 from .opening import Opened, first_line, open_plainly, open_with_copy
-from .sessions import RUNTIME_ERRORS
+from .sessions import RUNTIME_ERRORS, list_assigned
+
+_COMPILED = "EPContext"
+"""The operator that stands for what a provider has compiled."""
+
+_UNCOUNTED = frozenset(("QuantizeLinear", "DequantizeLinear", "Constant"))
+"""Operators that providers fold into their neighbours: they say nothing of who does the work."""
 
 
 class LoadReport:
     """What the loader did. `variant` runs, `providers` are those that the runtime took, in order of preference, and
     `rejected` says for each earlier variant why it does not run. `device_copy` says that the device's own copy of the
-    model runs, in place of the shipped file that it was made from; `remark` why a copy that was there does not.
+    model runs, in place of the shipped file that it was made from, `prepared` that the variant runs on what `prewarm`
+    made on this device; `remark` is what else is worth knowing. `nodes` counts the nodes that each provider took, where
+    the variant asks for a share of them.
     """
 
-    __slots__ = ("device_copy", "providers", "rejected", "remark", "variant")
+    __slots__ = ("device_copy", "nodes", "prepared", "providers", "rejected", "remark", "variant")
 
     def __init__(self, opened: Opened, rejected: list[tuple[str, str]]) -> None:
         self.variant = opened.variant.name
         self.providers = list(opened.session.get_providers())
         self.rejected = rejected
         self.device_copy = opened.from_copy
-        self.remark = opened.remark
+        self.prepared = opened.prepared
+        self.remark = " ".join(filter(None, (opened.remark, _tell_compiled(opened.variant))))
+        self.nodes = _count_assigned(opened)
 
     @property
     def fell_back(self) -> bool:
@@ -36,6 +46,7 @@ class LoadReport:
 
     def __str__(self) -> str:
         origin = ", from the device's own copy" if self.device_copy else ""
+        origin = ", on what was made on this device" if self.prepared else origin
         lines = [f"variant {self.variant} runs on {', '.join(self.providers)}{origin}"]
         lines += [self.remark] if self.remark else []
         lines += [f"variant {name} does not: {reason}" for name, reason in self.rejected]
@@ -79,6 +90,8 @@ def _try(variant: Variant, memory: Memory, *, copies: bool) -> Opened | str:
     reason = find_obstacle(variant)
     if reason is not None:
         return reason
+    if variant.prepare is not None:
+        return _try_prepared(variant, memory)
     check = Check(memory, variant.files)
     copy = find_device_copy(variant, memory, ort.__version__) if copies else None
     try:
@@ -88,15 +101,45 @@ def _try(variant: Variant, memory: Memory, *, copies: bool) -> Opened | str:
         return f"the runtime could not open it ({first_line(error)})"
     try:
         check.finish()
-        return _compare_providers(opened) or opened.keep_copy()
+        return find_flaw(opened) or opened.keep_copy()
     finally:
         opened.forget_draft()
+
+
+def _try_prepared(variant: Variant, memory: Memory) -> Opened | str:
+    """The same for a variant that runs on what was made on this device."""
+    from .prepared import find_prepared
+
+    prepared = find_prepared(variant, memory)
+    reason = prepared if isinstance(prepared, str) else prepared.explain()
+    if isinstance(prepared, str) or reason is not None:
+        return reason or ""
+    check = Check(memory, variant.files)
+    try:
+        opened = Opened(variant, prepared.open(prepared.folder, memory.payload), prepared=True)
+    except RUNTIME_ERRORS as error:
+        check.finish()
+        return f"the runtime could not open what was made on this device ({first_line(error)})"
+    check.finish()
+    return find_flaw(opened) or opened
+
+
+def find_reason(variant: Variant, memory: Memory) -> str | None:
+    """As `find_obstacle`; also why what must be made on the device is not there yet."""
+    reason = find_obstacle(variant)
+    if reason is not None or variant.prepare is None:
+        return reason
+    from .prepared import find_prepared
+
+    prepared = find_prepared(variant, memory)
+    return prepared if isinstance(prepared, str) else prepared.explain()
 
 
 def find_obstacle(variant: Variant) -> str | None:
     """Why the variant cannot run here as far as can be said without opening it; None when nothing stands in the way."""
     requires = variant.requires
-    missing = [name for name in variant.provider_names if name not in ort.get_available_providers()]
+    built_in = [provider["name"] for provider in variant.providers if not provider.get("library")]
+    missing = [name for name in built_in if name not in ort.get_available_providers()]
     if missing:
         return f"the runtime here has no {' and no '.join(missing)}"
     if requires["systems"] and platform.system() not in requires["systems"]:
@@ -105,7 +148,58 @@ def find_obstacle(variant: Variant) -> str | None:
         return f"it is for {' or '.join(requires['machines'])}, this is {platform.machine()}"
     if ort.__version__ != requires["runtime"]:
         return f"it was made for onnxruntime {requires['runtime']}, here is {ort.__version__}"
+    if variant.uses_plugins:
+        from .plugins import find_plugin_obstacle
+
+        return find_plugin_obstacle(variant)
     return None
+
+
+def _tell_compiled(variant: Variant) -> str:
+    if not variant.uses_plugins or not variant.requires.get("compiled"):
+        return ""
+    from .plugins import describe_compiled, judge_compiled
+
+    if judge_compiled(variant) != "outdated":
+        return ""
+    return f"{describe_compiled(variant.requires['compiled'])}; compiled for this very device it would be faster"
+
+
+def find_flaw(opened: Opened) -> str | None:
+    """Why a variant that could be opened is no success all the same; None when it is one."""
+    return _compare_providers(opened) or _find_shortfall(opened)
+
+
+def _count_assigned(opened: Opened) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for provider, _ in list_assigned(opened.session) if opened.variant.least_share else ():
+        counts[provider] = counts.get(provider, 0) + 1
+    return counts
+
+
+def _find_shortfall(opened: Opened) -> str | None:
+    """Whether the first provider took less of the graph than it must. Of what was compiled before, all must be taken:
+    how much of the graph that is was settled when it was compiled.
+    """
+    variant = opened.variant
+    assigned = list_assigned(opened.session) if variant.least_share else []
+    if not assigned:
+        return None  # No share is asked for, or this runtime cannot tell.
+    prepare = variant.prepare or {}
+    compiled = bool(variant.requires.get("compiled")) or (opened.prepared and prepare["kind"] == "context")
+    return judge_share(assigned, variant.provider_names[0], 1.0 if compiled else variant.least_share, compiled=compiled)
+
+
+def judge_share(assigned: list[tuple[str, str]], first: str, least: float, *, compiled: bool) -> str | None:
+    """Why the nodes that provider `first` took are too few; None when there are enough. With `compiled`, the nodes that
+    stand for what was compiled are counted alone.
+    """
+    counted = [(name, kind) for name, kind in assigned if (kind == _COMPILED if compiled else kind not in _UNCOUNTED)]
+    taken = sum(name == first for name, _ in counted)
+    if counted and taken >= least * len(counted):
+        return None
+    what = "compiled parts" if compiled else "nodes"
+    return f"{first} took {taken} of {len(counted)} {what}, and must take {least:.0%}"
 
 
 def _compare_providers(opened: Opened) -> str | None:

@@ -1,0 +1,162 @@
+"""What a variant needs made on the device before it runs: whether it is there, and how a session is opened on it.
+
+It lies in the user's cache folder, or where `BUNDLER_PREPARED` says; `BUNDLER_PREPARED=0` does without such variants.
+`prewarm` makes it. Nothing here is imported for a bundle without such a variant.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from typing import Any
+
+import onnxruntime as ort
+
+from .config import Variant
+from .device import identify_processor
+from .drivers import identify_device
+from .errors import IntegrityError
+from .integrity import Memory
+from .keeping import KeptFolder, remove, shorten
+from .plugins import PluginError, list_versions
+from .sessions import Adapt, open_session
+
+EPOCH = 1
+"""Rises when this module prepares in another way."""
+
+MODEL = "model.onnx"
+VARIABLE = "BUNDLER_PREPARED"
+
+_ROOM = 4
+"""Free space, in sizes of the model, below which nothing is made."""
+
+
+class Prepared(KeptFolder):
+    """What was, or is to be, made here for one variant."""
+
+    draft_suffix = ".making"  # Compiling may take hours: no other start may take such a draft for abandoned.
+
+    def __init__(self, variant: Variant, memory: Memory, place: str) -> None:
+        prepare = variant.prepare or {}
+        self.variant = variant
+        self.thing: str = prepare["thing"]
+        self.is_context = prepare["kind"] == "context"
+        super().__init__(
+            memory,
+            key=_make_key(variant),
+            stem=f"{place}-{shorten(variant.name)}-",
+            suffix=".prepared",
+            thing=f"its {self.thing}",
+            room=sum(file.size for file in variant.files) * _ROOM,
+        )
+
+    @property
+    def lock(self) -> str:
+        """The file whose holder alone may make it."""
+        return f"{self._stem}prewarm.lock"
+
+    def clear_drafts(self) -> None:
+        """Remove what makers that died have left; for the holder of the lock."""
+        parent = os.path.dirname(self.folder)
+        for name in os.listdir(parent):
+            path = os.path.join(parent, name)
+            if path.startswith(self._stem) and name.endswith(self.draft_suffix):
+                remove(path)
+
+    def publish_anew(self) -> bool:
+        """Put the draft into place, over what stands there. Answers whether it stands there now."""
+        remove(self.folder)
+        return self.publish()
+
+    def explain(self) -> str | None:
+        """Why the variant cannot run on it; None when it is there and every file is as it was made."""
+        check = self.find()
+        if check is not None:
+            try:
+                check.finish()
+            except IntegrityError as error:
+                self.drop(error.why)
+            else:
+                return None
+        if self.remark:
+            return f"{self.remark}; {_advise(force=self.refused)}"
+        return f"its {self.thing} has not been made on this device yet; {_advise(force=False)}"
+
+    def open(self, folder: str, payload: str, adapt: Adapt | None = None) -> ort.InferenceSession:
+        """A session on what lies in `folder`. Raises one of `RUNTIME_ERRORS`."""
+        shipped = os.path.join(payload, self.variant.model)
+        model = os.path.join(folder, MODEL) if self.is_context else shipped
+        return open_session(model, self.variant if self.is_context else self.placed(folder), adapt)
+
+    def placed(self, folder: str) -> Variant:
+        """The variant with the options that its preparation adds to the first provider, for `folder`."""
+        options = (self.variant.prepare or {}).get("options") or {}
+        first, *others = self.variant.providers
+        added = {key: _put(folder, value) for key, value in options.items()}
+        variant = copy.copy(self.variant)
+        variant.providers = [{**first, "options": {**first["options"], **added}}, *others]
+        return variant
+
+    def note_refusal(self, why: str) -> None:
+        """Remember that it was made here and is no good, so that it is not made again at each start."""
+        self.discard_draft()
+        draft = self.start_draft()
+        if draft is None:
+            return
+        remove(self.folder)
+        self._record(draft, [], why)
+        try:
+            os.rename(draft, self.folder)
+            self._draft = None
+        except OSError:
+            self.discard_draft()
+
+    def _note_refusal(self, why: str) -> None:
+        self.refused = True
+        self.remark = f"its {self.thing} was made on this device and is not used: {why}"
+
+
+def find_prepared(variant: Variant, memory: Memory) -> Prepared | str:
+    """What is prepared for `variant`, be it made or not; or the reason why nothing can be."""
+    asked = os.environ.get(VARIABLE, "")
+    if asked == "0":
+        return f"what must be made on the device is switched off here ({VARIABLE}=0)"
+    place = memory.place
+    if asked:
+        name = os.path.basename(place) if place else shorten(os.path.realpath(memory.payload))
+        place = os.path.join(os.path.abspath(asked), name)
+    if place is None:
+        return f"there is no cache folder for what must be made on the device; name one in {VARIABLE}"
+    try:
+        return Prepared(variant, memory, place)
+    except PluginError as error:
+        return str(error)
+
+
+def _put(folder: str, value: str) -> str:
+    """`value` with the folder in it; where the value is JSON, as JSON writes it."""
+    try:
+        json.loads(value)
+    except ValueError:
+        return value.replace("{folder}", folder)
+    return value.replace("{folder}", json.dumps(folder)[1:-1])
+
+
+def _advise(*, force: bool) -> str:
+    package = (__package__ or "").rpartition(".")[0]
+    return f"run `python -m {package} prewarm{' --force' if force else ''}`"
+
+
+def _make_key(variant: Variant) -> str:
+    """All that it depends on: model, runtime, plugins, options, processor, device and driver."""
+    files = [(file.path, file.size, file.sha256) for file in variant.files]
+    settings: tuple[Any, ...] = (
+        variant.session,
+        variant.session_config,
+        variant.disabled_optimizers,
+        variant.providers,
+        variant.prepare,
+    )
+    here = (ort.__version__, list_versions(variant.requires.get("plugins") or {}))
+    return repr((EPOCH, here, variant.model, files, settings, identify_processor(), identify_device(variant)))

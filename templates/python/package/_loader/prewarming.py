@@ -1,0 +1,227 @@
+"""Prewarm: what a variant needs made on this device is made, proven on the golden set, and kept for later starts.
+
+It is made in a draft folder by one process at a time, and renamed into place when it has reproduced the golden set:
+whoever is interrupted leaves nothing that a start could take for whole, and a second process waits for the first and
+takes what that has made.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .config import Config, Variant
+from .device_copy import EXTERNAL
+from .golden import test_model
+from .integrity import Check, Memory
+from .keeping import list_files
+from .locking import hold
+from .opening import Opened, first_line
+from .prepared import MODEL, Prepared, find_prepared
+from .sessions import RUNTIME_ERRORS, Runner, list_assigned, open_session, record_assignment
+from .variants import find_flaw, find_obstacle, judge_share
+
+Progress = Callable[[float, str], None]
+"""Told the share that is done (from 0 to 1), and what comes next."""
+
+READY = ("made", "ready")
+"""How an outcome ends well: made now, or there already."""
+
+_WEIGHTS = "weights.bin"
+
+_children: list[subprocess.Popen[bytes]] = []
+"""Kept, so that they are not taken for forgotten."""
+
+
+class _PrewarmError(Exception):
+    """It was made and is no good, or could not be made. `lasting`: trying again would end in the same way."""
+
+    def __init__(self, why: str, *, lasting: bool) -> None:
+        super().__init__(why)
+        self.lasting = lasting
+
+
+def prewarm_all(
+    config: Config, variants: list[Variant], memory: Memory, progress: Progress, *, force: bool
+) -> list[dict[str, Any]]:
+    """The outcome for each variant that needs something made: its name, `status` (`made`, `ready`, `unavailable` where
+    it cannot run here at all, `failed`), the reason, and seconds.
+
+    Raises `IntegrityError` when the bundle was altered.
+    """
+    wanted = [variant for variant in variants if variant.prepare is not None]
+    return [prewarm_variant(config, variant, memory, progress, force=force) for variant in wanted]
+
+
+def prewarm_first(config: Config, variants: list[Variant], memory: Memory, progress: Progress) -> None:
+    """Make what the first variant that could run needs. What fails is told when the variant is opened."""
+    for variant in _before_first_runnable(variants):
+        if prewarm_variant(config, variant, memory, progress, force=False)["status"] in READY:
+            return
+
+
+def prewarm_in_background(variants: list[Variant], memory: Memory) -> str:
+    """Start a process that makes what is missing, for a later start; answers what to tell, or nothing.
+
+    A process of its own: a compiler that crashes takes nobody along, and whoever ends sooner leaves it to its work.
+    """
+    for variant in _before_first_runnable(variants):
+        prepared = find_prepared(variant, memory)
+        if isinstance(prepared, str):
+            continue
+        if prepared.explain() is None:
+            return ""
+        if not prepared.refused:
+            return _start_process(variant, prepared.thing)
+    return ""
+
+
+def _before_first_runnable(variants: list[Variant]) -> list[Variant]:
+    """Variants that need something made and come before the first that needs nothing."""
+    found = []
+    for variant in variants:
+        if find_obstacle(variant) is None:
+            if variant.prepare is None:
+                break
+            found.append(variant)
+    return found
+
+
+def _start_process(variant: Variant, thing: str) -> str:
+    if getattr(sys, "frozen", False) or not sys.executable:
+        return f"the {thing} of variant {variant.name} cannot be made in the background: no interpreter is to be found"
+    package = (__package__ or "").rpartition(".")[0]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    command = [sys.executable, "-m", package, "prewarm", "--variant", variant.name]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    try:
+        _children.append(subprocess.Popen(command, env=environment, start_new_session=True, **quiet))  # type: ignore[call-overload]
+    except OSError as error:
+        return f"the {thing} of variant {variant.name} cannot be made in the background ({error})"
+    return f"the {thing} of variant {variant.name} is being made in the background"
+
+
+def prewarm_variant(
+    config: Config, variant: Variant, memory: Memory, progress: Progress, *, force: bool
+) -> dict[str, Any]:
+    """The outcome for one variant. Raises `IntegrityError`."""
+    start = time.perf_counter()
+    prepared = find_obstacle(variant) or find_prepared(variant, memory)
+    if isinstance(prepared, str):
+        return _make_outcome(variant, "unavailable", prepared, start)
+    try:
+        with hold(prepared.lock, lambda: progress(0.0, f"another process is making its {prepared.thing}; waiting")):
+            status, reason = _make_unless_ready(config, prepared, memory, progress, force=force)
+    except OSError as error:
+        where = os.path.dirname(prepared.folder)
+        status, reason = "failed", f"its {prepared.thing} cannot be kept at {where} ({error})"
+    return {**_make_outcome(variant, status, reason, start), "thing": prepared.thing, **prepared.facts}
+
+
+def _make_outcome(variant: Variant, status: str, reason: str, start: float) -> dict[str, Any]:
+    return {"variant": variant.name, "status": status, "reason": reason, "seconds": time.perf_counter() - start}
+
+
+def _make_unless_ready(
+    config: Config, prepared: Prepared, memory: Memory, progress: Progress, *, force: bool
+) -> tuple[str, str]:
+    if not force:
+        if prepared.explain() is None and _opens(prepared, memory):
+            return "ready", ""
+        if prepared.refused:
+            return "failed", prepared.remark
+    prepared.clear_drafts()
+    try:
+        _make(config, prepared, memory, progress)
+    except _PrewarmError as failure:
+        if failure.lasting:
+            prepared.note_refusal(str(failure))
+        return "failed", str(failure)
+    finally:
+        prepared.discard_draft()
+    return "made", ""
+
+
+def _opens(prepared: Prepared, memory: Memory) -> bool:
+    """Whether the runtime still takes it: after a new driver that could not be told from the old it may not."""
+    try:
+        prepared.open(prepared.folder, memory.payload)
+    except RUNTIME_ERRORS:
+        return False
+    return True
+
+
+def _make(config: Config, prepared: Prepared, memory: Memory, progress: Progress) -> None:
+    """Make it in a draft, prove the draft, and put it into place. Raises `_PrewarmError`."""
+    Check(memory, prepared.variant.files).finish()
+    draft = prepared.start_draft()
+    if draft is None:
+        where = os.path.dirname(prepared.folder)
+        raise _PrewarmError(f"there is no room or no right to keep its {prepared.thing} at {where}", lasting=False)
+    try:
+        progress(0.05, f"making its {prepared.thing}")
+        prepared.facts = {"nodes": _fill(config, prepared, draft, memory)}
+        progress(0.75, "reproducing the golden set with it")
+        _prove(config, prepared, draft, memory)
+    except RUNTIME_ERRORS as error:
+        why = f"the runtime could not make its {prepared.thing} ({first_line(error)})"
+        raise _PrewarmError(why, lasting=False) from error
+    progress(0.95, "keeping it")
+    if not prepared.publish_anew():
+        raise _PrewarmError(f"its {prepared.thing} cannot be kept at {prepared.folder}", lasting=False)
+    progress(1.0, "ready")
+
+
+def _fill(config: Config, prepared: Prepared, draft: str, memory: Memory) -> dict[str, int]:
+    """Let the runtime fill the folder `draft`; answers how many nodes each provider took."""
+    variant = prepared.placed(draft)
+    path = os.path.join(memory.payload, variant.model)
+
+    def adapt(options: Any) -> None:
+        record_assignment(options)
+        if prepared.is_context:
+            _write_context(options, os.path.join(draft, MODEL), variant)
+
+    session = open_session(path, variant, adapt)
+    assigned = list_assigned(session)
+    first, least = variant.provider_names[0], max(variant.least_share, 1e-9)
+    shortfall = judge_share(assigned, first, least, compiled=False) if assigned else None
+    if shortfall:
+        raise _PrewarmError(shortfall, lasting=True)
+    if not prepared.is_context:
+        _run_golden_set(config, prepared, session)  # Some caches are filled by the first answers.
+    del session
+    if not any(True for _ in list_files(draft)):
+        raise _PrewarmError(f"the runtime left no {prepared.thing} in its folder", lasting=True)
+    return {name: sum(name == provider for provider, _ in assigned) for name in dict(assigned)}
+
+
+def _write_context(options: Any, path: str, variant: Variant) -> None:
+    """The session compiles once, writes what it compiled and says who took which node; the runtime's own compiler of
+    models (`ModelCompiler`) keeps the last to itself.
+    """
+    options.add_session_config_entry("ep.context_enable", "1")
+    options.add_session_config_entry("ep.context_file_path", path)
+    options.add_session_config_entry("ep.context_embed_mode", "0")
+    if len(variant.files) > 1 or sum(file.size for file in variant.files) >= EXTERNAL:
+        options.add_session_config_entry("ep.context_model_external_initializers_file_name", _WEIGHTS)
+
+
+def _prove(config: Config, prepared: Prepared, draft: str, memory: Memory) -> None:
+    """Open the draft as a start would, and reproduce the golden set. Raises `_PrewarmError`."""
+    session = prepared.open(draft, memory.payload)
+    flaw = find_flaw(Opened(prepared.variant, session, prepared=True))
+    if flaw:
+        raise _PrewarmError(flaw, lasting=True)
+    _run_golden_set(config, prepared, session)
+
+
+def _run_golden_set(config: Config, prepared: Prepared, session: Any) -> None:
+    variant = prepared.variant
+    result = test_model(config, variant, Runner(session, config.inputs, config.outputs, variant.device).run)
+    if not result.passed:
+        raise _PrewarmError(f"it does not reproduce the golden set: {'; '.join(result.faults)}", lasting=True)
