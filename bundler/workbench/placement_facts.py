@@ -61,9 +61,9 @@ def list_left(left: Sequence[LeftNode], most: int = 20) -> tuple[str, ...]:
     return (*(node.describe() for node in left[:most]), *((f"and {rest} more",) if rest > 0 else ()))
 
 
-def tidy(text: str) -> str:
+def tidy(text: str, longest: int = _LONGEST) -> str:
     """One short line of what a model or a tool says."""
-    return "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))[:_LONGEST]
+    return "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))[:longest]
 
 
 def tidy_lines(texts: Iterable[str], most: int = 12) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from bundler.workbench.placement_facts import LeftNode, left_node, list_left, ti
 
 _ASSERTION: Final = re.compile(r'^Assertion failed: |(?<=[^"]): "|" *$|" *\.$')
 _NO_OPERATOR: Final = ("false", "Plugin not found")
+_NO_TYPE: Final = "convertDtype(onnxDtype"
 _NARROW: Final = re.compile(r"Turing|SM75|FP32 GEMM")
 _MAXIMUM: Final = 200
 """Messages of the log that are kept."""
@@ -89,7 +90,7 @@ def _parse(library: Any, journal: Journal, network: Any, source: Path, model: Mo
 
 
 def _left_nodes(errors: Sequence[Any], model: ModelProto) -> tuple[LeftNode, ...]:
-    found = {}
+    found: dict[int, LeftNode] = {}
     for error in errors:
         node = _node_of(error, model)
         if node is not None:
@@ -106,6 +107,8 @@ def _node_of(error: Any, model: ModelProto) -> Any:
 def _explain(text: str) -> str:
     if text.strip() == _NO_OPERATOR[0] or _NO_OPERATOR[1] in text:
         return "it has no such operator"
+    if _NO_TYPE in text:
+        return "an input is of a type that it lacks, such as text"
     return tidy(_ASSERTION.sub("", text))
 
 

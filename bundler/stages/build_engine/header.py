@@ -1,6 +1,6 @@
 """The first 64 bytes of an engine: what made it, how long it is, and for which devices.
 
-The layout is not documented. It was read off engines of TensorRT for RTX 1.7.1: `vgtt` at 0, the file's length at 16,
+The layout is not documented. It was read off engines of TensorRT for RTX 1.7.1: `vtrt` at 0, the file's length at 16,
 the library's version at 24 (four bytes), and at 32 one bit for each compute capability.
 """
 
@@ -15,7 +15,7 @@ from bundler.model.errors import StageError
 HEADER_BYTES: Final = 64
 """What the runtime's provider reads of an engine to tell whether a device can run it."""
 _LAYOUT: Final = struct.Struct("<4s12xQ4B4xI")
-_MAGIC: Final = b"vgtt"
+_MAGIC: Final = b"vtrt"
 
 
 def check_engine(path: Path, version: str, mask: int) -> bytes:

@@ -13,7 +13,7 @@ _SIZES: Final = 3
 
 
 def add_profile(builder: Any, config: Any, network: Any, shapes: Shapes) -> dict[str, list[list[int]]]:
-    """Set the profile of a parsed network's dynamic inputs, and answer it. Raises `StageError` where it does not fit."""
+    """Set the profile of a parsed network's dynamic inputs, and answer it. Raises `StageError` if it does not fit."""
     inputs = [network.get_input(index) for index in range(network.num_inputs)]
     problems = tuple(_find_problems(inputs, shapes))
     if problems:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +22,8 @@ from bundler.workbench.structure import iterate_nodes, iterate_tensors, read_str
 
 ENTRY: Final = "model.onnx"
 ENGINE: Final = "engine.bin"
-_PLATFORM: Final = "linux"
-"""TensorRT for RTX builds for the system that it runs on, and this one has no wheels of it for another."""
+_PLATFORM: Final = "windows" if sys.platform == "win32" else "linux"
+"""TensorRT for RTX builds for the system that it runs on: an engine from Linux does not open on Windows."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

@@ -1,7 +1,7 @@
 """A model of one EPContext node: the engine, with the interface of the model that it was built from.
 
-The node carries what ONNX Runtime's provider itself writes: it reads `embed_mode`, `ep_cache_context` (the engine, or its
-file beside the model), `partition_name` (which names its runtime cache) and `source`; the rest is for people.
+The node carries what ONNX Runtime's provider itself writes: it reads `embed_mode`, `ep_cache_context` (the engine, or
+its file beside the model), `partition_name` (which names its runtime cache) and `source`; the rest is for people.
 """
 
 from __future__ import annotations

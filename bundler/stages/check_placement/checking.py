@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 from onnxruntime.tools.mobile_helpers import usability_checker as reference
 
@@ -27,6 +26,7 @@ _PARTITIONERS: Final[Mapping[Checker, Callable[..., Any]]] = {
     "coreml-nn": partial(reference.check_coreml_partitions, config_filename="coreml_supported_neuralnetwork_ops.md"),
     "coreml-mlprogram": partial(reference.check_coreml_partitions, config_filename="coreml_supported_mlprogram_ops.md"),
 }
+_VERDICT: Final = 400
 _ERRORS: Final = (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OSError)
 """What the checker raises on a graph that it was not made for."""
 
@@ -84,7 +84,7 @@ def _listen(info: Any, title: str) -> str:
     """The last thing that the checker says of its own findings: what it makes of them."""
     ear = _Ear()
     info.print_analysis(ear, title)
-    return tidy(ear.lines[-1])
+    return tidy(ear.lines[-1], _VERDICT)
 
 
 @contextlib.contextmanager
@@ -118,12 +118,3 @@ def _all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
         yield node
         for inner in subgraphs(node):
             yield from _all_nodes(inner)
-
-
-def infer_shapes(model: ModelProto) -> ModelProto:
-    """The model with the shapes of its values, as far as ONNX can tell."""
-    try:
-        inferred: ModelProto = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
-        return model
-    return inferred

@@ -8,8 +8,9 @@ from onnx import ModelProto, NodeProto
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
-from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.stages.check_placement.checking import Estimate, estimate, infer_shapes
+from bundler.model.stage import Note, NoteLevel, Report, StageRequest, StageResult
+from bundler.stages.check_placement.checking import Estimate, estimate
+from bundler.stages.check_placement.folding import fold_sizes
 from bundler.stages.check_placement.spec import Options
 from bundler.workbench.float_conversion.converter import lift_constants
 from bundler.workbench.placement_facts import LeftNode, count_placement, counted_nodes, left_node
@@ -25,7 +26,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     report(0.1, "inferring shapes")
     for graph in iterate_graphs(model):
         lift_constants(graph)
-    shaped = infer_shapes(model)
+    shaped = fold_sizes(model)
     report(0.5, "estimating")
     found, fixed = (estimate(shaped, options.checker, fixed=answer) for answer in (False, True))
     facts = _describe(options.provider, shaped, found, fixed)
@@ -70,5 +71,6 @@ def _notes(found: Estimate, fixed: Estimate) -> tuple[Note, ...]:
     if found.suitable == "yes":
         return ()
     better = fixed.suitable not in (found.suitable, "no")
-    advice = "; with all dimensions fixed (--dim NAME=SIZE) " + fixed.verdict if better else ""
-    return (Note(text=f"{found.verdict}{advice}".rstrip("."), level="warning" if found.suitable == "no" else "info"),)
+    advice = f"; with all its dimensions fixed (--dim NAME=SIZE): {fixed.verdict.rstrip('.')}" if better else ""
+    level: NoteLevel = "warning" if found.suitable == "no" else "info"
+    return (Note(text=found.verdict.rstrip(".") + advice, level=level),)

@@ -21,7 +21,8 @@ SPEC = StageSpec(
 Runtime's own checker knows operators, ranks and whether shapes are fixed. `partitions` counts the pieces that the
 provider would take; `suitable` is the checker's judgement (`yes`, `maybe`, `no`) and `verdict` its words; `fixed` has
 `taken`, `share`, `partitions`, `suitable` and `verdict` for the model with all dimensions fixed, where some are not;
-`caveats` are conditions of the operators taken that the checker does not look at.
+`caveats` are conditions of the operators taken that the checker does not look at. Nodes that only compute sizes which
+are fixed are gone before a provider chooses, and not counted.
 """
 
 Checker = Literal["nnapi", "coreml-nn", "coreml-mlprogram"]
