@@ -1,13 +1,28 @@
-"""Which distribution of the runtime has a provider, and what to say where none does."""
+"""Which of the distributions that a target ships has a provider, and what to say where none has.
+
+Pure functions over what provider files say; platforms are `system/architecture` (`linux/x64`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bundler.providers.knowledge import Availability, ProviderKnowledge
 
+OWN_BUILD = "with a runtime of your own build that has it, build with --set runtime.custom_build=true"
+_OPERATORS = (">=", "<=", "===", "==", "!=", "~=", ">", "<")
+_NAMES = {">=": "least", "<=": "most", "==": "only", "<": "below"}
+_WORDS: Mapping[tuple[str, ...], str] = {
+    (">=",): "{least} and later",
+    ("<=",): "up to {most}",
+    ("<",): "before {below}",
+    ("==",): "{only}",
+    ("<=", ">="): "{least} to {most}",
+    ("<", ">="): "{least} and later, before {below}",
+}
 
-def find_carrier(
+
+def find_carrier(  # noqa: PLR0917 - the runtime as a profile spells it: name, version, plugins; then the platform
     knowledge: ProviderKnowledge,
     package: str,
     version: str,
@@ -15,19 +30,16 @@ def find_carrier(
     system: str,
     architecture: str,
 ) -> Availability | None:
-    """The distribution that carries the provider where `package` of `version` is shipped with `plugins` beside it."""
-    for row in knowledge.availability:
-        shipped = plugins.get(row.package) if row.is_plugin else version if row.package == package else None
-        if shipped is None or not _fits(row.versions, shipped):
-            continue
-        if row.is_plugin and not _fits(row.runtime_versions, version):
-            continue
-        if not row.platforms or f"{system}/{architecture}" in row.platforms:
-            return row
-    return None
+    """The shipped distribution that has the provider on this platform, a plugin before the runtime; None without one.
+
+    `package` and `version` are the runtime's, `plugins` those beside it with their versions.
+    """
+    rows = sorted(knowledge.availability, key=lambda row: not row.is_plugin)
+    fitting = (row for row in rows if _is_for(row, system, architecture) and _ships(row, package, version, plugins))
+    return next(fitting, None)
 
 
-def explain_absence(
+def explain_absence(  # noqa: PLR0917 - as above
     knowledge: ProviderKnowledge,
     package: str,
     version: str,
@@ -35,13 +47,95 @@ def explain_absence(
     system: str,
     architecture: str,
 ) -> tuple[str, str]:
-    """Why the provider is not there, and what to do about it."""
-    shipped = " and ".join([f"{package} {version}", *(f"{name} {own}" for name, own in plugins.items())])
-    why = f"{knowledge.title} is not in {shipped} on {system}/{architecture}"
-    return why, knowledge.instead
+    """Why what is shipped lacks the provider and where it exists, as a sentence; and what to do, as a hint."""
+    beside = "".join(f" and {name} {plugins[name]}" for name in sorted(plugins))
+    here = [row for row in knowledge.availability if _is_for(row, system, architecture)]
+    where = _tell_where(knowledge, here, f"{system}/{architecture}")
+    return f"{knowledge.title} is not in {package} {version}{beside}; {where}", _suggest(knowledge, here, package)
 
 
-def _fits(specifier: str, version: str) -> bool:
-    from packaging.specifiers import SpecifierSet  # noqa: PLC0415 - costs more than a list of targets
+def tell_row(row: Availability) -> str:
+    """The distribution with its versions, and what a plugin stands beside: `onnxruntime-cann 1.22.1 to 1.24.4`."""
+    name = f"{row.package} {tell_versions(row.versions)}".rstrip()
+    if not row.is_plugin:
+        return name
+    beside = f"onnxruntime {tell_versions(row.runtime_versions)}".rstrip()
+    return f"the plugin {name} (beside {beside})"
 
-    return SpecifierSet(specifier).contains(version, prereleases=True)
+
+def tell_versions(specifier: str) -> str:
+    """A version specifier in words; as it is written where it is no plain range."""
+    bounds = {_operator(part): part.strip()[len(_operator(part)) :].strip() for part in specifier.split(",") if part}
+    words = _WORDS.get(tuple(sorted(bounds)))
+    return specifier if words is None else words.format(**{_NAMES[key]: value for key, value in bounds.items()})
+
+
+def _operator(part: str) -> str:
+    return next((operator for operator in _OPERATORS if part.strip().startswith(operator)), "")
+
+
+def _is_for(row: Availability, system: str, architecture: str) -> bool:
+    return not row.platforms or f"{system}/{architecture}" in row.platforms
+
+
+def _ships(row: Availability, package: str, version: str, plugins: Mapping[str, str]) -> bool:
+    if not row.is_plugin:
+        return _same(row.package, package) and _is_in(version, row.versions)
+    found = next((plugins[name] for name in plugins if _same(row.package, name)), None)
+    return found is not None and _is_in(found, row.versions) and _is_in(version, row.runtime_versions)
+
+
+def _same(first: str, second: str) -> bool:
+    return first.lower().replace("_", "-") == second.lower().replace("_", "-")
+
+
+def _is_in(version: str, specifier: str) -> bool:
+    """Whether a version is one of these. One that is none (of the user's own making) is in no narrowed range."""
+    if not specifier:
+        return True
+    # Nothing else needs the package when bundler starts.
+    from packaging.specifiers import SpecifierSet  # noqa: PLC0415
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415
+
+    try:
+        return SpecifierSet(specifier).contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return False
+
+
+def _tell_where(knowledge: ProviderKnowledge, here: Sequence[Availability], platform: str) -> str:
+    if here:
+        return f"{_join([tell_row(row) for row in here])} {_have(here)} it on {platform}"
+    if knowledge.availability:
+        return f"nothing has it on {platform}, but {_join([_tell_elsewhere(row) for row in knowledge.availability])}"
+    return knowledge.gone.rstrip(".") or "no published runtime has it"
+
+
+def _tell_elsewhere(row: Availability) -> str:
+    return f"{tell_row(row)} on {_join(row.platforms)}"
+
+
+def _have(rows: Sequence[Availability]) -> str:
+    return "has" if len(rows) == 1 else "have"
+
+
+def _join(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _suggest(knowledge: ProviderKnowledge, here: Sequence[Availability], package: str) -> str:
+    """What replaces it, where the provider file says so; else how the profile comes by it, or by what of one's own."""
+    if knowledge.instead:
+        return f"instead: {knowledge.instead.rstrip('.')}"
+    plugin = next((row for row in here if row.is_plugin), None)
+    if plugin is not None:
+        return f'put a version of "{plugin.package}" under `runtime.plugins` (versions: {_words(plugin.versions)})'
+    runtime = here[0] if here else None
+    if runtime is not None:
+        what = "`runtime.version`" if _same(runtime.package, package) else f'`runtime.package = "{runtime.package}"`'
+        return f"set {what} (versions: {_words(runtime.versions)})"
+    return OWN_BUILD
+
+
+def _words(specifier: str) -> str:
+    return tell_versions(specifier) or "all"

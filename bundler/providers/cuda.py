@@ -1,12 +1,126 @@
-"""NVIDIA CUDA."""
+"""NVIDIA CUDA.
+
+The keys are strings of the provider's library in onnxruntime-gpu 1.31.1, the defaults of its source. A key that it does
+not know ends the provider, and the runtime goes on without.
+"""
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from bundler.providers.knowledge import Availability, ProviderKnowledge
+from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
+
+DEVICE_MEMORY = "cuda"
+"""The runtime's name of a CUDA device's memory, which all of NVIDIA's providers keep tensors in."""
+
+GPU_RUNTIME = (
+    Availability(
+        package="onnxruntime-gpu",
+        platforms=("linux/x64", "windows/x64"),
+        source="wheels of onnxruntime-gpu 1.31.1, for CUDA 13 and cuDNN 9",
+    ),
+    Availability(
+        package="onnxruntime-gpu",
+        versions=">=1.28",
+        platforms=("linux/arm64",),
+        source="wheels of onnxruntime-gpu 1.30.0 and 1.31.1 for servers and newer boards; there are none before 1.28",
+    ),
+)
+"""The whole runtime that has both of NVIDIA's older providers."""
+
+_MEMORY = (
+    whole("device_id", "Which GPU, by CUDA's own numbers."),
+    whole("gpu_mem_limit", "Bytes that the runtime's arena on the GPU may take; left out, all of them.", default=""),
+    choice(
+        "arena_extend_strategy",
+        ("kNextPowerOfTwo", "kSameAsRequested"),
+        "How the arena grows: by doubling, or by what is asked for.",
+        default="kNextPowerOfTwo",
+    ),
+    text("gpu_external_alloc", "Function that takes memory.", default="0", decided=ADDRESS),
+    text("gpu_external_free", "Function that gives memory back.", default="0", decided=ADDRESS),
+    text("gpu_external_empty_cache", "Function that empties the cache of memory.", default="0", decided=ADDRESS),
+)
+
+_CONVOLUTIONS = (
+    choice(
+        "cudnn_conv_algo_search",
+        ("EXHAUSTIVE", "HEURISTIC", "DEFAULT"),
+        "How the algorithm of a convolution is found: by timing all, by rule, or always the same.",
+        default="EXHAUSTIVE",
+    ),
+    flag("cudnn_conv_use_max_workspace", "Let convolutions take as much memory as the fastest wants.", default="1"),
+    flag("cudnn_conv1d_pad_to_nc1d", "Pad convolutions over one axis as `N,C,1,D`; otherwise as `N,C,D,1`."),
+    flag("fuse_conv_bias", "Add bias and activation inside the convolution."),
+    flag("prefer_nhwc", "Lay convolutions out with the channels last."),
+    flag("enable_cudnn", "Load cuDNN; without it convolutions go elsewhere.", default="1"),
+)
+
+_RUNNING = (
+    flag("enable_cuda_graph", "Record the first run and replay it after; fixed shapes, and bound inputs and outputs."),
+    flag("do_copy_in_default_stream", "Copy in the stream that computes; anything else can be a race.", default="1"),
+    flag("has_user_compute_stream", "The program brings a stream.", decided=ADDRESS),
+    text("user_compute_stream", "That stream.", default="0", decided=ADDRESS),
+    flag("use_ep_level_unified_stream", "One stream for all of the session."),
+    flag("tunable_op_enable", "Use kernels that were chosen by timing."),
+    flag("tunable_op_tuning_enable", "Time kernels in the first runs."),
+    whole("tunable_op_max_tuning_duration_ms", "Milliseconds that timing a kernel may take; 0 is no limit."),
+)
+
+_NUMBERS = (
+    flag("use_tf32", "Multiply in TF32: 10 bits of mantissa, on GPUs from compute capability 8.0 on.", default="1"),
+    flag("enable_skip_layer_norm_strict_mode", "Sum normalisations of layers in single precision."),
+    whole("sdpa_kernel", "Bit mask of the attention kernels to choose from; 0 is the runtime's choice."),
+)
+
+
+def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    tuning = options.get("tunable_op_tuning_enable", "0")
+    if is_set(tuning) and not is_set(options.get("tunable_op_enable", "0")):
+        yield "tunable_op_tuning_enable", "has no effect without `tunable_op_enable`"
+    if "tunable_op_max_tuning_duration_ms" in options and not is_set(tuning):
+        yield "tunable_op_max_tuning_duration_ms", "has no effect without `tunable_op_tuning_enable`"
+    if not is_set(options.get("enable_cudnn", "1")):
+        for key in sorted(key for key in options if key.startswith("cudnn_")):
+            yield key, "has no effect without `enable_cudnn`"
+
+
+def _rounds(options: Mapping[str, str]) -> Literal["none", "half"]:
+    """TF32 keeps as many bits of a factor as half precision does, and is on unless it is turned off."""
+    return "half" if is_set(options.get("use_tf32", "1")) else "none"
+
 
 PROVIDER = ProviderKnowledge(
     name="cuda",
     runtime_name="CUDAExecutionProvider",
     title="NVIDIA CUDA",
     package="onnxruntime-gpu",
+    options=(*_MEMORY, *_CONVOLUTIONS, *_RUNNING, *_NUMBERS),
+    replaced={
+        "cuda_mem_limit": "`gpu_mem_limit`",
+        "cudnn_conv_algo": "`cudnn_conv_algo_search`",
+        "use_fp16": "`precision.method`, for example mixed-fp16",
+        "fp16": "`precision.method`, for example mixed-fp16",
+        "do_copy_in_compute_stream": "`do_copy_in_default_stream`",
+    },
+    device_memory=DEVICE_MEMORY,
+    # Half precision, and weights of few bits, for which it has kernels. Not eight bits: of quantised operators it has
+    # few, so that quantise and dequantise nodes run as such around operators in floating point.
+    precisions=(
+        "mixed-fp16",
+        "fp16",
+        "bf16",
+        "fp16-weights",
+        "bf16-weights",
+        "weights-8bit",
+        "weights-4bit",
+        "weights-4bit-hqq",
+        "weights-4bit-gptq",
+    ),
+    tries=("mixed-fp16", "weights-4bit"),
+    availability=GPU_RUNTIME,
+    rounds=_rounds,
+    check=_check,
 )

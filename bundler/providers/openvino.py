@@ -1,12 +1,125 @@
-"""Intel OpenVINO."""
+"""Intel's OpenVINO: Intel's CPUs, GPUs and NPUs.
+
+The table is that of the plugin onnxruntime-ep-openvino 1.8.1, measured with onnxruntime 1.31.1: most options of the
+older whole runtime onnxruntime-openvino are ignored by it with a warning, and its `load_config` replaces them. It
+takes keys that it does not know in silence.
+"""
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from bundler.providers.knowledge import Availability, Compiler, Deferral, ProviderKnowledge
+from bundler.providers.openvino_config import KEY, check_config, is_exact
+from bundler.providers.rules import ADDRESS, DEBUGGING, EMBED, HERE, flag, text
+
+_DEVICE = re.compile(r"CPU|NPU|GPU(\.[0-9]{1,2})?")
+_SHAPE = re.compile(r"[^\[\],\s]+\[[0-9., ]+\](,[^\[\],\s]+\[[0-9., ]+\])*")
+
+_OPTIONS = (
+    text("device_type", "Device that computes: CPU, GPU, GPU.1, NPU.", default="CPU"),
+    text(KEY, 'Properties of devices as JSON: `{"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}`.'),
+    text("reshape_input", "Fixed shapes of inputs: `name[1,3,224,224]`, with commas between several."),
+    flag("enable_causallm", "Keep the cache of a language model inside the model.", default="false"),
+    flag("dump_subgraphs", "Write the graphs that were taken.", default="false", decided=DEBUGGING),
+    text("context", "OpenCL context of the program, of the whole runtime only.", decided=ADDRESS),
+)
+
+
+def _property(name: str, device: str = "CPU", value: str = "…") -> str:
+    return f'`load_config`, for example `{{"{device}": {{"{name}": "{value}"}}}}`'
+
+
+_REPLACED = {
+    "cache_dir": "nothing: what is compiled on the device is kept by the bundle itself, through `prewarm`",
+    "precision": _property("INFERENCE_PRECISION_HINT", value="f32"),
+    "num_of_threads": _property("INFERENCE_NUM_THREADS", value="4"),
+    "intra_op_num_threads": _property("INFERENCE_NUM_THREADS", value="4"),
+    "num_streams": _property("NUM_STREAMS", value="1"),
+    "model_priority": _property("MODEL_PRIORITY", value="HIGH"),
+    "enable_opencl_throttling": _property("PLUGIN_THROTTLE", "GPU", "1"),
+    "enable_qdq_optimizer": _property("NPU_QDQ_OPTIMIZATION", "NPU", "YES"),
+    "device_id": "`device_type`",
+    "device_luid": "`device_type`",
+    "layout": "nothing: the plugin no longer reads it",
+    "enable_dynamic_shapes": "nothing: CPU and GPU take dynamic shapes; `dimensions` of the profile fixes them",
+    "disable_dynamic_shapes": "`dimensions` of the profile, which fixes them",
+    "export_ep_ctx_blob": "`compile = { here = true }` of the variant",
+    "use_compiled_network": "`compile = { here = true }` of the variant",
+    "blob_dump_path": "nothing: the bundle knows where what was compiled lies",
+    "enable_vpu_fast_compile": "nothing: those devices are gone",
+    "enable_npu_fast_compile": "nothing: the NPU's compiler chooses",
+}
+
+
+def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    device = options.get("device_type", "CPU")
+    if not _DEVICE.fullmatch(device):
+        upper = device.upper()
+        meant = f'; write "{upper}"' if _DEVICE.fullmatch(upper) else ""
+        yield "device_type", f"{device[:40]!r} is no device that a plugin can be given (CPU, GPU, GPU.1, NPU){meant}"
+    if KEY in options:
+        for problem in check_config(options[KEY], device):
+            yield KEY, problem
+    shape = options.get("reshape_input")
+    if shape is not None and not _SHAPE.fullmatch(shape):
+        yield "reshape_input", f"wants `name[1,3,224,224]`, got {shape[:60]!r}"
+
+
+def _rounds(options: Mapping[str, str]) -> Literal["none", "half"]:
+    """In bfloat16 on CPUs that multiply in it (2e-3, measured) and in half precision on GPUs and NPUs, unless told not
+    to; which CPU it will be is not known here, so the coarser holds.
+    """
+    return "none" if is_exact(options.get(KEY, ""), options.get("device_type", "CPU")) else "half"
+
 
 PROVIDER = ProviderKnowledge(
     name="openvino",
     runtime_name="OpenVINOExecutionProvider",
     title="Intel OpenVINO",
     package="onnxruntime-ep-openvino",
+    options=_OPTIONS,
+    replaced=_REPLACED,
+    # NNCF is its own quantiser. Those of the CPU that write quantise and dequantise nodes are read as well; the ones
+    # with integer operators of the runtime are not, for its reader has none of them.
+    precisions=(
+        "nncf-int8",
+        "static-int8",
+        "static-int8-percentile",
+        "static-int8-mixed",
+        "static-int8-full",
+        "mixed-fp16",
+        "fp16",
+        "fp16-weights",
+    ),
+    tries=("nncf-int8", "static-int8", "static-int8-mixed", "mixed-fp16"),
+    availability=(
+        Availability(
+            package="onnxruntime-ep-openvino",
+            platforms=("linux/x64", "windows/x64"),
+            module="onnxruntime_ep_openvino",
+            # It states no requirement; plugins need the interface that this version of the runtime brought.
+            runtime_versions=">=1.24",
+            source="wheels of onnxruntime-ep-openvino 1.8.1, run beside onnxruntime 1.31.1",
+        ),
+        Availability(
+            package="onnxruntime-openvino",
+            versions="<=1.24.1",
+            platforms=("linux/x64", "windows/x64"),
+            source="wheels of onnxruntime-openvino 1.24.1, the last",
+        ),
+    ),
+    # One plugin library lists every device of Intel's, and its own word for them is this.
+    select={"ov_device": "CPU"},
+    select_by={"device_type": "ov_device"},
+    # What is compiled fits the instruction set of the CPU that compiled it, so the device compiles for itself.
+    compiler=Compiler(
+        stage="compile_context", environment="openvino", options=(HERE, EMBED), by_default=False, executes=True
+    ),
+    deferral=Deferral(kind="context", thing="OpenVINO blob"),
+    rounds=_rounds,
+    check=_check,
+    proofs=("context", "nodes", "compatibility"),
 )

@@ -1,12 +1,220 @@
-"""Qualcomm QNN."""
+"""Qualcomm's QNN: the tensor processor (HTP) of Snapdragon chips, and their GPU.
+
+Keys and values are those of onnxruntime-qnn 2.7.0, whose library has each key as a string; defaults are of its source.
+It ignores a key that it does not know in silence.
+"""
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from bundler.providers.knowledge import Availability, Compiler, Deferral, ProviderKnowledge
+from bundler.providers.qnn_chips import FIRST_BFLOAT, NEWEST_DMA, check_chips, find_chips, split_list
+from bundler.providers.rules import BUILDING_PATH, DEBUGGING, EMBED, HERE, choice, flag, is_set, text, whole
+
+_CONTEXT = "compiling and opening are separate steps here; `compile` of the variant is how bundler compiles"
+_BACKEND = "`backend_type` names the backend, and the device finds the library"
+
+_BACKENDS = ("htp", "gpu", "cpu")
+"""The two others, `saver` and `ir`, record a graph for Qualcomm's tools and compute nothing."""
+
+_PERFORMANCE = (
+    "default",
+    "burst",
+    "sustained_high_performance",
+    "high_performance",
+    "balanced",
+    "low_balanced",
+    "high_power_saver",
+    "power_saver",
+    "low_power_saver",
+    "extreme_power_saver",
+)
+
+_DEVICE = (
+    choice("backend_type", _BACKENDS, "What computes: the tensor processor, the GPU, or a reference.", default="htp"),
+    text("backend_path", "Library of the backend.", default="libQnnHtp.so", decided=_BACKEND),
+    text(
+        "soc_model", "Number of the chip that is compiled for; several with commas make one file for all.", default="0"
+    ),
+    text("htp_arch", "Generation of the chip's tensor processor, one for each of `soc_model`.", default="0"),
+    whole("device_id", "Which of several tensor processors."),
+    whole("vtcm_mb", "Megabytes of the tensor processor's own memory that the model may use; 0 is all."),
+    flag("skip_qnn_version_check", "Accept a library of another version of Qualcomm's SDK than the provider's."),
+)
+
+_SPEED = (
+    choice("htp_performance_mode", _PERFORMANCE, "Clock and power of the tensor processor.", default="default"),
+    whole("rpc_control_latency", "Microseconds of latency that calls to the tensor processor ask for; 0 asks nothing."),
+    choice("qnn_context_priority", ("low", "normal", "normal_high", "high"), "Whose turn is first.", default="normal"),
+    whole("htp_graph_finalization_optimization_mode", "How hard the compiler looks for a better plan.", most=3),
+    flag("offload_graph_io_quantization", "Leave quantising of inputs and outputs to the CPU.", default="1"),
+)
+
+_NUMBERS = (
+    flag("enable_htp_fp16_precision", "Compute models in floating point in half precision (it does so either way)."),
+    flag("enable_htp_fp16_clamp_overflow", "Hold numbers that overflow half precision at its greatest."),
+    flag("htp_bf16_enable", f"Compute in bfloat16; chips from number {FIRST_BFLOAT} on."),
+    flag("enable_block_quant_weight_optimization", "Keep 4-bit weights with a scale a block as they are."),
+    flag("enable_htp_monolithic_lstm", "Run an LSTM as one operator."),
+)
+
+_MEMORY = (
+    flag("enable_htp_spill_fill_buffer", "Let the contexts of a process share the memory that layers overflow into."),
+    flag("enable_vtcm_backup_buffer_sharing", "Let sessions share the copy of the tensor processor's own memory."),
+    flag(
+        "enable_htp_shared_memory_allocator", "Put inputs and outputs where the tensor processor reads them uncopied."
+    ),
+    flag("enable_dx12_shared_memory_allocator", "The same with Direct3D's memory, on Windows."),
+    flag("htp_share_resource_optimization", "Share resources between contexts of a process."),
+    whole("htp_reused_io_limit_mb", "Megabytes of inputs and outputs that are reused.", default=""),
+    flag("extended_udma", f"Use the wider addresses of the memory engine; architecture {NEWEST_DMA} and later."),
+    flag("disable_file_mapped_weights", "Copy a context's weights in place of mapping its file, on Windows on Arm."),
+)
+
+_PREPARING = (
+    flag("enable_htp_graph_splitting", "Split large graphs, so that several threads compile them."),
+    whole("htp_graph_splitting_num_prepare_threads", "Threads that compile the parts of a graph.", default=""),
+    flag("enable_htp_prepare_only", "Compile, and never run.", decided=_CONTEXT),
+    flag("enable_htp_prepare_and_load", "Compile, then open what was compiled.", decided=_CONTEXT),
+    text("op_packages", "Operators of your own: `Type:library:symbol[:target]`, with commas.", decided=BUILDING_PATH),
+)
+
+_TRACES = (
+    choice("profiling_level", ("off", "basic", "detailed", "optrace"), "How much is timed.", default="off"),
+    text("profiling_file_path", "File on the device for what was timed."),
+    flag("enable_framework_op_trace", "Record which operator became which.", decided=DEBUGGING),
+    flag("dump_json_qnn_graph", "Write the graph as JSON.", decided=DEBUGGING),
+    text("json_qnn_graph_dir", "Folder for it.", decided=DEBUGGING),
+    flag("dump_qnn_ir_dlc", "Write the graph for Qualcomm's tools; excludes a context.", decided=DEBUGGING),
+    text("dump_qnn_ir_dlc_dir", "Folder for it.", decided=DEBUGGING),
+    flag("dump_qnn_ep_input_graph", "Write the graph that was handed over.", decided=DEBUGGING),
+    text("dump_qnn_ep_input_graph_dir", "Folder for it.", decided=DEBUGGING),
+    text("qnn_saver_path", "Library that records calls in place of computing.", decided=DEBUGGING),
+    text("qnn_ir_backend_path", "Library that writes the graph.", default="libQnnIr.so", decided=DEBUGGING),
+    flag("skip_backend_op_validation", "Take nodes unchecked when a graph is written.", decided=DEBUGGING),
+)
+
+_REPLACED = {
+    "profiling": "`profiling_level`",
+    "qnn_context_cache_enable": "`compile = { here = true }` of the variant, which writes the context before shipping",
+    "qnn_context_cache_path": "nothing: bundler writes the context and the bundle knows where it lies",
+    "qnn_context_embed_mode": "`compile = { embed = true }` of the variant",
+    "performance_mode": "`htp_performance_mode`",
+    "enable_fp16": "`enable_htp_fp16_precision`",
+    "soc_id": "`soc_model`",
+}
+
+_PARTLY_HTP = ("enable_htp_", "htp_", "vtcm_", "enable_vtcm_", "extended_udma", "soc_model")
+
+
+def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    backend = options.get("backend_type", "htp")
+    if backend != "htp":
+        for key in sorted(key for key in options if key.startswith(_PARTLY_HTP)):
+            yield key, f'is of the tensor processor, and `backend_type` is "{backend}"; leave it out'
+        return
+    yield from check_chips(options)
+    yield from _check_precision(options)
+    yield from _check_memory(options)
+
+
+def _check_precision(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    chips = find_chips(options.get("soc_model", ""))
+    without = [chip.title for chip in chips if not chip.half]
+    if is_set(options.get("enable_htp_fp16_precision", "0")) and (without or set(_architectures(options)) == {"68"}):
+        names = ", ".join(without) or "architecture 68"
+        yield "enable_htp_fp16_precision", f"{names} cannot compute in half precision; quantise to eight bits"
+    if is_set(options.get("htp_bf16_enable", "0")):
+        old = [chip.title for chip in chips if chip.number < FIRST_BFLOAT]
+        if old or not chips:
+            names = ", ".join(old) or "a chip that is not named"
+            yield "htp_bf16_enable", f"{names} cannot compute in bfloat16; chips from number {FIRST_BFLOAT} on can"
+        if is_set(options.get("enable_htp_fp16_precision", "0")):
+            yield "htp_bf16_enable", "contradicts `enable_htp_fp16_precision`; choose one"
+
+
+def _check_memory(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    architectures = [int(item) for item in _architectures(options) if item.isdecimal() and len(item) < 6]  # noqa: PLR2004
+    if is_set(options.get("extended_udma", "0")) and architectures and min(architectures) < NEWEST_DMA:
+        yield "extended_udma", f"architecture {min(architectures)} has none; {NEWEST_DMA} is the first that has"
+    if "htp_graph_splitting_num_prepare_threads" in options and not is_set(
+        options.get("enable_htp_graph_splitting", "0")
+    ):
+        yield "htp_graph_splitting_num_prepare_threads", "has no effect without `enable_htp_graph_splitting`"
+
+
+def _architectures(options: Mapping[str, str]) -> list[str]:
+    return split_list(options["htp_arch"]) if "htp_arch" in options else []
+
+
+def _rounds(options: Mapping[str, str]) -> Literal["none", "half"]:
+    """The tensor processor computes in half precision whether asked to or not (equal to the bit, measured), and the
+    GPU's precision is its own choice.
+    """
+    return "none" if options.get("backend_type") == "cpu" else "half"
+
+
+def _rehearse(options: Mapping[str, str]) -> Mapping[str, str] | None:
+    """For several chips in one file, which the emulator cannot run: the first of them."""
+    if len(split_list(options.get("soc_model", ""))) == 1:
+        return None
+    return {key: split_list(value)[0] if key in ("soc_model", "htp_arch") else value for key, value in options.items()}
+
 
 PROVIDER = ProviderKnowledge(
     name="qnn",
     runtime_name="QNNExecutionProvider",
     title="Qualcomm QNN",
     package="onnxruntime-qnn",
+    options=(*_DEVICE, *_SPEED, *_NUMBERS, *_MEMORY, *_PREPARING, *_TRACES),
+    replaced=_REPLACED,
+    # Eight bits in its own flavour: others leave operators between the quantised ones, and each of those splits the
+    # graph. Half precision only halves the file, for that is how floating point is computed anyway.
+    precisions=("static-qnn", "static-qnn-a16w8", "fp16"),
+    tries=("static-qnn", "static-qnn-a16w8"),
+    availability=(
+        Availability(
+            package="onnxruntime-qnn",
+            versions=">=2",
+            platforms=("linux/arm64", "windows/arm64", "linux/x64", "windows/x64"),
+            module="onnxruntime_qnn",
+            runtime_versions=">=1.24.2",
+            source="wheels of onnxruntime-qnn 2.7.0 and what they require; those for x64 compile, and emulate",
+        ),
+        Availability(
+            package="onnxruntime-qnn",
+            versions="<2",
+            platforms=("windows/arm64", "windows/x64"),
+            source="wheels of onnxruntime-qnn 1.24.4, a whole runtime",
+        ),
+        Availability(
+            package="onnxruntime-android-qnn",
+            versions=">=2",
+            platforms=("android/arm64",),
+            # Android has no Python: the name stands for the same plugin, which compiles on the building machine.
+            module="onnxruntime_qnn",
+            runtime_versions=">=1.24.2",
+            source="Qualcomm's archive onnxruntime-android-qnn 2.6.0",
+        ),
+        Availability(
+            package="onnxruntime-android-qnn",
+            versions="<2",
+            platforms=("android/arm64",),
+            source="Microsoft's archive onnxruntime-android-qnn 1.29.0, a whole runtime",
+        ),
+    ),
+    compiler=Compiler(
+        stage="compile_context",
+        environment="qnn",
+        options=(HERE, EMBED),
+        executes=True,
+        rehearsed_with=_rehearse,
+    ),
+    deferral=Deferral(kind="context", thing="QNN context"),
+    static_shapes=True,
+    rounds=_rounds,
+    check=_check,
+    proofs=("context", "nodes", "compatibility"),
 )

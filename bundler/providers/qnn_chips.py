@@ -1,0 +1,132 @@
+"""Qualcomm's chips by the number that its compiler knows them by, and contradictions between such numbers.
+
+The compiler itself reports hardly any: an unknown number leaves the whole model to the CPU in silence, an unknown name
+compiles for a chip of no kind (it does not know `SM8735` or `QCS6490`, which the numbers 85 and 35 stand for), and an
+architecture of another chip is written into the model as it was given. All measured with onnxruntime-qnn 2.7.0, as was
+each pair below.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """One chip: its number (`soc_model`), the generation of its tensor processor (`htp_arch`), and its names.
+
+    `half`: it computes in half precision, without which every node in floating point stays on the CPU. The 888 has
+    none either, although the compiler and its emulator take such models for it.
+    """
+
+    number: int
+    architecture: int
+    parts: tuple[str, ...]
+    title: str
+    half: bool = True
+
+
+CHIPS: tuple[Chip, ...] = (
+    Chip(number=30, architecture=68, parts=("SM8350",), title="Snapdragon 888", half=False),
+    Chip(number=35, architecture=68, parts=("QCS6490", "QCM6490", "SM7325"), title="QCS6490", half=False),
+    Chip(number=36, architecture=69, parts=("SM8450",), title="Snapdragon 8 Gen 1"),
+    Chip(number=42, architecture=69, parts=("SM8475",), title="Snapdragon 8+ Gen 1"),
+    Chip(number=43, architecture=73, parts=("SM8550",), title="Snapdragon 8 Gen 2"),
+    Chip(number=57, architecture=75, parts=("SM8650",), title="Snapdragon 8 Gen 3"),
+    Chip(number=60, architecture=73, parts=("SC8380XP",), title="Snapdragon X Elite"),
+    Chip(number=68, architecture=73, parts=("SM8635",), title="Snapdragon 8s Gen 3", half=False),
+    Chip(number=69, architecture=79, parts=("SM8750",), title="Snapdragon 8 Elite"),
+    Chip(number=85, architecture=79, parts=("SM8735",), title="Snapdragon 8s Gen 4", half=False),
+    Chip(number=87, architecture=81, parts=("SM8850",), title="Snapdragon 8 Elite Gen 5"),
+    Chip(number=88, architecture=81, parts=("SC8480XP",), title="Snapdragon X2 Elite"),
+)
+
+ARCHITECTURES = tuple(sorted({chip.architecture for chip in CHIPS}))
+NEWEST_DMA = 81
+"""The first generation with the extended user DMA."""
+FIRST_BFLOAT = 88
+"""The least chip number for which the compiler takes bfloat16."""
+
+_BY_NUMBER: Mapping[str, Chip] = {str(chip.number): chip for chip in CHIPS}
+_BY_PART: Mapping[str, Chip] = {part.lower(): chip for chip in CHIPS for part in chip.parts}
+
+
+def split_list(value: str) -> list[str]:
+    """The items of a list with commas, without the spaces around them."""
+    return [item.strip() for item in value.split(",")]
+
+
+def find_chips(models: str) -> list[Chip]:
+    """The chips of a `soc_model` that are known, in its order."""
+    return [_BY_NUMBER[item] for item in split_list(models) if item in _BY_NUMBER]
+
+
+def check_chips(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What is wrong with `soc_model` and `htp_arch`, alone and together: the key, and why."""
+    models, architectures = options.get("soc_model"), options.get("htp_arch")
+    if architectures is not None:
+        yield from _check_architectures(split_list(architectures))
+    if models is None:
+        return
+    problems = list(_check_models(split_list(models)))
+    yield from problems
+    if architectures is None:
+        yield "soc_model", f"needs the architecture beside it: {_architecture_hint(find_chips(models))}"
+    elif not problems:
+        yield from _check_pairs(split_list(models), split_list(architectures))
+
+
+def _check_models(models: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for model in models:
+        if model not in _BY_NUMBER:
+            yield "soc_model", _tell_unknown(model)
+    for model in sorted({model for model in models if models.count(model) > 1}):
+        yield "soc_model", f"names the chip {model[:40]!r} more than once"
+
+
+def _check_architectures(architectures: Sequence[str]) -> Iterator[tuple[str, str]]:
+    known = ", ".join(str(architecture) for architecture in ARCHITECTURES)
+    for architecture in architectures:
+        if architecture not in {str(number) for number in ARCHITECTURES}:
+            bare = architecture.lower().removeprefix("v")
+            meant = f'; write "{bare}"' if bare in {str(number) for number in ARCHITECTURES} else ""
+            yield "htp_arch", f"{architecture[:40]!r} is no known architecture (known: {known}){meant}"
+
+
+def _check_pairs(models: Sequence[str], architectures: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if len(models) != len(architectures):
+        lengths = f"{len(models)} in `soc_model`, {len(architectures)} here"
+        yield (
+            "htp_arch",
+            f"needs one architecture for each chip ({lengths}): {_architecture_hint(find_chips(','.join(models)))}",
+        )
+        return
+    for model, architecture in zip(models, architectures, strict=True):
+        chip = _BY_NUMBER[model]
+        if architecture != str(chip.architecture):
+            text = f"{architecture[:40]!r} contradicts `soc_model` {model}: {_name(chip)} has {chip.architecture}"
+            near = [other for other in CHIPS if str(other.architecture) == architecture]
+            also = f" ({architecture} is of {', '.join(_name(other) for other in near)})" if near else ""
+            yield "htp_arch", text + also
+
+
+def _tell_unknown(model: str) -> str:
+    part = _BY_PART.get(model.lower())
+    if part is not None:
+        return f'{model!r} is a part number, of which the compiler knows only some; write its number, "{part.number}"'
+    close = difflib.get_close_matches(model.lower()[:40], [*_BY_NUMBER, *_BY_PART], n=1)
+    chip = (_BY_NUMBER.get(close[0]) or _BY_PART[close[0]]) if close else None
+    meant = f"; did you mean {chip.number} ({_name(chip)})?" if chip else ""
+    known = ", ".join(f"{chip.number} {chip.title}" for chip in CHIPS)
+    return f"{model[:40]!r} is no known chip (known: {known}){meant}"
+
+
+def _architecture_hint(chips: Sequence[Chip]) -> str:
+    wanted = ",".join(str(chip.architecture) for chip in chips)
+    return f'`htp_arch = "{wanted}"`' if wanted else "`htp_arch`"
+
+
+def _name(chip: Chip) -> str:
+    return f"{chip.title} ({chip.parts[0]})" if chip.parts[0] != chip.title else chip.title

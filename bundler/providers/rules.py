@@ -1,0 +1,45 @@
+"""Short ways to write rows of option tables, and the reasons for which an option is not for a profile."""
+
+from __future__ import annotations
+
+from bundler.providers.knowledge import OptionRule
+
+ADDRESS = "it is an address in a running program, which no profile can know"
+BUILDING_PATH = "it names a file of one machine, and a bundle is opened on another"
+DEBUGGING = "it writes files for debugging into the device's working folder"
+LEGACY_CONTEXT = '`session_config."ep.context_…"` took its place, and bundler sets those itself'
+
+
+def flag(key: str, meaning: str, *, default: str = "0", decided: str = "") -> OptionRule:
+    """An option that is on or off."""
+    return OptionRule(key=key, kind="flag", default=default, meaning=meaning, decided=decided)
+
+
+def text(key: str, meaning: str, *, default: str = "", decided: str = "") -> OptionRule:
+    """An option of any text."""
+    return OptionRule(key=key, default=default, meaning=meaning, decided=decided)
+
+
+def choice(key: str, values: tuple[str, ...], meaning: str, *, default: str) -> OptionRule:
+    """An option with a few values."""
+    return OptionRule(key=key, values=values, default=default, meaning=meaning)
+
+
+def whole(
+    key: str, meaning: str, *, default: str = "0", least: float = 0, most: float | None = None, decided: str = ""
+) -> OptionRule:
+    """An option that is a whole number, of at least 0 where nothing else is said."""
+    return OptionRule(
+        key=key, kind="integer", least=least, most=most, default=default, meaning=meaning, decided=decided
+    )
+
+
+HERE = flag("here", "Compile on the building machine; otherwise the device does, at install or first start.")
+"""The row that every compiler's table begins with. Without it the compiler's own default holds."""
+
+EMBED = flag("embed", "Put what was compiled into the model's file, in place of a file beside it.")
+
+
+def is_set(value: str) -> bool:
+    """Whether a flag, as text, is on."""
+    return value.lower() in ("1", "true")
