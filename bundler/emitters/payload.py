@@ -16,6 +16,7 @@ from bundler.model.preprocessing import describe_preprocessing, read_record
 from bundler.model.runtime import RuntimeConfig, RuntimeVariant
 
 PAYLOAD = "payload"
+CONFIG_NAME = "runtime.json"
 
 
 def render_config(config: RuntimeConfig) -> str:

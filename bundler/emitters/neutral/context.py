@@ -1,0 +1,182 @@
+"""What the README is rendered from: a pure function of the request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.escapes import shorten, visible
+from bundler.emitters.neutral.packages import Ingredient, list_ingredients
+from bundler.emitters.payload import tell_preprocessing
+from bundler.model.runtime import Compatibility, Compiled, ProviderEntry, RuntimeVariant
+from bundler.model.signature import Port, describe_type
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortContext:
+    """One input or output: `key` is its name as far as a person can read it."""
+
+    key: str
+    type: str
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One name and its value, both as text."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderContext:
+    """One provider of a chain. `library` is empty where the runtime itself has it."""
+
+    name: str
+    library: str
+    select: tuple[Setting, ...]
+    options: tuple[Setting, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantContext:
+    """One variant. `facts` are sentences on where it runs, `settings` what its session is opened with; `deferred` is
+    what the device makes of it (None where nothing is), with its kind and options.
+    """
+
+    name: str
+    model: str
+    size: str
+    files: tuple[str, ...]
+    providers: tuple[ProviderContext, ...]
+    session: tuple[Setting, ...]
+    session_config: tuple[Setting, ...]
+    facts: tuple[str, ...]
+    deferred: str
+    deferred_kind: str
+    deferred_options: tuple[Setting, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """All that the template sees. Text in it is as the model has it, but for what does not print: the template
+    escapes each place.
+    """
+
+    name: str
+    title: str
+    summary: str
+    format: str
+    inputs: tuple[PortContext, ...]
+    outputs: tuple[PortContext, ...]
+    variants: tuple[VariantContext, ...]
+    ingredients: tuple[Ingredient, ...]
+    preprocessing: tuple[str, ...]
+    unstable: tuple[str, ...]
+    unsaid: tuple[str, ...]
+    strict: bool
+    telemetry: bool
+    plugged: bool
+    deferred: bool
+
+
+def make_context(request: EmitRequest, unsaid: tuple[str, ...] = ()) -> Context:
+    """The context of one bundle."""
+    config, profile = request.config, request.profile
+    name = visible(shorten(config.model))
+    variants = tuple(_make_variant(variant) for variant in config.variants)
+    return Context(
+        name=name,
+        title=f"{name} for {config.target}",
+        summary=f"The ONNX model {name}, made ready for {visible(profile.title)}.",
+        format=request.format,
+        inputs=tuple(_make_port(port) for port in config.signature.inputs),
+        outputs=tuple(_make_port(port) for port in config.signature.outputs),
+        variants=variants,
+        ingredients=list_ingredients(profile),
+        preprocessing=tell_preprocessing(config.preprocessing),
+        unstable=tuple(shorten(output) for output in config.unstable_outputs),
+        unsaid=unsaid,
+        strict=config.fallback == "strict",
+        telemetry=config.telemetry,
+        plugged=any(provider.library for variant in variants for provider in variant.providers),
+        deferred=any(variant.deferred for variant in variants),
+    )
+
+
+def _make_port(port: Port) -> PortContext:
+    return PortContext(key=shorten(port.name), type=shorten(describe_type(port.type)), optional=port.optional)
+
+
+def _make_variant(variant: RuntimeVariant) -> VariantContext:
+    prepare = variant.prepare
+    return VariantContext(
+        name=variant.name,
+        model=variant.model,
+        size=f"{sum(record.size for record in variant.files) / MEGABYTE:.2f} MB",
+        files=tuple(record.path for record in variant.files if record.path != variant.model),
+        providers=tuple(_make_provider(entry) for entry in variant.providers),
+        session=_settings(variant.session),
+        session_config=_settings(variant.session_config),
+        facts=tuple(_tell_requirements(variant)),
+        deferred=prepare.thing if prepare else "",
+        deferred_kind=prepare.kind if prepare else "",
+        deferred_options=_settings(prepare.options) if prepare else (),
+    )
+
+
+def _make_provider(entry: ProviderEntry) -> ProviderContext:
+    return ProviderContext(
+        name=entry.name,
+        library=entry.library or "",
+        select=_settings(entry.select),
+        options=_settings(entry.options),
+    )
+
+
+def _settings(values: Mapping[str, Any]) -> tuple[Setting, ...]:
+    """In the order of their names. Flags are written as JSON has them."""
+    return tuple(Setting(name=name, value=_word(values[name])) for name in sorted(values))
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _tell_requirements(variant: RuntimeVariant) -> list[str]:
+    """What must hold on the device, a sentence each."""
+    requires = variant.requires
+    lines = [f"It runs on {_where(requires)}, with version {requires.runtime} of the runtime."]
+    if requires.plugins:
+        pins = ", ".join(f"{name} {version}" for name, version in sorted(requires.plugins.items()))
+        lines.append(f"Its provider comes with {pins}.")
+    if requires.features:
+        lines.append(f"The device must offer {', '.join(requires.features)}.")
+    if requires.compiled:
+        lines += _tell_compiled(requires.compiled)
+    if variant.least_share:
+        share = f"{variant.least_share:.0%}"
+        lines.append(f"Its first provider must take at least {share} of the nodes; fewer is no success.")
+    return lines
+
+
+def _where(requires: Compatibility) -> str:
+    systems = " or ".join(requires.systems) or "any system"
+    machines = f" on {' or '.join(requires.machines)}" if requires.machines else ""
+    return f"{systems}{machines}"
+
+
+def _tell_compiled(compiled: Compiled) -> list[str]:
+    devices = ", ".join(compiled.devices) or "the device that it names"
+    lines = [
+        f"It was compiled before shipping for {compiled.provider}, device {devices}: no other device may open it.",
+        f"Its compiler was of version {compiled.sdk}.",
+    ]
+    if compiled.statement:
+        lines.append(f"For the runtime's own check of compatibility it states {compiled.statement}.")
+    return lines

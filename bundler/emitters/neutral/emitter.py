@@ -1,0 +1,67 @@
+"""The emitter of no ecosystem: what bundler calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from bundler.emitters.contract import EmitRequest, ProofRequest
+from bundler.emitters.neutral.model_package import write_model_package
+from bundler.emitters.neutral.project import TEMPLATE, write_files
+from bundler.emitters.rendering import compile_templates
+from bundler.model.errors import UsageError
+from bundler.model.measurement import Measurement
+from bundler.model.proof import Emitted, VariantProof
+from bundler.profiles.schema import TargetProfile
+
+Writer = Callable[[EmitRequest, Path], Emitted]
+
+_WRITERS: Mapping[str, Writer] = MappingProxyType({"files": write_files, "ortpackage": write_model_package})
+
+_FORMATS: Mapping[str, str] = MappingProxyType(
+    {
+        "files": "a folder of models, golden set and papers, for an application to take from",
+        "ortpackage": "the same folder, which ONNX Runtime 1.28 and later opens as a model package",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeutralEmitter:
+    """Bundles without a loader and without a runtime, for any target."""
+
+    name: str = "neutral"
+    formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
+
+    def preload(self) -> None:
+        """Compile the templates."""
+        compile_templates(TEMPLATE)
+
+    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
+        """None: nothing is downloaded."""
+        del profile, package_format
+        return {}
+
+    def emit(self, request: EmitRequest, folder: Path) -> Emitted:
+        """Write the bundle into the empty `folder`. Raises `BundlerError`."""
+        writer = _WRITERS.get(request.format)
+        if writer is None:
+            known = ", ".join(self.formats)
+            raise UsageError(f"the neutral emitter has no format {request.format!r}", hint=f"its formats are {known}")
+        return writer(request, folder)
+
+    def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
+        """Run the golden set on every variant that an environment of this machine can run. Raises `BundlerError`."""
+        from bundler.emitters.neutral.proving import prove_bundle  # noqa: PLC0415 (needed when proving alone)
+
+        return prove_bundle(request)
+
+    def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
+        """Nothing: the bundle has no runtime of its own, and another's times would say nothing of the device's."""
+        del request
+        return ()
+
+
+EMITTER = NeutralEmitter()

@@ -1,0 +1,123 @@
+"""ONNX Runtime's own model package, written around the same folder: `manifest.json` beside `runtime.json`.
+
+The layout is that of schema 1.0 (`model_package/README.md` of ONNX Runtime, read with 1.31.1); docs/ortpackage.md says
+what was tried of it, and what it cannot express.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.escapes import visible
+from bundler.emitters.neutral.project import write_folder
+from bundler.emitters.writing import write_text
+from bundler.model.errors import UsageError
+from bundler.model.proof import Emitted
+from bundler.model.runtime import RuntimeConfig, RuntimeVariant
+from bundler.profiles.schema import Runtime, TargetProfile
+
+SCHEMA = "1.0"
+COMPONENT = "model"
+MANIFEST = "manifest.json"
+DOCUMENTATION = "docs/ortpackage.md"
+
+_OLDEST = (1, 28)
+"""The first release of the runtime that reads schema 1."""
+
+_FORBIDDEN = (
+    "session.debug_layout_transformation",
+    "session.collect_node_memory_stats_to_file",
+    "session.enable_profiling",
+    "session.optimized_model_filepath",
+)
+"""Entries with which a package is refused by its reader: they would let it write files."""
+
+_UNSAID = {
+    "chain": "a variant has one provider; the runtime puts its CPU behind it by itself",
+    "session": "session options that are no configuration entries (threads, the level of optimisation) are not said: "
+    "the runtime's own defaults hold, unless you pass your own options",
+    "select": "which of a plugin's devices is taken is not said",
+    "deferred": "what is left to the device is not said: opened from the package, such a variant starts without it",
+    "requires": "the exact versions of the runtime and its plugins and the least share of nodes are not said",
+    "integrity": "no file has a digest: use bundle.json",
+}
+
+
+def write_model_package(request: EmitRequest, folder: Path) -> Emitted:
+    """Write the folder with a manifest. Raises `UsageError` where the target's runtime cannot open such packages."""
+    _check_target(request.profile)
+    _check_entries(request.config)
+    emitted = write_folder(request, folder, tuple(list_unsaid(request.config)))
+    write_text(folder / MANIFEST, render_manifest(request.config, request.version))
+    return emitted
+
+
+def render_manifest(config: RuntimeConfig, version: str) -> str:
+    """The text of `manifest.json`. Variants keep their order: where two fit equally, the runtime takes the first."""
+    data = {
+        "schema_version": SCHEMA,
+        "package_name": visible(config.model),
+        "package_version": visible(version),
+        "layout": "portable",
+        "components": {COMPONENT: {"variants": {variant.name: _describe(variant) for variant in config.variants}}},
+    }
+    return json.dumps(data, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def list_unsaid(config: RuntimeConfig) -> Iterator[str]:
+    """What this configuration says and a package cannot, as sentences."""
+    variants = config.variants
+    present = {
+        "chain": any(len(variant.providers) > 1 for variant in variants),
+        "session": any(variant.session for variant in variants),
+        "select": any(entry.select for variant in variants for entry in variant.providers),
+        "deferred": any(variant.prepare for variant in variants),
+    }
+    return (text for name, text in _UNSAID.items() if present.get(name, True))
+
+
+def _describe(variant: RuntimeVariant) -> dict[str, Any]:
+    """No `device`: the reader rejects a variant with one when the session names no device (measured with 1.31.1)."""
+    model = PurePosixPath(variant.model)
+    first, compiled = variant.providers[0], variant.requires.compiled
+    orders: dict[str, Any] = {"model_file": model.name}
+    if variant.session_config:
+        orders["session_options"] = dict(sorted(variant.session_config.items()))
+    if first.options:
+        orders["provider_options"] = dict(sorted(first.options.items()))
+    described = {"variant_directory": model.parent.as_posix(), "ep": first.name, "executor_info": {"ort": orders}}
+    if compiled is not None and compiled.statement:
+        described["compatibility_string"] = compiled.statement
+    return described
+
+
+def _check_target(profile: TargetProfile) -> None:
+    runtime = profile.runtime
+    if profile.platform.system == "web":
+        _refuse(
+            f"applications on {profile.title} cannot open model packages: the runtime's JavaScript has no call for it"
+        )
+    if _release(runtime) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        _refuse(f"{runtime.package} {runtime.version} cannot open model packages: {oldest} was the first")
+
+
+def _release(runtime: Runtime) -> tuple[int, ...]:
+    """The first two numbers of its version."""
+    from packaging.version import Version  # noqa: PLC0415 (only this format asks)
+
+    return Version(runtime.version).release[:2]
+
+
+def _check_entries(config: RuntimeConfig) -> None:
+    found = sorted({key for variant in config.variants for key in variant.session_config if key in _FORBIDDEN})
+    if found:
+        _refuse(f"a model package must not set {', '.join(found)}: its reader refuses entries that write files")
+
+
+def _refuse(message: str) -> None:
+    raise UsageError(message, hint=f"--format files writes the same folder without a manifest; see {DOCUMENTATION}")

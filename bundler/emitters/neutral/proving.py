@@ -1,0 +1,154 @@
+"""How far a bundle without a runtime is proven here: each variant in an environment that can run it, where one can."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.emitters.contract import ProofRequest
+from bundler.emitters.neutral.running import Bench, open_bench
+from bundler.emitters.payload import CONFIG_NAME
+from bundler.environments.registry import RUNTIME, Environment
+from bundler.model.codec import decode
+from bundler.model.errors import EnvironmentMissingError, StageError, VerificationError
+from bundler.model.events import Message
+from bundler.model.proof import Proof, VariantProof
+from bundler.model.results import Comparison
+from bundler.model.runtime import Compatibility, Compiled, RuntimeConfig, RuntimeVariant
+from bundler.model.stage import Note
+from bundler.providers.knowledge import ProviderKnowledge
+from bundler.providers.registry import find_provider, provider_names
+from bundler.verification.gates import check_gate, describe_failures
+
+_BROKEN = (OSError, AttributeError, KeyError, TypeError, ValueError)
+"""What reading a damaged `runtime.json` may raise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How a variant is run here: `environment` by name, and what that proves; `remark` is told of a success. `plugin`
+    is the Python module that carries the first provider there, empty where the runtime itself has it.
+    """
+
+    environment: str
+    level: Proof
+    remark: str
+    plugin: str = ""
+
+
+def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
+    """A proof for each variant. Raises `VerificationError` when the folder is no whole bundle of this kind."""
+    config = read_config(request.bundle)
+    build = f"{config.model} → {config.target}"
+    with open_bench(request.bundle, request.cache_root, request.listener, build) as bench:
+        return tuple(_prove(variant, config, bench) for variant in config.variants)
+
+
+def read_config(bundle: Path) -> RuntimeConfig:
+    """The bundle's `runtime.json`. Raises `VerificationError`."""
+    try:
+        return decode(RuntimeConfig, json.loads((bundle / CONFIG_NAME).read_bytes()))
+    except _BROKEN as error:
+        raise VerificationError(
+            f"{bundle} is not a whole bundle of files",
+            details=(f"{type(error).__name__}: {error}",),
+            hint="build it again",
+        ) from error
+
+
+def find_way(variant: RuntimeVariant) -> Way | str:
+    """How this variant can be run on this machine, or why it cannot: a sentence."""
+    compiled = variant.requires.compiled
+    if compiled is not None:
+        return _way_of_compiled(variant, compiled)
+    if variant.prepare is not None:
+        return f"its {variant.prepare.thing} is made on the device"
+    absent = [entry.name for entry in variant.providers if not _is_everywhere(entry.name)]
+    if absent:
+        return f"{' and '.join(absent)} cannot be had here: it needs the device"
+    version = variant.requires.runtime
+    remark = f"reproduced with {RUNTIME} {version} for Python on this machine"
+    return Way(environment=f"{RUNTIME}=={version}", level="stand-in", remark=remark)
+
+
+def _way_of_compiled(variant: RuntimeVariant, compiled: Compiled) -> Way | str:
+    knowledge = _find_knowledge(compiled.provider)
+    if knowledge is None or knowledge.compiler is None or not knowledge.compiler.executes:
+        return f"what was compiled for {compiled.provider} runs on the device alone"
+    if len(compiled.devices) > 1:
+        devices = ", ".join(compiled.devices)
+        return f"it was compiled for several devices at once ({devices}), and only a device can pick its part"
+    native = is_native(variant.requires)
+    how = f"with {knowledge.title} on this machine" if native else f"by {knowledge.title}'s library, without the device"
+    return Way(
+        environment=knowledge.compiler.environment,
+        level="stand-in" if native else "emulated",
+        remark=f"reproduced {how}",
+        plugin=next((carrier.module for carrier in knowledge.availability if carrier.is_plugin), ""),
+    )
+
+
+def is_native(requires: Compatibility) -> bool:
+    """Whether this machine is of the kind that the variant is for."""
+    machines = [machine.lower() for machine in requires.machines]
+    return (not requires.systems or platform.system() in requires.systems) and (
+        not machines or platform.machine().lower() in machines
+    )
+
+
+def _is_everywhere(runtime_name: str) -> bool:
+    """Whether every build of the runtime has this provider: none stands in for it where bundles are made."""
+    knowledge = _find_knowledge(runtime_name)
+    if knowledge is None or knowledge.rehearsed_by or knowledge.gone:
+        return False
+    return knowledge.package == RUNTIME and not knowledge.availability
+
+
+def _find_knowledge(runtime_name: str) -> ProviderKnowledge | None:
+    found = (find_provider(name) for name in provider_names())
+    return next((knowledge for knowledge in found if knowledge.runtime_name == runtime_name), None)
+
+
+def _prove(variant: RuntimeVariant, config: RuntimeConfig, bench: Bench) -> VariantProof:
+    way = find_way(variant)
+    if isinstance(way, str):
+        return _unproven(variant, way)
+    bench.listener(Message(build=bench.build, note=Note(text=f"proving variant {variant.name} in {way.environment}")))
+    try:
+        environment = bench.resolve(way.environment)
+    except EnvironmentMissingError as error:
+        return _unproven(variant, f"the environment {way.environment} cannot be had here: {error.message}")
+    return _run(variant, config, bench, way, environment)
+
+
+def _run(
+    variant: RuntimeVariant, config: RuntimeConfig, bench: Bench, way: Way, environment: Environment
+) -> VariantProof:
+    began = time.perf_counter()
+    try:
+        comparison = bench.compare(variant, environment, way.plugin)
+    except StageError as error:
+        return _judged(variant, way, None, "; ".join((error.message, *error.details[:2])), 0.0)
+    failures = check_gate(comparison, variant.gate, config.unstable_outputs)
+    lines = describe_failures(comparison, failures)
+    return _judged(variant, way, comparison, "; ".join(lines), time.perf_counter() - began)
+
+
+def _judged(
+    variant: RuntimeVariant, way: Way, comparison: Comparison | None, fault: str, seconds: float
+) -> VariantProof:
+    return VariantProof(
+        variant=variant.name,
+        level=way.level,
+        passed=not fault,
+        comparison=comparison,
+        reason=fault or way.remark,
+        figures={"process_seconds": seconds},
+    )
+
+
+def _unproven(variant: RuntimeVariant, reason: str) -> VariantProof:
+    return VariantProof(variant=variant.name, level="resolved", passed=None, comparison=None, reason=reason, figures={})

@@ -1,0 +1,108 @@
+"""A folder of files: what an application gets that takes what it needs from there."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.neutral.emitter import EMITTER
+from bundler.model.artifacts import record_folder
+from bundler.model.codec import decode
+from bundler.model.errors import UsageError
+from bundler.model.runtime import RuntimeConfig
+from bundler.profiles.resolve import resolve_target
+from tests.support import models
+from tests.support.neutral_bundles import make_files_request
+
+HOSTILE = "# <script>alert(1)</script> | [x](http://y) `code`\n![i](j)\u202e${1}"
+
+
+def readme(bundle: Path) -> str:
+    return (bundle / "README.md").read_text("utf-8")
+
+
+def test_what_is_in_the_folder(bundle: Path, snapshot: SnapshotAssertion) -> None:
+    assert sorted(path.relative_to(bundle).as_posix() for path in bundle.rglob("*") if path.is_file()) == snapshot
+
+
+def test_the_readme_tells_all_that_an_application_needs(bundle: Path, snapshot: SnapshotAssertion) -> None:
+    assert readme(bundle) == snapshot
+
+
+def test_a_bundle_of_the_cpu_alone_has_a_short_readme(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    request = make_files_request(models.cnn(), tmp_path / "made", fallback="strict")
+    (tmp_path / "bundle").mkdir()
+    EMITTER.emit(request, tmp_path / "bundle")
+    assert readme(tmp_path / "bundle") == snapshot
+
+
+def test_the_configuration_is_the_request_s(bundle: Path, request_: EmitRequest) -> None:
+    assert decode(RuntimeConfig, json.loads((bundle / "runtime.json").read_bytes())) == request_.config
+
+
+def test_every_variant_s_files_are_there_with_their_digests(bundle: Path, request_: EmitRequest) -> None:
+    held = {(record.path, record.sha256) for record in record_folder(bundle).files}
+    assert {(file.path, file.sha256) for variant in request_.config.variants for file in variant.files} <= held
+
+
+def test_the_same_request_gives_the_same_bytes(request_: EmitRequest, bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "again").mkdir()
+    EMITTER.emit(request_, tmp_path / "again")
+    assert record_folder(tmp_path / "again") == record_folder(bundle)
+
+
+def test_nothing_is_vendored_and_nothing_is_locked(request_: EmitRequest, tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    emitted = EMITTER.emit(request_, tmp_path / "bundle")
+    assert (emitted.payload, emitted.package, emitted.components) == (".", "Tiny CNN", ())
+    assert EMITTER.locks(request_.profile, "files") == {}
+
+
+def test_names_of_a_model_are_no_markup(tmp_path: Path) -> None:
+    model = models.cnn()
+    model.graph.input[0].name = HOSTILE
+    for node in model.graph.node:
+        node.input[:] = [HOSTILE if name == "image" else name for name in node.input]
+    request = make_files_request(model, tmp_path / "made", name=HOSTILE)
+    (tmp_path / "bundle").mkdir()
+    EMITTER.emit(request, tmp_path / "bundle")
+    text = readme(tmp_path / "bundle")
+    assert not re.search(r"(?<!\\)<script|(?<!\\)\[x(?<!\\)\]|\u202e", text)
+    assert not re.search(r"^#[^#\n]*\n(?=!)", text, re.MULTILINE)
+    row = next(line for line in text.splitlines() if "alert" in line and line.startswith("|"))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 4
+    assert json.loads((tmp_path / "bundle" / "runtime.json").read_bytes())["model"] == HOSTILE
+
+
+def test_the_plugins_of_a_profile_are_named(tmp_path: Path) -> None:
+    profile = resolve_target("linux-arm64", ())
+    runtime = profile.runtime.model_copy(update={"plugins": {"onnxruntime-qnn": "2.7.0"}})
+    request = make_files_request(models.cnn(), tmp_path / "made")
+    (tmp_path / "bundle").mkdir()
+    EMITTER.emit(
+        dataclasses.replace(request, profile=profile.model_copy(update={"runtime": runtime})), tmp_path / "bundle"
+    )
+    assert "| onnxruntime-qnn | 2.7.0 | more providers |" in readme(tmp_path / "bundle")
+
+
+def test_android_s_runtime_is_named_as_maven_has_it(tmp_path: Path) -> None:
+    profile = resolve_target("linux-arm64", ())
+    platform = profile.platform.model_copy(update={"system": "android"})
+    runtime = profile.runtime.model_copy(update={"package": "onnxruntime-android-qnn"})
+    changed = profile.model_copy(update={"platform": platform, "runtime": runtime})
+    request = dataclasses.replace(make_files_request(models.cnn(), tmp_path / "made"), profile=changed)
+    (tmp_path / "bundle").mkdir()
+    EMITTER.emit(request, tmp_path / "bundle")
+    assert "| com.microsoft.onnxruntime:onnxruntime-android-qnn | 1.31.1 | runtime |" in readme(tmp_path / "bundle")
+
+
+def test_an_unknown_format_is_refused(request_: EmitRequest, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no format 'wheel'") as error:
+        EMITTER.emit(dataclasses.replace(request_, format="wheel"), tmp_path)
+    assert error.value.hint == "its formats are files, ortpackage"
