@@ -1,4 +1,4 @@
-"""Arm NN."""
+"""Arm NN: Arm's CPUs and Mali GPUs, in runtimes up to 1.24."""
 
 from __future__ import annotations
 
@@ -9,4 +9,10 @@ PROVIDER = ProviderKnowledge(
     runtime_name="ArmNNExecutionProvider",
     title="Arm NN",
     package="",
+    # None by name: its one setting was an argument of the C interface.
+    options=(),
+    replaced={"use_arena": "`session.enable_cpu_mem_arena`", "enable_cpu_mem_arena": "`session.enable_cpu_mem_arena`"},
+    rehearsed_by="cpu",
+    gone="Release 1.25 of the runtime removed it from its source, and no published package ever had it",
+    instead="cpu, or xnnpack in the packages for phones",
 )

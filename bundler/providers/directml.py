@@ -1,12 +1,74 @@
-"""DirectML."""
+"""DirectML: any GPU of Windows that has DirectX 12.
+
+Options and values as the libraries of onnxruntime-directml 1.24.4 spell them; it ignores any other. The runtime turns
+memory patterns and parallel execution off for it.
+"""
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge
+from collections.abc import Iterator, Mapping
+
+from bundler.providers.knowledge import Availability, ProviderKnowledge
+from bundler.providers.rules import choice, whole
+
+_BY_SESSION = '`session_config."ep.dml.…"` of the runtime, which bundler does not set'
+
+_OPTIONS = (
+    choice(
+        "device_filter",
+        ("gpu", "any", "npu"),
+        "Kind of device; any and npu need a build that lists NPUs.",
+        default="gpu",
+    ),
+    whole("device_id", "Which graphics adapter, in the order of Windows; 0 is the one that the display hangs on."),
+    # The provider knows these words only: 1 and 0 are not among them.
+    choice(
+        "disable_metacommands",
+        ("true", "false"),
+        "Leave out the driver's own kernels, where they are faulty; as text.",
+        default="false",
+    ),
+    choice(
+        "performance_preference",
+        ("default", "high_performance", "minimum_power"),
+        "Which adapter to prefer where there are two.",
+        default="default",
+    ),
+)
+
+
+def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for key in ("performance_preference", "device_filter"):
+        if "device_id" in options and key in options:
+            yield key, "chooses a device, and device_id has chosen it; keep one of them"
+
 
 PROVIDER = ProviderKnowledge(
     name="directml",
     runtime_name="DmlExecutionProvider",
     title="DirectML",
     package="onnxruntime-directml",
+    options=_OPTIONS,
+    replaced={
+        "enable_graph_capture": _BY_SESSION,
+        "disable_graph_fusion": _BY_SESSION,
+        "disable_memory_arena": _BY_SESSION,
+        "enable_mem_pattern": "nothing: the runtime turns memory patterns off for it",
+        "use_fp16": "`precision.method` of the profile",
+    },
+    rehearsed_by="cpu",
+    # Half precision is twice as fast or more on GPUs; what overflows there is kept in full precision by the search.
+    precisions=("mixed-fp16", "fp16", "static-int8-full", "weights-4bit", "weights-4bit-gptq"),
+    tries=("mixed-fp16", "weights-4bit"),
+    availability=(
+        Availability(
+            package="onnxruntime-directml",
+            versions="<=1.24.4",
+            platforms=("windows/x64",),
+            source="package index: 1.24.4 is the newest, with wheels of win_amd64 alone",
+        ),
+    ),
+    gone="DirectML is in sustained engineering: its package stays at 1.24.4, and new work goes into Windows ML",
+    instead="webgpu-native, a plugin beside newer runtimes; tensorrt-rtx on NVIDIA's, openvino on Intel's devices",
+    check=_check,
 )

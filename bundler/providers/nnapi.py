@@ -1,12 +1,69 @@
-"""Android NNAPI."""
+"""Android's Neural Networks API.
+
+The runtime takes no options by name here, but a set of flags (`addNnapi(EnumSet<NNAPIFlags>)` in Java and Kotlin). The
+keys are the names that the runtime's JavaScript interface gives these flags; a loader turns each that is on into its
+flag, which `meaning` names.
+"""
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from bundler.providers.knowledge import Availability, ProviderKnowledge
+from bundler.providers.rules import flag, is_set
+
+_OPTIONS = (
+    flag("cpuDisabled", "Flag CPU_DISABLED: leave out Android's own CPU kernels, which are slow; Android 10 on."),
+    flag("cpuOnly", "Flag CPU_ONLY: Android's reference kernels on the CPU, to validate results; Android 10 on."),
+    flag("useFP16", "Flag USE_FP16: compute in half precision what the model has in full; faster, less exact."),
+    flag("useNCHW", "Flag USE_NCHW: channels before pixels in memory; slower on most devices; Android 10 on."),
+)
+
+
+def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    if is_set(options.get("cpuDisabled", "0")) and is_set(options.get("cpuOnly", "0")):
+        yield "cpuOnly", "the runtime refuses it together with cpuDisabled"
+
+
+def _round(options: Mapping[str, str]) -> Literal["none", "half"]:
+    return "half" if is_set(options.get("useFP16", "0")) else "none"
+
 
 PROVIDER = ProviderKnowledge(
     name="nnapi",
     runtime_name="NnapiExecutionProvider",
     title="Android NNAPI",
     package="onnxruntime-android",
+    options=_OPTIONS,
+    replaced={
+        "use_fp16": "`useFP16`",
+        "use_nchw": "`useNCHW`",
+        "cpu_disabled": "`cpuDisabled`",
+        "cpu_only": "`cpuOnly`",
+        "NNAPI_FLAG_USE_FP16": "`useFP16`",
+        "NNAPI_FLAG_USE_NCHW": "`useNCHW`",
+        "NNAPI_FLAG_CPU_DISABLED": "`cpuDisabled`",
+        "NNAPI_FLAG_CPU_ONLY": "`cpuOnly`",
+        "execution_mode": "`session.execution_mode`",
+        "nnapi_flags": "the flags by name",
+        "partitioning_stop_ops": "nothing: bundler does not set `ep.nnapi.partitioning_stop_ops`",
+    },
+    rehearsed_by="cpu",
+    # NNAPI has unsigned eight-bit activations and signed weights by channel; tensors in half precision it refuses.
+    precisions=("static-int8", "static-int8-percentile", "static-int8-mixed", "static-int8-full"),
+    tries=("static-int8-full", "static-int8"),
+    availability=(
+        Availability(
+            package="onnxruntime-android",
+            platforms=("android/arm64", "android/armv7", "android/x64"),
+            source="Maven (com.microsoft.onnxruntime), by the runtime's documentation of the provider",
+        ),
+    ),
+    gone="Android 15 deprecated NNAPI, and newer devices often answer with the CPU; onnxruntime-android still has it",
+    instead="qnn on Snapdragon, and xnnpack or cpu elsewhere",
+    # A dynamic dimension keeps its nodes on the runtime's CPU kernels; the rest is still taken.
+    rounds=_round,
+    check=_check,
+    checker=lambda _: "nnapi",
 )

@@ -1,4 +1,4 @@
-"""Rockchip NPU."""
+"""Rockchip's first NPU (RK1808), in builds of one's own."""
 
 from __future__ import annotations
 
@@ -9,4 +9,13 @@ PROVIDER = ProviderKnowledge(
     runtime_name="RknpuExecutionProvider",
     title="Rockchip NPU",
     package="",
+    # None: the provider is appended without any.
+    options=(),
+    rehearsed_by="cpu",
+    # QLinearConv in unsigned eight bits is the one quantised operator that it has.
+    precisions=("static-int8",),
+    gone="No published package has it; the source of the runtime 1.31.1 still does, for the RK1808 alone "
+    "(build with --use_rknpu), and not for the NPUs of RK3566, RK3576 or RK3588",
+    instead="Rockchip's own RKNN toolkit and runtime, or cpu",
+    static_shapes=True,
 )

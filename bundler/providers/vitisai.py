@@ -1,12 +1,50 @@
-"""AMD Vitis AI."""
+"""AMD Vitis AI: the NPU of Ryzen AI processors under Windows, and AMD's adaptable chips under Linux.
+
+Options by the documentation of the runtime and of AMD's Ryzen AI software, whose provider also takes keys of its own
+that no public page lists. The provider compiles when a session opens, for minutes, on the device.
+"""
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge
+from bundler.providers.knowledge import Deferral, ProviderKnowledge
+from bundler.providers.rules import choice, text
+
+_LOADER = "the loader gives it a folder of its own, which `prewarm` fills"
 
 PROVIDER = ProviderKnowledge(
     name="vitisai",
     runtime_name="VitisAIExecutionProvider",
     title="AMD Vitis AI",
     package="onnxruntime-vitisai",
+    options=(
+        text("cache_dir", "Folder of compiled models.", default="a temporary folder", decided=_LOADER),
+        text("cache_key", "Folder of this model in it.", default="the model's MD5", decided=_LOADER),
+        text("config_file", "File of compiler settings on the device, for models in bfloat16."),
+        text("encryptionKey", "Key of an encrypted compiled model.", decided="a key in a bundle is no secret"),
+        choice("log_level", ("info", "warning", "error", "fatal"), "Least severity that is logged.", default="error"),
+        choice(
+            "target",
+            ("X1", "X2"),
+            "Compiler of eight-bit models: X2 for Strix, Krackan and newer, X1 for Phoenix and Hawk Point, too.",
+            default="X2",
+        ),
+        text("xclbin", "File on the device that configures the NPU, for eight-bit models of older releases."),
+    ),
+    replaced={
+        "encryption_key": "`encryptionKey`, which is not for a bundle",
+        "cacheDir": "`cache_dir`, which the loader sets",
+        "cacheKey": "`cache_key`, which the loader sets",
+        "config": "`config_file`",
+    },
+    rehearsed_by="cpu",
+    # The NPU runs eight-bit models, and turns floating point into bfloat16 itself. Not measured on a device.
+    precisions=("static-int8-full", "static-int8", "static-int8-percentile", "static-a16w8"),
+    tries=("static-int8-full",),
+    gone="In no package index: it comes with AMD's Ryzen AI software, or through Windows ML; set runtime.custom_build",
+    instead="a runtime of your own from AMD's Ryzen AI software, or webgpu-native on the GPU of the same chip",
+    # Fixed: what is compiled has one size.
+    static_shapes=True,
+    deferral=Deferral(kind="cache", thing="Vitis AI model", folder_option="cache_dir"),
+    # In floating point it computes in bfloat16, coarser than half precision and treated as that.
+    rounds=lambda _: "half",
 )
