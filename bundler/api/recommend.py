@@ -18,6 +18,7 @@ from bundler.model.facts import ModelFacts
 from bundler.planning import PlanRequest, make_plan
 from bundler.planning_devices import leave_out
 from bundler.planning_rules import find_obstacles
+from bundler.profiles.chain import shorten
 from bundler.profiles.listing import Summary, list_targets
 from bundler.profiles.matching import Candidate, Match, find_devices, suggest_devices
 from bundler.profiles.recommending import FAMILIES, OPEN_SIZE, explain_fit, family_targets, suggest_dimensions
@@ -39,14 +40,14 @@ class Recommendation:
     """
 
     target: str
-    title: str
     occasion: str
     matched: str
     fits: bool
-    reasons: tuple[str, ...]
-    obstacles: tuple[str, ...]
-    command: tuple[str, ...]
-    shell: str
+    title: str = ""
+    reasons: tuple[str, ...] = ()
+    obstacles: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    shell: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +86,7 @@ def find_matches(device: str, summaries: Sequence[Summary]) -> tuple[Match, ...]
         return matches
     close = suggest_devices(device, candidates)
     raise ProfileError(
-        f"no target is known for the device {_quote(device)}",
+        f"no target is known for the device {shorten(device)}",
         details=(f"spelt alike: {', '.join(close)}",) if close else (),
         hint="`bundler targets list` shows all; `bundler targets new` writes a profile for a device of your own",
     )
@@ -113,7 +114,7 @@ def pick_targets(
 
 def _candidates(summaries: Sequence[Summary]) -> tuple[Candidate, ...]:
     return tuple(
-        Candidate(id=summary.id, names=(summary.id, summary.title, *summary.aliases))
+        Candidate(id=summary.id, names=(*summary.aliases, summary.title, summary.id))
         for summary in summaries
         if not summary.problem
     )
@@ -155,8 +156,15 @@ class _Judge:
     model: str
 
     def judge(self, target: str, *, occasion: str, matched: str) -> Recommendation:
-        """What there is to say of one target. Raises `ProfileError` for one that cannot be read."""
-        profile = resolve_target(target)
+        """What there is to say of one target; a profile that is not valid is an obstacle as any other."""
+        try:
+            profile = resolve_target(target)
+        except ProfileError as error:
+            told = "; ".join((error.message, *error.details))
+            return Recommendation(target=target, occasion=occasion, matched=matched, fits=False, obstacles=(told,))
+        return self._judge_profile(profile, occasion=occasion, matched=matched)
+
+    def _judge_profile(self, profile: TargetProfile, *, occasion: str, matched: str) -> Recommendation:
         obstacles = self._find_obstacles(profile)
         sizes = suggest_dimensions(self.facts, profile)
         command = _command(self.model, profile, sizes)

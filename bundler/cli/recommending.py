@@ -46,7 +46,7 @@ def recommendation_lines(found: Recommendations) -> Iterator[str]:
 
 def _pick_lines(pick: Recommendation) -> Iterator[str]:
     found = f", {printable(pick.matched, 400)}" if pick.matched else ""
-    yield f"  {pick.target}: {printable(pick.title)}{found}"
+    yield f"  {pick.target}: {printable(pick.title) or 'not valid'}{found}"
     if not pick.fits:
         yield from _bullets([f"does not fit: {obstacle}" for obstacle in pick.obstacles])
         return

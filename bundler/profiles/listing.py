@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bundler.model.errors import ProfileError, UsageError
-from bundler.profiles.chain import Layered, load_chain
+from bundler.profiles.chain import Layered, load_chain, shorten
 from bundler.profiles.locations import find_catalogue
 
 
@@ -86,7 +86,7 @@ def filter_group(targets: Sequence[Summary], group: str) -> tuple[Summary, ...]:
     if targets and not kept:
         groups = dict.fromkeys(target.group for target in targets)
         raise UsageError(
-            f'no group of targets has "{group}" in its heading', hint=f"the groups are {', '.join(groups)}"
+            f"no group of targets has {shorten(group)} in its heading", hint=f"the groups are {', '.join(groups)}"
         )
     return kept
 

@@ -17,6 +17,8 @@ _NEAR = 0.1
 _SHOWN = 5
 _SHORTEST = 4
 """Characters that a name must have to be found inside a longer text: `M3` is also a kind of microcontroller."""
+_SYSTEMS = ("linux", "windows")
+"""What tells targets of one device apart: `rtx-4090`, `rtx-4090-windows`."""
 _MISSPELT = 0.75
 """Least similarity (of `difflib`) at which a word is taken for another."""
 _ALIKE = 0.5
@@ -25,7 +27,7 @@ _ALIKE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A target with all its names: id, title, aliases."""
+    """A target with all its names: aliases, title, id."""
 
     id: str
     names: tuple[str, ...]
@@ -50,18 +52,24 @@ def find_devices(text: str, candidates: Sequence[Candidate]) -> tuple[Match, ...
     out. A number is never corrected: another number is another device.
     """
     words = split_words(text)
+    if len("".join(words)) == 1:
+        return ()
     found = _rank(words, candidates, "")
     if found or not words:
         return found
     mended = _mend(words, candidates)
-    return _rank(mended, candidates, " ".join(mended)) if mended and mended != words else ()
+    # With words left out, little must not be enough: of `cortex m3` only the end is known.
+    return _rank(mended, candidates, " ".join(mended)) if len("".join(mended)) >= _SHORTEST else ()
 
 
 def suggest_devices(text: str, candidates: Sequence[Candidate]) -> tuple[str, ...]:
     """Ids of targets whose names are spelt much like `text`, the nearest first, at most five."""
-    names = {"".join(split_words(name)): candidate.id for candidate in candidates for name in candidate.names}
+    names: dict[str, list[str]] = {}
+    for candidate in candidates:
+        for name in candidate.names:
+            names.setdefault("".join(split_words(name)), []).append(candidate.id)
     close = difflib.get_close_matches("".join(split_words(text)), names, n=2 * _SHOWN, cutoff=_ALIKE)
-    return tuple(dict.fromkeys(names[name] for name in close))[:_SHOWN]
+    return tuple(dict.fromkeys(target for name in close for target in names[name]))[:_SHOWN]
 
 
 def split_words(text: str) -> tuple[str, ...]:
@@ -71,11 +79,16 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def _rank(words: Sequence[str], candidates: Iterable[Candidate], read_as: str) -> tuple[Match, ...]:
-    scored = [match for candidate in candidates if (match := _match(words, candidate, read_as)) is not None]
-    scored.sort(key=lambda match: (-match.score, match.target))
+    # Of equal ones that with fewer names comes first: it stands for fewer devices.
+    ordered = sorted(candidates, key=lambda candidate: (len(candidate.names), candidate.id))
+    scored = [match for candidate in ordered if (match := _match(words, candidate, read_as)) is not None]
+    scored.sort(key=lambda match: -match.score)
     best = scored[0].score if scored else 0.0
-    least = best if best == 1 else best - _NEAR
-    return tuple(match for match in scored if match.score >= least)[:_SHOWN]
+    if best < 1:
+        return tuple(match for match in scored if match.score >= best - _NEAR)[:_SHOWN]
+    exact = {match.target for match in scored if match.score == 1}
+    twins = {f"{target}-{system}" for target in exact for system in _SYSTEMS}
+    return tuple(match for match in scored if match.target in exact | twins)[:_SHOWN]
 
 
 def _match(words: Sequence[str], candidate: Candidate, read_as: str) -> Match | None:

@@ -24,10 +24,12 @@ comes in: convolutions do much work with few weights.
 
 _TREES = "ai.onnx.ml.TreeEnsemble"
 _STANDARD = ("ai.onnx", "ai.onnx.ml", "com.microsoft", "")
-_PRODUCTS = re.compile(
-    r"(com\.microsoft\.)?((Q|Fused|QLinear|Dynamic\w*)?(Conv|MatMul|Gemm|Attention)\w*|LSTM|GRU|RNN|Einsum|\w+Attention)"
-)
+_PRODUCTS = re.compile("Conv|MatMul|Gemm|Attention|LSTM|GRU|RNN|Einsum")
 """Operators that an accelerator is made for."""
+_INTEGER = re.compile(r"(com\.microsoft\.)?(QLinear\w+|Q(Gemm|Attention)|\w+Integer|DynamicQuantize\w+)")
+"""Operators that compute in eight bits themselves; most compilers for devices want float operators between
+`QuantizeLinear` and `DequantizeLinear`.
+"""
 _BATCH = re.compile(r"n|b|batch\w*|\w*_batch|unk__0", re.IGNORECASE)
 _SEQUENCE = re.compile(r"\w*(seq|token)\w*", re.IGNORECASE)
 
@@ -64,7 +66,7 @@ def describe_light(facts: ModelFacts) -> str:
     """Why no accelerator makes the model faster; empty where one may."""
     if any(name.startswith(_TREES) for name in facts.operators):
         return "tree ensembles are computed by the CPU on every device"
-    if not any(_PRODUCTS.fullmatch(name) for name in facts.operators):
+    if not any(_PRODUCTS.search(name) for name in facts.operators):
         return "it has no convolutions and no matrix products, which are what accelerators are for"
     if facts.weight_bytes + facts.generated_bytes <= _LITTLE and not any("Conv" in name for name in facts.operators):
         return "it is so small that the way to an accelerator costs more than it saves"
@@ -82,14 +84,15 @@ def explain_fit(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
     """Why the target suits the model, and what will happen to it, one sentence a line."""
     variants = shipped_variants(profile)
     yield from _explain_budget(facts, profile)
-    titles = list(dict.fromkeys(_title(variant) for variant in variants))
-    yield f"it is run by {titles[0]}" + "".join(f", else by {title}" for title in titles[1:])
+    names = [f"{variant.name} ({_title(variant)})" for variant in variants]
+    yield f"it runs as {names[0]}" + "".join(f", else as {name}" for name in names[1:])
     light = describe_light(facts)
-    if light:
+    if light and any(not find_provider(variant.providers[0].name).takes_fusions for variant in variants):
         yield light
     for variant in variants:
-        yield from _explain_precision(facts, profile, variant)
-        yield from _explain_making(variant)
+        told = (*_explain_precision(facts, profile, variant), *_explain_making(variant))
+        if told:
+            yield f"{variant.name}: {'; '.join(told)}"
     yield from _explain_dimensions(facts, profile)
     yield from _explain_operators(facts, variants[0])
 
@@ -118,33 +121,44 @@ def _explain_budget(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
 def _explain_precision(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> Iterator[str]:
     """What becomes of numbers, where that differs from the model as it is."""
     provider = find_provider(variant.providers[0].name)
-    # A provider that computes floats in half precision is an accelerator, for which quantising is worth a word.
+    integers = [name for name in facts.operators if _INTEGER.fullmatch(name)]
+    if integers and provider.compiler is not None:
+        yield (
+            f"it may leave the model's eight-bit operators ({', '.join(integers[:3])}); it wants QuantizeLinear and "
+            "DequantizeLinear around float operators"
+        )
+    elif facts.quantized:
+        if not provider.takes_fusions:
+            yield "takes the model as it is, which is quantised already"
+    else:
+        yield from _explain_floats(profile, variant, halves=_halves(variant))
+
+
+def _explain_floats(profile: TargetProfile, variant: Variant, *, halves: bool) -> Iterator[str]:
+    method = variant.precision or profile.precision.method
+    calibrated = variant.calibrated or profile.precision.calibrated
+    if method in METHODS:
+        yield f"its numbers become {METHODS[method].title}"
+    elif halves:
+        yield "computes in half precision"
+    if method == NONE and calibrated in METHODS:
+        yield f"with --calibration DATA it gets {METHODS[calibrated].title}"
+
+
+def _halves(variant: Variant) -> bool:
+    """Whether its first provider computes floats in half precision."""
+    rounds = find_provider(variant.providers[0].name).rounds
     options = {
         key: str(int(value)) if isinstance(value, bool) else str(value)
         for key, value in variant.providers[0].options.items()
     }
-    halves = provider.rounds is not None and provider.rounds(options) == "half"
-    calibrated = variant.calibrated or profile.precision.calibrated
-    if facts.quantized:
-        if calibrated != NONE or provider.compiler is not None:
-            yield f"the model is quantised already, so {provider.title} takes it as it is"
-        return
-    method = variant.precision or profile.precision.method
-    if method in METHODS:
-        yield f"its numbers become {METHODS[method].title} for {provider.title}"
-        return
-    how = "in half precision" if halves else "in floating point"
-    if calibrated in METHODS:
-        quantised = METHODS[calibrated].title
-        yield f"without calibration data {provider.title} computes {how}; with --calibration it gets {quantised}"
-    elif halves:
-        yield f"{provider.title} computes {how}"
+    return rounds is not None and rounds(options) == "half"
 
 
 def _explain_making(variant: Variant) -> Iterator[str]:
     provider = find_provider(variant.providers[0].name)
     if is_compiled_here(variant):
-        yield f"it is compiled for {provider.title} here, so that the device need not"
+        yield "compiled here, so that the device need not"
     elif provider.deferral is not None:
         yield f"the {provider.deferral.thing} is made on the device, by prewarm or at the first start"
 

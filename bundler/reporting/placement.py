@@ -22,12 +22,12 @@ class PlacementFacts:
     provider: str
     taken: int
     left: int
-    left_nodes: Sequence[Mapping[str, Any]]
-    devices: tuple[str, ...]
-    sdk: str
-    contexts: int
-    size: int
-    estimated: bool
+    left_nodes: Sequence[Mapping[str, Any]] = ()
+    devices: tuple[str, ...] = ()
+    sdk: str = ""
+    contexts: int = 0
+    size: int = 0
+    estimated: bool = False
 
     @property
     def share(self) -> float:
@@ -49,11 +49,24 @@ def chart_placements(data: ReportData) -> tuple[Placement, ...]:
 
 
 def find_placement(data: ReportData, variant: VariantPlan) -> PlacementFacts | None:
-    """What the last step of a variant that knows said of its nodes: one that compiled before one that estimated."""
+    """What the last step of a variant that knows said of its nodes: one that compiled, else the proof, else one that
+    estimated.
+    """
     own = {step.id for step in data.plan.steps if step.variant == variant.name}
     read = [read_placement(outcome.facts) for outcome in data.outcomes if outcome.step in own]
     known = [facts for facts in read if facts is not None]
-    return next((facts for facts in reversed(known) if not facts.estimated), known[-1] if known else None)
+    certain = [facts for facts in known if not facts.estimated]
+    return next(iter((*reversed(certain), *filter(None, [_read_proof(data, variant)]), *reversed(known))), None)
+
+
+def _read_proof(data: ReportData, variant: VariantPlan) -> PlacementFacts | None:
+    """What the runtime said in the proof of a variant that must take a share; None where it did not run or tell."""
+    counts = data.assignments.get(variant.name)
+    if not counts or not variant.least_share:
+        return None
+    provider = variant.providers[0].name
+    taken = counts.get(provider, 0)
+    return PlacementFacts(provider=provider, taken=taken, left=sum(counts.values()) - taken)
 
 
 def read_placement(facts: Mapping[str, Any]) -> PlacementFacts | None:
@@ -144,11 +157,12 @@ def _tell_making(variant: VariantPlan, facts: PlacementFacts | None) -> tuple[tu
 
 def _tell_compiled(facts: PlacementFacts) -> list[tuple[str, str]]:
     rows = [
-        ("Compiled for", ", ".join(facts.devices)),
-        ("Compiler", facts.sdk),
-        ("Contexts", f"{facts.contexts:,}" + (f", {show_bytes(facts.size)}" if facts.size else "")),
+        ("Compiled for", f"{', '.join(facts.devices)}, as its compiler names devices" if facts.devices else ""),
+        ("Version of the compiler", facts.sdk),
+        ("Compiled parts", f"{facts.contexts:,}" if facts.contexts else ""),
+        ("Size of what was compiled", show_bytes(facts.size) if facts.size else ""),
     ]
-    return [(term, value) for term, value in rows if value and value != "0"]
+    return [(term, value) for term, value in rows if value]
 
 
 def _tell_left(facts: PlacementFacts) -> str:

@@ -144,3 +144,21 @@ def test_list_is_a_table_on_a_terminal_and_obeys_no_color():
     assert "\x1b[" in coloured
     assert re.search(r"raspberry-pi-5 +Raspberry Pi 5 +linux arm64 +cpu", coloured)
     assert "36m" not in run_on_terminal(NO_COLOR="1")
+
+
+def test_list_shows_the_groups_that_are_asked_for():
+    listed = json.loads(run("list", "--group", "board", "--json").output)
+    assert {entry["group"] for entry in listed} == {"Single-board computers"}
+    assert "raspberry-pi-5" in run("list", "--group", "BOARD").output
+
+
+def test_list_says_which_groups_there_are():
+    with pytest.raises(UsageError, match='no group of targets has "toasters"') as raised:
+        run("list", "--group", "toasters")
+    assert "Browsers" in (raised.value.hint or "")
+
+
+def test_show_tells_what_becomes_of_each_variant():
+    assert "# cpu (CPU): the runtime opens the model as it ships" in run("show", "linux-x64").output
+    (variant,) = json.loads(run("show", "linux-x64", "--json").output)["variants"]
+    assert variant["fate"] == "as it is"

@@ -88,7 +88,7 @@ def make_plan(name: str = "orientation") -> BuildPlan:
     cpu = VariantPlan(
         name="cpu",
         model="cpu/convert_ort",
-        providers=(("ExampleProvider", {}),),
+        providers=(ProviderEntry(name="ExampleProvider", options={}),),
         session={"intra_op_num_threads": 4},
         session_config={"session.intra_op.allow_spinning": "0"},
         comparisons=tuple(f"{step[0]}/compare" for step in MODEL_STEPS),

@@ -1,0 +1,63 @@
+"""An accelerator that only tests know, and targets for it: real providers change with their makers' wishes."""
+
+from typing import Any
+
+from bundler.profiles.schema import Budget, Platform, Provider, Runtime, TargetProfile, Variant
+from bundler.providers.knowledge import Compiler, Deferral, ProviderKnowledge
+from bundler.providers.registry import find_provider
+
+KNOWN = {
+    "npu": ProviderKnowledge(
+        name="npu",
+        runtime_name="ExampleNpu",
+        title="Example NPU",
+        package="example",
+        compiler=Compiler(stage="compile_context", environment="example"),
+        deferral=Deferral(kind="context", thing="NPU context"),
+        static_shapes=True,
+        rounds=lambda options: "half" if options.get("half") == "1" else "none",
+    ),
+    "engine": ProviderKnowledge(
+        name="engine",
+        runtime_name="ExampleEngine",
+        title="Example Engine",
+        package="example",
+        deferral=Deferral(kind="cache", thing="Example engine"),
+    ),
+    "museum": ProviderKnowledge(
+        name="museum",
+        runtime_name="ExampleMuseum",
+        title="Example Museum",
+        package="example",
+        gone="runtimes have it no more since 1.20.",
+        instead="the provider cpu",
+    ),
+}
+
+
+def find_known(name: str) -> ProviderKnowledge:
+    """One of these providers, or a registered one."""
+    return KNOWN.get(name) or find_provider(name)
+
+
+def make_variant(name: str, provider: str, **changes: Any) -> Variant:
+    """A variant of one provider; `options` are that provider's."""
+    options = changes.pop("options", {})
+    return Variant(name=name, providers=(Provider(name=provider, options=options),), **changes)
+
+
+CPU = make_variant("cpu", "cpu")
+
+
+def make_target(*variants: Variant, **changes: Any) -> TargetProfile:
+    """A phone with these variants."""
+    settings = {
+        "id": "example-phone",
+        "title": "Example phone",
+        "group": "Phones",
+        "platform": Platform(system="android", architecture="arm64"),
+        "runtime": Runtime(version="1.31.1"),
+        "budget": Budget(model_mb=200),
+        **changes,
+    }
+    return TargetProfile(variants=variants or (CPU,), **settings)

@@ -1,0 +1,77 @@
+"""What people call a device finds its target; another number is another device."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bundler.profiles.matching import Candidate, find_devices, split_words, suggest_devices
+
+CATALOGUE = (
+    Candidate(id="snapdragon-8g3", names=("snapdragon-8g3", "Snapdragon 8 Gen 3", "SM8650", "Galaxy S24 Ultra")),
+    Candidate(id="snapdragon-8g2", names=("snapdragon-8g2", "Snapdragon 8 Gen 2", "SM8550", "Galaxy S23")),
+    Candidate(id="pixel-8-pro", names=("pixel-8-pro", "Google Pixel 8 Pro", "Tensor G3")),
+    Candidate(id="rtx-4090", names=("rtx-4090", "NVIDIA GeForce RTX 4090 on Linux", "RTX 4090")),
+    Candidate(id="rtx-4090-windows", names=("rtx-4090-windows", "NVIDIA GeForce RTX 4090 on Windows")),
+    Candidate(id="macbook-m3", names=("macbook-m3", "MacBook with M3", "M3")),
+    Candidate(id="raspberry-pi-4", names=("raspberry-pi-4", "Raspberry Pi 4", "BCM2711")),
+    Candidate(id="raspberry-pi-5", names=("raspberry-pi-5", "Raspberry Pi 5", "BCM2712")),
+    Candidate(id="jetson-orin", names=("jetson-orin", "NVIDIA Jetson Orin")),
+    Candidate(id="jetson-nano", names=("jetson-nano", "NVIDIA Jetson Nano")),
+    Candidate(id="intel-xeon", names=("intel-xeon", "Intel Xeon servers", "Intel Xeon")),
+)
+
+
+def found(text: str) -> list[str]:
+    return [match.target for match in find_devices(text, CATALOGUE)]
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("Galaxy S24 Ultra", ["snapdragon-8g3"]),
+        ("galaxy s24", ["snapdragon-8g3"]),
+        ("Samsung Galaxy S24 Ultra", ["snapdragon-8g3"]),
+        ("SM8650", ["snapdragon-8g3"]),
+        ("sm8650-ac", ["snapdragon-8g3"]),
+        ("snapdragon 8 gen 2", ["snapdragon-8g2"]),
+        ("rtx 4090", ["rtx-4090", "rtx-4090-windows"]),
+        ("RTX4090", ["rtx-4090", "rtx-4090-windows"]),
+        ("pixel 8", ["pixel-8-pro"]),
+        ("macbook", ["macbook-m3"]),
+        ("raspberry pi", ["raspberry-pi-4", "raspberry-pi-5"]),
+        ("Raspberry Pi 5 Model B Rev 1.0", ["raspberry-pi-5"]),
+        ("NVIDIA Jetson Orin Nano Developer Kit", ["jetson-orin"]),
+        ("Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz", ["intel-xeon"]),
+        ("\uff32\uff34\uff38\u3000\uff14\uff10\uff19\uff10", ["rtx-4090", "rtx-4090-windows"]),
+    ],
+)
+def test_a_device_is_found_by_what_it_is_called(text, targets):
+    assert found(text) == targets
+
+
+def test_a_misspelt_name_is_read_as_the_one_that_is_meant():
+    (match,) = find_devices("rasberry pi 5", CATALOGUE)
+    assert (match.target, match.read_as) == ("raspberry-pi-5", "raspberry pi 5")
+
+
+@pytest.mark.parametrize(
+    "text", ["rtx 4080", "pixel 9", "SM8660", "Galaxy S25", "cortex m3", "toaster", "", "  ", "-", "8"]
+)
+def test_another_device_is_not_taken_for_one_that_is_known(text):
+    assert found(text) == []
+
+
+def test_what_is_spelt_alike_is_suggested():
+    assert "rtx-4090" in suggest_devices("rtx 4080", CATALOGUE)
+    assert suggest_devices("toaster", CATALOGUE) == ()
+    assert suggest_devices("", CATALOGUE) == ()
+
+
+def test_marks_and_case_do_not_count():
+    assert split_words("Intel® Core™ i7-1185G7 (TM)") == ("intel", "core", "i", "7", "1185", "g", "7")
+
+
+@given(st.text(max_size=600))
+def test_no_text_breaks_the_search(text):
+    assert len(find_devices(text, CATALOGUE)) <= 5
+    suggest_devices(text, CATALOGUE)

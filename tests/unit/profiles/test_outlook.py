@@ -1,0 +1,64 @@
+"""What becomes of a variant is said before anything is built."""
+
+import pytest
+
+from bundler.profiles import outlook
+from bundler.profiles.outlook import foresee_variants, shipped_variants
+from bundler.profiles.schema import Runtime
+from tests.unit.profiles.devices import CPU, find_known, make_target, make_variant
+
+
+@pytest.fixture(autouse=True)
+def providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outlook, "find_provider", find_known)
+
+
+def fate(variant):
+    (found,) = foresee_variants(make_target(variant))
+    return found.fate, found.text
+
+
+def test_a_plain_variant_is_opened_as_it_ships():
+    assert fate(CPU) == ("as it is", "the runtime opens the model as it ships")
+
+
+def test_work_is_done_here_where_the_compiler_needs_no_device():
+    assert fate(make_variant("htp", "npu")) == ("here", "compiled for Example NPU before shipping")
+
+
+@pytest.mark.parametrize("here", [False, "false", 0])
+def test_work_is_left_to_the_device_where_the_profile_says_so(here):
+    found, text = fate(make_variant("htp", "npu", compile={"here": here}))
+    assert found == "on the device"
+    assert text == "the NPU context is made on the device, by prewarm or at the first start"
+
+
+def test_work_that_only_the_device_can_do():
+    assert fate(make_variant("trt", "engine"))[0] == "on the device"
+
+
+def test_a_variant_for_a_runtime_of_ones_own_is_left_out_with_what_replaces_it():
+    old = make_variant("old", "museum", custom_build=True)
+    found, text = fate(old)
+    assert found == "left out"
+    assert "runtimes have it no more since 1.20; in its place: the provider cpu" in text
+    assert shipped_variants(make_target(old, CPU)) == (CPU,)
+
+
+def test_with_such_a_runtime_it_is_a_variant_like_others():
+    profile = make_target(
+        make_variant("old", "museum", custom_build=True), runtime=Runtime(version="1.31.1", custom_build=True)
+    )
+    assert foresee_variants(profile)[0].fate == "as it is"
+
+
+@pytest.mark.parametrize(
+    ("shortfall", "text"),
+    [
+        ("fail", "must take 90% of the nodes; with fewer the build fails"),
+        ("report", "must take 90% of the nodes; with fewer that is reported, and the bundle marked"),
+    ],
+)
+def test_a_threshold_is_told_with_what_follows(shortfall, text):
+    (found,) = foresee_variants(make_target(make_variant("htp", "npu", least_share=0.9, shortfall=shortfall)))
+    assert found.threshold == text

@@ -1,0 +1,127 @@
+"""The report says what an accelerator took of the graph, what it left and why, and what is made where."""
+
+import dataclasses
+import json
+
+import pytest
+
+from bundler.model.plan import Step
+from bundler.model.runtime import Preparation
+from bundler.reporting.placement import chart_placements, find_placement, read_placement
+from bundler.reporting.report import render_report
+from tests.unit.reporting.builds import make_report
+from tests.unit.reporting.test_report import ATTACKS, assert_harmless, words
+
+TAKEN = {
+    "provider": "ExampleNpu",
+    "taken": 182,
+    "left": 12,
+    "share": 0.938,
+    "left_nodes": [{"name": "/up/Resize", "operator": "Resize", "reason": "it takes no cubic interpolation"}],
+    "contexts": 2,
+    "devices": ["43", "57"],
+    "sdk": "2.51.0",
+    "statement": "v2:6",
+    "bytes": 712_345,
+}
+ESTIMATED = {"provider": "ExampleNpu", "taken": 60, "left": 134, "left_nodes": [], "estimated": True}
+
+
+@pytest.fixture
+def data(manifest, request_of_build):
+    return make_report(manifest, request_of_build)
+
+
+def with_variant(data, *facts, **changes):
+    """`data` with a variant `npu` before the others, and a step of its own for each of `facts`."""
+    outcome = data.outcomes[-1]
+    ids = [f"npu/step{number}" for number in range(len(facts))]
+    steps = [Step(id=name, stage="optimize", inputs={}, variant="npu") for name in ids]
+    outcomes = [dataclasses.replace(outcome, step=name, facts=own) for name, own in zip(ids, facts, strict=True)]
+    npu = dataclasses.replace(data.plan.variants[0], name="npu", **changes)
+    plan = dataclasses.replace(data.plan, steps=(*data.plan.steps, *steps), variants=(npu, *data.plan.variants))
+    return dataclasses.replace(data, plan=plan, outcomes=(*data.outcomes, *outcomes))
+
+
+def test_a_build_without_accelerators_has_no_such_part(data):
+    assert chart_placements(data) == ()
+    assert "What the accelerator takes" not in words(render_report(data))
+
+
+def test_the_split_its_threshold_and_what_was_left_are_shown(data):
+    page = render_report(with_variant(data, TAKEN, least_share=0.9))
+    assert_harmless(page)
+    text = words(page)
+    assert "ExampleNpu took 93.8% of the nodes; it must take 90%" in text
+    assert "ExampleNpu 182 (94%)" in text
+    assert "left to others 12 (6%)" in text
+    assert "The first 1 of the 12 nodes that it left" in text
+    assert "it takes no cubic interpolation" in text
+    assert "43, 57, as its compiler names devices" in text
+    assert "2.51.0" in text
+    assert "712 kB" in text
+
+
+def test_too_few_nodes_are_said_loudly(data):
+    (placement,) = chart_placements(with_variant(data, ESTIMATED, least_share=0.5, tolerates_shortfall=True))
+    assert placement.tone == "bad"
+    assert placement.verdict == (
+        "ExampleNpu is estimated to take 30.9% of the nodes: fewer than the 50% that it must take, and the profile "
+        "lets the build go on"
+    )
+
+
+def test_almost_all_is_not_called_all(data):
+    facts = {**TAKEN, "taken": 99_999, "left": 1}
+    (placement,) = chart_placements(with_variant(data, facts))
+    assert "took 99.9% of the nodes" in placement.verdict
+
+
+def test_what_was_compiled_counts_before_what_was_estimated(data):
+    found = with_variant(data, TAKEN, ESTIMATED)
+    facts = find_placement(found, found.plan.variants[0])
+    assert facts is not None
+    assert (facts.taken, facts.estimated) == (182, False)
+
+
+def test_the_proof_tells_where_no_step_does(data):
+    found = with_variant(data, least_share=0.8)
+    found = dataclasses.replace(found, assignments={"npu": {"ExampleProvider": 90, "OtherProvider": 10}})
+    (placement,) = chart_placements(found)
+    assert placement.verdict == "ExampleProvider took 90% of the nodes; it must take 80%"
+
+
+def test_work_for_the_device_is_named_where_nothing_was_compiled(data):
+    prepare = Preparation(kind="cache", thing="TensorRT engine")
+    (placement,) = chart_placements(with_variant(data, prepare=prepare, least_share=0.8))
+    assert placement.segments == ()
+    assert placement.verdict == "Which nodes it takes is known on the device alone; it must take 80%"
+    assert placement.facts[0][0] == "Made on the device"
+    assert "TensorRT engine" in placement.facts[0][1]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_names_of_nodes_stay_text(data, attack):
+    node = {"name": attack, "operator": attack, "reason": attack}
+    facts = {**TAKEN, "provider": attack, "left_nodes": [node], "devices": [attack], "sdk": attack}
+    assert_harmless(render_report(with_variant(data, facts, prepare=Preparation(kind="context", thing=attack))))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"provider": None, "taken": 1, "left": 1},
+        {"provider": "x", "taken": "many", "left": 1},
+        {"taken": 3, "left": 1},
+    ],
+)
+def test_facts_of_other_stages_are_no_placement(facts):
+    assert read_placement(facts) is None
+
+
+def test_odd_facts_break_no_page(data):
+    odd = json.loads(
+        '{"provider": "x", "taken": -4, "left": 0, "left_nodes": [1, null, {}], "devices": 5, "bytes": "n"}'
+    )
+    assert_harmless(render_report(with_variant(data, odd, least_share=1.0)))
