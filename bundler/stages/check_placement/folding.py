@@ -40,6 +40,13 @@ def fold_sizes(model: ModelProto) -> ModelProto:
     return model
 
 
+def fixed_values(model: ModelProto) -> frozenset[str]:
+    """Names of the values of the main graph whose shapes are fixed; the empty name is that of an input left out."""
+    infos = (*model.graph.input, *model.graph.value_info, *model.graph.output)
+    fixed = {info.name for info in infos if _fixed_shape(info) is not None}
+    return frozenset(fixed | {tensor.name for tensor in model.graph.initializer} | {""})
+
+
 def _infer_shapes(model: ModelProto) -> ModelProto:
     # What is declared wins over what follows: a dimension that nobody knew before the folding would stay unknown.
     untyped = {name for node in model.graph.node if node.domain not in _STANDARD for name in node.output}
