@@ -15,6 +15,8 @@ from bundler.emitters.python.names import (
     make_identifiers,
     make_package_name,
 )
+from bundler.emitters.python.wheelhouse import list_runtime_requirements
+from bundler.model.runtime import Compiled
 from bundler.model.signature import Port, ValueType, describe_type
 
 BACKEND = "flit_core>=3.12,<4"
@@ -74,6 +76,9 @@ class Context:
     preprocessing: tuple[str, ...]
     device_copy: bool
     telemetry: bool
+    prepared: tuple[tuple[str, str], ...]
+    compiled: tuple[tuple[str, str], ...]
+    plugins: tuple[str, ...]
 
 
 def make_context(request: EmitRequest, config_sha256: str) -> Context:
@@ -94,7 +99,7 @@ def make_context(request: EmitRequest, config_sha256: str) -> Context:
         format=request.format,
         artifact=_name_artifact(request.format, package, distribution, request.version),
         backend=BACKEND,
-        requirements=(f"{profile.runtime.package}=={profile.runtime.version}", NUMPY),
+        requirements=(*list_runtime_requirements(profile.runtime), NUMPY),
         requires_python=f">={profile.python.versions[0]}",
         python_versions=profile.python.versions,
         config_sha256=config_sha256,
@@ -108,7 +113,20 @@ def make_context(request: EmitRequest, config_sha256: str) -> Context:
         preprocessing=tell_preprocessing(config.preprocessing),
         device_copy=any(variant.device_cache for variant in config.variants),
         telemetry=config.telemetry,
+        prepared=tuple((variant.name, variant.prepare.thing) for variant in config.variants if variant.prepare),
+        compiled=tuple(
+            (variant.name, tell_compiled(variant.requires.compiled))
+            for variant in config.variants
+            if variant.requires.compiled
+        ),
+        plugins=tuple(f"{name} {version}" for name, version in sorted(profile.runtime.plugins.items())),
     )
+
+
+def tell_compiled(compiled: Compiled) -> str:
+    """What was compiled before shipping, for people."""
+    devices = ", ".join(compiled.devices) or "the device"
+    return f"{compiled.provider} for {devices}" + (f", with {compiled.sdk}" if compiled.sdk else "")
 
 
 def _name_artifact(format_: str, package: str, distribution: str, version: str) -> str:

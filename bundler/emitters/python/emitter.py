@@ -12,7 +12,12 @@ from bundler.emitters.python.context import NUMPY
 from bundler.emitters.python.dir_format import write_dir
 from bundler.emitters.python.pex_format import PACKAGER, write_pex
 from bundler.emitters.python.wheel_format import write_wheel
-from bundler.emitters.python.wheelhouse import BACKEND_LOCK, DOWNLOADER, name_runtime_lock
+from bundler.emitters.python.wheelhouse import (
+    BACKEND_LOCK,
+    DOWNLOADER,
+    list_runtime_requirements,
+    name_runtime_lock,
+)
 from bundler.emitters.rendering import compile_templates
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
@@ -46,7 +51,7 @@ class PythonEmitter:
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
         """The runtime, the build backend, what downloads them, and for a single file its packager."""
-        runtime = (f"{profile.runtime.package}=={profile.runtime.version}", NUMPY)
+        runtime = (*list_runtime_requirements(profile.runtime), NUMPY)
         tools = (BACKEND_LOCK, DOWNLOADER, *((PACKAGER,) if package_format == "pex" else ()))
         return {name_runtime_lock(profile.runtime): runtime, **dict.fromkeys(tools, ())}
 

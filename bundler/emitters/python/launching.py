@@ -17,6 +17,7 @@ from bundler.emitters.python.wheelhouse import check_locked, gather_locked
 from bundler.model.events import Listener, Message
 from bundler.model.measurement import Measurement
 from bundler.model.proof import VariantProof
+from bundler.model.runtime import RuntimeVariant
 from bundler.model.stage import Note
 
 MEASURE_SECONDS = 3.0
@@ -63,26 +64,26 @@ def measure_bundle(bundle: Path, model: Path | None, cache_root: Path, listener:
         return ()
     with _launch_here(layout, *found, cache_root) as launch:
         timed = [
-            _measure_variant(variant.name, launch, model, _speaker(layout, listener))
-            for variant in layout.config.variants
+            _measure_variant(variant, launch, model, _speaker(layout, listener)) for variant in layout.config.variants
         ]
     return tuple(measurement for measurement in timed if measurement is not None)
 
 
 def _measure_variant(
-    variant: str, launch: Launch, model: Path | None, say: Callable[[str], None]
+    variant: RuntimeVariant, launch: Launch, model: Path | None, say: Callable[[str], None]
 ) -> Measurement | None:
     beside = () if model is None else ("--compare", str(model.resolve()))
     bounds = ("--seconds", f"{MEASURE_SECONDS:g}", "--openings", str(MEASURE_OPENINGS), "--runs", str(MEASURE_RUNS))
-    ending = start(launch, ("bench", "--json", "--variant", variant, *bounds, *beside))
+    made = ("--prewarm",) if variant.prepare else ()
+    ending = start(launch, ("bench", "--json", "--variant", variant.name, *made, *bounds, *beside))
     if ending.failure is not None:
-        say(f"variant {variant} could not be timed: {ending.failure}")
+        say(f"variant {variant.name} could not be timed: {ending.failure}")
         return None
     bundle = ending.answer["series"]["bundle"]
     baseline = ending.answer["series"].get("plain", {"first_answer_seconds": (), "latency_seconds": ()})
     return Measurement(
         name="golden sample 0",
-        variant=variant,
+        variant=variant.name,
         opening_ms=_milliseconds(bundle["first_answer_seconds"]),
         latency_ms=_milliseconds(bundle["latency_seconds"]),
         baseline_opening_ms=_milliseconds(baseline["first_answer_seconds"]),

@@ -18,6 +18,7 @@ RESERVED_OUTPUTS = frozenset({"count", "index", "Any", "np", "npt"})
 
 _TAKEN_PACKAGES = frozenset(
     {
+        *("coloredlogs", "humanfriendly", "mpmath"),
         *("onnxruntime", "onnx", "numpy", "flatbuffers", "packaging", "google", "protobuf", "ml_dtypes", "sympy"),
         *("pip", "setuptools", "pkg_resources", "wheel", "flit_core", "pex", "test", "tests", "bundler", "wheels"),
     }
@@ -39,9 +40,8 @@ def make_identifiers(names: Sequence[str], stem: str, reserved: Iterable[str]) -
 def make_package_name(model: str) -> str:
     """A valid package name that hides no module of the standard library or of the runtime."""
     name = _make_identifier(model.lower(), "model", "model")
-    clashes = (
-        name in sys.stdlib_module_names or name in _TAKEN_PACKAGES or name.endswith("_") or hasattr(builtins, name)
-    )
+    taken = name in _TAKEN_PACKAGES or name.startswith("onnxruntime_")  # as the runtime's plugins are named
+    clashes = name in sys.stdlib_module_names or taken or name.endswith("_") or hasattr(builtins, name)
     return f"{name.rstrip('_')}_model" if clashes else name
 
 

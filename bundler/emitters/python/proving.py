@@ -155,7 +155,9 @@ def _make_proof(name: str, told: Mapping[str, Any] | None, ending: Ending, launc
 
 
 def _tell_copy(told: Mapping[str, Any]) -> str:
-    """Whether the device's own copy was tried, where the loader keeps one."""
+    """Whether it ran on what was made for this device, and whether the device's own copy was tried."""
+    if "prewarm_seconds" in told["figures"]:
+        return ", on what was made for it on this machine"
     copy = told.get("device_copy")
     if copy is None:
         return ""

@@ -15,7 +15,7 @@ from bundler.environments.lockfiles import Lock, parse_lock, render_pins
 from bundler.environments.registry import Environments
 from bundler.environments.wheels import Wheel, fetch_wheels, find_kept
 from bundler.model.artifacts import record_folder
-from bundler.model.errors import DefectError, VerificationError
+from bundler.model.errors import DefectError, EnvironmentMissingError, VerificationError
 from bundler.model.manifest import MANIFEST_NAME, load_manifest_data
 from bundler.profiles.schema import Runtime
 
@@ -53,19 +53,44 @@ def fetch_runtime(request: EmitRequest, requirements: Sequence[str]) -> Wheelhou
     settings = request.profile.python
     found: dict[str, Wheel] = {}
     for version in settings.versions:
-        for wheel in fetch_wheels(
-            lock, settings.wheel_platforms, version, environments, listener=request.listener, build=request.build
-        ):
-            found[wheel.path.name] = wheel
+        found.update({wheel.path.name: wheel for wheel in _fetch(request, lock, version)})
     return Wheelhouse(
         wheels=tuple(found[name] for name in sorted(found)),
         lock=narrow_lock(lock, {wheel.sha256 for wheel in found.values()}),
     )
 
 
+def _fetch(request: EmitRequest, lock: Lock, version: str) -> tuple[Wheel, ...]:
+    """The wheels for one Python version. Raises `EnvironmentMissingError` that names the profile's keys."""
+    settings = request.profile.python
+    try:
+        return fetch_wheels(
+            lock,
+            settings.wheel_platforms,
+            version,
+            request.environments,
+            listener=request.listener,
+            build=request.build,
+        )
+    except EnvironmentMissingError as error:
+        shipped = ", ".join(list_runtime_requirements(request.profile.runtime))
+        raise EnvironmentMissingError(
+            f"the wheels of {shipped} for Python {version} on {settings.wheel_platforms[0]} are not to be had",
+            hint="where the index has none for this Python or platform, leave it out of the profile's `python.versions`"
+            " or choose another `runtime`; else " + (error.hint or "try again with a network"),
+            details=(error.message, *error.details),
+        ) from error
+
+
+def list_runtime_requirements(runtime: Runtime) -> tuple[str, ...]:
+    """The runtime and the plugins beside it, pinned."""
+    plugins = tuple(f"{name}=={version}" for name, version in sorted(runtime.plugins.items()))
+    return (f"{runtime.package}=={runtime.version}", *plugins)
+
+
 def name_runtime_lock(runtime: Runtime) -> str:
-    """The lock of a runtime with all that it needs."""
-    return f"python-runtime-{runtime.package}-{runtime.version}"
+    """The lock of a runtime and its plugins with all that they need."""
+    return "-".join(("python-runtime", *(item.replace("==", "-") for item in list_runtime_requirements(runtime))))
 
 
 def merge_locks(first: Lock, second: Lock) -> Lock:
