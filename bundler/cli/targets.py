@@ -93,6 +93,20 @@ def methods(
     print_methods(target, as_json=json)
 
 
+@app.command(epilog="Examples:\n\n  bundler targets providers\n\n  bundler targets providers coreml --json")
+def providers(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="One provider: all of it, with its options.")
+    ] = None,
+    *,
+    json: Json = False,
+) -> None:
+    """List the execution providers: which packages have them, and how bundles prepare their work."""
+    from bundler.cli.targeting_providers import print_providers  # noqa: PLC0415 - keeps --help quick
+
+    print_providers(name, as_json=json)
+
+
 @app.command(epilog="Example:\n\n  bundler targets new my-board --extends raspberry-pi-5 -o boards/my-board.toml")
 def new(
     target: Annotated[str, typer.Argument(metavar="ID", help="The new target's name: lower case, digits, hyphens.")],

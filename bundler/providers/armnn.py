@@ -13,6 +13,6 @@ PROVIDER = ProviderKnowledge(
     options=(),
     replaced={"use_arena": "`session.enable_cpu_mem_arena`", "enable_cpu_mem_arena": "`session.enable_cpu_mem_arena`"},
     rehearsed_by="cpu",
-    gone="Release 1.25 of the runtime removed it from its source, and no published package ever had it",
+    gone="Release 1.25 of the runtime removed it from its source; before that it was for builds of one's own",
     instead="cpu, or xnnpack in the packages for phones",
 )

@@ -28,7 +28,7 @@ PROVIDER = ProviderKnowledge(
         choice("tuning_type", ("AutoTVM", "Ansor"), "Kind of these logs.", default="AutoTVM"),
     ),
     rehearsed_by="cpu",
-    gone="Release 1.21 of the runtime removed it from its source, and no published package ever had it",
+    gone="Release 1.21 of the runtime removed it from its source; before that it was for builds of one's own",
     instead="cpu, or TVM's own runtime without this one",
     static_shapes=True,
 )

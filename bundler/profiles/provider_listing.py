@@ -1,0 +1,158 @@
+"""What a list of execution providers shows. Pure: read from the provider files, without a runtime or a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from bundler.providers.knowledge import Availability, OptionRule, ProviderKnowledge
+from bundler.providers.registry import find_provider, provider_names
+from bundler.providers.values import expected
+
+Work = Literal["before shipping", "on the device", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One distribution that has a provider. `beside` names the runtimes that a plugin stands beside."""
+
+    package: str
+    versions: str
+    platforms: tuple[str, ...]
+    plugin: bool
+    beside: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionSummary:
+    """One option for people. `decided` is what sets it, where a profile may not."""
+
+    key: str
+    values: str
+    default: str
+    meaning: str
+    decided: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSummary:
+    """One provider in a list. `work` tells where bundler has its work done, `prepared` the same in words; `thing` is
+    what is made on the device.
+
+    `published` is false where no package has it, so that only a runtime of one's own build does.
+    """
+
+    name: str
+    runtime_name: str
+    title: str
+    published: bool
+    places: tuple[Place, ...]
+    work: Work
+    prepared: str
+    thing: str
+    gone: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderDetails:
+    """All that is known of one provider."""
+
+    summary: ProviderSummary
+    options: tuple[OptionSummary, ...]
+    compile_options: tuple[OptionSummary, ...]
+    replaced: Mapping[str, str]
+    precisions: tuple[str, ...]
+    tries: tuple[str, ...]
+    fixed_sizes: bool
+    proofs: tuple[str, ...]
+    executes: bool
+    cache_option: str
+
+
+def list_providers() -> tuple[ProviderSummary, ...]:
+    """All registered providers, sorted by name."""
+    return tuple(summarize_provider(find_provider(name)) for name in provider_names())
+
+
+def describe_provider(name: str) -> ProviderDetails:
+    """All of one provider, by its short name or the runtime's. Raises `ProfileError` for an unknown one."""
+    known = find_provider(_short_name(name))
+    compiler, deferral = known.compiler, known.deferral
+    return ProviderDetails(
+        summary=summarize_provider(known),
+        options=_summarize_options(known.options),
+        compile_options=_summarize_options(compiler.options if compiler else ()),
+        replaced=dict(known.replaced),
+        precisions=known.precisions,
+        tries=known.tries,
+        fixed_sizes=known.static_shapes,
+        proofs=known.proofs,
+        executes=compiler is not None and compiler.executes,
+        cache_option=deferral.folder_option if deferral else "",
+    )
+
+
+def summarize_provider(known: ProviderKnowledge) -> ProviderSummary:
+    """One provider's line of the list."""
+    work, prepared = _tell_work(known)
+    places = tuple(_place(row) for row in known.availability)
+    return ProviderSummary(
+        name=known.name,
+        runtime_name=known.runtime_name,
+        title=known.title,
+        published=bool(places) or not known.gone,
+        places=places or _own_place(known),
+        work=work,
+        prepared=prepared,
+        thing=known.deferral.thing if known.deferral else "",
+        gone=known.gone,
+        instead=known.instead,
+    )
+
+
+def _short_name(name: str) -> str:
+    owners = (short for short in provider_names() if find_provider(short).runtime_name == name)
+    return next(owners, name)
+
+
+def _place(row: Availability) -> Place:
+    return Place(
+        package=row.package,
+        versions=row.versions,
+        platforms=row.platforms,
+        plugin=row.is_plugin,
+        beside=f"onnxruntime {row.runtime_versions}".strip() if row.is_plugin else "",
+        source=row.source,
+    )
+
+
+def _own_place(known: ProviderKnowledge) -> tuple[Place, ...]:
+    """A provider that names no rows is in every release of its package; one that is gone is in none."""
+    if known.gone or not known.package:
+        return ()
+    return (_place(Availability(package=known.package)),)
+
+
+def _tell_work(known: ProviderKnowledge) -> tuple[Work, str]:
+    compiler, deferral = known.compiler, known.deferral
+    if compiler is not None and compiler.by_default:
+        return "before shipping", "compiled before shipping"
+    if deferral is not None:
+        return "on the device", "made on the device; here if asked" if compiler else "made on the device"
+    return "none", "opened as is"
+
+
+def _summarize_options(rules: tuple[OptionRule, ...]) -> tuple[OptionSummary, ...]:
+    return tuple(
+        OptionSummary(
+            key=rule.key,
+            values=expected(rule),
+            default=rule.default,
+            meaning=rule.meaning,
+            decided=rule.decided,
+        )
+        for rule in rules
+    )
