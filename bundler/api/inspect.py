@@ -9,9 +9,11 @@ from bundler.api.prepare import inspect_source
 from bundler.api.requests import BuildRequest, bundle_name
 from bundler.api.sources import export_model, is_reference, parse_reference
 from bundler.api.workshop import Workshop
+from bundler.model.errors import BundlerError
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
 from bundler.planning import PlanRequest, make_plan
+from bundler.planning_devices import leave_out
 from bundler.planning_rules import find_obstacles
 from bundler.profiles.resolve import resolve_target, target_ids
 
@@ -50,10 +52,12 @@ def inspect_model(path: Path, workshop: Workshop, listener: Listener) -> Inspect
 
 
 def _fit(facts: ModelFacts, target: str) -> TargetFit:
-    profile = resolve_target(target)
+    profile, left_out = leave_out(resolve_target(target))
     obstacles = find_obstacles(facts, profile)
-    remarks = tuple(
-        f"{decision.subject}: {decision.choice} ({decision.reason})"
-        for decision in make_plan(facts, profile, PlanRequest()).decisions
-    )
+    remarks: tuple[str, ...] = ()
+    try:
+        decisions = make_plan(facts, profile, PlanRequest(left_out=left_out)).decisions
+        remarks = tuple(f"{decision.subject}: {decision.choice} ({decision.reason})" for decision in decisions)
+    except BundlerError as error:  # what a build would stop at: sizes that must be fixed, for example
+        obstacles = (*obstacles, "; ".join(filter(None, (error.message, *error.details, error.hint))))
     return TargetFit(target=profile.id, title=profile.title, fits=not obstacles, obstacles=obstacles, remarks=remarks)

@@ -15,7 +15,7 @@ SHOWN_OPERATORS = 12
 def inspection_lines(inspection: Inspection) -> Iterator[str]:
     """The lines of the page, top to bottom."""
     facts = inspection.facts
-    yield f"{facts.name}  sha256:{inspection.digest[:16]}"
+    yield f"{printable(facts.name)}  sha256:{inspection.digest[:16]}"
     yield from _general(facts)
     yield from _ports("inputs", facts.signature.inputs)
     yield from _ports("outputs", facts.signature.outputs)
@@ -23,9 +23,10 @@ def inspection_lines(inspection: Inspection) -> Iterator[str]:
     yield f"dynamic     {symbols or 'none'}" + ("   (fix one with --dim name=n)" if symbols else "")
     yield from (f"note        {note}" for note in inspection.notes)
     yield "targets"
+    width = max((len(fit.target) for fit in inspection.targets), default=0)
     for fit in inspection.targets:
-        yield f"  {'fits' if fit.fits else 'NO  '}  {fit.target:<16} {fit.title}"
-        yield from (f"        {obstacle}" for obstacle in fit.obstacles)
+        yield f"  {'fits' if fit.fits else 'NO  '}  {fit.target:<{width}}  {fit.title}"
+        yield from (f"        {printable(obstacle, 1000)}" for obstacle in fit.obstacles)
 
 
 def _general(facts: ModelFacts) -> Iterator[str]:
@@ -55,4 +56,4 @@ def _ports(title: str, ports: tuple[Port, ...]) -> Iterator[str]:
     for index, port in enumerate(ports):
         head = title if index == 0 else ""
         mark = " (optional)" if port.optional else ""
-        yield f"{head:<11} {printable(port.name, 80)}: {describe_type(port.type)}{mark}"
+        yield f"{head:<11} {printable(port.name, 80)}: {printable(describe_type(port.type), 400)}{mark}"

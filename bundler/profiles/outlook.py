@@ -49,7 +49,7 @@ def _foresee(variant: Variant, profile: TargetProfile) -> VariantOutlook:
         providers=tuple(provider.title for provider in chain),
         fate=fate,
         text=text,
-        threshold=_threshold(variant),
+        threshold="" if fate == "left out" else _threshold(variant),
     )
 
 
@@ -64,10 +64,10 @@ def _tell(variant: Variant, first: ProviderKnowledge, *, left_out: bool) -> tupl
 
 
 def _tell_left_out(first: ProviderKnowledge) -> str:
-    sentences = ["left out: only a runtime of your own build has it (then set runtime.custom_build)"]
+    sentences = ["left out, because only a runtime of your own build has it (with one, set runtime.custom_build)"]
     sentences += [first.gone.rstrip(".")] if first.gone else []
-    sentences += [f"in its place: {first.instead.rstrip('.')}"] if first.instead else []
-    return "; ".join(sentences)
+    sentences += [f"In its place: {first.instead.rstrip('.')}"] if first.instead else []
+    return ". ".join(sentences)
 
 
 def _threshold(variant: Variant) -> str:

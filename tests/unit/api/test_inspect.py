@@ -1,0 +1,32 @@
+"""Every target is told of, those too that a build would refuse for this model."""
+
+import dataclasses
+
+from bundler.api.inspect import Inspection, _fit
+from bundler.cli.inspection import inspection_lines
+from tests.support.facts import SIGNATURE, make_facts
+
+
+def with_shape(*shape):
+    port = dataclasses.replace(SIGNATURE.inputs[0], type=dataclasses.replace(SIGNATURE.inputs[0].type, shape=shape))
+    return make_facts(signature=dataclasses.replace(SIGNATURE, inputs=(port,)))
+
+
+def test_sizes_that_an_npu_wants_fixed_stand_in_the_way():
+    fit = _fit(with_shape(1, 3, "height", "width"), "snapdragon-8g3")
+    assert not fit.fits
+    assert "takes fixed sizes only" in fit.obstacles[0]
+    assert "--dim height=1" in fit.obstacles[0]
+
+
+def test_what_a_build_decides_is_told_of_a_target_that_fits():
+    fit = _fit(make_facts(), "linux-x64")
+    assert fit.fits
+    assert any(remark.startswith("level: extended") for remark in fit.remarks)
+
+
+def test_names_of_dimensions_reach_no_terminal_as_they_are():
+    facts = with_shape(1, 3, "a\x1b[2J", 8)
+    fits = tuple(_fit(facts, target) for target in ("snapdragon-8g3", "linux-x64"))
+    lines = list(inspection_lines(Inspection(facts=facts, digest="0" * 64, notes=(), targets=fits)))
+    assert not [line for line in lines if "\x1b" in line]
