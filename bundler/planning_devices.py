@@ -4,6 +4,7 @@ shipping, and what is left for the device. Pure, as all planning; what differs b
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from bundler.profiles.schema import OptionValue, TargetProfile, Variant
 from bundler.providers.availability import find_carrier
 from bundler.providers.knowledge import Compiler, ProviderKnowledge
 from bundler.providers.registry import find_provider
+from bundler.providers.shape_ranges import parse_shapes
 
 EXTERNAL_WEIGHTS = 1_000_000_000
 """From this many bytes of weights on, they go into a file of their own: one protobuf file holds two gigabytes, and no
@@ -84,20 +86,27 @@ def check_shapes(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, i
     known = find_provider(variant.providers[0].name)
     if not known.static_shapes:
         return
-    free = [name for name in facts.signature.symbols if name not in dimensions]
-    unnamed = [
-        port.name for port in facts.signature.inputs if port.type.shape is None or None in (port.type.shape or ())
-    ]
-    if not free and not unnamed:
+    details = find_free_sizes(facts, dimensions)
+    if not details:
         return
-    details = [f"dimension {name!r} is dynamic" for name in free]
-    details += [f"input {name!r} has sizes that the model does not name" for name in unnamed]
-    example = " ".join(f"--dim {name}=1" for name in free)
+    free = [name for name in facts.signature.symbols if name not in dimensions]
+    example = " ".join(f"--dim {shlex.quote(f'{name}=1')}" for name in free)
     raise UsageError(
         f"variant {variant.name} runs on {known.title}, which takes fixed sizes only",
-        details=tuple(details),
+        details=details,
         hint=f"fix them, for example {example}" if free else "export the model with fixed or named sizes",
     )
+
+
+def find_free_sizes(facts: ModelFacts, dimensions: Mapping[str, int]) -> tuple[str, ...]:
+    """A sentence for each size of an input that is not fixed."""
+    free = [f"dimension {name!r} is dynamic" for name in facts.signature.symbols if name not in dimensions]
+    unnamed = [
+        f"input {port.name!r} has sizes that the model does not name"
+        for port in facts.signature.inputs
+        if port.type.shape is None or None in port.type.shape
+    ]
+    return (*free, *unnamed)
 
 
 def choose_device_baking(profile: TargetProfile, facts: ModelFacts, variant: Variant) -> BakeRule:
@@ -178,6 +187,8 @@ def _compile_decisions(variant: Variant) -> tuple[Decision, ...]:
     if preparation is not None:
         known = find_provider(variant.providers[0].name)
         reason = f"the {preparation.thing} is made there by `prewarm`, or at the first start that waits for it"
+        if known.compiler is not None and known.compiler.ranges and known.compiler.by_default:
+            reason += "; sizes that are fixed (--dim) or have ranges let it be made here"
         return (Decision(subject=f"compiling for {known.title}", choice="on the device", reason=reason),)
     return ()
 
@@ -219,10 +230,32 @@ def _compile_options(compilation: Compilation, variant: Variant) -> dict[str, An
         if key in compilation.settings
     }
     own: dict[str, Any] = {"provider": known.runtime_name, **plain, **listed}
+    if compiler.ranges:
+        own["profiles"] = _read_ranges(compiler, compilation.options)
     if compiler.through_plugin:
         _, select = split_options(known, variant.providers[0].options)
         own |= {"library": plugin_module(known), "options": dict(compilation.options), "select": select}
     return own
+
+
+def _read_ranges(compiler: Compiler, options: Mapping[str, str]) -> dict[str, list[list[int]]]:
+    """Least, best and greatest shape of each input that has them."""
+    given = [parse_shapes(options[key]) for key in compiler.ranges if options.get(key)]
+    names = given[0] if len(given) == len(compiler.ranges) else {}
+    return {name: [list(shapes[name][0]) for shapes in given] for name in names}
+
+
+def settle_compile(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> Variant:
+    """The variant as it can be compiled: one whose compiler wants ranges for dynamic sizes, and has none, is left for
+    the device.
+    """
+    compilation = plan_compilation(variant)
+    if compilation is None or not compilation.compiler.ranges:
+        return variant
+    given = all(compilation.options.get(key) for key in compilation.compiler.ranges)
+    if given or not find_free_sizes(facts, dimensions):
+        return variant
+    return variant.model_copy(update={"compile": {**variant.compile, HERE: False}})
 
 
 def plugin_module(known: ProviderKnowledge) -> str:

@@ -19,11 +19,13 @@ from bundler.planning_devices import (
     choose_device_baking,
     compile_step,
     computed_loss,
+    find_free_sizes,
     find_rehearsal,
     is_accelerated,
     placement_steps,
     plan_compilation,
     plan_preparation,
+    settle_compile,
     split_options,
 )
 from bundler.planning_gate import choose_gate
@@ -68,6 +70,7 @@ class VariantDraft:
 
 def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mapping[str, int]) -> VariantDraft:
     """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
+    variant = settle_compile(variant, draft.facts, dimensions)
     _check_capture(variant, draft.facts, dimensions)
     check_shapes(variant, draft.facts, dimensions)
     rule = _choose_rule(draft.facts, draft.profile, variant)
@@ -359,15 +362,10 @@ def _choose_rule(facts: ModelFacts, profile: TargetProfile, variant: Variant) ->
 
 def _check_capture(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> None:
     """Raise `UsageError` when commands shall be recorded that depend on sizes which are not known."""
-    free = [f"dimension {name!r} is dynamic" for name in facts.signature.symbols if name not in dimensions]
-    free += [
-        f"input {port.name!r} has sizes that the model does not name"
-        for port in facts.signature.inputs
-        if port.type.shape is None or None in port.type.shape
-    ]
+    free = find_free_sizes(facts, dimensions)
     if variant.session.get("enable_graph_capture") and free:
         raise UsageError(
             f"variant {variant.name} records the GPU's commands, which needs fixed sizes",
-            details=tuple(free),
+            details=free,
             hint="fix what has a name with --dim name=size, or leave variants.session.enable_graph_capture out",
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.api.data import DataArgument, check_used, read_argument
+from bundler.api.packages import find_model, is_package_argument, join_model, parse_package
 from bundler.api.requests import BuildRequest, bundle_name
 from bundler.api.sources import export_model, is_reference, parse_reference
 from bundler.api.workshop import Workshop
@@ -81,6 +82,8 @@ def _as_onnx(
     request: BuildRequest, profile: TargetProfile, workshop: Workshop, listener: Listener
 ) -> tuple[BuildRequest, tuple[StepOutcome, ...]]:
     """The request with an ONNX file for its model, exported where it was none yet."""
+    if is_package_argument(str(request.model)):
+        return _unpack(request, workshop), ()
     if not is_reference(str(request.model)):
         check_model_path(request.model)
         return request, ()
@@ -89,6 +92,14 @@ def _as_onnx(
     name = bundle_name(named)
     exported = export_model(reference, workshop, listener, f"{name} → {profile.id}")
     return replace(request, model=exported.source.path, name=name), (exported.outcome,)
+
+
+def _unpack(request: BuildRequest, workshop: Workshop) -> BuildRequest:
+    """The request with the plain model of a model package. Raises `ModelError`, `UsageError`."""
+    reference = parse_package(str(request.model))
+    folder = workshop.cache.scratch.new_folder()
+    named = replace(request, model=Path(reference.name), name=request.name or None)
+    return replace(request, model=join_model(find_model(reference), folder), name=bundle_name(named))
 
 
 def inspect_source(

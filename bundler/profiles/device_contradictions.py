@@ -56,14 +56,20 @@ def check_knowledge(variant: Variant, at: Key) -> Iterator[Problem]:
 def check_compile(variant: Variant, at: Key) -> Iterator[Problem]:
     """Settings of the first provider's compiler, by its table."""
     first = variant.providers[0].name
-    if first not in provider_names() or not variant.compile:
-        return
-    compiler = find_provider(first).compiler
+    compiler = find_provider(first).compiler if first in provider_names() else None
     if compiler is None:
-        text = f'nothing compiles a model for "{first}" before shipping'
-        yield Problem(key=(*at, "compile"), text=text)
+        if variant.compile and first in provider_names():
+            text = f'nothing compiles a model for "{first}" before shipping'
+            yield Problem(key=(*at, "compile"), text=text)
         return
-    yield from check_table(variant.compile, compiler.options, (*at, "compile"))
+    problems = list(check_table(variant.compile, compiler.options, (*at, "compile")))
+    yield from problems
+    if problems or compiler.check is None:
+        return
+    rules = {rule.key: rule for rule in compiler.options}
+    settings = {key: as_entry(normalize_value(rules[key], value)) for key, value in variant.compile.items()}
+    for key, text in compiler.check(settings):
+        yield Problem(key=(*at, "compile", key), text=text)
 
 
 def check_recipes(profile: TargetProfile) -> Iterator[Problem]:

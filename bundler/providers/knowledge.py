@@ -49,6 +49,10 @@ class Availability:
         return bool(self.module)
 
 
+Check = Callable[[Mapping[str, str]], Iterable[tuple[str, str]]]
+"""Options of a profile (as text) to the contradictions in them: the key that is wrong, and why."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
     """How a model is compiled for the provider on the building machine, before shipping.
@@ -59,6 +63,9 @@ class Compiler:
     cannot run what was compiled with these options (one file for several chips), `rehearsed_with` gives options with
     which it runs the model that was compiled. A compiler that works `through_plugin` is given the provider's library,
     options and selection; of another's settings, `lists` are handed on as lists of what stands between commas.
+
+    `ranges` are the provider's options that give dynamic inputs their least, best and greatest shapes: without them, a
+    model with dynamic dimensions is left for the device. `check` finds contradictions among the settings.
     """
 
     stage: str
@@ -69,6 +76,8 @@ class Compiler:
     through_plugin: bool = True
     rehearsed_with: Callable[[Mapping[str, str]], Mapping[str, str] | None] | None = None
     lists: Mapping[str, str] = field(default_factory=dict)
+    ranges: tuple[str, ...] = ()
+    check: Check | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +94,6 @@ class Deferral:
     folder_option: str = ""
     folder_value: str = "{folder}"
     options: Mapping[str, str] = field(default_factory=dict)
-
-
-Check = Callable[[Mapping[str, str]], Iterable[tuple[str, str]]]
-"""Options of a profile (as text) to the contradictions in them: the key that is wrong, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

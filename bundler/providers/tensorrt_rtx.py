@@ -69,6 +69,16 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield "nv_enable_profiling", "turns `enable_cuda_graph` off; choose one"
 
 
+def _check_compile(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    asked = [item.strip() for item in settings.get("compute_capabilities", "").split(",") if item.strip()]
+    known = ", ".join(COMPUTE_CAPABILITIES)
+    if not asked and is_set(settings.get("here", "1")):
+        yield "compute_capabilities", f"is missing: which GPUs shall engines be built for ({known})?"
+    for item in asked:
+        if item not in COMPUTE_CAPABILITIES:
+            yield "compute_capabilities", f"{item[:20]!r} is no GPU that engines can be built for (known: {known})"
+
+
 def _plugin(package: str, platforms: tuple[str, ...], versions: str = "") -> Availability:
     return Availability(
         package=package,
@@ -114,6 +124,8 @@ PROVIDER = ProviderKnowledge(
         ),
         through_plugin=False,
         lists={"compute_capabilities": "devices"},
+        ranges=_SHAPES,
+        check=_check_compile,
     ),
     deferral=Deferral(kind="context", thing="TensorRT for RTX engine"),
     # TF32 is on in its builder by default (1.7.1, measured), and the runtime has no option for it.
