@@ -1,0 +1,57 @@
+"""Placements on phones are estimated in a worker, and an estimate that fails is no failed build.
+
+No phone is at hand: what NNAPI and CoreML really take is decided there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bundler.environments.registry import Environments
+from bundler.model.plan import HOST
+from bundler.model.results import StepOutcome
+from tests.support import digits, models
+from tests.support.bundles import cache_root
+from tests.support.encoders import tiny_encoder
+from tests.support.environment_stages import StageRunner
+
+
+@pytest.fixture
+def run(shared: Path, tmp_path: Path) -> StageRunner:
+    return StageRunner(Environments(cache_root(shared / "cache")), tmp_path / "runs")
+
+
+def check(run: StageRunner, model: Path, checker: str) -> StepOutcome:
+    return run("check_placement", HOST, {"model": model}, checker=checker, provider="SomeExecutionProvider")
+
+
+@pytest.mark.parametrize("checker", ["nnapi", "coreml-nn", "coreml-mlprogram"])
+def test_a_trained_classifier(tmp_path: Path, run: StageRunner, checker: str) -> None:
+    model = digits.make_network("convolutional")
+    for info in (*model.graph.input, *model.graph.output):
+        info.type.tensor_type.shape.dim[0].dim_value = 1
+    outcome = check(run, models.save(model, tmp_path / "model"), checker)
+    assert outcome.facts["estimated"]
+    assert outcome.facts["share"] > 0.7
+    assert outcome.facts["taken"] + outcome.facts["left"] == len(model.graph.node)
+
+
+def test_every_worker_answers_the_same(tmp_path: Path, run: StageRunner) -> None:
+    model = models.save(tiny_encoder(batch=1, sequence=8), tmp_path / "model")
+    found = [check(run, model, "coreml-nn") for _ in range(3)]
+    assert found[0].facts == found[1].facts == found[2].facts
+    assert found[0].notes == found[1].notes == found[2].notes
+
+
+def test_a_dynamic_encoder_is_doubtful_and_the_user_hears_why(tmp_path: Path, run: StageRunner) -> None:
+    outcome = check(run, models.save(tiny_encoder(), tmp_path / "model"), "nnapi")
+    assert outcome.facts["suitable"] == "no"
+    assert "worse performance than just using the CPU" in outcome.notes[0].text
+
+
+def test_a_graph_that_cannot_be_judged_is_a_warning(tmp_path: Path, run: StageRunner) -> None:
+    outcome = check(run, models.save(models.cyclic(), tmp_path / "model"), "nnapi")
+    assert outcome.facts == {}
+    assert outcome.notes[0].level == "warning"
