@@ -122,6 +122,8 @@ class _Nodes:
 
 def explain_left(model: ModelProto, left: Sequence[NodeProto]) -> list[LeftNode]:
     """Why, as far as it can be told from outside: providers give no reasons. `left` are nodes of `model`."""
+    if not left:
+        return []
     types = _types(model)
     away = {id(node) for node in left}
     taken = [node for node in counted_nodes(model) if id(node) not in away]

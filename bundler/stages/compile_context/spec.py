@@ -20,7 +20,12 @@ SPEC = StageSpec(
 `model.onnx` (`context_1.bin` and so on where there are more).
 
 With a `partner`, a second model of the same weights, both are compiled in one go and share one context: `partner.onnx`
-stands beside, and the facts have its placement under `partner`.
+stands beside, and the facts have its placement under `partner`. QNN's library for x86 makes such contexts (two
+lengths of one encoder took 0.52 of the room), and crashes when it is to run one: no emulation proves them.
+
+What is compiled should have been optimised at the level `basic` before: shapes that a model computes while it runs
+leave most nodes of an encoder to the CPU, and the fusions of higher levels are not for NPUs. A session on the result
+must leave it as it is (`graph_optimization_level` `none`): folding what stays around contexts takes inputs from them.
 """
 
 
