@@ -68,3 +68,8 @@ def _phone(devices: tuple[str, ...]) -> Compatibility:
         plugins={"onnxruntime-qnn": "2.7.0"},
         compiled=compiled,
     )
+
+
+def with_config(request: EmitRequest, **changes: Any) -> EmitRequest:
+    """`request` with fields of its configuration replaced."""
+    return dataclasses.replace(request, config=dataclasses.replace(request.config, **changes))

@@ -98,9 +98,7 @@ def _describe(variant: RuntimeVariant) -> dict[str, Any]:
 def _check_target(profile: TargetProfile) -> None:
     runtime = profile.runtime
     if profile.platform.system == "web":
-        _refuse(
-            f"applications on {profile.title} cannot open model packages: the runtime's JavaScript has no call for it"
-        )
+        _refuse("applications on the web cannot open model packages: the runtime's JavaScript has no call for it")
     if _release(runtime) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         _refuse(f"{runtime.package} {runtime.version} cannot open model packages: {oldest} was the first")

@@ -1,0 +1,235 @@
+"""What a model package of ONNX Runtime says of itself: its JSON files, checked, with every path resolved.
+
+Schema 1 of `model_package/README.md` in ONNX Runtime's repository; docs/ortpackage.md says what was tried. Nothing in a
+package is trusted: a path that leaves its folder is refused, and a shared asset must have the digest that names it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from bundler.model.digests import digest_file
+from bundler.model.errors import ModelError
+
+MANIFEST = "manifest.json"
+_COMPONENT_FILE = "component.json"
+_MAJOR, _MINOR = 1, 0
+"""What is read: every minor of this major. Up to this minor unknown fields are refused, as the runtime does."""
+
+_LARGEST = 16_000_000
+"""Bytes of a JSON file; no package's comes near."""
+
+_ASSET = re.compile(r"sha256:([0-9a-f]{64})(?:/(.+))?")
+_WEIGHTS = "session.model_external_initializers_file_folder_path"
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "manifest": (
+        "schema_version",
+        "package_name",
+        "package_version",
+        "description",
+        "layout",
+        "components",
+        "shared_assets",
+        "additional_metadata",
+    ),
+    "component": ("component_name", "variants", "additional_metadata"),
+    "variant": (
+        "variant_directory",
+        "ep",
+        "device",
+        "compatibility_string",
+        "executor_info",
+        "additional_metadata",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagedVariant:
+    """One variant: its provider by the runtime's name and what it was compiled for (empty where the package does not
+    say), the file that ONNX Runtime would open (None where it names none), and the folder of its weights where they
+    stand apart.
+    """
+
+    name: str
+    provider: str
+    compiled_for: str
+    model: Path | None
+    weights: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Package:
+    """A package while it is read; `assets` are places of shared assets that the manifest moves."""
+
+    root: Path
+    strict: bool
+    assets: Mapping[str, str]
+
+
+def is_package(path: Path) -> bool:
+    """Whether `path` is a folder that says of itself that it is a model package."""
+    try:
+        return {"schema_version", "components"} <= set(_read_json(path / MANIFEST))
+    except ModelError:
+        return False
+
+
+def read_components(root: Path) -> dict[str, tuple[PackagedVariant, ...]]:
+    """The variants by component, in the order of the manifest. Raises `ModelError`."""
+    data = _read_json(root / MANIFEST)
+    minor = _check_version(data)
+    package = _Package(
+        root=root.resolve(), strict=minor <= _MINOR, assets=_object(data, "shared_assets", "the manifest")
+    )
+    _check_fields(package, data, "manifest", "the manifest")
+    if data.get("layout", "portable") != "portable":
+        raise _bad("it is installed, not portable: its paths may lead anywhere on another machine")
+    components = _object(data, "components", "the manifest")
+    if not components:
+        raise _bad("it has no component")
+    return {name: tuple(_read_component(package, name, value)) for name, value in components.items()}
+
+
+def _check_version(data: Mapping[str, Any]) -> int:
+    """The minor version of the schema. The layouts before schema 1 listed components by name."""
+    if isinstance(data.get("components"), list):
+        raise _bad("its layout is that of a runtime before 1.28, which no later one reads")
+    found = re.fullmatch(r"(\d{1,9})(?:\.(\d{1,9}))?", str(data.get("schema_version")))
+    if found is None:
+        raise _bad("its schema_version is no version")
+    if int(found[1]) != _MAJOR:
+        raise _bad(f"it has schema {found[0]}; this bundler reads {_MAJOR}")
+    return int(found[2] or 0)
+
+
+def _read_component(package: _Package, name: str, value: Any) -> Iterator[PackagedVariant]:
+    where, folder = f"component {_show(name)}", package.root
+    if isinstance(value, str):
+        place = resolve_path(package, folder, value)
+        place = place / _COMPONENT_FILE if place.is_dir() else place
+        value, folder = _read_json(place), place.parent
+    if not isinstance(value, Mapping):
+        raise _bad(f"{where} is neither a path nor an object")
+    _check_fields(package, value, "component", where)
+    if "variants" not in value:
+        raise _bad(f"{where} has no variants")
+    for variant, body in _object(value, "variants", where).items():
+        yield _read_variant(package, folder, variant, body)
+
+
+def _read_variant(package: _Package, folder: Path, name: str, body: Any) -> PackagedVariant:
+    where = f"variant {_show(name)}"
+    if not isinstance(body, Mapping):
+        raise _bad(f"{where} is no object")
+    _check_fields(package, body, "variant", where)
+    home = _find_home(package, folder, name, _text(body, "variant_directory", where))
+    orders = _object(body, "executor_info", where).get("ort", {})
+    if isinstance(orders, str):
+        orders = _read_json(resolve_path(package, home, orders))
+    if not isinstance(orders, Mapping):
+        raise _bad(f"executor_info of {where} is no object")
+    model = _text(orders, "model_file", where)
+    weights = _text(_object(orders, "session_options", where), _WEIGHTS, where)
+    return PackagedVariant(
+        name=name,
+        provider=_text(body, "ep", where),
+        compiled_for=_text(body, "compatibility_string", where),
+        model=resolve_path(package, home, model) if model else None,
+        weights=resolve_path(package, home, weights) if weights else None,
+    )
+
+
+def _find_home(package: _Package, folder: Path, name: str, declared: str) -> Path:
+    """The variant's folder. One that is not declared need not be there: then it has no files of its own."""
+    return resolve_path(package, folder, declared or (name if (folder / name).is_dir() else "."))
+
+
+def resolve_path(package: _Package, folder: Path, text: str) -> Path:
+    """What a path of the package means: relative to `folder`, or inside a shared asset. Raises `ModelError`."""
+    asset = _ASSET.fullmatch(text)
+    if asset is None:
+        return _confine(package.root, folder, text)
+    home = _confine(
+        package.root, package.root, package.assets.get(f"sha256:{asset[1]}", f"shared_assets/sha256-{asset[1]}")
+    )
+    if hash_folder(home) != asset[1]:
+        raise _bad(f"the shared asset {asset[1]} holds something else")
+    return _confine(home, home, asset[2]) if asset[2] else home
+
+
+def hash_folder(folder: Path) -> str:
+    """The digest that names a shared asset: SHA-256 over a line `<SHA-256>  <path>` for each file, by path."""
+    entries = list(folder.rglob("*")) if folder.is_dir() else []
+    if not entries or any(path.is_symlink() for path in entries):
+        raise _bad(f"the shared asset {_show(folder.name)} is missing, or holds links")
+    files = {path.relative_to(folder).as_posix(): path for path in entries if path.is_file()}
+    text = "".join(f"{digest_file(files[name])}  {name}\n" for name in sorted(files, key=os.fsencode))
+    return hashlib.sha256(os.fsencode(text)).hexdigest()
+
+
+def _confine(root: Path, folder: Path, text: Any) -> Path:
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise _bad("a path is none")
+    parts, windows = PurePosixPath(text), PureWindowsPath(text)
+    if ".." in windows.parts or parts.is_absolute() or windows.drive or windows.root:
+        raise _bad(f"the path {_show(text)} leaves the package")
+    try:
+        place = (folder / parts).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _bad(f"there is no {_show(text)} in it") from error
+    if not place.is_relative_to(root):
+        raise _bad(f"the path {_show(text)} leaves the package")
+    return place
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise _bad(f"{_show(path.name)} is larger than {_LARGEST:,} bytes")
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise _bad(f"{_show(path.name)} cannot be read: {type(error).__name__}") from error
+    if not isinstance(data, dict):
+        raise _bad(f"{_show(path.name)} holds no object")
+    return data
+
+
+def _check_fields(package: _Package, data: Mapping[str, Any], kind: str, where: str) -> None:
+    unknown = sorted(set(data) - set(_FIELDS[kind]))
+    if unknown and package.strict:
+        raise _bad(f"{where} has the unknown field {_show(unknown[0])}")
+
+
+def _object(data: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+    value = data.get(name, {})
+    if not isinstance(value, Mapping):
+        raise _bad(f"{name} of {where} is no object")
+    return value
+
+
+def _text(data: Mapping[str, Any], name: str, where: str) -> str:
+    value = data.get(name, "")
+    if not isinstance(value, str):
+        raise _bad(f"{name} of {where} is no text")
+    return value
+
+
+def _show(text: str) -> str:
+    """A package's text in a message: escaped, on one line, not long."""
+    return ascii(text)[:120]
+
+
+def _bad(why: str) -> ModelError:
+    return ModelError(
+        "the model package cannot be read",
+        details=(why,),
+        hint="make it again with a tool for ONNX Runtime 1.28 or later, or give the ONNX model in it",
+    )
