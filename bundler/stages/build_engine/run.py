@@ -30,6 +30,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     """`model.onnx` and, unless it is inside, `engine.bin`. Raises `StageError`, `ModelError`."""
     source, options = request.input("model"), decode(Options, dict(request.options))
     model = read_structure(source)
+    _check_platform(options.platform)
     if options.half:
         _check_half(model)
     library = load_library()
@@ -44,6 +45,14 @@ def run(request: StageRequest, report: Report) -> StageResult:
     _write_model(request.output, model, options, library.__version__, ",".join(names.values()))
     facts = _describe(options, model, built, header, tuple(names)) | {"sdk": library.__version__}
     return StageResult(facts=facts, entry=ENTRY, notes=(*note_unopened(names), *_note_defaults(model)))
+
+
+def _check_platform(asked: str) -> None:
+    if asked not in ("", _PLATFORM):
+        raise StageError(
+            f"TensorRT for RTX cannot build an engine for {asked[:20]!r} on {_PLATFORM}",
+            hint="leave it to the device: compile = { here = false }",
+        )
 
 
 def _check_half(model: ModelProto) -> None:

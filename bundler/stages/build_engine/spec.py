@@ -30,7 +30,8 @@ class Options:
     `profiles` holds, by input, the smallest, the usual and the greatest shape; every input with a dynamic dimension
     needs one. For an input whose values are shapes they are its values. `half` asks that the model computes in half
     precision: TensorRT for RTX computes in the types that the model declares, so it must have been converted before.
-    `embed` puts the engine into the model file in place of one beside it.
+    `embed` puts the engine into the model file in place of one beside it. `platform` (`linux`, `windows`) is the system
+    of the GPUs, where that is to be checked: an engine is for the system that it was built on.
     """
 
     provider: str
@@ -38,3 +39,4 @@ class Options:
     profiles: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     half: bool = False
     embed: bool = False
+    platform: str = ""
