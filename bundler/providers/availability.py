@@ -51,7 +51,9 @@ def explain_absence(  # noqa: PLR0917 - as above
     beside = "".join(f" and {name} {plugins[name]}" for name in sorted(plugins))
     here = [row for row in knowledge.availability if _is_for(row, system, architecture)]
     where = _tell_where(knowledge, here, f"{system}/{architecture}")
-    return f"{knowledge.title} is not in {package} {version}{beside}; {where}", _suggest(knowledge, here, package)
+    return f"{knowledge.title} is not in {package} {version}{beside}; {where}", _suggest(
+        knowledge, here, package, plugins
+    )
 
 
 def tell_row(row: Availability) -> str:
@@ -123,11 +125,17 @@ def _join(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def _suggest(knowledge: ProviderKnowledge, here: Sequence[Availability], package: str) -> str:
+def _suggest(
+    knowledge: ProviderKnowledge, here: Sequence[Availability], package: str, plugins: Mapping[str, str]
+) -> str:
     """What replaces it, where the provider file says so; else how the profile comes by it, or by what of one's own."""
     if knowledge.instead:
         return f"instead: {knowledge.instead.rstrip('.')}"
     plugin = next((row for row in here if row.is_plugin), None)
+    if plugin is not None and any(
+        _same(name, plugin.package) and _is_in(plugins[name], plugin.versions) for name in plugins
+    ):
+        return f"set `runtime.version` (versions: {_words(plugin.runtime_versions)})"
     if plugin is not None:
         return f'put a version of "{plugin.package}" under `runtime.plugins` (versions: {_words(plugin.versions)})'
     runtime = here[0] if here else None

@@ -156,6 +156,16 @@ def _rounds(options: Mapping[str, str]) -> Literal["none", "half"]:
     return "none" if options.get("backend_type") == "cpu" else "half"
 
 
+def _wants_integers(options: Mapping[str, str]) -> str:
+    """Chips whose tensor processor has no floating point: the compiler takes some such graphs and the emulator runs
+    them, but the chip would not.
+    """
+    if options.get("backend_type", "htp") != "htp":
+        return ""
+    without = [chip.title for chip in find_chips(options.get("soc_model", "")) if not chip.half]
+    return f"{', '.join(without)}: its NPU computes with integers alone" if without else ""
+
+
 def _rehearse(options: Mapping[str, str]) -> Mapping[str, str] | None:
     """For several chips in one file, which the emulator cannot run: the first of them."""
     if len(split_list(options.get("soc_model", ""))) == 1:
@@ -171,7 +181,8 @@ PROVIDER = ProviderKnowledge(
     options=(*_DEVICE, *_SPEED, *_NUMBERS, *_MEMORY, *_PREPARING, *_TRACES),
     replaced=_REPLACED,
     # Eight bits in its own flavour: others leave operators between the quantised ones, and each of those splits the
-    # graph. Half precision only halves the file, for that is how floating point is computed anyway.
+    # graph. Half precision only halves the file, for that is how floating point is computed anyway. Weights of few bits
+    # in the runtime's own operator stay on the CPU (measured).
     precisions=("static-qnn", "static-qnn-a16w8", "fp16"),
     tries=("static-qnn", "static-qnn-a16w8"),
     availability=(
@@ -215,6 +226,7 @@ PROVIDER = ProviderKnowledge(
     deferral=Deferral(kind="context", thing="QNN context"),
     static_shapes=True,
     rounds=_rounds,
+    wants_integers=_wants_integers,
     check=_check,
     proofs=("context", "nodes", "compatibility"),
 )

@@ -46,6 +46,8 @@ CHIPS: tuple[Chip, ...] = (
 ARCHITECTURES = tuple(sorted({chip.architecture for chip in CHIPS}))
 NEWEST_DMA = 81
 """The first generation with the extended user DMA."""
+_MOST_TOLD = 3
+"""Unknown numbers of one list that are told of; each comes with all that are known."""
 FIRST_BFLOAT = 88
 """The least chip number for which the compiler takes bfloat16."""
 
@@ -79,20 +81,20 @@ def check_chips(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _check_models(models: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for model in models:
-        if model not in _BY_NUMBER:
-            yield "soc_model", _tell_unknown(model)
-    for model in sorted({model for model in models if models.count(model) > 1}):
+    unknown = [model for model in dict.fromkeys(models) if model not in _BY_NUMBER]
+    for model in unknown[:_MOST_TOLD]:
+        yield "soc_model", _tell_unknown(model)
+    for model in sorted({model for model in models if model in _BY_NUMBER and models.count(model) > 1}):
         yield "soc_model", f"names the chip {model[:40]!r} more than once"
 
 
 def _check_architectures(architectures: Sequence[str]) -> Iterator[tuple[str, str]]:
     known = ", ".join(str(architecture) for architecture in ARCHITECTURES)
-    for architecture in architectures:
-        if architecture not in {str(number) for number in ARCHITECTURES}:
-            bare = architecture.lower().removeprefix("v")
-            meant = f'; write "{bare}"' if bare in {str(number) for number in ARCHITECTURES} else ""
-            yield "htp_arch", f"{architecture[:40]!r} is no known architecture (known: {known}){meant}"
+    numbers = {str(number) for number in ARCHITECTURES}
+    for architecture in [item for item in dict.fromkeys(architectures) if item not in numbers][:_MOST_TOLD]:
+        bare = architecture.lower().removeprefix("v")
+        meant = f'; write "{bare}"' if bare in numbers else ""
+        yield "htp_arch", f"{architecture[:40]!r} is no known architecture (known: {known}){meant}"
 
 
 def _check_pairs(models: Sequence[str], architectures: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -116,6 +118,9 @@ def _tell_unknown(model: str) -> str:
     part = _BY_PART.get(model.lower())
     if part is not None:
         return f'{model!r} is a part number, of which the compiler knows only some; write its number, "{part.number}"'
+    of_architecture = [str(chip.number) for chip in CHIPS if str(chip.architecture) == model]
+    if of_architecture:
+        return f"{model} is an architecture (`htp_arch`), not a chip; chips with it: {', '.join(of_architecture)}"
     close = difflib.get_close_matches(model.lower()[:40], [*_BY_NUMBER, *_BY_PART], n=1)
     chip = (_BY_NUMBER.get(close[0]) or _BY_PART[close[0]]) if close else None
     meant = f"; did you mean {chip.number} ({_name(chip)})?" if chip else ""
