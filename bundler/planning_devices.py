@@ -13,6 +13,7 @@ from bundler.model.errors import ProfileError, UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import Decision, Step
 from bundler.model.runtime import Preparation
+from bundler.planning_precision import CALIBRATION_HINT
 from bundler.planning_rules import ENABLE_ALL, BakeRule, Choice, bake_stages, choose_level, choose_simplifier
 from bundler.profiles.methods import NONE, Loss
 from bundler.profiles.schema import OptionValue, TargetProfile, Variant
@@ -96,6 +97,20 @@ def check_shapes(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, i
         details=details,
         hint=f"fix them, for example {example}" if free else "export the model with fixed or named sizes",
     )
+
+
+def check_numbers(variant: Variant, facts: ModelFacts, loss: Loss) -> None:
+    """Raise `UsageError` when the device takes quantised models alone, and this one is not and will not be."""
+    known = find_provider(variant.providers[0].name)
+    if known.wants_integers is None or facts.quantized or loss not in ("none", "half"):
+        return
+    reason = known.wants_integers(split_options(known, variant.providers[0].options)[0])
+    if reason:
+        raise UsageError(
+            f"variant {variant.name} takes quantised models only ({reason})",
+            details=(f"{facts.name} is in floating point",),
+            hint=CALIBRATION_HINT,
+        )
 
 
 def find_free_sizes(facts: ModelFacts, dimensions: Mapping[str, int]) -> tuple[str, ...]:

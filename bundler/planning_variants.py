@@ -15,6 +15,7 @@ from bundler.planning_devices import (
     Carrier,
     as_text,
     carrier_of,
+    check_numbers,
     check_shapes,
     choose_device_baking,
     compile_step,
@@ -80,6 +81,7 @@ def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mappin
     if half:
         rule = _leave_as_converted(rule)
     loss: Loss = METHODS[method].loss if method != NONE else "none"
+    check_numbers(variant, draft.facts, loss)
     gate = choose_gate(draft.facts, draft.profile, loss)
     device_gate = choose_gate(draft.facts, draft.profile, computed_loss(variant, loss))
     steps, source = _precision_steps(draft, variant, method, gate)

@@ -125,7 +125,7 @@ def _variant(
         gate=gate,
         device_cache=plan.device_cache,
         builds=plan.builds,
-        least_share=plan.least_share if placed is None else SOME if placed["left"] else 0.0,
+        least_share=plan.least_share if placed is None else 0.0 if placed.get("whole") else SOME,
         prepare=plan.prepare,
         requires=Compatibility(
             systems=python_systems(profile.platform),
@@ -139,8 +139,8 @@ def _variant(
 
 
 def _compiled_config(placed: Mapping[str, Any]) -> dict[str, str]:
-    """Where the compiler took all, nothing may run elsewhere on the device."""
-    return {} if placed["left"] else {"session.disable_cpu_ep_fallback": "1"}
+    """Where nothing but what was compiled is left of the graph, nothing may run elsewhere on the device."""
+    return {"session.disable_cpu_ep_fallback": "1"} if placed.get("whole") else {}
 
 
 def _compiled(placed: Mapping[str, Any]) -> Compiled:

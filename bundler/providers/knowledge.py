@@ -119,7 +119,8 @@ class ProviderKnowledge:
     (the engine's file), `nodes` (nodes assigned to it), `compatibility` (what the compiler wrote into the model).
     `takes_fusions`: it runs the operators that the CPU's fusions make. `select_by` maps options that choose a plugin's
     device to the keys of what the plugin says of its devices. `checker` names, for given options, the estimate of the
-    stage `check_placement` that knows its operators; empty where none does.
+    stage `check_placement` that knows its operators; empty where none does. `wants_integers` says why the device of
+    given options cannot compute in floating point, so that it takes quantised models alone; empty where it can.
     """
 
     name: str
@@ -147,3 +148,4 @@ class ProviderKnowledge:
     takes_fusions: bool = False
     select_by: Mapping[str, str] = field(default_factory=dict)
     checker: Callable[[Mapping[str, str]], str] | None = None
+    wants_integers: Callable[[Mapping[str, str]], str] | None = None

@@ -42,7 +42,8 @@ class PlacementFacts:
     `provider` is the runtime's name. Of `taken` + `left` nodes it takes the `share` (of none, all); `left_nodes` are
     the first of those left. `contexts` counts what was compiled; `devices` are the kinds it was compiled for, as the
     provider calls them; `sdk` is the compiler's version, `statement` what it wrote into the model for the runtime's own
-    judgement; `bytes` counts all files. `estimated` facts come from tables and not from the provider.
+    judgement; `bytes` counts all files. `whole` says that nothing but what was compiled stands in the graph, not even
+    quantisation at its ends. `estimated` facts come from tables and not from the provider.
     """
 
     provider: str
@@ -55,6 +56,7 @@ class PlacementFacts:
     sdk: str = ""
     statement: str = ""
     bytes: int = 0
+    whole: bool = False
     estimated: bool = False
 
 

@@ -86,6 +86,7 @@ def _describe(
     return {
         **count_placement(options.provider, len(counted_nodes(model)), ()),
         "contexts": 1,
+        "whole": True,
         "devices": list(devices),
         "statement": state_compatibility(header),
         "bytes": int(built.engine.nbytes),

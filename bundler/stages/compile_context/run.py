@@ -169,6 +169,7 @@ def _judge(model: _Model, compiled: Compiled, options: Options, written: int) ->
         "sdk": compiled.sdk,
         "statement": compiled.statement,
         "bytes": written,
+        "whole": all(qualified_name(node) == CONTEXT for node in compiled.model.graph.node),
     }
     return encode_placement(options.provider, count_nodes(model.before), left, details=details)
 
