@@ -19,7 +19,7 @@ _SHORTEST = 4
 """Characters that a name must have to be found inside a longer text: `M3` is also a kind of microcontroller."""
 _SYSTEMS = ("linux", "windows")
 """What tells targets of one device apart: `rtx-4090`, `rtx-4090-windows`."""
-_MISSPELT = 0.75
+_MISSPELT = 0.8
 """Least similarity (of `difflib`) at which a word is taken for another."""
 _ALIKE = 0.5
 """The same for a name that is only suggested."""

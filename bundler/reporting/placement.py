@@ -48,6 +48,16 @@ def chart_placements(data: ReportData) -> tuple[Placement, ...]:
     )
 
 
+def tell_shortfalls(data: ReportData) -> tuple[tuple[str, str], ...]:
+    """The variants whose accelerator took fewer nodes than it must, each with a sentence on it."""
+    found = ((variant, find_placement(data, variant)) for variant in data.plan.variants)
+    return tuple((variant.name, _tell_verdict(variant, facts)) for variant, facts in found if _is_short(variant, facts))
+
+
+def _is_short(variant: VariantPlan, facts: PlacementFacts | None) -> bool:
+    return facts is not None and facts.share < variant.least_share
+
+
 def find_placement(data: ReportData, variant: VariantPlan) -> PlacementFacts | None:
     """What the last step of a variant that knows said of its nodes: one that compiled, else the proof, else one that
     estimated.
@@ -96,14 +106,13 @@ def _count(value: Any) -> int:
 
 
 def _chart(variant: VariantPlan, facts: PlacementFacts | None) -> Placement:
-    short = facts is not None and facts.share < variant.least_share
     return Placement(
         variant=variant.name,
         segments=() if facts is None else _segments(facts),
         total="" if facts is None else f"{facts.taken + facts.left:,} nodes",
         gate=round(100 * variant.least_share, 2) if variant.least_share else None,
         verdict=_tell_verdict(variant, facts),
-        tone="plain" if facts is None or not variant.least_share else "bad" if short else "good",
+        tone="plain" if facts is None or not variant.least_share else "bad" if _is_short(variant, facts) else "good",
         facts=_tell_making(variant, facts),
         left=() if facts is None else tuple(_left_row(row) for row in facts.left_nodes),
         left_text="" if facts is None else _tell_left(facts),
@@ -131,7 +140,7 @@ def _tell_verdict(variant: VariantPlan, facts: PlacementFacts | None) -> str:
         return "Which nodes it takes is known on the device alone" + _tell_threshold(variant)
     how = "is estimated to take" if facts.estimated else "took"
     text = f"{facts.provider} {how} {_percent(facts.share)} of the nodes"
-    if variant.least_share and facts.share < variant.least_share:
+    if _is_short(variant, facts):
         passed = ", and the profile lets the build go on" if variant.tolerates_shortfall else ""
         return f"{text}: fewer than the {_percent(variant.least_share)} that it must take{passed}"
     return text + _tell_threshold(variant)

@@ -17,6 +17,7 @@ from bundler.reporting.figures import show_bytes, show_error, show_milliseconds,
 from bundler.reporting.manifest import order_outcomes
 from bundler.reporting.models import show_tag, title_stage, title_step
 from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
+from bundler.reporting.placement import tell_shortfalls
 from bundler.reporting.scales import linear_scale
 from bundler.reporting.speed import compare_medians
 
@@ -51,6 +52,7 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     proven.append(f"Size and SHA-256 of all {len(manifest.files)} files stand in the manifest.")
     if not manifest.proof.variants:
         unproven.append("Nothing was run in the bundle's own runtime.")
+    unproven += [f"Variant {name}: {shortfall}." for name, shortfall in tell_shortfalls(data)]
     unproven += _limits(manifest)
     if not data.measurements:
         unproven.append(f"Speed was not measured: {data.unmeasured}.")

@@ -10,7 +10,8 @@ from bundler.api.recommend import Recommendations, find_matches, pick_targets
 from bundler.cli.recommending import recommendation_lines
 from bundler.model.errors import ProfileError, UsageError
 from bundler.profiles import outlook, recommending
-from bundler.profiles.listing import Summary
+from bundler.profiles.listing import Summary, list_targets
+from bundler.profiles.recommending import FAMILIES
 from bundler.profiles.schema import Platform
 from tests.support.facts import SIGNATURE, make_facts
 from tests.unit.profiles.devices import CPU, find_known, make_target, make_variant
@@ -168,7 +169,26 @@ def test_names_of_dimensions_reach_no_terminal_as_they_are():
     assert found.picks[0].shell.endswith("--dim NAME=N")
 
 
-def test_the_real_catalogue_is_searched(monkeypatch):
-    monkeypatch.undo()
-    (match,) = find_matches("raspberry pi 5", recommend.list_targets())
-    assert match.target == "raspberry-pi-5"
+@pytest.mark.parametrize(
+    ("device", "target"),
+    [
+        ("Galaxy S24 Ultra", "snapdragon-8g3"),
+        ("SM8650", "snapdragon-8g3"),
+        ("rtx 4090", "rtx-4090"),
+        ("rtx 4090", "rtx-4090-windows"),
+        ("pixel 8", "pixel-8-pro"),
+        ("macbook", "macbook-m3"),
+        ("raspberry pi", "raspberry-pi-4"),
+        ("rasberry pi 5", "raspberry-pi-5"),
+        ("iPhone 15 Pro", "iphone-15-pro"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("Intel(R) Xeon(R) Processor @ 2.70GHz", "intel-xeon"),
+    ],
+)
+def test_devices_of_the_catalogue_are_found(device, target):
+    assert target in {match.target for match in find_matches(device, list_targets())}
+
+
+def test_the_families_stand_for_targets_of_the_catalogue():
+    named = {name for family in FAMILIES for name in (*family.accelerated, *family.plain)}
+    assert named <= {summary.id for summary in list_targets()}

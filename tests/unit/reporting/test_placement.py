@@ -71,6 +71,11 @@ def test_too_few_nodes_are_said_loudly(data):
     )
 
 
+def test_too_few_nodes_stand_among_what_was_not_proven(data):
+    text = words(render_report(with_variant(data, ESTIMATED, least_share=0.5, tolerates_shortfall=True)))
+    assert "Variant npu: ExampleNpu is estimated to take 30.9% of the nodes" in text[text.index("What was not") :]
+
+
 def test_almost_all_is_not_called_all(data):
     facts = {**TAKEN, "taken": 99_999, "left": 1}
     (placement,) = chart_placements(with_variant(data, facts))
