@@ -1,89 +1,23 @@
-"""What of a model a provider takes and what it leaves to others: counted, and as well explained as anybody can."""
+"""What a compiled model left of the one that it was made from: found node by node, and explained as far as can be."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import onnx
 from onnx import ModelProto, NodeProto, TypeProto
 
-from bundler.model.codec import encode
 from bundler.workbench.elements import element_of_onnx
+from bundler.workbench.placement_facts import LeftNode, counted_nodes, left_node
 from bundler.workbench.structure import iterate_graphs, qualified_name
 
 CONTEXT: Final = "com.microsoft.EPContext"
 """The operator that stands for what a provider compiled."""
-_UNCOUNTED: Final = frozenset({"QuantizeLinear", "DequantizeLinear", "Constant"})
-"""They carry no work of their own: providers merge them into the nodes around."""
-_LISTED: Final = 50
-_SHOWN: Final = 120
-"""Characters of a name from the model that facts repeat."""
 _COPIED: Final = re.compile(r"_token_\d+$")
 """What the runtime appends to the name of a node that it writes anew in another layout."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftNode:
-    """A node that the provider does not run, and why."""
-
-    name: str
-    operator: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementFacts:
-    """The facts of every stage that compiles for a device, or judges what one would take.
-
-    `provider` is the runtime's name. Of `taken` + `left` nodes it takes the `share` (of none, all); `left_nodes` are
-    the first of those left. `contexts` counts what was compiled; `devices` are the kinds it was compiled for, as the
-    provider calls them; `sdk` is the compiler's version, `statement` what it wrote into the model for the runtime's own
-    judgement; `bytes` counts all files. `whole` says that nothing but what was compiled stands in the graph, not even
-    quantisation at its ends. `estimated` facts come from tables and not from the provider.
-    """
-
-    provider: str
-    taken: int
-    left: int
-    share: float
-    left_nodes: tuple[LeftNode, ...] = ()
-    contexts: int = 0
-    devices: tuple[str, ...] = ()
-    sdk: str = ""
-    statement: str = ""
-    bytes: int = 0
-    whole: bool = False
-    estimated: bool = False
-
-
-def encode_placement(
-    provider: str, total: int, left: Sequence[LeftNode], *, details: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """The facts of `total` counted nodes less those `left`; `details` are the further fields of `PlacementFacts`."""
-    taken = total - len(left)
-    facts = PlacementFacts(
-        provider=provider,
-        taken=taken,
-        left=len(left),
-        share=taken / total if total else 1.0,
-        left_nodes=tuple(left[:_LISTED]),
-        **(details or {}),
-    )
-    return dict(encode(facts))
-
-
-def counted_nodes(model: ModelProto) -> list[NodeProto]:
-    """The nodes whose place counts: all of the graph and of those nested in it, but quantisation and constants."""
-    return [node for graph in iterate_graphs(model) for node in graph.node if node.op_type not in _UNCOUNTED]
-
-
-def count_nodes(model: ModelProto) -> int:
-    """How many nodes count."""
-    return len(counted_nodes(model))
 
 
 def left_behind(before: ModelProto, after: ModelProto) -> list[NodeProto]:
@@ -133,14 +67,7 @@ def explain_left(model: ModelProto, left: Sequence[NodeProto]) -> list[LeftNode]
     elements: dict[str, set[str]] = defaultdict(set)
     for node in taken:
         elements[node.op_type] |= _elements(node, types)
-    return [
-        LeftNode(
-            name=(node.name or next((name for name in node.output if name), ""))[:_SHOWN],
-            operator=qualified_name(node)[:_SHOWN],
-            reason=_reason(node, types, known, elements),
-        )
-        for node in left
-    ]
+    return [left_node(node, _reason(node, types, known, elements)) for node in left]
 
 
 def summarize_left(left: Sequence[LeftNode]) -> tuple[str, ...]:

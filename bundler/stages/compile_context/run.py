@@ -18,16 +18,8 @@ from bundler.stages.compile_context.apart import NOTHING_TAKEN, start_compiler
 from bundler.stages.compile_context.compiling import Job, NothingTakenError, compile_models
 from bundler.stages.compile_context.finishing import Compiled, read_compiled, rename_contexts, write_canonical
 from bundler.stages.compile_context.spec import Options
-from bundler.workbench.placement import (
-    CONTEXT,
-    LeftNode,
-    count_nodes,
-    counted_nodes,
-    encode_placement,
-    explain_left,
-    left_behind,
-    summarize_left,
-)
+from bundler.workbench.placement import CONTEXT, explain_left, left_behind, summarize_left
+from bundler.workbench.placement_facts import LeftNode, count_placement, counted_nodes
 from bundler.workbench.plugins import is_fresh
 from bundler.workbench.signatures import model_signature
 from bundler.workbench.structure import count_operators, iterate_tensors, qualified_name, read_structure
@@ -156,22 +148,22 @@ def _dynamic_dimensions(model: ModelProto) -> Iterator[tuple[str, str]]:
 
 def _judge(model: _Model, compiled: Compiled, options: Options, written: int) -> dict[str, Any]:
     left = explain_left(model.before, left_behind(model.before, compiled.model))
+    total = len(counted_nodes(model.before))
     _check_statement(compiled, options)
     if left and not options.partial:
         raise StageError(
-            f"{options.provider} leaves {len(left)} of {count_nodes(model.before)} nodes to others",
+            f"{options.provider} leaves {len(left)} of {total} nodes to others",
             details=summarize_left(left),
             hint="replace those operators, or let the runtime's CPU run them",
         )
-    details = {
+    return {
+        **count_placement(options.provider, total, left),
         "contexts": compiled.contexts,
-        "devices": _devices(options),
+        "devices": list(_devices(options)),
         "sdk": compiled.sdk,
         "statement": compiled.statement,
         "bytes": written,
-        "whole": all(qualified_name(node) == CONTEXT for node in compiled.model.graph.node),
     }
-    return encode_placement(options.provider, count_nodes(model.before), left, details=details)
 
 
 def _devices(options: Options) -> tuple[str, ...]:

@@ -16,8 +16,11 @@ SPEC = StageSpec(
     changes_model=True,
     time_limit=1800.0,
 )
-"""Facts: those of `bundler.workbench.placement.PlacementFacts`. What was compiled stands in `context.bin` beside
-`model.onnx` (`context_1.bin` and so on where there are more).
+"""Facts: what `bundler.workbench.placement_facts` counts on the model before it is compiled, and `contexts` (how many
+were made), `devices` (the kinds that they are for, as the provider calls them), `sdk` (the compiler's version),
+`statement` (what it wrote into the model for the runtime's own judgement), `bytes` (of all files).
+
+What was compiled stands in `context.bin` beside `model.onnx` (`context_1.bin` and so on where there are more).
 
 With a `partner`, a second model of the same weights, both are compiled in one go and share one context: `partner.onnx`
 stands beside, and the facts have its placement under `partner`. QNN's library for x86 makes such contexts (two

@@ -16,7 +16,7 @@ from onnx import helper
 
 from bundler.environments.registry import Environments
 from bundler.model.errors import StageError
-from bundler.workbench.placement import count_nodes
+from bundler.workbench.placement_facts import counted_nodes
 from tests.support import digits, models
 from tests.support.bundles import cache_root
 from tests.support.device_stages import (
@@ -306,7 +306,7 @@ def test_what_is_left_is_what_the_runtime_itself_places_elsewhere(tmp_path: Path
     left = json.loads(ended.stdout.rpartition("left:")[2].partition("\n")[0])  # the vendor's library prints, too
     assert outcome.facts["left"] == len(left)
     assert {node["operator"] for node in outcome.facts["left_nodes"]} <= set(left)
-    assert outcome.facts["taken"] + outcome.facts["left"] == count_nodes(onnx.load(source))
+    assert outcome.facts["taken"] + outcome.facts["left"] == len(counted_nodes(onnx.load(source)))
     assert len(outcome.facts["left_nodes"]) == 50
     assert {node["reason"] for node in outcome.facts["left_nodes"]} == {"dynamic shape", "operator not supported"}
 

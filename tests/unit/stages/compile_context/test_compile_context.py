@@ -93,7 +93,6 @@ def test_what_was_compiled_gets_names_and_a_form_of_our_own(
         "sdk": "v9",
         "statement": "v2:57",
         "bytes": sum(path.stat().st_size for path in (tmp_path / "out").iterdir()),
-        "estimated": False,
     }
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["context.bin", "model.onnx"]
     model = onnx.load(tmp_path / "out" / "model.onnx")
