@@ -97,14 +97,18 @@ def _match(words: Sequence[str], candidate: Candidate, read_as: str) -> Match | 
 
 
 def _score(asked: Sequence[str], name: Sequence[str]) -> float:
-    """1 for the same words; less where one is part of the other, by how many letters of it; else 0."""
+    """1 for the same words; less where one is part of the other, by how many letters of it, and least where it stands
+    in another order or with others between; else 0.
+    """
     if not asked or not name:
         return 0.0
     shares = sorted((len("".join(asked)), len("".join(name))))
     if "".join(asked) == "".join(name):
         return 1.0
+    if _is_run(asked, name):
+        return 0.7 + 0.25 * shares[0] / shares[1]
     if Counter(asked) <= Counter(name):
-        return 0.6 + 0.3 * shares[0] / shares[1]
+        return 0.55 + 0.25 * shares[0] / shares[1]
     if len("".join(name)) >= _SHORTEST and _is_run(name, asked):
         return 0.55 + 0.3 * shares[0] / shares[1]
     return 0.0

@@ -129,7 +129,7 @@ def _explain_precision(facts: ModelFacts, profile: TargetProfile, variant: Varia
         )
     elif facts.quantized:
         if not provider.takes_fusions:
-            yield "takes the model as it is, which is quantised already"
+            yield "gets the model as it is, which is quantised already"
     else:
         yield from _explain_floats(profile, variant, halves=_halves(variant))
 

@@ -9,6 +9,7 @@ from bundler.profiles.matching import Candidate, find_devices, split_words, sugg
 CATALOGUE = (
     Candidate(id="snapdragon-8g3", names=("snapdragon-8g3", "Snapdragon 8 Gen 3", "SM8650", "Galaxy S24 Ultra")),
     Candidate(id="snapdragon-8g2", names=("snapdragon-8g2", "Snapdragon 8 Gen 2", "SM8550", "Galaxy S23")),
+    Candidate(id="snapdragon-8sg3", names=("snapdragon-8sg3", "Snapdragon 8s Gen 3", "SM8635")),
     Candidate(id="pixel-8-pro", names=("pixel-8-pro", "Google Pixel 8 Pro", "Tensor G3")),
     Candidate(id="rtx-4090", names=("rtx-4090", "NVIDIA GeForce RTX 4090 on Linux", "RTX 4090")),
     Candidate(id="rtx-4090-windows", names=("rtx-4090-windows", "NVIDIA GeForce RTX 4090 on Windows")),
@@ -34,6 +35,9 @@ def found(text: str) -> list[str]:
         ("SM8650", ["snapdragon-8g3"]),
         ("sm8650-ac", ["snapdragon-8g3"]),
         ("snapdragon 8 gen 2", ["snapdragon-8g2"]),
+        ("8 gen 3", ["snapdragon-8g3"]),
+        ("8s gen 3", ["snapdragon-8sg3"]),
+        ("S24 Galaxy", ["snapdragon-8g3"]),
         ("rtx 4090", ["rtx-4090", "rtx-4090-windows"]),
         ("RTX4090", ["rtx-4090", "rtx-4090-windows"]),
         ("pixel 8", ["pixel-8-pro"]),
