@@ -79,6 +79,23 @@ def _check_compile(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield "compute_capabilities", f"{item[:20]!r} is no GPU that engines can be built for (known: {known})"
 
 
+def _check_compile(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    if not is_set(settings.get(HERE.key, "1")):
+        return
+    key, known = "compute_capabilities", ", ".join(COMPUTE_CAPABILITIES)
+    given = [item.strip() for item in settings.get(key, "").split(",") if item.strip()]
+    if not given:
+        yield key, f"is missing: which GPUs the engine is for ({known}); or leave it to the device: here = false"
+    for item in [item for item in dict.fromkeys(given) if item not in COMPUTE_CAPABILITIES][:3]:
+        near = [one for one in COMPUTE_CAPABILITIES if _digits(one) == _digits(item)]
+        meant = f'; write "{near[0]}"' if near else ""
+        yield key, f"{item[:40]!r} is no GPU that the plugin runs on (known: {known}){meant}"
+
+
+def _digits(capability: str) -> str:
+    return capability.lower().removeprefix("sm").lstrip("_").replace(".", "")
+
+
 def _plugin(package: str, platforms: tuple[str, ...], versions: str = "") -> Availability:
     return Availability(
         package=package,
@@ -125,6 +142,7 @@ PROVIDER = ProviderKnowledge(
         through_plugin=False,
         lists={"compute_capabilities": "devices"},
         ranges=_SHAPES,
+        check=_check_compile,
         check=_check_compile,
     ),
     deferral=Deferral(kind="context", thing="TensorRT for RTX engine"),

@@ -130,5 +130,35 @@ def test_engines_for_rtx_are_built_here_for_what_the_plugin_opens():
     assert all(capability in meaning for capability in COMPUTE_CAPABILITIES)
 
 
+def check_compile(**settings: str) -> list[tuple[str, str]]:
+    assert RTX.compiler is not None
+    assert RTX.compiler.check is not None
+    return list(RTX.compiler.check(settings))
+
+
+def test_gpus_that_engines_can_be_built_for():
+    assert check_compile(compute_capabilities="8.9") == []
+    assert check_compile(here="1", compute_capabilities="8.6, 8.9,12.0") == []
+    assert check_compile(here="0") == []
+
+
+@pytest.mark.parametrize("wrong", ["9.9", "8.0", "8.9;8.6", "8,9", "1" * 1000, "\u0668.\u0669"])
+def test_other_gpus_are_told_with_those_that_can(wrong):
+    problems = check_compile(compute_capabilities=wrong)
+    assert {key for key, _ in problems} == {"compute_capabilities"}
+    assert all("known: 8.6, 8.9, 12.0, 12.1" in text and len(text) < 200 for _, text in problems)
+
+
+@pytest.mark.parametrize("spelling", ["sm89", "SM_89", "89"])
+def test_a_gpu_by_its_other_name_is_put_right(spelling):
+    assert check_compile(compute_capabilities=spelling)[0][1].endswith('write "8.9"')
+
+
+def test_an_engine_for_no_gpu_is_told():
+    [(key, text)] = check_compile()
+    assert key == "compute_capabilities"
+    assert "here = false" in text
+
+
 def test_cuda_itself_leaves_nothing_for_the_device():
     assert (CUDA.compiler, CUDA.deferral) == (None, None)
