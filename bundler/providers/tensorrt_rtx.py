@@ -70,26 +70,17 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _check_compile(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    asked = [item.strip() for item in settings.get("compute_capabilities", "").split(",") if item.strip()]
-    known = ", ".join(COMPUTE_CAPABILITIES)
-    if not asked and is_set(settings.get("here", "1")):
-        yield "compute_capabilities", f"is missing: which GPUs shall engines be built for ({known})?"
-    for item in asked:
-        if item not in COMPUTE_CAPABILITIES:
-            yield "compute_capabilities", f"{item[:20]!r} is no GPU that engines can be built for (known: {known})"
-
-
-def _check_compile(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    if not is_set(settings.get(HERE.key, "1")):
-        return
     key, known = "compute_capabilities", ", ".join(COMPUTE_CAPABILITIES)
-    given = [item.strip() for item in settings.get(key, "").split(",") if item.strip()]
-    if not given:
-        yield key, f"is missing: which GPUs the engine is for ({known}); or leave it to the device: here = false"
-    for item in [item for item in dict.fromkeys(given) if item not in COMPUTE_CAPABILITIES][:3]:
+    asked = [item.strip() for item in settings.get(key, "").split(",") if item.strip()]
+    if not asked and is_set(settings.get(HERE.key, "1")):
+        yield (
+            key,
+            f"is missing: which GPUs shall engines be built for ({known})? Or leave it to the device: here = false",
+        )
+    for item in [item for item in dict.fromkeys(asked) if item not in COMPUTE_CAPABILITIES][:3]:
         near = [one for one in COMPUTE_CAPABILITIES if _digits(one) == _digits(item)]
         meant = f'; write "{near[0]}"' if near else ""
-        yield key, f"{item[:40]!r} is no GPU that the plugin runs on (known: {known}){meant}"
+        yield key, f"{item[:40]!r} is no GPU that engines can be built for (known: {known}){meant}"
 
 
 def _digits(capability: str) -> str:
@@ -142,7 +133,6 @@ PROVIDER = ProviderKnowledge(
         through_plugin=False,
         lists={"compute_capabilities": "devices"},
         ranges=_SHAPES,
-        check=_check_compile,
         check=_check_compile,
     ),
     deferral=Deferral(kind="context", thing="TensorRT for RTX engine"),
