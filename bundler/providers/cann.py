@@ -62,7 +62,7 @@ PROVIDER = ProviderKnowledge(
     options=_OPTIONS,
     replaced={
         "do_copy_in_default_stream": "nothing: the provider no longer has it",
-        "precision_mode": "`precision_mode_v2`, with `fp16` for force_fp16 and `origin` for must_keep_origin_dtype",
+        "precision_mode": "`precision_mode_v2`, with fp16 for force_fp16 and origin for must_keep_origin_dtype",
         "gpu_mem_limit": "`npu_mem_limit`",
     },
     rehearsed_by="cpu",

@@ -114,6 +114,7 @@ PROVIDER = ProviderKnowledge(
             source="Swift package (1.24.2), which takes the archive of onnxruntime-c",
         ),
     ),
+    instead="cpu; webgpu-native is a plugin for Macs",
     deferral=Deferral(kind="cache", thing="Core ML model", folder_option="ModelCacheDirectory"),
     rounds=_round,
     check=_check,

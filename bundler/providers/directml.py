@@ -67,8 +67,15 @@ PROVIDER = ProviderKnowledge(
             platforms=("windows/x64",),
             source="package index: 1.24.4 is the newest, with wheels of win_amd64 alone",
         ),
+        Availability(
+            package="onnxruntime-windowsml",
+            versions=">=1.30",
+            platforms=("windows/x64", "windows/arm64"),
+            source="package index: 1.30.0.202609102321; its library has the options, and DirectML.dll is beside it",
+        ),
     ),
-    gone="DirectML is in sustained engineering: its package stays at 1.24.4, and new work goes into Windows ML",
-    instead="webgpu-native, a plugin beside newer runtimes; tensorrt-rtx on NVIDIA's, openvino on Intel's devices",
+    gone="DirectML gets no new features: onnxruntime-directml stays at 1.24.4, and onnxruntime-windowsml has it, too",
+    instead="onnxruntime-windowsml as runtime.package; webgpu-native, a plugin beside newer runtimes; tensorrt-rtx on "
+    "NVIDIA's, openvino on Intel's devices",
     check=_check,
 )

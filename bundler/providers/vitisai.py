@@ -40,7 +40,7 @@ PROVIDER = ProviderKnowledge(
     # The NPU runs eight-bit models, and turns floating point into bfloat16 itself. Not measured on a device.
     precisions=("static-int8-full", "static-int8", "static-int8-percentile", "static-a16w8"),
     tries=("static-int8-full",),
-    gone="In no package index: it comes with AMD's Ryzen AI software, or through Windows ML; set runtime.custom_build",
+    gone="In no package index: it comes with AMD's Ryzen AI software, or through Windows ML",
     instead="a runtime of your own from AMD's Ryzen AI software, or webgpu-native on the GPU of the same chip",
     # Fixed: what is compiled has one size.
     static_shapes=True,

@@ -32,7 +32,7 @@ _OPTIONS = (
     text("kvCacheQuantizationBits", "Bits of a language model's cache.", decided=_UNKNOWN),
     text("maxNumPendingDispatches", "Commands that are collected before the GPU gets them.", decided=_UNKNOWN),
     whole("maxStorageBufferBindingSize", "Most bytes of one buffer; 0 is the adapter's own limit."),
-    text("multiRotaryCacheConcatOffset", "For kernels of language models.", decided=_UNKNOWN),
+    whole("multiRotaryCacheConcatOffset", "Offset in the joined caches of long and short rotary embeddings."),
     choice(
         "powerPreference",
         ("high-performance", "low-power"),
@@ -90,6 +90,12 @@ PROVIDER = ProviderKnowledge(
             module="onnxruntime_ep_webgpu",
             runtime_versions=">=1.24.4",
             source="package index, and the metadata of 0.4.0, which ask for a runtime of 1.24.4 or later",
+        ),
+        Availability(
+            package="onnxruntime-webgpu",
+            versions="<=1.27.0",
+            platforms=("linux/x64", "windows/x64", "macos/arm64"),
+            source="package index: 1.27.0 is the newest; a runtime with the provider built in",
         ),
     ),
     instead="runtime.plugins with onnxruntime-ep-webgpu beside onnxruntime 1.24.4 or later",
