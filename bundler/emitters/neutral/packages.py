@@ -20,8 +20,13 @@ _PLACES: Mapping[str, str] = MappingProxyType(
 )
 """Where each system's applications get it."""
 
-_MAVEN_GROUP = "com.microsoft.onnxruntime"
-"""The group of the runtime's own packages on Maven Central (`onnxruntime-android`, `onnxruntime-android-qnn`)."""
+_RUNTIME_GROUP = "com.microsoft.onnxruntime"
+"""The group of the runtime's own packages on Maven Central."""
+
+_PLUGIN_GROUPS: Mapping[str, str] = MappingProxyType(
+    {"onnxruntime-android-qnn": "com.qualcomm.qti", "qnn-runtime": "com.qualcomm.qti"}
+)
+"""Those of plugins. Microsoft has a package of the first name, too, which is a whole runtime."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +43,20 @@ def list_ingredients(profile: TargetProfile) -> tuple[Ingredient, ...]:
     """The runtime first, then its plugins by name."""
     runtime, system = profile.runtime, profile.platform.system
     place = "your own build" if runtime.custom_build else _PLACES[system]
-    name = runtime.package
-    if system == "android" and not runtime.custom_build and "." not in name:
-        name = f"{_MAVEN_GROUP}:{name}"
-    plugins = tuple(
-        Ingredient(name=plugin, version=runtime.plugins[plugin], role="more providers", place=_PLACES[system])
+    group = "" if runtime.custom_build else _RUNTIME_GROUP
+    first = Ingredient(name=_name(runtime.package, group, system), version=runtime.version, role="runtime", place=place)
+    plugins = (
+        Ingredient(
+            name=_name(plugin, _PLUGIN_GROUPS.get(plugin, ""), system),
+            version=runtime.plugins[plugin],
+            role="plugin, or what one needs",
+            place=_PLACES[system],
+        )
         for plugin in sorted(runtime.plugins)
     )
-    return (Ingredient(name=name, version=runtime.version, role="runtime", place=place), *plugins)
+    return (first, *plugins)
+
+
+def _name(package: str, group: str, system: str) -> str:
+    """As the system's build tool wants it."""
+    return f"{group}:{package}" if group and system == "android" else package

@@ -68,7 +68,7 @@ def find_way(variant: RuntimeVariant) -> Way | str:
         return f"its {variant.prepare.thing} is made on the device"
     absent = [entry.name for entry in variant.providers if not _is_everywhere(entry.name)]
     if absent:
-        return f"{' and '.join(absent)} cannot be had here: it needs the device"
+        return f"{RUNTIME} for Python, which would run it here, has no {' and no '.join(absent)}"
     version = variant.requires.runtime
     remark = f"reproduced with {RUNTIME} {version} for Python on this machine"
     return Way(environment=f"{RUNTIME}=={version}", level="stand-in", remark=remark)

@@ -88,18 +88,22 @@ def test_the_plugins_of_a_profile_are_named(tmp_path: Path) -> None:
     EMITTER.emit(
         dataclasses.replace(request, profile=profile.model_copy(update={"runtime": runtime})), tmp_path / "bundle"
     )
-    assert "| onnxruntime-qnn | 2.7.0 | more providers |" in readme(tmp_path / "bundle")
+    assert "| onnxruntime-qnn | 2.7.0 | plugin, or what one needs |" in readme(tmp_path / "bundle")
 
 
 def test_android_s_runtime_is_named_as_maven_has_it(tmp_path: Path) -> None:
     profile = resolve_target("linux-arm64", ())
     platform = profile.platform.model_copy(update={"system": "android"})
-    runtime = profile.runtime.model_copy(update={"package": "onnxruntime-android-qnn"})
+    plugins = {"onnxruntime-android-qnn": "2.6.0", "moon": "1"}
+    runtime = profile.runtime.model_copy(update={"package": "onnxruntime-android", "plugins": plugins})
     changed = profile.model_copy(update={"platform": platform, "runtime": runtime})
     request = dataclasses.replace(make_files_request(models.cnn(), tmp_path / "made"), profile=changed)
     (tmp_path / "bundle").mkdir()
     EMITTER.emit(request, tmp_path / "bundle")
-    assert "| com.microsoft.onnxruntime:onnxruntime-android-qnn | 1.31.1 | runtime |" in readme(tmp_path / "bundle")
+    told = readme(tmp_path / "bundle")
+    assert "| com.microsoft.onnxruntime:onnxruntime-android | 1.31.1 | runtime |" in told
+    assert "| com.qualcomm.qti:onnxruntime-android-qnn | 2.6.0 | plugin" in told
+    assert "| moon | 1 | plugin" in told
 
 
 def test_an_unknown_format_is_refused(request_: EmitRequest, tmp_path: Path) -> None:

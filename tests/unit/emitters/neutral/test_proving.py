@@ -46,7 +46,7 @@ def compile_for(base: RuntimeVariant, provider: str, *, native: bool) -> Runtime
         ("series", "it was compiled for several devices at once (43, 57, 69), and only a device can pick its part"),
         ("tensorrt", "its TensorRT engine is made on the device"),
         ("openvino", "its OpenVINO blob is made on the device"),
-        ("xnnpack", "XnnpackExecutionProvider cannot be had here: it needs the device"),
+        ("xnnpack", "onnxruntime for Python, which would run it here, has no XnnpackExecutionProvider"),
     ],
 )
 def test_what_only_the_device_can_run_says_why(request_: EmitRequest, name: str, reason: str) -> None:

@@ -1,0 +1,116 @@
+"""Bundles of files, as a user builds them for any target and verifies them from their folder alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import models
+from tests.support.command_line import CommandLine
+
+
+def proofs(bundle: Path) -> dict[str, dict[str, Any]]:
+    manifest = json.loads((bundle / "bundle.json").read_text("utf-8"))
+    assert (manifest["ecosystem"], manifest["payload"]) == ("neutral", ".")
+    return {record["variant"]: record for record in manifest["proof"]["variants"]}
+
+
+@pytest.fixture(scope="module")
+def bundle(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For a machine of another kind, whose own ecosystem is Python's."""
+    folder = tmp_path_factory.mktemp("neutral")
+    model = models.save(models.cnn(), folder, "cnn.onnx")
+    bundler.build(model, "--target", "linux-arm64", "--format", "files", "--output", folder / "out")
+    return folder / "out" / "cnn-linux-arm64"
+
+
+def test_any_target_can_be_written_as_files(bundle: Path) -> None:
+    held = {path.relative_to(bundle).as_posix() for path in bundle.rglob("*") if path.is_file()}
+    assert {"README.md", "runtime.json", "bundle.json", "sbom.cdx.json", "NOTICES", "golden/index.json"} <= held
+    assert not [name for name in held if name.endswith((".whl", ".py"))]
+
+
+def test_the_model_was_run_where_it_was_built_and_no_more_is_claimed(bundle: Path) -> None:
+    assert proofs(bundle)["cpu"] == {
+        "variant": "cpu",
+        "level": "stand-in",
+        "passed": True,
+        "reason": "reproduced with onnxruntime 1.31.1 for Python on this machine",
+    }
+
+
+def test_it_is_verified_from_its_folder_alone(bundler: CommandLine, bundle: Path, tmp_path: Path) -> None:
+    moved = shutil.copytree(bundle, tmp_path / "elsewhere")
+    answer = bundler.run("verify", moved, "--json").expect(0).document
+    assert (answer["proof"], answer["claimed"]) == ("stand-in", "stand-in")
+
+
+@pytest.mark.parametrize("name", ["runtime.json", "golden/index.json", "README.md"])
+def test_altered_bytes_are_refused(bundler: CommandLine, bundle: Path, tmp_path: Path, name: str) -> None:
+    moved = shutil.copytree(bundle, tmp_path / "altered")
+    data = bytearray((moved / name).read_bytes())
+    data[-2] ^= 1
+    (moved / name).write_bytes(data)
+    assert f"altered: {name}" in bundler.run("verify", moved).expect(8).err
+
+
+def test_an_altered_model_is_refused_though_it_still_opens(bundler: CommandLine, bundle: Path, tmp_path: Path) -> None:
+    moved = shutil.copytree(bundle, tmp_path / "altered")
+    (model,) = moved.glob("models/*/model.*")
+    model.write_bytes(model.read_bytes() + b"\0")
+    assert "altered: models/" in bundler.run("verify", moved).expect(8).err
+
+
+def test_answers_that_are_not_the_model_s_are_refused(bundler: CommandLine, bundle: Path, tmp_path: Path) -> None:
+    """Whoever writes the manifest anew passes the digests, and still has to give the golden answers."""
+    moved = shutil.copytree(bundle, tmp_path / "forged")
+    answer = moved / "golden" / "000" / "out-0.bin"
+    answer.write_bytes(bytes(len(answer.read_bytes())))
+    manifest = json.loads((moved / "bundle.json").read_text("utf-8"))
+    manifest["files"] = [relist(moved, record) for record in manifest["files"]]
+    (moved / "bundle.json").write_text(json.dumps(manifest))
+    assert "does not reproduce its golden set" in bundler.run("verify", moved).expect(8).err
+
+
+def relist(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
+    from bundler.model.digests import digest_file  # noqa: PLC0415 (this test alone forges)
+
+    path = folder / record["path"]
+    return {**record, "size": path.stat().st_size, "sha256": digest_file(path)}
+
+
+def test_equal_input_gives_equal_bytes(bundler: CommandLine, bundle: Path, tmp_path: Path) -> None:
+    model = bundle.parents[1] / "cnn.onnx"
+    bundler.build(model, "--target", "linux-arm64", "--format", "files", "--output", tmp_path)
+    again = tmp_path / bundle.name
+    for path in sorted(bundle.rglob("*")):
+        if path.is_file():
+            assert path.read_bytes() == (again / path.relative_to(bundle)).read_bytes(), path.name
+
+
+@pytest.mark.slow
+def test_a_phone_s_context_is_run_in_emulation_and_what_is_left_says_why(bundler: CommandLine, tmp_path: Path) -> None:
+    """The compiler's environment is a download of some hundred megabytes."""
+    model = models.save(models.cnn(batch=1), tmp_path / "in", "cnn.onnx")
+    bundler.build(model, "--target", "snapdragon-8g3", "--output", tmp_path)
+    bundle = tmp_path / "cnn-snapdragon-8g3"
+    levels = {name: record["level"] for name, record in proofs(bundle).items()}
+    assert (levels["htp"], levels["cpu"]) == ("emulated", "stand-in")
+    context = bundle / "models" / "htp" / "context.bin"
+    data = bytearray(context.read_bytes())
+    data[len(data) // 2] ^= 1
+    context.write_bytes(data)
+    assert "altered: models/htp/context.bin" in bundler.run("verify", bundle).expect(8).err
+
+
+@pytest.mark.slow
+def test_a_context_for_several_phones_is_run_nowhere_here(bundler: CommandLine, tmp_path: Path) -> None:
+    model = models.save(models.cnn(batch=1), tmp_path / "in", "cnn.onnx")
+    bundler.build(model, "--target", "snapdragon-8-series", "--output", tmp_path)
+    record = proofs(tmp_path / "cnn-snapdragon-8-series")["htp"]
+    assert record["level"] == "resolved"
+    assert "compiled for several devices at once" in record["reason"]

@@ -1,0 +1,51 @@
+"""Model packages of ONNX Runtime, as a user builds them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bundler.api.packages import find_model, parse_package
+from tests.support import models
+from tests.support.command_line import CommandLine
+from tests.support.package_reader import open_package
+
+
+@pytest.fixture(scope="module")
+def package(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("packages")
+    model = models.save(models.cnn(), folder, "cnn.onnx")
+    bundler.build(model, "--target", "linux-x64", "--format", "ortpackage", "--set", "optimization.format=onnx",
+                  "--output", folder / "out")  # fmt: skip
+    return folder / "out" / "cnn-linux-x64"
+
+
+def test_the_runtime_itself_opens_what_was_built(package: Path) -> None:
+    opened = open_package(package)
+    assert (opened.selected, opened.inputs) == ("cpu", 1)
+    assert opened.folder.samefile(package / "models" / "cpu")
+
+
+def test_it_is_a_bundle_like_any_other(bundler: CommandLine, package: Path) -> None:
+    answer = bundler.run("verify", package, "--json").expect(0).document
+    assert answer["proof"] == "stand-in"
+    manifest = json.loads((package / "bundle.json").read_text("utf-8"))
+    assert manifest["format"] == "ortpackage"
+    assert "manifest.json" in {record["path"] for record in manifest["files"]}
+
+
+def test_what_is_in_it_can_be_built_again(bundler: CommandLine, package: Path, tmp_path: Path) -> None:
+    found = find_model(parse_package(str(package)))
+    bundler.build(found.model, "--target", "linux-arm64", "--format", "files", "--output", tmp_path)
+    answer = bundler.run("verify", tmp_path / "model-linux-arm64", "--json").expect(0).document
+    assert answer["proof"] == "stand-in"
+
+
+def test_browsers_get_none(bundler: CommandLine, tmp_path: Path) -> None:
+    model = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
+    told = bundler.run("build", model, "--target", "web-wasm", "--format", "ortpackage", "--output", tmp_path / "out")
+    assert "the runtime's JavaScript has no call for it" in told.expect(2).err
+    assert "docs/ortpackage.md" in told.err
+    assert not list((tmp_path / "out").glob("cnn*"))
