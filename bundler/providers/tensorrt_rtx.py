@@ -87,10 +87,9 @@ def _digits(capability: str) -> str:
     return capability.lower().removeprefix("sm").lstrip("_").replace(".", "")
 
 
-def _plugin(package: str, platforms: tuple[str, ...], versions: str = "") -> Availability:
+def _plugin(package: str, platforms: tuple[str, ...]) -> Availability:
     return Availability(
         package=package,
-        versions=versions,
         platforms=platforms,
         module="onnxruntime_ep_nv_tensorrt_rtx",
         # It states no requirement; plugins need the interface that this version of the runtime brought.
