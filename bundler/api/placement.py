@@ -29,8 +29,8 @@ class Placement:
 
     @property
     def share(self) -> float:
-        """The share of nodes taken; 0 for a graph without nodes."""
-        return self.taken / (self.taken + self.left) if self.taken + self.left else 0.0
+        """The share of nodes taken; of none, all."""
+        return self.taken / (self.taken + self.left) if self.taken + self.left else 1.0
 
 
 def find_placements(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> tuple[Placement, ...]:

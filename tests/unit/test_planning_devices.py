@@ -1,0 +1,151 @@
+"""What is planned for accelerators."""
+
+import pytest
+
+from bundler.model.errors import ProfileError, UsageError
+from bundler.model.facts import ModelFacts
+from bundler.model.plan import BuildPlan, VariantPlan
+from bundler.model.signature import Port, Signature, ValueType
+from bundler.planning import PlanRequest, make_plan, step_environments
+from bundler.planning_devices import apply_recipe, leave_out
+from bundler.profiles.resolve import resolve_target
+from tests.support.facts import make_facts
+
+PHONE = "snapdragon-8g3"
+
+
+def plan(target: str, *overrides: str, facts: ModelFacts | None = None, **request: object) -> BuildPlan:
+    profile, left_out = leave_out(resolve_target(target, overrides))
+    asked = PlanRequest(left_out=left_out, **request)  # type: ignore[arg-type]
+    return make_plan(facts or make_facts(), profile, asked)
+
+
+def find_variant(result: BuildPlan, name: str) -> VariantPlan:
+    return next(variant for variant in result.variants if variant.name == name)
+
+
+def decisions(result: BuildPlan) -> dict[str, str]:
+    return {decision.subject: decision.choice for decision in result.decisions}
+
+
+def test_a_context_is_compiled_after_baking_and_run_in_emulation() -> None:
+    result = plan(PHONE)
+    htp = find_variant(result, "htp")
+    assert htp.model == htp.compiled == "htp/compile_context"
+    compiling, emulating = result.step(htp.compiled), result.step(f"{htp.compiled}/compare")
+    assert compiling.inputs == {"model": "htp/optimize"}
+    assert (compiling.environment, emulating.environment) == ("qnn", "qnn")
+    assert compiling.options["options"]["soc_model"] == "57"
+    assert emulating.options["check_providers"] is True
+    assert emulating.inputs["model"] == htp.compiled
+    assert "qnn" in step_environments(resolve_target(PHONE))
+
+
+def test_a_session_on_a_context_never_compiles_in_silence() -> None:
+    assert find_variant(plan(PHONE), "htp").session_config["session.disable_model_compile"] == "1"
+
+
+def test_answers_of_an_npu_are_judged_as_those_of_half_precision() -> None:
+    result = plan(PHONE)
+    exact, coarse = (result.gates[f"htp/{step}/compare"] for step in ("optimize", "compile_context"))
+    assert exact.default.absolute is not None
+    assert coarse.default.absolute is None
+    assert find_variant(result, "htp").gate == coarse
+    assert find_variant(result, "cpu").gate == exact
+
+
+def test_what_no_emulator_runs_is_run_from_the_model_that_was_compiled() -> None:
+    result = plan("snapdragon-8-series")
+    step = result.step("htp/compile_context/compare")
+    assert result.step("htp/compile_context").options["options"]["soc_model"] == "43,57,69"
+    assert step.inputs["model"] == "htp/optimize"
+    assert dict(step.options["providers"])["QNNExecutionProvider"]["soc_model"] == "43"
+
+
+def test_sizes_must_be_fixed_for_what_takes_no_others() -> None:
+    shape = ValueType(element_type="float32", shape=("rows", 4))
+    signature = Signature(inputs=(Port(name="x", type=shape),), outputs=(Port(name="y", type=shape),))
+    facts = make_facts(signature=signature)
+    with pytest.raises(UsageError, match="takes fixed sizes only") as caught:
+        plan(PHONE, facts=facts)
+    assert caught.value.details == ("dimension 'rows' is dynamic",)
+    assert caught.value.hint == "fix them, for example --dim rows=1"
+    assert plan(PHONE, facts=facts, dimensions={"rows": 4})
+
+
+def test_a_chip_without_floating_point_asks_for_calibration_data() -> None:
+    with pytest.raises(UsageError, match="takes quantised models only") as caught:
+        plan("snapdragon-888")
+    assert "--calibration" in (caught.value.hint or "")
+    assert plan("snapdragon-888", facts=make_facts(quantized=True))
+
+
+def test_calibration_data_bring_the_targets_own_recipe() -> None:
+    profile = resolve_target(PHONE)
+    recipe = apply_recipe(profile, make_facts(), calibrated=True)
+    assert {variant.name: variant.precision for variant in recipe.variants}["htp"] == "static-qnn"
+    assert apply_recipe(profile, make_facts(), calibrated=False) == profile
+    assert apply_recipe(profile, make_facts(quantized=True), calibrated=True) == profile
+    asked = resolve_target(PHONE, ["precision.method=none"])
+    assert apply_recipe(asked, make_facts(), calibrated=True) == asked
+
+
+def test_an_engine_is_built_for_the_gpus_of_the_profile_and_not_run_here() -> None:
+    result = plan("rtx-4090", dimensions={"batch": 1})
+    engine = find_variant(result, "tensorrt-rtx")
+    assert engine.compiled == "tensorrt-rtx/build_engine"
+    assert list(result.step(engine.compiled).options["devices"]) == ["8.9"]
+    assert "tensorrt-rtx/build_engine/compare" not in {step.id for step in result.steps}
+    assert engine.prepare is None
+
+
+def test_ranges_of_sizes_become_the_engines_profile() -> None:
+    options = "variants.tensorrt-rtx.providers.tensorrt-rtx.options"
+    given = [
+        f"{options}.nv_profile_{kind}_shapes='image:{size}x3x8x8'"
+        for kind, size in (("min", 1), ("opt", 2), ("max", 8))
+    ]
+    result = plan("rtx-4090", *given)
+    assert result.step("tensorrt-rtx/build_engine").options["profiles"] == {
+        "image": [[1, 3, 8, 8], [2, 3, 8, 8], [8, 3, 8, 8]]
+    }
+
+
+def test_an_engine_for_sizes_that_nobody_names_is_left_for_the_device() -> None:
+    result = plan("rtx-4090")
+    engine = find_variant(result, "tensorrt-rtx")
+    assert not engine.compiled
+    assert engine.prepare is not None
+    assert decisions(result)["compiling for NVIDIA TensorRT for RTX of tensorrt-rtx"] == "on the device"
+
+
+def test_what_can_only_be_made_on_the_device_is_prepared_there() -> None:
+    first = find_variant(plan("intel-xeon"), "openvino")
+    assert (first.compiled, first.prepare.kind if first.prepare else "") == ("", "context")
+    assert first.providers[0].library == "onnxruntime_ep_openvino"
+    assert first.providers[0].select == {"ov_device": "CPU"}
+    assert first.plugins == {"onnxruntime-ep-openvino": "1.8.1"}
+
+
+def test_variants_of_runtimes_that_nobody_publishes_are_left_out_and_told() -> None:
+    result = plan("intel-xeon")
+    assert [variant.name for variant in result.variants] == ["openvino", "cpu"]
+    assert decisions(result)["variant onednn"] == "left out"
+    own = plan("intel-xeon", "runtime.custom_build=true")
+    assert [variant.name for variant in own.variants] == ["openvino", "onednn", "cpu"]
+
+
+def test_a_target_with_nothing_but_such_variants_says_what_it_needs() -> None:
+    with pytest.raises(ProfileError, match="only on a runtime of your own build") as caught:
+        plan("linux-x64", "variants.cpu.custom_build=true")
+    assert "runtime.custom_build=true" in (caught.value.hint or "")
+
+
+def test_only_what_every_provider_runs_is_baked_for_an_accelerator() -> None:
+    levels = {step.variant: step.options["level"] for step in plan(PHONE).steps if step.stage == "optimize"}
+    assert levels == {"htp": "basic", "gpu": "basic", "cpu": "extended"}
+
+
+def test_mobile_providers_are_estimated_where_somebody_knows_them() -> None:
+    steps = {step.id: step for step in plan("ios-arm64").steps}
+    assert steps["coreml/check_placement"].options["checker"].startswith("coreml")
