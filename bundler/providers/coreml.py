@@ -2,6 +2,9 @@
 
 Options as the libraries of onnxruntime 1.31.1 for macOS name them; the runtime throws at any other. What is compiled
 depends on the device's chip and system, and only a device compiles it.
+
+A folder of compiled models does not notice that a model has changed: the runtime looks it up by the model's metadata
+`COREML_CACHE_KEY`, or by its path. A folder for one model alone needs neither.
 """
 
 from __future__ import annotations
