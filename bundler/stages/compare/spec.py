@@ -13,7 +13,8 @@ SPEC = StageSpec(
     title="Compare with the golden set",
     inputs=("model", "golden"),
     produces=None,
-    packages=("onnxruntime", "numpy"),
+    # The plugins are here for what runs in their emulation, and are missing elsewhere.
+    packages=("onnxruntime", "numpy", "onnxruntime-qnn", "onnxruntime-ep-openvino"),
 )
 """Its facts are `bundler.model.results.Comparison`, encoded."""
 
