@@ -21,6 +21,5 @@ PROVIDER = ProviderKnowledge(
     precisions=CPU.precisions,
     rounds=lambda options: "half" if options.get("enable_fast_math", "0").lower() in ("1", "true") else "none",
     gone="No published package has it; the source of the runtime 1.31.1 still does (build with --use_acl)",
-    instead="cpu, whose kernels for Arm have grown faster, with "
-    '`session_config."mlas.enable_gemm_fastmath_arm64_bfloat16"` for the same shortcut',
+    instead='cpu, with `session_config."mlas.enable_gemm_fastmath_arm64_bfloat16"` for products in bfloat16',
 )
