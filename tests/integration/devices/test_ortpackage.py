@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from bundler.api.packages import find_model, parse_package
 from tests.support import models
 from tests.support.command_line import CommandLine
 from tests.support.package_reader import open_package
@@ -37,10 +37,20 @@ def test_it_is_a_bundle_like_any_other(bundler: CommandLine, package: Path) -> N
 
 
 def test_what_is_in_it_can_be_built_again(bundler: CommandLine, package: Path, tmp_path: Path) -> None:
-    found = find_model(parse_package(str(package)))
-    bundler.build(found.model, "--target", "linux-arm64", "--format", "files", "--output", tmp_path)
-    answer = bundler.run("verify", tmp_path / "model-linux-arm64", "--json").expect(0).document
+    named = shutil.copytree(package, tmp_path / "tiny.ortpackage")
+    bundler.build(named, "--target", "linux-arm64", "--format", "files", "--output", tmp_path)
+    answer = bundler.run("verify", tmp_path / "tiny-linux-arm64", "--json").expect(0).document
     assert answer["proof"] == "stand-in"
+
+
+def test_a_package_of_compiled_models_alone_is_no_input(bundler: CommandLine, package: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(package, tmp_path / "phone.ortpackage")
+    manifest = json.loads((copy / "manifest.json").read_text("ascii"))
+    manifest["components"]["model"]["variants"]["cpu"]["compatibility_string"] = "v2"
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    told = bundler.run("build", copy, "--target", "linux-arm64", "--format", "files", "--output", tmp_path).expect(3)
+    assert "the model package phone holds no model in plain ONNX" in told.err
+    assert "variant 'cpu': it was compiled for CPUExecutionProvider" in told.err
 
 
 def test_browsers_get_none(bundler: CommandLine, tmp_path: Path) -> None:
