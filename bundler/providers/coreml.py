@@ -106,10 +106,14 @@ PROVIDER = ProviderKnowledge(
             source="the options are strings of the library in the 1.31.1 wheel of macOS arm64",
         ),
         Availability(
-            package="onnxruntime-objc", platforms=("ios/arm64",), source="CocoaPods, by the runtime's documentation"
+            package="onnxruntime-objc",
+            platforms=("ios/arm64",),
+            source="CocoaPods, by the runtime's documentation (library not looked into)",
         ),
         Availability(
-            package="onnxruntime-c", platforms=("ios/arm64",), source="CocoaPods, by the runtime's documentation"
+            package="onnxruntime-c",
+            platforms=("ios/arm64",),
+            source="CocoaPods, by the runtime's documentation (library not looked into)",
         ),
         Availability(
             package="onnxruntime-swift-package-manager",

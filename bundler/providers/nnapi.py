@@ -57,7 +57,7 @@ PROVIDER = ProviderKnowledge(
         Availability(
             package="onnxruntime-android",
             platforms=("android/arm64", "android/armv7", "android/x64"),
-            source="Maven (com.microsoft.onnxruntime), by the runtime's documentation of the provider",
+            source="Maven (com.microsoft.onnxruntime), by the runtime's documentation (library not looked into)",
         ),
     ),
     gone="Android 15 deprecated NNAPI, and newer devices often answer with the CPU; onnxruntime-android still has it",

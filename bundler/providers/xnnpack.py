@@ -43,13 +43,17 @@ PROVIDER = ProviderKnowledge(
         Availability(
             package="onnxruntime-android",
             platforms=("android/arm64", "android/armv7", "android/x64"),
-            source="Maven (com.microsoft.onnxruntime), by the runtime's documentation of the provider",
+            source="Maven (com.microsoft.onnxruntime), by the runtime's documentation (library not looked into)",
         ),
         Availability(
-            package="onnxruntime-objc", platforms=("ios/arm64",), source="CocoaPods, by the runtime's documentation"
+            package="onnxruntime-objc",
+            platforms=("ios/arm64",),
+            source="CocoaPods, by the runtime's documentation (library not looked into)",
         ),
         Availability(
-            package="onnxruntime-c", platforms=("ios/arm64",), source="CocoaPods, by the runtime's documentation"
+            package="onnxruntime-c",
+            platforms=("ios/arm64",),
+            source="CocoaPods, by the runtime's documentation (library not looked into)",
         ),
     ),
     instead="the provider cpu, which is the better one on desktops and servers",
