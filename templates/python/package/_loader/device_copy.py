@@ -60,26 +60,19 @@ class DeviceCopy(KeptFolder):
         return None if draft is None else os.path.join(draft, MODEL)
 
     @property
-    def wants_weights_apart(self) -> bool:
-        """Whether the weights go into a file of their own. From a model that has such a file they have to: the runtime
-        would write a reference to the shipped one.
+    def weights_name(self) -> str | None:
+        """The file of their own that the weights go into, if they do. From a model that has such a file they have to:
+        the runtime would write a reference to the shipped one.
         """
-        return self._has_weights_apart or self._size >= EXTERNAL
+        return WEIGHTS if self._has_weights_apart or self._size >= EXTERNAL else None
 
 
 def find_device_copy(variant: Variant, memory: Memory, runtime: str) -> DeviceCopy | None:
-    """The copy of `variant` for this device, be it made or not; None where none is wanted.
+    """The copy of `variant` for this device, be it made or not; None where none can be kept.
 
     `runtime` is the version of the runtime.
     """
-    if not variant.device_cache or memory.place is None:
-        return None
-    return DeviceCopy(variant, memory, memory.place, runtime)
-
-
-def device_copy_wanted() -> bool:
-    """Whether the environment lets the loader keep copies."""
-    return os.environ.get("BUNDLER_DEVICE_COPY", "") != "0"
+    return None if memory.place is None else DeviceCopy(variant, memory, memory.place, runtime)
 
 
 def _make_key(variant: Variant, runtime: str) -> str:

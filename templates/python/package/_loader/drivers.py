@@ -22,8 +22,10 @@ _SYSFS = "/sys/module"
 _CLASSES = ("{4d36e968-e325-11ce-bfc1-08002be10318}", "{f01a9d53-3ff6-48d2-9f97-c8a7004be10c}")
 """Windows' setup classes of display adapters and of compute accelerators."""
 
-_PATHS = frozenset(("library_path",))
-"""What a plugin says of itself that depends on where it is installed, not on the device."""
+_PASSING = ("PATH", "LUID", "MEM", "STATISTICS", "THERMAL", "TEMPERATURE", "UTILIZATION", "FREE")
+"""Parts of the names of what a plugin or the system says that may differ from start to start on the same device: where
+a library is installed, a number that Windows gives anew at each boot, how busy or how hot it is.
+"""
 
 _CHOICES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Variables that put another device in the place of the first."""
@@ -43,9 +45,12 @@ def _describe_plugin_device(provider: dict[str, Any]) -> tuple[str, Any]:
 
     found = find_device(provider)
     hardware = found.device
-    told = {key: value for key, value in found.ep_metadata.items() if key not in _PATHS}
     numbers = (hardware.vendor_id, hardware.device_id)
-    return hardware.type.name, (found.ep_vendor, sorted(told.items()), numbers, sorted(hardware.metadata.items()))
+    return hardware.type.name, (found.ep_vendor, numbers, _lasting(found.ep_metadata), _lasting(hardware.metadata))
+
+
+def _lasting(told: dict[str, str]) -> list[tuple[str, str]]:
+    return sorted(pair for pair in told.items() if not any(part in pair[0].upper() for part in _PASSING))
 
 
 def identify_drivers() -> str:

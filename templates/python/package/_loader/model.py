@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from .checks import match_names
 from .config import Config, Port, read_config
-from .device_copy import device_copy_wanted
 from .errors import FallbackWarning, InputError
 from .integrity import Memory, always_check_wanted
+from .opening import device_copy_wanted
 from .sessions import Runner
 from .variants import LoadReport, open_first
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import onnxruntime as ort
 
 from .config import Variant
-from .device_copy import WEIGHTS, DeviceCopy
 from .errors import IntegrityError
 from .integrity import Memory
 from .sessions import RUNTIME_ERRORS, open_finished, open_session, save_model
+
+if TYPE_CHECKING:
+    from .device_copy import DeviceCopy
+
+
+def device_copy_wanted() -> bool:
+    """Whether the environment lets the loader keep copies."""
+    return os.environ.get("BUNDLER_DEVICE_COPY", "") != "0"
 
 
 class Opened:
@@ -94,7 +102,7 @@ def _open_and_save(variant: Variant, memory: Memory, copy: DeviceCopy) -> ort.In
     shipped = _shipped(variant, memory)
     path = copy.start_draft_model()
     if path is not None:
-        weights = WEIGHTS if copy.wants_weights_apart else None
+        weights = copy.weights_name
         try:
             return open_session(shipped, variant, lambda options: save_model(options, path, weights))
         except RUNTIME_ERRORS:

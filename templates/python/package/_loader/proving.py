@@ -11,12 +11,12 @@ import time
 from typing import Any
 
 from .config import Config, Variant
-from .device_copy import device_copy_wanted
 from .errors import IncompatibleError
 from .golden import test_model
 from .integrity import Memory
 from .metrics import take_worse
 from .model import BundledModel, choose_variants
+from .opening import device_copy_wanted
 from .sessions import count_nodes, find_last_provider
 from .variants import find_obstacle, find_reason
 
@@ -153,7 +153,7 @@ def print_outcomes(outcomes: list[dict[str, Any]]) -> None:
         print(f"{outcome['variant']}: {outcome['status']}{', ' if outcome['reason'] else ''}{outcome['reason']}")
         for name, reason in outcome.get("rejected", {}).items():
             print(f"  variant {name} does not run here: {reason}")
-        if outcome["status"] != "unavailable":
+        if "providers" in outcome:
             kind = "synthetic samples" if outcome["synthetic"] else "samples"
             print(f"  {outcome['samples']} {kind} on {', '.join(outcome['providers'])}")
         for output in outcome["outputs"]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import platform
+from typing import TYPE_CHECKING
 
 import onnxruntime as ort
 
 from .config import Variant
-from .device_copy import find_device_copy
 from .errors import FallbackError, IncompatibleError
 from .integrity import Check, Memory
 from .opening import Opened, first_line, open_plainly, open_with_copy
 from .sessions import RUNTIME_ERRORS, list_assigned
+
+if TYPE_CHECKING:
+    from .device_copy import DeviceCopy
 
 _COMPILED = "EPContext"
 """The operator that stands for what a provider has compiled."""
@@ -93,7 +96,7 @@ def _try(variant: Variant, memory: Memory, *, copies: bool) -> Opened | str:
     if variant.prepare is not None:
         return _try_prepared(variant, memory)
     check = Check(memory, variant.files)
-    copy = find_device_copy(variant, memory, ort.__version__) if copies else None
+    copy = _find_copy(variant, memory) if copies and variant.device_cache else None
     try:
         opened = open_plainly(variant, memory) if copy is None else open_with_copy(variant, memory, copy)
     except RUNTIME_ERRORS as error:
@@ -104,6 +107,12 @@ def _try(variant: Variant, memory: Memory, *, copies: bool) -> Opened | str:
         return find_flaw(opened) or opened.keep_copy()
     finally:
         opened.forget_draft()
+
+
+def _find_copy(variant: Variant, memory: Memory) -> DeviceCopy | None:
+    from .device_copy import find_device_copy
+
+    return find_device_copy(variant, memory, ort.__version__)
 
 
 def _try_prepared(variant: Variant, memory: Memory) -> Opened | str:

@@ -1,0 +1,377 @@
+"""Providers of plugins, shares and drivers, where the real thing cannot be made to fail."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import subprocess
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from bundler.emitters.contract import EmitRequest
+from bundler.model.runtime import Compiled, Preparation, ProviderEntry
+from tests.integration.python.packages import Package, imported, write_package
+from tests.support.bundles import make_variant, model_artifact, with_variants
+
+NAME, MODULE = "FancyExecutionProvider", "fancy_plugin"
+CPU = ProviderEntry(name="CPUExecutionProvider", options={})
+
+
+def part(module: ModuleType, name: str) -> ModuleType:
+    return importlib.import_module(f"{module.__name__}._loader.{name}")
+
+
+class Runtime:
+    """The runtime's side of plugins: `devices` appear once the library is registered."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.devices = [self.device("npu-1"), self.device("npu-2")]
+        self.registered: list[tuple[str, str]] = []
+        self.given: list[tuple[list[Any], dict[str, str]]] = []
+        self.refusal: Exception | None = None
+        monkeypatch.setattr(onnxruntime, "register_execution_provider_library", self.register)
+        monkeypatch.setattr(onnxruntime, "get_ep_devices", lambda: self.devices if self.registered else [])
+        library = types.ModuleType(MODULE)
+        library.get_library_path = lambda: "/plugins/libfancy.so"  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, MODULE, library)
+
+    def device(self, model: str, kind: str = "NPU") -> Any:
+        hardware = SimpleNamespace(vendor_id=1, device_id=2, metadata={}, type=SimpleNamespace(name=kind))
+        return SimpleNamespace(
+            ep_name=NAME, ep_vendor="Fancy", ep_metadata={"model": model, "library_path": "x"}, device=hardware
+        )
+
+    def register(self, name: str, path: str) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.registered.append((name, path))
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
+    return Runtime(monkeypatch)
+
+
+Bundle = Callable[..., Any]
+
+
+@pytest.fixture
+def bundle(cnn_request: EmitRequest, tmp_path: Path) -> Bundle:
+    """A bundle whose preferred variant runs on the plugin."""
+
+    @contextmanager
+    def write(**changes: Any) -> Iterator[ModuleType]:
+        select, compiled = changes.pop("select", {}), changes.pop("compiled", None)
+        entry = ProviderEntry(name=NAME, options={"mode": "fast"}, library=MODULE, select=select)
+        plain = make_variant("cpu", model_artifact(cnn_request))
+        requires = dataclasses.replace(plain.requires, compiled=compiled)
+        fancy = make_variant("fancy", model_artifact(cnn_request), providers=(entry, CPU), requires=requires, **changes)
+        with imported(write_package(with_variants(cnn_request, fancy, plain), tmp_path)) as module:
+            yield module
+
+    return write
+
+
+def rejected(module: ModuleType) -> str:
+    """Why the preferred variant does not run."""
+    with pytest.warns(module.FallbackWarning):
+        model = module.Model()
+    assert model.report.variant == "cpu"
+    assert model.run(image=np.ones((1, 3, 16, 16), np.float32)).scores.shape == (1, 5)
+    return str(dict(model.report.rejected)["fancy"])
+
+
+class TestPlugins:
+    def test_a_library_that_does_not_load_is_a_reason(self, bundle: Bundle, runtime: Runtime) -> None:
+        runtime.refusal = RuntimeError("libcuda.so.1: cannot open shared object file")
+        with bundle() as module:
+            assert "the library of fancy_plugin cannot be loaded (libcuda.so.1" in rejected(module)
+
+    def test_no_device_is_a_reason(self, bundle: Bundle, runtime: Runtime) -> None:
+        runtime.devices = []
+        with bundle() as module:
+            assert "finds no device that it could use here" in rejected(module)
+
+    def test_the_device_that_was_asked_for_is_taken_and_the_library_loaded_once(
+        self, bundle: Bundle, runtime: Runtime
+    ) -> None:
+        with bundle(select={"model": "npu-2"}) as module:
+            plugins = part(module, "plugins")
+            options = SimpleNamespace(
+                add_provider_for_devices=lambda devices, given: runtime.given.append((devices, given)),
+                add_provider=lambda name, given: runtime.given.append((name, given)),
+            )
+            variant = module.Model.pins.read().variants[0]
+            for _ in range(2):
+                assert plugins.find_plugin_obstacle(variant) is None
+                plugins.add_providers(options, variant)
+        assert runtime.registered == [(NAME, "/plugins/libfancy.so")]
+        assert runtime.given[:2] == [([runtime.devices[1]], {"mode": "fast"}), ("CPUExecutionProvider", {})]
+
+    def test_a_device_that_goes_away_is_a_reason(
+        self, bundle: Bundle, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Or one that the runtime does not take: these are no devices of its own."""
+        with bundle() as module:
+            monkeypatch.setattr(part(module, "plugins"), "find_plugin_obstacle", lambda _: None)
+            runtime.devices = []
+            assert "the runtime could not open it (FancyExecutionProvider finds no device" in rejected(module)
+
+    @pytest.mark.parametrize(
+        ("judgement", "found"),
+        [
+            ("EP_UNSUPPORTED", "unsupported"),
+            ("EP_SUPPORTED_PREFER_RECOMPILATION", "outdated"),
+            ("EP_NOT_APPLICABLE", ""),
+        ],
+    )
+    def test_the_runtime_judges_what_was_compiled(
+        self, bundle: Bundle, runtime: Runtime, monkeypatch: pytest.MonkeyPatch, judgement: str, found: str
+    ) -> None:
+        compiled = Compiled(provider=NAME, devices=("57", "69"), sdk="2.51", statement="v2:57")
+        with bundle(compiled=compiled) as module:
+            plugins, variants = part(module, "plugins"), part(module, "variants")
+            native = SimpleNamespace(
+                get_model_compatibility_for_ep_devices=lambda devices, text: SimpleNamespace(
+                    name=judgement if (devices, text) == ([runtime.devices[0]], "v2:57") else "wrong"
+                )
+            )
+            monkeypatch.setattr(plugins, "_native", native)
+            variant = module.Model.pins.read().variants[0]
+            assert plugins.judge_compiled(variant) == found
+            obstacle = variants.find_obstacle(variant)
+            assert (obstacle is not None) == (found == "unsupported")
+            if obstacle:
+                assert "it was compiled for 57, 69 with 2.51" in obstacle
+            assert bool(variants._tell_compiled(variant)) == (found == "outdated")
+            monkeypatch.setattr(plugins, "_native", SimpleNamespace())
+            assert plugins.judge_compiled(variant) == "", "an older runtime has no opinion"
+
+    def test_self_test_of_what_cannot_be_prepared_is_told(
+        self,
+        bundle: Bundle,
+        runtime: Runtime,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        assert runtime.devices
+
+        def give_up(*_: object) -> None:
+            raise RuntimeError("the compiler gave up")
+
+        with bundle(prepare=Preparation(kind="context", thing="context")) as module:
+            monkeypatch.setattr(part(module, "plugins"), "add_providers", give_up)
+            assert part(module, "cli").main("tiny", module.Model, ["self-test", "--variant", "each"]) == 1
+        shown = capsys.readouterr().out
+        assert "fancy: failed, the runtime could not make its context (the compiler gave up)" in shown
+        assert "cpu: passed" in shown
+
+    def test_what_cannot_be_prepared_for_want_of_a_device_is_told(self, bundle: Bundle, runtime: Runtime) -> None:
+        runtime.devices = []
+        with bundle(prepare=Preparation(kind="context", thing="context")) as module:
+            (outcome,) = module.Model.prewarm()
+            assert (outcome["status"], "finds no device" in outcome["reason"]) == ("unavailable", True)
+
+
+class TestShares:
+    ASSIGNED = (("A", "Conv"), ("A", "QuantizeLinear"), ("B", "Relu"), ("B", "DequantizeLinear"), ("B", "Gemm"))
+
+    def test_nodes_that_fold_into_others_do_not_count(self, module: ModuleType) -> None:
+        judge = part(module, "variants").judge_share
+        assert judge(list(self.ASSIGNED), "A", 0.3, compiled=False) is None
+        assert judge(list(self.ASSIGNED), "A", 0.5, compiled=False) == "A took 1 of 3 nodes, and must take 50%"
+
+    def test_of_what_was_compiled_all_must_be_taken(self, module: ModuleType) -> None:
+        judge = part(module, "variants").judge_share
+        parts = [("A", "EPContext"), ("CPU", "EPContext"), ("CPU", "Relu")]
+        assert judge(parts[:1] + parts[2:], "A", 1.0, compiled=True) is None
+        assert judge(parts, "A", 1.0, compiled=True) == "A took 1 of 2 compiled parts, and must take 100%"
+        assert "0 of 0" in str(judge(parts[2:], "A", 1.0, compiled=True))
+
+    def test_a_variant_with_too_few_nodes_is_refused(
+        self, cnn_request: EmitRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        artifact = model_artifact(cnn_request)
+        request = with_variants(
+            cnn_request, make_variant("fancy", artifact, least_share=0.9), make_variant("cpu", artifact)
+        )
+        with imported(write_package(request, tmp_path)) as module:
+            model = module.Model()
+            assert model.report.variant == "fancy"
+            assert sum(model.report.nodes.values()) > 1
+            elsewhere = [("OtherExecutionProvider", "Conv"), ("CPUExecutionProvider", "Gemm")]
+            monkeypatch.setattr(part(module, "variants"), "list_assigned", lambda _: elsewhere)
+            assert "CPUExecutionProvider took 1 of 2 nodes, and must take 90%" in rejected(module)
+            with pytest.raises(module.FallbackError, match="1 of 2 nodes"):
+                module.Model(strict=True)
+
+
+class TestPreparing:
+    """On the runtime's own provider, which prepares nothing."""
+
+    @pytest.fixture
+    def package(self, cnn_request: EmitRequest, tmp_path: Path) -> Package:
+        prepare = Preparation(kind="context", thing="context")
+        artifact = model_artifact(cnn_request)
+        variants = (make_variant("fancy", artifact, prepare=prepare), make_variant("cpu", artifact))
+        return write_package(with_variants(cnn_request, *variants), tmp_path)
+
+    def test_a_provider_that_compiles_nothing_is_told(self, package: Package) -> None:
+        done = package.call("prewarm")
+        assert done.returncode == 1
+        assert "fancy: failed" in done.stdout
+        assert "Traceback" not in done.stderr
+        assert not [path for path in (package.cache / "bundler-loader").iterdir() if path.name.endswith(".making")]
+
+    def test_no_room_is_told(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(part(module, "keeping"), "_measure_room", lambda _: 10)
+        (outcome,) = module.Model.prewarm()
+        assert outcome["status"] == "failed"
+        assert "there is no room or no right" in outcome["reason"]
+
+    def test_no_cache_folder_is_told(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+        assert "name one in BUNDLER_PREPARED" in rejected(module)
+        (outcome,) = module.Model.prewarm()
+        assert outcome["status"] == "unavailable"
+
+    def test_an_altered_bundle_is_not_prepared(self, package: Package) -> None:
+        package.model.write_bytes(package.model.read_bytes()[:-1])
+        done = package.call("prewarm", "--json")
+        assert done.returncode == 3
+        assert json.loads(done.stdout)["error"]["kind"] == "IntegrityError"
+
+    def test_an_interruption_is_told_without_a_trace(self, package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        with imported(package) as module:
+            monkeypatch.setattr(part(module, "prewarming"), "_fill", interrupt)
+            assert part(module, "cli").main(package.name, module.Model, ["prewarm"]) == 130
+        assert not list((package.cache / "bundler-loader").glob("*.making"))
+
+    def test_there_may_be_nothing_to_make(self, package: Package) -> None:
+        done = package.call("prewarm", "--variant", "cpu")
+        assert (done.returncode, done.stdout) == (0, "nothing needs to be made on the device\n")
+        assert package.call("prewarm", "--variant", "gpu").returncode == 2
+
+
+class TestProof:
+    def test_an_accelerator_that_does_not_open_is_unavailable_and_the_cpu_is_still_proven(
+        self,
+        cnn_request: EmitRequest,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        artifact = model_artifact(cnn_request)
+        entry = ProviderEntry(name="FancyExecutionProvider", options={})
+        request = with_variants(
+            cnn_request, make_variant("fancy", artifact, providers=(entry, CPU)), make_variant("cpu", artifact)
+        )
+        monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [entry.name, CPU.name])
+        with imported(write_package(request, tmp_path)) as module:
+            variants = part(module, "variants")
+            plainly = variants.open_plainly
+
+            def open_plainly(variant: Any, memory: Any) -> Any:
+                if variant.name == "fancy":
+                    raise RuntimeError("no such device")
+                return plainly(variant, memory)
+
+            monkeypatch.setattr(variants, "open_plainly", open_plainly)
+            code = part(module, "cli").main("tiny", module.Model, ["self-test", "--variant", "each", "--json"])
+        outcomes = json.loads(capsys.readouterr().out)["variants"]
+        assert code == 0
+        assert [outcome["status"] for outcome in outcomes] == ["unavailable", "passed"]
+        assert outcomes[0]["reason"] == "the runtime could not open it (no such device)"
+
+
+class TestDrivers:
+    @pytest.fixture
+    def drivers(self, module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+        found = part(module, "drivers")
+        monkeypatch.setattr(found, "_NVIDIA", str(tmp_path / "nvidia"))
+        monkeypatch.setattr(found, "_SYSFS", str(tmp_path / "module"))
+        return found
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="the files are those of Linux")
+    def test_drivers_and_cards_are_told_apart(self, drivers: ModuleType, tmp_path: Path) -> None:
+        assert drivers.identify_drivers() == "unknown"
+        (tmp_path / "module" / "intel_vpu").mkdir(parents=True)
+        (tmp_path / "nvidia" / "gpus" / "0").mkdir(parents=True)
+        (tmp_path / "nvidia" / "version").write_text("NVRM version: 570.1\n", "utf-8")
+        (tmp_path / "nvidia" / "gpus" / "0" / "information").write_text("Model: \t RTX\nIRQ: 7\n", "utf-8")
+        first = drivers.identify_drivers()
+        assert "570.1" in first
+        assert "RTX" in first
+        assert "IRQ" not in first
+        (tmp_path / "module" / "intel_vpu" / "version").write_text("1.2.3\n", "utf-8")
+        assert "intel_vpu 1.2.3" in drivers.identify_drivers()
+        assert drivers.identify_drivers() != first
+
+    def test_a_device_is_its_plugins_word_without_its_place(
+        self, bundle: Bundle, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with bundle() as module:
+            drivers, variant = part(module, "drivers"), module.Model.pins.read().variants[0]
+            first = drivers.identify_device(variant)
+            runtime.devices[0].ep_metadata["library_path"] = "elsewhere"
+            runtime.devices[0].ep_metadata["NPU_DEVICE_ALLOC_MEM_SIZE"] = "4711"
+            runtime.devices[0].device.metadata["LUID"] = "another since the last boot"
+            assert drivers.identify_device(variant) == first
+            monkeypatch.setattr(drivers, "identify_drivers", lambda: "another")
+            assert drivers.identify_device(variant) != first
+            runtime.devices = [runtime.device("cpu", "CPU")]
+            alone = drivers.identify_device(variant)
+            monkeypatch.setattr(drivers, "identify_drivers", lambda: "a third")
+            assert drivers.identify_device(variant) == alone, "a CPU has no driver"
+
+
+def test_a_lock_is_held_by_one_and_the_other_is_told(module: ModuleType, tmp_path: Path) -> None:
+    hold, path = part(module, "locking").hold, str(tmp_path / "folder" / "lock")
+    told, entered = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with hold(path, told.set):
+            entered.set()
+
+    with hold(path, lambda: None):
+        other = threading.Thread(target=work)
+        other.start()
+        assert told.wait(60)
+        assert not entered.is_set()
+    other.join()
+    assert entered.is_set()
+
+
+def test_a_long_work_gives_signs_of_life(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heartbeat = part(module, "heartbeat")
+    monkeypatch.setattr(heartbeat, "PAUSE", 0.001)
+    seen = ""
+    with heartbeat.Heartbeat() as beating:
+        beating.tell(0.5, "making its engine")
+        while "still making its engine after" not in seen:
+            seen += capsys.readouterr().err
+    assert "prewarm  50%: making its engine" in seen
+
+
+def test_a_plain_bundle_pays_for_nothing_of_this(package: Package) -> None:
+    names = ("plugins", "prepared", "prewarming", "locking", "drivers", "device_copy", "keeping", "cli")
+    ours = f"[name for name in {names} if '{package.name}._loader.' + name in sys.modules]"
+    show = f"import sys, {package.name}; {package.name}.Model(); print({ours})"
+    done = subprocess.run([sys.executable, "-c", show], cwd=package.root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
