@@ -118,6 +118,22 @@ def test_a_float_encoder_computes_in_halves(tmp_path: Path, run: StageRunner) ->
     assert worst_sqnr(compare_on(run, outcome.path, golden, SM8650 | HALF, session_config=SEALED)) > 35
 
 
+@pytest.mark.parametrize("activations", ["uint8", "uint16"])
+def test_a_quantised_encoder_loses_no_more_than_on_the_cpu(tmp_path: Path, run: StageRunner, activations: str) -> None:
+    source = models.save(encoder(batch=1, sequence=16), tmp_path / "encoder")
+    golden = record(
+        source, tmp_path / "golden", write_samples(tmp_path / "inputs", source, [sentences(1, 16, seed=99)])
+    )
+    call_stage("optimize", tmp_path / "optimized", {"model": source}, level="basic")
+    feeds = [sentences(1, 16, seed=seed) for seed in range(8)]
+    quantized = quantize(tmp_path, tmp_path / "optimized" / "model.onnx", feeds, activation_type=activations)
+    outcome = compile_for(run, quantized)
+    assert (outcome.facts["left"], outcome.facts["contexts"]) == (0, 1)
+    device = worst_sqnr(compare_on(run, outcome.path, golden, session_config=SEALED))
+    host = worst_sqnr(compare(quantized, golden, tmp_path / "host", providers=[["CPUExecutionProvider", {}]]))
+    assert device > host - 3
+
+
 def test_a_model_with_weights_beside_it_computes_in_halves(tmp_path: Path, run: StageRunner) -> None:
     source = models.save_external(models.cnn(batch=1), tmp_path / "model")
     golden = record(source, tmp_path / "golden")
