@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from bundler.environments.emulation.processor import CORES as EMULATED
 from bundler.profiles.listing import list_targets
 from bundler.profiles.locations import find_catalogue
 from bundler.profiles.machines import takes_wheels
@@ -219,6 +220,13 @@ def test_plain_targets_are_as_plain_as_ever():
         assert [variant.name for variant in profile.variants] == ["cpu"]
         assert not profile.runtime.plugins
         assert not profile.dimensions
+
+
+@pytest.mark.parametrize("name", target_ids())
+def test_a_board_is_proven_under_emulation(name):
+    platform = resolve_target(name).platform
+    if (platform.system, platform.architecture) == ("linux", "arm64"):
+        assert platform.cpu in EMULATED
 
 
 def _files():
