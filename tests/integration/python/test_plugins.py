@@ -172,9 +172,10 @@ class TestPlugins:
 
         with bundle(prepare=Preparation(kind="context", thing="context")) as module:
             monkeypatch.setattr(part(module, "plugins"), "add_providers", give_up)
-            assert part(module, "cli").main("tiny", module.Model, ["self-test", "--variant", "each"]) == 1
+            assert part(module, "cli").main("tiny", module.Model, ["self-test", "--variant", "each"]) == 0
+            assert part(module, "cli").main("tiny", module.Model, ["prewarm"]) == 3
         shown = capsys.readouterr().out
-        assert "fancy: failed, the runtime could not make its context (the compiler gave up)" in shown
+        assert "fancy: unavailable, the runtime could not make its context (the compiler gave up)" in shown
         assert "cpu: passed" in shown
 
     def test_what_cannot_be_prepared_for_want_of_a_device_is_told(self, bundle: Bundle, runtime: Runtime) -> None:
@@ -233,6 +234,16 @@ class TestPreparing:
         assert "fancy: failed" in done.stdout
         assert "Traceback" not in done.stderr
         assert not [path for path in (package.cache / "bundler-loader").iterdir() if path.name.endswith(".making")]
+
+    def test_a_provider_that_does_not_come_up_is_no_lasting_failure(
+        self, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A library that is missing today may be installed tomorrow."""
+        prewarming, words = part(module, "prewarming"), "the runtime took B in place of A, B"
+        monkeypatch.setattr(prewarming, "compare_providers", lambda *_: words)
+        (outcome,) = module.Model.prewarm()
+        assert (outcome["status"], outcome["reason"]) == ("unavailable", words)
+        assert "has not been made on this device yet" in rejected(module)
 
     def test_no_room_is_told(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(part(module, "keeping"), "_measure_room", lambda _: 10)

@@ -32,7 +32,7 @@ LARGE = 1_000_000_000
 """Bytes; from here on, two open models may be more than the memory holds."""
 
 EXIT_CODES = """\
-exit codes: 0 done; 1 the model does not reproduce its golden set, or what it needs could not be made;
+exit codes: 0 done; 1 the model does not reproduce its golden set, or what was made is no good;
 2 wrong usage or inputs; 3 the bundle was altered, or cannot run here; 130 interrupted"""
 
 

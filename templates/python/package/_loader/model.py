@@ -86,8 +86,8 @@ class BundledModel:
         done and what comes next. One process makes it at a time; another waits and takes what was made.
 
         Answers for each such variant its name, `status` (`made`, `ready`: it was there, `unavailable`: the variant
-        cannot run here, `failed`), the `reason` and seconds. Raises `IntegrityError`, and `InputError` for an unknown
-        variant.
+        cannot run here, `failed`: what was made is no good, or cannot be kept), the `reason` and seconds. Raises
+        `IntegrityError`, and `InputError` for an unknown variant.
         """
         from .prewarming import prewarm_all
 

@@ -23,7 +23,7 @@ from .locking import hold
 from .opening import Opened, first_line
 from .prepared import MODEL, Prepared, find_prepared
 from .sessions import RUNTIME_ERRORS, Runner, list_assigned, open_session, record_assignment
-from .variants import find_flaw, find_obstacle, judge_share
+from .variants import compare_providers, find_flaw, find_obstacle, judge_share
 
 Progress = Callable[[float, str], None]
 """Told the share that is done (from 0 to 1), and what comes next."""
@@ -38,18 +38,21 @@ _children: list[subprocess.Popen[bytes]] = []
 
 
 class _PrewarmError(Exception):
-    """It was made and is no good, or could not be made. `lasting`: trying again would end in the same way."""
+    """It was made and is no good, or could not be made. `lasting`: trying again would end in the same way. `status` is
+    that of the outcome: where the runtime or its provider does not come up, the variant cannot run here at all.
+    """
 
-    def __init__(self, why: str, *, lasting: bool) -> None:
+    def __init__(self, why: str, *, lasting: bool, status: str = "failed") -> None:
         super().__init__(why)
         self.lasting = lasting
+        self.status = status
 
 
 def prewarm_all(
     config: Config, variants: list[Variant], memory: Memory, progress: Progress, *, force: bool
 ) -> list[dict[str, Any]]:
     """The outcome for each variant that needs something made: its name, `status` (`made`, `ready`, `unavailable` where
-    it cannot run here at all, `failed`), the reason, and seconds.
+    it cannot run here at all, `failed` where what was made is no good or cannot be kept), the reason, and seconds.
 
     Raises `IntegrityError` when the bundle was altered.
     """
@@ -140,7 +143,7 @@ def _make_unless_ready(
     except _PrewarmError as failure:
         if failure.lasting:
             prepared.note_refusal(str(failure))
-        return "failed", str(failure)
+        return failure.status, str(failure)
     finally:
         prepared.discard_draft()
     return "made", ""
@@ -169,7 +172,7 @@ def _make(config: Config, prepared: Prepared, memory: Memory, progress: Progress
         _prove(config, prepared, draft, memory)
     except RUNTIME_ERRORS as error:
         why = f"the runtime could not make its {prepared.thing} ({first_line(error)})"
-        raise _PrewarmError(why, lasting=False) from error
+        raise _PrewarmError(why, lasting=False, status="unavailable") from error
     progress(0.95, "keeping it")
     if not prepared.publish_anew():
         raise _PrewarmError(f"its {prepared.thing} cannot be kept at {prepared.folder}", lasting=False)
@@ -187,6 +190,9 @@ def _fill(config: Config, prepared: Prepared, draft: str, memory: Memory) -> dic
             _write_context(options, os.path.join(draft, MODEL), variant)
 
     session = open_session(path, variant, adapt)
+    dropped = compare_providers(session, variant)
+    if dropped:
+        raise _PrewarmError(dropped, lasting=False, status="unavailable")
     assigned = list_assigned(session)
     first, least = variant.provider_names[0], max(variant.least_share, 1e-9)
     shortfall = judge_share(assigned, first, least, compiled=False) if assigned else None

@@ -176,7 +176,7 @@ def _tell_compiled(variant: Variant) -> str:
 
 def find_flaw(opened: Opened) -> str | None:
     """Why a variant that could be opened is no success all the same; None when it is one."""
-    return _compare_providers(opened) or _find_shortfall(opened)
+    return compare_providers(opened.session, opened.variant) or _find_shortfall(opened)
 
 
 def _count_assigned(opened: Opened) -> dict[str, int]:
@@ -211,9 +211,9 @@ def judge_share(assigned: list[tuple[str, str]], first: str, least: float, *, co
     return f"{first} took {taken} of {len(counted)} {what}, and must take {least:.0%}"
 
 
-def _compare_providers(opened: Opened) -> str | None:
+def compare_providers(session: ort.InferenceSession, variant: Variant) -> str | None:
     """The runtime drops a provider that it cannot create and goes on; that is no success."""
-    wanted, found = opened.variant.provider_names, list(opened.session.get_providers())
+    wanted, found = variant.provider_names, list(session.get_providers())
     if found[: len(wanted)] == wanted:
         return None
     return f"the runtime took {', '.join(found)} in place of {', '.join(wanted)}"
