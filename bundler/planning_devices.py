@@ -14,7 +14,7 @@ from bundler.model.facts import ModelFacts
 from bundler.model.plan import Decision, Step
 from bundler.model.runtime import Preparation
 from bundler.planning_precision import CALIBRATION_HINT
-from bundler.planning_rules import ENABLE_ALL, BakeRule, Choice, bake_stages, choose_level, choose_simplifier
+from bundler.planning_rules import DISABLE_ALL, ENABLE_ALL, BakeRule, Choice, bake_stages, choose_level, choose_simplifier
 from bundler.profiles.methods import NONE, Loss
 from bundler.profiles.schema import OptionValue, TargetProfile, Variant
 from bundler.providers.availability import find_carrier
@@ -322,6 +322,7 @@ def find_rehearsal(compilation: Compilation, variant: Variant, config: Mapping[s
     session = {
         "providers": [[known.runtime_name, dict(compilation.options if instead is None else instead)]],
         "plugins": {known.runtime_name: {"library": plugin_module(known), "select": select}},
+        "session": {"graph_optimization_level": DISABLE_ALL if instead is None else ENABLE_ALL},
         "session_config": dict(config) if instead is None else {},
         "check_providers": True,
     }

@@ -244,7 +244,9 @@ def _compile_variant(
         return estimate, baked, plan
     step = compile_step(compilation, variant, baked.source)
     config = {**plan.session_config, **COMPILED_SESSION}
-    plan = replace(plan, model=step.id, compiled=step.id, session_config=config)
+    # Folding around what was compiled would change what it is given, and it would not open (measured with QNN).
+    session = {**plan.session, "graph_optimization_level": DISABLE_ALL}
+    plan = replace(plan, model=step.id, compiled=step.id, session=session, session_config=config)
     rehearsal = find_rehearsal(compilation, variant, config)
     if rehearsal is None:
         return [step], baked, plan

@@ -60,7 +60,7 @@ export function packageOf(variants = [variant("wasm")], config = {}) {
   const module = `vendor/ort-${(packages += 1)}.mjs`; // Each its own: a page knows a module by its address.
   return {
     config: {
-      schema: 2,
+      schema: 3,
       model: "adder",
       signature: { inputs: [port("x")], outputs: [port("y")] },
       variants,
