@@ -1,106 +1,146 @@
-"""Read a model with TensorRT's parser, and build one engine for several devices. No GPU and no driver is needed."""
+"""Have one engine built for several devices, and tell what kept TensorRT from it. No GPU and no driver is needed."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
+import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 
+import bundler
 from bundler.model.errors import StageError
-from bundler.stages.build_engine.profiles import Shapes, add_profile
+from bundler.stages.build_engine.profiles import Shapes
 from bundler.workbench.placement_facts import LeftNode, left_node, list_left, tidy, tidy_lines
 
-_ASSERTION: Final = re.compile(r'^Assertion failed: |(?<=[^"]): "|" *$|" *\.$')
+_CHILD: Final = Path(__file__).with_name("child.py")
+_TRIES: Final = 4
+_TIED: Final = "dimensions with this name"
+_ASSERTION: Final = re.compile(r"^Assertion failed: ")
 _NO_OPERATOR: Final = ("false", "Plugin not found")
 _NO_TYPE: Final = "convertDtype(onnxDtype"
 _NARROW: Final = re.compile(r"Turing|SM75|FP32 GEMM")
-_MAXIMUM: Final = 200
-"""Messages of the log that are kept."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Built:
-    """An engine, and how dynamic inputs are bounded in it. `tf32`: products of 32-bit floats are rounded to that."""
+    """How dynamic inputs are bounded in an engine. `tf32`: products of 32-bit floats are rounded to that; `repeatable`:
+    building it again gives the same bytes.
+    """
 
-    engine: Any
-    profiles: dict[str, list[list[int]]]
+    profiles: Mapping[str, Any]
     tf32: bool
+    repeatable: bool
 
 
-@dataclass(slots=True)
-class Journal:
-    """What TensorRT says while it works: errors and warnings, never on the screen."""
-
-    lines: list[str] = field(default_factory=list)
-
-    def logger(self, library: Any) -> Any:
-        """A logger that the library takes, which writes here."""
-        kept = {library.ILogger.Severity.INTERNAL_ERROR, library.ILogger.Severity.ERROR}
-
-        class Logger(library.ILogger):  # type: ignore[misc]
-            def __init__(self) -> None:
-                library.ILogger.__init__(self)
-
-            def log(_, severity: Any, text: str) -> None:  # noqa: N805 - `self` is the journal's
-                if severity in kept and len(self.lines) < _MAXIMUM:
-                    self.lines.append(text)
-
-        return Logger()
-
-
-def build_engine(library: Any, source: Path, model: ModelProto, names: Mapping[str, str], shapes: Shapes) -> Built:
-    """An engine of the model at `source`, whose structure is `model`, for the devices `names` (the library's, by ours).
+def build_engine(source: Path, model: ModelProto, names: Mapping[str, str], shapes: Shapes, target: Path) -> Built:
+    """Write the engine of the model at `source`, whose structure is `model`, for the devices `names` (the library's, by
+    ours), to `target`.
 
     Raises `StageError` for a model that TensorRT cannot take, with the nodes that it stumbles over.
     """
-    journal = Journal()
-    builder = library.Builder(journal.logger(library))
-    network = builder.create_network(0)
-    _parse(library, journal, network, source, model)
-    config = builder.create_builder_config()
-    profiles = add_profile(builder, config, network, shapes)
-    config.num_compute_capabilities = len(names)
-    for index, name in enumerate(names.values()):
-        config.set_compute_capability(library.ComputeCapability.__members__[name], index)
-    engine = builder.build_serialized_network(network, config)
-    if engine is None or not engine.nbytes:
-        raise _unbuildable(journal, tuple(names))
-    return Built(engine=engine, profiles=profiles, tf32=bool(config.get_flag(library.BuilderFlag.TF32)))
+    profiles = {name: [list(shape) for shape in shapes[name]] for name in sorted(shapes)}
+    job = {"model": source.name, "devices": list(names.values()), "profiles": profiles}
+    answer = _ask_child(job, source.parent, target)
+    if "refusal" in answer:
+        refusal = answer["refusal"]
+        raise StageError(refusal["message"], details=tuple(refusal["details"]), hint=refusal["hint"])
+    if "errors" in answer:
+        raise _unparsable(answer["errors"], answer["lines"], model)
+    if not target.is_file() or not target.stat().st_size:
+        raise _unbuildable(answer["lines"], tuple(names))
+    repeatable = not answer["profiles"] or (answer["repeatable"] and _settle(job, source.parent, target))
+    return Built(answer["profiles"], answer["tf32"], repeatable)
 
 
-def _parse(library: Any, journal: Journal, network: Any, source: Path, model: ModelProto) -> None:
-    parser = library.OnnxParser(network, journal.logger(library))
-    if parser.parse_from_file(str(source)) and network.num_outputs:
-        return
-    errors = [parser.get_error(index) for index in range(parser.num_errors)]
-    left = _left_nodes(errors, model)
-    others = tidy_lines(_explain(error.desc()) for error in errors if not _node_of(error, model))
-    details = (*list_left(left), *others) or tidy_lines(journal.lines) or ("it says nothing of the reason",)
+def _settle(job: Mapping[str, Any], folder: Path, target: Path) -> bool:
+    """Build again until two engines are equal: on a busy machine the threads of one may have been out of turn."""
+    seen = {_digest(target)}
+    for _ in range(_TRIES):
+        _ask_child(job, folder, target)
+        digest = _digest(target)
+        if digest in seen:
+            return True
+        seen.add(digest)
+    return False
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _ask_child(job: Mapping[str, Any], folder: Path, target: Path) -> Any:
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch) / "answer.json"
+        lines = (job, {"engine": str(target.absolute()), "answer": str(place)})
+        done = subprocess.run(
+            [sys.executable, "-s", "-P", "-X", "utf8", str(_CHILD), "start"],
+            input="".join(f"{json.dumps(line)}\n" for line in lines),
+            cwd=folder,
+            env=_environment(),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        if done.returncode or not place.is_file():
+            raise _dead(done.returncode, done.stderr)
+        return json.loads(place.read_text(encoding="utf-8"))
+
+
+def _environment() -> dict[str, str]:
+    """The same for all, but for what Windows needs. Byte code is looked for where there is none."""
+    kept = {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ and sys.platform == "win32"}
+    root = Path(bundler.__file__).parents[1]
+    return {
+        **kept,
+        "PYTHONPATH": str(root),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPYCACHEPREFIX": f"{os.devnull}/none",
+    }
+
+
+def _dead(code: int, said: str) -> StageError:
+    how = f"was stopped by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return StageError(
+        f"TensorRT for RTX did not survive this model: its process {how}",
+        details=tidy_lines(said.splitlines()[-6:]),
+        hint="leave the building to the device: compile = { here = false }",
+    )
+
+
+def _unparsable(errors: Sequence[Sequence[Any]], lines: Sequence[str], model: ModelProto) -> StageError:
+    found: dict[int, LeftNode] = {}
+    others = []
+    for index, text in errors:
+        node = _node_at(index, model)
+        if node is None:
+            others.append(_explain(text))
+        else:
+            found.setdefault(index, left_node(node, _explain(text)))
+    left = tuple(found.values())
+    details = (*list_left(left), *tidy_lines(others)) or tidy_lines(lines) or ("it says nothing of the reason",)
     hint = "TensorRT for RTX takes a whole model or nothing: leave these operators out of the model, or " + (
-        "quantise for it: its operators take symmetric int8, per channel (a profile of this provider does so)"
+        "quantise for it: its operators take symmetric int8, per channel (--set precision.method=static-tensorrt)"
         if any(node.operator in ("QuantizeLinear", "DequantizeLinear") for node in left)
         else "compile on the device, where ONNX Runtime runs the rest on other providers: compile = { here = false }"
     )
-    count = f" {len(left)} of its {len(model.graph.node)} nodes" if left else ""
-    raise StageError(f"TensorRT for RTX does not take{count or ' this model'}", details=details, hint=hint)
+    count = f" {len(left)} of its {len(model.graph.node)} nodes" if left else " this model"
+    return StageError(f"TensorRT for RTX does not take{count}", details=details, hint=hint)
 
 
-def _left_nodes(errors: Sequence[Any], model: ModelProto) -> tuple[LeftNode, ...]:
-    found: dict[int, LeftNode] = {}
-    for error in errors:
-        node = _node_of(error, model)
-        if node is not None:
-            found.setdefault(error.node(), left_node(node, _explain(error.desc())))
-    return tuple(found.values())
-
-
-def _node_of(error: Any, model: ModelProto) -> Any:
+def _node_at(index: int, model: ModelProto) -> NodeProto | None:
     """The node of the main graph that an error of the parser is about; None where it is about something else."""
-    index = error.node()
     return model.graph.node[index] if 0 <= index < len(model.graph.node) else None
 
 
@@ -112,16 +152,19 @@ def _explain(text: str) -> str:
     return tidy(_ASSERTION.sub("", text))
 
 
-def _unbuildable(journal: Journal, devices: tuple[str, ...]) -> StageError:
-    narrow = any(_NARROW.search(line) for line in journal.lines)
+def _unbuildable(lines: Sequence[str], devices: tuple[str, ...]) -> StageError:
+    narrow = any(_NARROW.search(line) for line in lines)
     hint = (
-        "on GPUs of compute capability 7.5 it multiplies matrices in half precision alone: convert the model "
+        "it takes dimensions of one name for equal: fix them (--dim NAME=SIZE), or leave it to the device: "
+        "compile = { here = false }"
+        if any(_TIED in line for line in lines)
+        else "on GPUs of compute capability 7.5 it multiplies matrices in half precision alone: convert the model "
         "(--set precision.method=fp16), or leave 7.5 out"
         if narrow
         else "build for fewer devices, or leave it to the device: compile = { here = false }"
     )
     return StageError(
         f"TensorRT for RTX cannot build an engine of this model for {', '.join(devices)}",
-        details=tidy_lines(journal.lines) or ("it says nothing of the reason",),
+        details=tidy_lines(lines) or ("it says nothing of the reason",),
         hint=hint,
     )

@@ -37,14 +37,15 @@ def run(request: StageRequest, report: Report) -> StageResult:
     members = tuple(library.ComputeCapability.__members__)
     names = choose_devices(options.devices, members)
     report(0.1, f"building for {', '.join(names)}")
-    built = build_engine(library, source, model, names, options.profiles)
     engine = request.output / ENGINE
-    engine.write_bytes(built.engine)
+    built = build_engine(source, model, names, options.profiles, engine)
     report(0.9, "writing")
     header = check_engine(engine, library.__version__, mask_of(names.values(), members))
+    size = engine.stat().st_size
     _write_model(request.output, model, options, library.__version__, ",".join(names.values()))
-    facts = _describe(options, model, built, header, tuple(names)) | {"sdk": library.__version__}
-    return StageResult(facts=facts, entry=ENTRY, notes=(*note_unopened(names), *_note_defaults(model)))
+    facts = _describe(options, model, built, header, tuple(names)) | {"sdk": library.__version__, "bytes": size}
+    notes = (*note_unopened(names), *_note_defaults(model), *_note_repeatable(built))
+    return StageResult(facts=facts, entry=ENTRY, notes=notes)
 
 
 def _check_platform(asked: str) -> None:
@@ -89,11 +90,20 @@ def _describe(
         "whole": True,
         "devices": list(devices),
         "statement": state_compatibility(header),
-        "bytes": int(built.engine.nbytes),
         "platform": _PLATFORM,
         "tf32": built.tf32,
-        "profiles": built.profiles,
+        "profiles": dict(built.profiles),
     }
+
+
+def _note_repeatable(built: Built) -> tuple[Note, ...]:
+    if built.repeatable or not built.profiles:
+        return ()
+    text = (
+        "TensorRT for RTX gives other bytes each time for this model with dynamic shapes: building it again gives "
+        "another engine that computes the same"
+    )
+    return (Note(text=text, level="warning"),)
 
 
 def _note_defaults(model: ModelProto) -> tuple[Note, ...]:

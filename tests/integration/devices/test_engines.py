@@ -8,6 +8,7 @@ plugin writes itself (read in its source and in the strings of its 0.5.0 library
 
 from __future__ import annotations
 
+import copy
 import struct
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def run(shared: Path, tmp_path: Path) -> StageRunner:
 @pytest.fixture
 def classifier(tmp_path: Path) -> Path:
     """Trained on handwritten digits, one image at a time."""
-    model = digits.make_network("convolutional")
+    model = copy.deepcopy(digits.make_network("convolutional"))
     for info in (*model.graph.input, *model.graph.output):
         info.type.tensor_type.shape.dim[0].dim_value = 1
     return models.save(model, tmp_path / "classifier")
@@ -161,6 +162,31 @@ def test_equal_models_give_equal_bytes_in_other_processes_and_folders(
     files = [{path.name: path.read_bytes() for path in outcome.folder.iterdir()} for outcome in found]
     assert files[0] == files[1] == files[2]
     assert found[0].facts == found[1].facts == found[2].facts
+
+
+def test_dynamic_shapes_give_equal_bytes_too(tmp_path: Path, run: StageRunner) -> None:
+    """The builder orders by addresses in memory, unless those are the same each time."""
+    proto = copy.deepcopy(digits.make_network("convolutional"))
+    shapes = {proto.graph.input[0].name: [[1, 1, 8, 8], [4, 1, 8, 8], [8, 1, 8, 8]]}
+    encoder_shapes = {key: [[1, 2], [1, 16], [4, 64]] for key in ("input_ids", "attention_mask", "token_type_ids")}
+    for name, model, profiles in (("cnn", proto, shapes), ("encoder", tiny_encoder(), encoder_shapes)):
+        folders = [tmp_path / name, tmp_path / f"{name} in a much longer folder"]
+        found = [build(run, models.save(model, folder), "8.6", "8.9", profiles=profiles) for folder in folders]
+        engines = [(outcome.folder / "engine.bin").read_bytes() for outcome in found]
+        if any(outcome.notes for outcome in found):
+            assert "gives other bytes each time" in " ".join(note.text for outcome in found for note in outcome.notes)
+        else:
+            assert engines[0] == engines[1]
+
+
+def test_unknown_sizes_of_one_name_are_told_of(tmp_path: Path, run: StageRunner) -> None:
+    """TensorRT ties dimensions of one name together, also where that is an exporter's `?`."""
+    proto = models.cnn()
+    for axis in (0, 2, 3):
+        proto.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = "?"
+    shapes = [[1, 3, 16, 32], [2, 3, 32, 64], [4, 3, 64, 64]]
+    error = refuse(run, models.save(proto, tmp_path / "model"), "8.9", profiles={"image": shapes})
+    assert "dimensions of one name for equal" in str(error.hint)
 
 
 def test_operators_that_it_lacks_are_named(tmp_path: Path, run: StageRunner) -> None:

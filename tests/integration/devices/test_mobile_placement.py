@@ -5,6 +5,7 @@ No phone is at hand: what NNAPI and CoreML really take is decided there.
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def check(run: StageRunner, model: Path, checker: str) -> StepOutcome:
 
 @pytest.mark.parametrize("checker", ["nnapi", "coreml-nn", "coreml-mlprogram"])
 def test_a_trained_classifier(tmp_path: Path, run: StageRunner, checker: str) -> None:
-    model = digits.make_network("convolutional")
+    model = copy.deepcopy(digits.make_network("convolutional"))
     for info in (*model.graph.input, *model.graph.output):
         info.type.tensor_type.shape.dim[0].dim_value = 1
     outcome = check(run, models.save(model, tmp_path / "model"), checker)
