@@ -161,6 +161,8 @@ def _result(
         source_bytes=prepared.facts.total_bytes,
         notes=tuple(summary["notes"]),
         seconds=seconds,
+        proofs=summary.get("proofs", {}),
+        unproven=summary.get("unproven", {}),
         first_visits=tuple(FirstVisit(**visit) for visit in summary.get("first_visits", ())),
         precisions=tuple(_tell_choice(frontier) for frontier in prepared.frontiers),
         metrics=tuple(MetricResult(**metric) for metric in summary.get("metrics", ())),

@@ -241,6 +241,8 @@ def _summary(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ..
     notes = [note.text for outcome in piece.outcomes.values() for note in outcome.notes if note.level == "warning"]
     return {
         "proof": manifest.proof.level,
+        "proofs": {record.variant: record.level for record in manifest.proof.variants},
+        "unproven": {record.variant: record.reason for record in manifest.proof.variants if not record.passed},
         "bundle_bytes": manifest.size + manifest_size,
         "model_bytes": sum(record.size for record in piece.config.variants[0].files),
         "notes": notes,

@@ -94,7 +94,8 @@ class PlacementResult:
 class BuildResult:
     """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes.
     `first_visits` are for what is visited rather than installed; `reservations` say why it must not be shipped;
-    `decisions` are what was measured, by variant.
+    `decisions` are what was measured, by variant. `proof` is the least of `proofs`, the variants' own levels (none
+    without a proof); `unproven` says of those that were not run why.
     """
 
     name: str
@@ -109,6 +110,8 @@ class BuildResult:
     source_bytes: int
     notes: tuple[str, ...]
     seconds: float
+    proofs: Mapping[str, Proof] = field(default_factory=dict)
+    unproven: Mapping[str, str] = field(default_factory=dict)
     first_visits: tuple[FirstVisit, ...] = ()
     precisions: tuple[ChosenPrecision, ...] = ()
     metrics: tuple[MetricResult, ...] = ()

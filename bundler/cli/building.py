@@ -157,9 +157,11 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
     for result in results:
         typer.echo(f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}")
         typer.echo(
-            f"  proof {result.proof}; model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
+            f"  proof {_tell_proof(result)}; model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
             f"bundle {megabytes(result.bundle_bytes)} ({result.format})"
         )
+        for variant, reason in result.unproven.items() if _proofs_differ(result) else ():
+            typer.echo(f"  {variant} was not run: {reason}")
         for choice in result.precisions:
             typer.echo(f"  precision {_tell_choice(choice)}")
         for metric in result.metrics:
@@ -176,6 +178,17 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
         typer.echo(f"  report {result.report}")
     for failure in failures:
         typer.echo(f"{failure.request.model} → {failure.request.target}: {render_error(failure.error)}", err=True)
+
+
+def _tell_proof(result: BuildResult) -> str:
+    """`resolved (htp emulated, gpu resolved, cpu stand-in)`: the bundle's level, and its variants' if they differ."""
+    if not _proofs_differ(result):
+        return result.proof
+    return f"{result.proof} ({', '.join(f'{variant} {level}' for variant, level in result.proofs.items())})"
+
+
+def _proofs_differ(result: BuildResult) -> bool:
+    return len(set(result.proofs.values())) > 1
 
 
 def _tell_choice(choice: ChosenPrecision) -> str:
