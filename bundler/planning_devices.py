@@ -14,7 +14,15 @@ from bundler.model.facts import ModelFacts
 from bundler.model.plan import Decision, Step
 from bundler.model.runtime import Preparation
 from bundler.planning_precision import CALIBRATION_HINT
-from bundler.planning_rules import DISABLE_ALL, ENABLE_ALL, BakeRule, Choice, bake_stages, choose_level, choose_simplifier
+from bundler.planning_rules import (
+    DISABLE_ALL,
+    ENABLE_ALL,
+    BakeRule,
+    Choice,
+    bake_stages,
+    choose_level,
+    choose_simplifier,
+)
 from bundler.profiles.methods import NONE, Loss
 from bundler.profiles.schema import OptionValue, TargetProfile, Variant
 from bundler.providers.availability import find_carrier
@@ -222,21 +230,21 @@ def as_text(value: OptionValue) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def compile_step(compilation: Compilation, variant: Variant, source: str) -> Step:
-    """The step that compiles the model of `source`."""
+def compile_step(compilation: Compilation, variant: Variant, source: str, system: str) -> Step:
+    """The step that compiles the model of `source` for a device with this operating system."""
     known, compiler = compilation.known, compilation.compiler
     return Step(
         id=f"{variant.name}/{compiler.stage}",
         stage=compiler.stage,
         inputs={"model": source},
-        options=_compile_options(compilation, variant),
+        options=_compile_options(compilation, variant, system),
         environment=compiler.environment,
         variant=variant.name,
         reason=f"{known.title} compiles before shipping, so that the first start on the device does not",
     )
 
 
-def _compile_options(compilation: Compilation, variant: Variant) -> dict[str, Any]:
+def _compile_options(compilation: Compilation, variant: Variant, system: str) -> dict[str, Any]:
     known, compiler = compilation.known, compilation.compiler
     plain = {key: value for key, value in compilation.settings.items() if key not in compiler.lists}
     listed = {
@@ -245,6 +253,8 @@ def _compile_options(compilation: Compilation, variant: Variant) -> dict[str, An
         if key in compilation.settings
     }
     own: dict[str, Any] = {"provider": known.runtime_name, **plain, **listed}
+    if compiler.for_one_system:
+        own["platform"] = system
     if compiler.ranges:
         own["profiles"] = _read_ranges(compiler, compilation.options)
     if compiler.through_plugin:

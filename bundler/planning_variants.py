@@ -242,7 +242,7 @@ def _compile_variant(
     if compilation is None:
         estimate = [] if plan.compiled else placement_steps(variant, baked.source)
         return estimate, baked, plan
-    step = compile_step(compilation, variant, baked.source)
+    step = compile_step(compilation, variant, baked.source, draft.profile.platform.system)
     config = {**plan.session_config, **COMPILED_SESSION}
     # Folding around what was compiled would change what it is given, and it would not open (measured with QNN).
     session = {**plan.session, "graph_optimization_level": DISABLE_ALL}

@@ -65,7 +65,8 @@ class Compiler:
     options and selection; of another's settings, `lists` are handed on as lists of what stands between commas.
 
     `ranges` are the provider's options that give dynamic inputs their least, best and greatest shapes: without them, a
-    model with dynamic dimensions is left for the device. `check` finds contradictions among the settings.
+    model with dynamic dimensions is left for the device. `for_one_system`: what is compiled opens on one operating
+    system alone, so the stage is told which it is for. `check` finds contradictions among the settings.
     """
 
     stage: str
@@ -77,6 +78,7 @@ class Compiler:
     rehearsed_with: Callable[[Mapping[str, str]], Mapping[str, str] | None] | None = None
     lists: Mapping[str, str] = field(default_factory=dict)
     ranges: tuple[str, ...] = ()
+    for_one_system: bool = False
     check: Check | None = None
 
 

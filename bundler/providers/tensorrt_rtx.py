@@ -132,6 +132,7 @@ PROVIDER = ProviderKnowledge(
         through_plugin=False,
         lists={"compute_capabilities": "devices"},
         ranges=_SHAPES,
+        for_one_system=True,
         check=_check_compile,
     ),
     deferral=Deferral(kind="context", thing="TensorRT for RTX engine"),
