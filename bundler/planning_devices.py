@@ -37,7 +37,7 @@ provider that compiles a model maps it."""
 HERE = "here"
 """The key of every compiler's options that says whether the model is compiled on the building machine."""
 
-_ORDER: tuple[Loss, ...] = ("none", "half", "eight-bit", "four-bit")
+_ORDER: tuple[Loss, ...] = ("none", "half", "bfloat16", "eight-bit", "four-bit")
 
 
 def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ...]]:
@@ -110,7 +110,7 @@ def check_shapes(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, i
 def check_numbers(variant: Variant, facts: ModelFacts, loss: Loss) -> None:
     """Raise `UsageError` when the device takes quantised models alone, and this one is not and will not be."""
     known = find_provider(variant.providers[0].name)
-    if known.wants_integers is None or facts.quantized or loss not in ("none", "half"):
+    if known.wants_integers is None or facts.quantized or loss not in ("none", "half", "bfloat16"):
         return
     reason = known.wants_integers(split_options(known, variant.providers[0].options)[0])
     if reason:
@@ -200,6 +200,12 @@ def plan_preparation(variant: Variant) -> Preparation | None:
         return None
     folder = {deferral.folder_option: deferral.folder_value} if deferral.folder_option else {}
     return Preparation(kind=deferral.kind, thing=deferral.thing, options={**deferral.options, **folder})
+
+
+def find_model_key(variant: Variant) -> str:
+    """The metadata entry by which the device's cache knows the model; empty where it needs none."""
+    deferral = find_provider(variant.providers[0].name).deferral
+    return deferral.model_key if deferral is not None and plan_preparation(variant) is not None else ""
 
 
 def _compile_decisions(variant: Variant) -> tuple[Decision, ...]:

@@ -21,6 +21,7 @@ from bundler.planning_devices import (
     compile_step,
     computed_loss,
     find_free_sizes,
+    find_model_key,
     find_rehearsal,
     is_accelerated,
     placement_steps,
@@ -211,6 +212,12 @@ def _bake_variant(draft: Draft, variant: Variant, rule: BakeRule, source: str) -
         )
         session = session_of(variant, plan) if stage is rule.stages[-1] else None
         steps += checked(step, session, golden=evaluation)
+        source = step.id
+    model_key = find_model_key(variant)
+    if model_key:
+        reason = "the device's cache would take another model for this one"
+        step = make_step("stamp_key", source, {"key": model_key}, reason=reason, variant=variant.name)
+        steps += checked(step, session_of(variant, plan), golden=evaluation, environment=runtime)
         source = step.id
     baked = Running(source=source, environment=runtime, session=session_of(variant, plan))
     compiled, running, plan = _compile_variant(draft, variant, plan, baked)

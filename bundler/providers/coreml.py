@@ -122,7 +122,9 @@ PROVIDER = ProviderKnowledge(
         ),
     ),
     instead="cpu; webgpu-native is a plugin for Macs",
-    deferral=Deferral(kind="cache", thing="Core ML model", folder_option="ModelCacheDirectory"),
+    deferral=Deferral(
+        kind="cache", thing="Core ML model", folder_option="ModelCacheDirectory", model_key="COREML_CACHE_KEY"
+    ),
     rounds=_round,
     check=_check,
     checker=_choose_checker,

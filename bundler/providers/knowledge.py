@@ -88,7 +88,8 @@ class Deferral:
 
     `context`: the runtime compiles the model into a file of its own, which is opened from then on. `cache`: opening the
     model fills a folder, whose path goes into the provider option `folder_option`, as `folder_value` with `{folder}` in
-    it; `options` are set beside it. `thing` is what people call it (`TensorRT engine`).
+    it; `options` are set beside it. `thing` is what people call it (`TensorRT engine`). `model_key` is the metadata entry
+    of a model by which such a cache knows it, where the cache does not look at the model itself.
     """
 
     kind: Literal["context", "cache"]
@@ -96,6 +97,7 @@ class Deferral:
     folder_option: str = ""
     folder_value: str = "{folder}"
     options: Mapping[str, str] = field(default_factory=dict)
+    model_key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +146,7 @@ class ProviderKnowledge:
     compiler: Compiler | None = None
     deferral: Deferral | None = None
     static_shapes: bool = False
-    rounds: Callable[[Mapping[str, str]], Literal["none", "half"]] | None = None
+    rounds: Callable[[Mapping[str, str]], Literal["none", "half", "bfloat16"]] | None = None
     check: Check | None = None
     proofs: tuple[Literal["context", "engine", "nodes", "compatibility"], ...] = ("nodes",)
     takes_fusions: bool = False

@@ -120,6 +120,18 @@ def iterate_tensors(model: ModelProto) -> Iterator[TensorProto]:
             yield from attribute.tensors
 
 
+def external_names(model: ModelProto) -> tuple[str, ...]:
+    """The files that hold its external data, relative to its own folder, sorted.
+
+    Raises `ModelError` for a place outside that folder.
+    """
+    external = (tensor for tensor in iterate_tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
+    names = {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}
+    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
+        raise ModelError("the model keeps weights outside its own folder", hint="save it anew, with its data beside it")
+    return tuple(sorted(names))
+
+
 def tensor_bytes(tensor: TensorProto) -> int:
     """Bytes of a tensor in memory; text counts as it stands in the file."""
     if tensor.data_type == TensorProto.STRING:

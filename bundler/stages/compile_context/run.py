@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError, error_from_json
@@ -22,7 +22,7 @@ from bundler.workbench.placement import CONTEXT, explain_left, left_behind, summ
 from bundler.workbench.placement_facts import LeftNode, count_placement, counted_nodes
 from bundler.workbench.plugins import is_fresh
 from bundler.workbench.signatures import model_signature
-from bundler.workbench.structure import count_operators, iterate_tensors, qualified_name, read_structure
+from bundler.workbench.structure import count_operators, external_names, qualified_name, read_structure
 
 ENTRY: Final = "model.onnx"
 PARTNER: Final = "partner.onnx"
@@ -91,7 +91,7 @@ def _stand(models: list[_Model], scratch: Path) -> Path:
         place = scratch / _place(index)
         place.parent.mkdir(exist_ok=True)
         shutil.copyfile(model.source, place)
-        for name in _external_names(model.before):
+        for name in external_names(model.before):
             (place.parent / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(model.source.parent / name, place.parent / name)
     return scratch
@@ -99,14 +99,6 @@ def _stand(models: list[_Model], scratch: Path) -> Path:
 
 def _place(index: int) -> str:
     return f"{index}/{ENTRY}" if index else ENTRY
-
-
-def _external_names(model: ModelProto) -> set[str]:
-    external = (tensor for tensor in iterate_tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
-    names = {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}
-    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
-        raise StageError("the model keeps weights outside its own folder")
-    return names
 
 
 def _start(job: Job, scratch: Path) -> None:

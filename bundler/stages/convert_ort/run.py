@@ -6,13 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from onnx import ModelProto, TensorProto
-
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.convert_ort.canonical_ort import canonicalize_ort
 from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
-from bundler.workbench.structure import iterate_tensors, read_structure
+from bundler.workbench.structure import external_names, read_structure
 
 ENTRY = "model.ort"
 LIMIT: Final = 2**31 - 1
@@ -54,10 +52,5 @@ def _pass_through(reason: str) -> StageResult:
 
 def _total_bytes(source: Path) -> int:
     return source.stat().st_size + sum(
-        (source.parent / name).stat().st_size for name in _external_names(read_structure(source))
+        (source.parent / name).stat().st_size for name in external_names(read_structure(source))
     )
-
-
-def _external_names(model: ModelProto) -> set[str]:
-    external = (tensor for tensor in iterate_tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
-    return {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}

@@ -1,0 +1,47 @@
+"""Write the digest of a model into its metadata."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+from onnx import ModelProto, StringStringEntryProto
+
+from bundler.model.codec import decode
+from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.stages.stamp_key.spec import Options
+from bundler.workbench.structure import external_names, read_structure
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    """The model under its own name, with one more metadata entry; an entry of that key that it had is overruled."""
+    source, options = request.input("model"), decode(Options, dict(request.options))
+    report(0.0, "hashing")
+    structure = read_structure(source)
+    names = (source.name, *external_names(structure))
+    value = _digest(source.parent, names)
+    for name in names:
+        target = request.output / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source.parent / name, target)
+    _append(request.output / source.name, options.key, value)
+    return StageResult(facts={"key": options.key, "value": value}, entry=source.name)
+
+
+def _digest(root: Path, names: tuple[str, ...]) -> str:
+    total = hashlib.sha256()
+    for name in names:
+        with (root / name).open("rb") as stream:
+            own = hashlib.file_digest(stream, "sha256").hexdigest()
+        total.update(f"{name}\0{own}\n".encode())
+    return total.hexdigest()
+
+
+def _append(path: Path, key: str, value: str) -> None:
+    """One message written behind another is both of them, merged, so no weight is read; of a key that stands twice the
+    runtime takes the last.
+    """
+    addition = ModelProto(metadata_props=[StringStringEntryProto(key=key, value=value)])
+    with path.open("ab") as stream:
+        stream.write(addition.SerializeToString(deterministic=True))
