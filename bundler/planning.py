@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import HOST, MODEL, BuildPlan, Decision, Step
+from bundler.planning_compile import device_environments
 from bundler.planning_data import GOLDEN, DataPlan, DataRequest, Seeds, plan_data, share_samples
-from bundler.planning_devices import device_environments
 from bundler.planning_gate import choose_gate, gate_decision
 from bundler.planning_precision import (
     apply_preset,

@@ -9,41 +9,28 @@ from typing import Any
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import HOST, METRIC, Decision, Step, VariantPlan
-from bundler.model.runtime import Gate, ProviderEntry
-from bundler.planning_data import GOLDEN, DataPlan
-from bundler.planning_devices import (
-    Carrier,
-    as_text,
-    carrier_of,
-    check_numbers,
-    check_shapes,
-    choose_device_baking,
+from bundler.model.runtime import Gate
+from bundler.planning_compile import (
     compile_step,
-    computed_loss,
-    find_free_sizes,
     find_model_key,
     find_rehearsal,
-    is_accelerated,
     placement_steps,
     plan_compilation,
     plan_preparation,
     settle_compile,
-    split_options,
 )
+from bundler.planning_data import GOLDEN, DataPlan
+from bundler.planning_devices import choose_device_baking, computed_loss, is_accelerated, leave_optimizers_out
+from bundler.planning_fit import check_numbers, check_shapes, find_free_sizes
 from bundler.planning_gate import choose_gate
 from bundler.planning_precision import precision_step
 from bundler.planning_rules import DISABLE_ALL, ENABLE_ALL, BakeRule, choose_baking
+from bundler.planning_sessions import as_text, carrier_of, provider_entry, session_of
 from bundler.planning_web import choose_web_baking
 from bundler.profiles.methods import METHODS, NONE, Loss
-from bundler.profiles.schema import Metric, Provider, TargetProfile, Variant
+from bundler.profiles.schema import Metric, TargetProfile, Variant
 from bundler.providers.graph_optimizers import CONSTANT_FOLDING
 from bundler.providers.registry import find_provider
-
-REHEARSAL = {"graph_optimization_level": DISABLE_ALL}
-"""How a model is opened where another provider stands in for the one that it ships for: as it was baked."""
-
-STAND_IN = "cpu"
-"""The provider that every runtime has, so that it can stand in for any other."""
 
 COMPILED_SESSION = {"session.disable_model_compile": "1"}
 """On the device a context that cannot be used is an error with a reason, and no silent minute of compiling."""
@@ -118,12 +105,7 @@ def _precision_steps(draft: Draft, variant: Variant, method: str, gate: Gate) ->
 
 def _leave_folding(rule: BakeRule) -> BakeRule:
     """Constants are folded when the model is opened, and not before: what is stored in few bits stays so."""
-    stages = tuple(
-        replace(stage, options={**stage.options, "disabled_optimizers": [CONSTANT_FOLDING]})
-        if stage.name == "optimize"
-        else stage
-        for stage in rule.stages
-    )
+    stages = tuple(leave_optimizers_out(stage, [CONSTANT_FOLDING]) for stage in rule.stages)
     session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
     return replace(rule, stages=stages, session=session, disabled_optimizers=(), device_cache=False)
 
@@ -312,7 +294,7 @@ def _variant_plan(profile: TargetProfile, variant: Variant, rule: BakeRule) -> V
         name=variant.name,
         model="",
         providers=tuple(
-            _provider_entry(variant, entry, carrier) for entry, carrier in zip(variant.providers, carriers, strict=True)
+            provider_entry(variant, entry, carrier) for entry, carrier in zip(variant.providers, carriers, strict=True)
         ),
         session={**rule.session, **variant.session},
         session_config={**rule.session_config, **config},
@@ -325,42 +307,6 @@ def _variant_plan(profile: TargetProfile, variant: Variant, rule: BakeRule) -> V
         least_share=variant.least_share,
         tolerates_shortfall=variant.shortfall == "report",
     )
-
-
-def _provider_entry(variant: Variant, entry: Provider, carrier: Carrier) -> ProviderEntry:
-    known = find_provider(entry.name)
-    options, select = split_options(known, entry.options)
-    return ProviderEntry(
-        name=known.runtime_name,
-        options=options,
-        device=known.device_memory if variant.keep_on_device else None,
-        library=carrier.module or None,
-        select=select if carrier.module else {},
-    )
-
-
-def session_of(variant: Variant, plan: VariantPlan) -> dict[str, Any]:
-    """The session as the bundle will open it, for the comparison of the model that ships.
-
-    Where the baking runtime lacks a provider, the one that rehearses for it runs the model as it is written; the
-    bundle's own runtime is what the proof runs.
-    """
-    stand_ins = {rehearser(entry.name) for entry in variant.providers} - {""}
-    if stand_ins:
-        names = [find_provider(name).runtime_name for name in sorted(stand_ins)]
-        return {"providers": [[name, {}] for name in names], "session": dict(REHEARSAL)}
-    return {
-        "providers": [[entry.name, dict(entry.options)] for entry in plan.providers],
-        "session": dict(plan.session),
-        "session_config": dict(plan.session_config),
-        "disabled_optimizers": list(plan.disabled_optimizers),
-    }
-
-
-def rehearser(name: str) -> str:
-    """The provider that stands in for another on the building machine; empty for one that every runtime has."""
-    known = find_provider(name)
-    return known.rehearsed_by or ("" if known.takes_fusions else STAND_IN)
 
 
 def _choose_rule(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> BakeRule:

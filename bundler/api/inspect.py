@@ -13,7 +13,7 @@ from bundler.model.errors import BundlerError
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
 from bundler.planning import PlanRequest, make_plan
-from bundler.planning_devices import leave_out
+from bundler.planning_fit import leave_out
 from bundler.planning_rules import find_obstacles
 from bundler.profiles.resolve import resolve_target, target_ids
 

@@ -23,7 +23,7 @@ from bundler.planning import make_plan
 from bundler.planning_data import CALIBRATED, EVALUATION, GOLDEN
 from bundler.planning_devices import is_accelerated
 from bundler.planning_precision import CALIBRATION_HINT, apply_preset, asked_method, candidate_methods
-from bundler.planning_variants import session_of
+from bundler.planning_sessions import session_of
 from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.schema import TargetProfile, Variant

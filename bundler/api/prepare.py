@@ -24,7 +24,7 @@ from bundler.model.plan import CALIBRATION, METRIC, MODEL, SAMPLES, BuildPlan, D
 from bundler.model.results import StepOutcome
 from bundler.planning import INSPECT_ID, PlanRequest, inspect_step, make_plan
 from bundler.planning_data import DataRequest
-from bundler.planning_devices import apply_recipe, leave_out
+from bundler.planning_fit import apply_recipe, leave_out
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import TargetProfile
 from bundler.stages.export_huggingface.spec import ENVIRONMENT as EXPORTER

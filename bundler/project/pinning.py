@@ -12,7 +12,7 @@ from bundler.environments.registry import Environments, runtime_requirements
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener, ignore
 from bundler.planning import step_environments
-from bundler.planning_devices import leave_out
+from bundler.planning_fit import leave_out
 from bundler.profiles.resolve import resolve_target
 from bundler.project.load import LoadedProject
 from bundler.project.lock import LockFile, find_differences, read_lock, resolve_locks, write_lock

@@ -7,7 +7,7 @@ from bundler.model.facts import ModelFacts
 from bundler.model.plan import BuildPlan, VariantPlan
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.planning import PlanRequest, make_plan, step_environments
-from bundler.planning_devices import apply_recipe, leave_out
+from bundler.planning_fit import apply_recipe, leave_out
 from bundler.profiles.resolve import resolve_target
 from tests.support.facts import make_facts
 

@@ -1,0 +1,102 @@
+"""What of a profile a build uses, and whether the model fits its devices. Pure, as all planning."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from bundler.model.errors import ProfileError, UsageError
+from bundler.model.facts import ModelFacts
+from bundler.model.plan import Decision
+from bundler.planning_precision import CALIBRATION_HINT
+from bundler.planning_sessions import split_options
+from bundler.profiles.methods import NONE, Loss
+from bundler.profiles.schema import TargetProfile, Variant
+from bundler.providers.registry import find_provider
+
+
+def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ...]]:
+    """`profile` without the variants that only a runtime of one's own build can run, and a decision for each.
+
+    Raises `ProfileError` when none is left.
+    """
+    if profile.runtime.custom_build:
+        return profile, ()
+    kept = tuple(variant for variant in profile.variants if not variant.custom_build)
+    gone = [variant for variant in profile.variants if variant.custom_build]
+    if not kept:
+        raise ProfileError(
+            f"{profile.id} runs only on a runtime of your own build",
+            details=tuple(f"{variant.name}: {_tell_gone(variant)}" for variant in gone),
+            hint="with such a runtime at hand, build with --set runtime.custom_build=true",
+        )
+    decisions = tuple(
+        Decision(subject=f"variant {variant.name}", choice="left out", reason=_tell_gone(variant)) for variant in gone
+    )
+    return (profile.model_copy(update={"variants": kept}) if gone else profile), decisions
+
+
+def _tell_gone(variant: Variant) -> str:
+    known = find_provider(variant.providers[0].name)
+    told = [text.rstrip(".") for text in (known.gone, f"instead: {known.instead}" if known.instead else "") if text]
+    return "; ".join(told) or f"no published runtime has {known.title}"
+
+
+def apply_recipe(profile: TargetProfile, facts: ModelFacts, *, calibrated: bool) -> TargetProfile:
+    """`profile` with the method that it names for calibration data, where there are some and nothing else was asked.
+
+    A model that came quantised keeps its own numbers.
+    """
+    if not calibrated or facts.quantized or "method" in profile.precision.model_fields_set:
+        return profile
+    if profile.optimization.preset != NONE:
+        return profile
+    variants = tuple(
+        variant.model_copy(update={"precision": variant.calibrated or profile.precision.calibrated})
+        if variant.precision is None
+        else variant
+        for variant in profile.variants
+    )
+    return profile.model_copy(update={"variants": variants})
+
+
+def check_shapes(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> None:
+    """Raise `UsageError` when the provider takes fixed sizes only, and the model has others."""
+    known = find_provider(variant.providers[0].name)
+    if not known.static_shapes:
+        return
+    details = find_free_sizes(facts, dimensions)
+    if not details:
+        return
+    free = [name for name in facts.signature.symbols if name not in dimensions]
+    example = " ".join(f"--dim {shlex.quote(f'{name}=1')}" for name in free)
+    raise UsageError(
+        f"variant {variant.name} runs on {known.title}, which takes fixed sizes only",
+        details=details,
+        hint=f"fix them, for example {example}" if free else "export the model with fixed or named sizes",
+    )
+
+
+def check_numbers(variant: Variant, facts: ModelFacts, loss: Loss) -> None:
+    """Raise `UsageError` when the device takes quantised models alone, and this one is not and will not be."""
+    known = find_provider(variant.providers[0].name)
+    if known.wants_integers is None or facts.quantized or loss not in ("none", "half", "bfloat16"):
+        return
+    reason = known.wants_integers(split_options(known, variant.providers[0].options)[0])
+    if reason:
+        raise UsageError(
+            f"variant {variant.name} takes quantised models only ({reason})",
+            details=(f"{facts.name} is in floating point",),
+            hint=CALIBRATION_HINT,
+        )
+
+
+def find_free_sizes(facts: ModelFacts, dimensions: Mapping[str, int]) -> tuple[str, ...]:
+    """A sentence for each size of an input that is not fixed."""
+    free = [f"dimension {name!r} is dynamic" for name in facts.signature.symbols if name not in dimensions]
+    unnamed = [
+        f"input {port.name!r} has sizes that the model does not name"
+        for port in facts.signature.inputs
+        if port.type.shape is None or None in port.type.shape
+    ]
+    return (*free, *unnamed)
