@@ -88,8 +88,8 @@ class Deferral:
 
     `context`: the runtime compiles the model into a file of its own, which is opened from then on. `cache`: opening the
     model fills a folder, whose path goes into the provider option `folder_option`, as `folder_value` with `{folder}` in
-    it; `options` are set beside it. `thing` is what people call it (`TensorRT engine`). `model_key` is the metadata entry
-    of a model by which such a cache knows it, where the cache does not look at the model itself.
+    it; `options` are set beside it. `thing` is what people call it (`TensorRT engine`). `model_key` is the metadata
+    entry of a model by which such a cache knows it, where the cache does not look at the model itself.
     """
 
     kind: Literal["context", "cache"]
@@ -125,6 +125,8 @@ class ProviderKnowledge:
     device to the keys of what the plugin says of its devices. `checker` names, for given options, the estimate of the
     stage `check_placement` that knows its operators; empty where none does. `wants_integers` says why the device of
     given options cannot compute in floating point, so that it takes quantised models alone; empty where it can.
+    `spoilers` are the runtime's own optimisers whose result the provider does not take: they are left out, here and on
+    the device.
     """
 
     name: str
@@ -153,3 +155,4 @@ class ProviderKnowledge:
     select_by: Mapping[str, str] = field(default_factory=dict)
     checker: Callable[[Mapping[str, str]], str] | None = None
     wants_integers: Callable[[Mapping[str, str]], str] | None = None
+    spoilers: tuple[str, ...] = ()

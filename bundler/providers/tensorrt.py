@@ -114,6 +114,8 @@ PROVIDER = ProviderKnowledge(
     # bits alone: their operator is the runtime's own.
     precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
     tries=("mixed-fp16", "static-tensorrt"),
+    # It makes biases int32, which the parser refuses (measured with tensorrt-rtx 1.7.1).
+    spoilers=("WeightBiasQuantization",),
     availability=GPU_RUNTIME,
     # An engine needs the GPU that it is for, so no other machine builds one.
     deferral=Deferral(

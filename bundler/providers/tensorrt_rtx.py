@@ -116,6 +116,8 @@ PROVIDER = ProviderKnowledge(
     # As for the classic one: symmetric eight bits (measured with tensorrt-rtx 1.7.1), and types are those of the model.
     precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
     tries=("mixed-fp16", "static-tensorrt"),
+    # It makes biases int32, which the parser refuses (measured with tensorrt-rtx 1.7.1).
+    spoilers=("WeightBiasQuantization",),
     availability=(
         _plugin("onnxruntime-ep-nv-tensorrt-rtx-cu13", ("linux/x64", "windows/x64", "windows/arm64")),
         _plugin("onnxruntime-ep-nv-tensorrt-rtx-cu12", ("linux/x64", "windows/x64")),

@@ -119,6 +119,15 @@ def test_an_engine_for_sizes_that_nobody_names_is_left_for_the_device() -> None:
     assert decisions(result)["compiling for NVIDIA TensorRT for RTX of tensorrt-rtx"] == "on the device"
 
 
+@pytest.mark.parametrize(("target", "name"), [("rtx-4090", "tensorrt-rtx"), ("a100", "tensorrt")])
+def test_biases_stay_in_floating_point_for_a_parser_that_takes_no_others(target: str, name: str) -> None:
+    """Neither here nor on the device does the runtime turn them into integers."""
+    found = plan(target)
+    (baking,) = (step for step in found.steps if step.id == f"{name}/optimize")
+    assert list(baking.options["disabled_optimizers"]) == ["WeightBiasQuantization"]
+    assert find_variant(found, name).disabled_optimizers == ("WeightBiasQuantization",)
+
+
 def test_what_can_only_be_made_on_the_device_is_prepared_there() -> None:
     first = find_variant(plan("intel-xeon"), "openvino")
     assert (first.compiled, first.prepare.kind if first.prepare else "") == ("", "context")
