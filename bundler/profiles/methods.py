@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bundler.model.plan import HOST
 
-Loss = Literal["none", "half", "eight-bit", "four-bit"]
+Loss = Literal["none", "half", "bfloat16", "eight-bit", "four-bit"]
 """How coarsely numbers are rounded, which decides the accuracy gate where a profile leaves it open."""
 
 NONE = "none"

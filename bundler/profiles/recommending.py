@@ -131,28 +131,34 @@ def _explain_precision(facts: ModelFacts, profile: TargetProfile, variant: Varia
         if not provider.takes_fusions:
             yield "gets the model as it is, which is quantised already"
     else:
-        yield from _explain_floats(profile, variant, halves=_halves(variant))
+        yield from _explain_floats(profile, variant)
 
 
-def _explain_floats(profile: TargetProfile, variant: Variant, *, halves: bool) -> Iterator[str]:
+def _explain_floats(profile: TargetProfile, variant: Variant) -> Iterator[str]:
     method = variant.precision or profile.precision.method
     calibrated = variant.calibrated or profile.precision.calibrated
     if method in METHODS:
         yield f"its numbers become {METHODS[method].title}"
-    elif halves:
-        yield "computes in half precision"
+    elif rounding := _tell_rounding(variant):
+        yield rounding
     if method == NONE and calibrated in METHODS:
         yield f"with --calibration DATA it gets {METHODS[calibrated].title}"
 
 
-def _halves(variant: Variant) -> bool:
-    """Whether its first provider computes floats in half precision."""
+def _tell_rounding(variant: Variant) -> str:
+    """What its first provider computes floats in, where that is less than the model has."""
     rounds = find_provider(variant.providers[0].name).rounds
     options = {
         key: str(int(value)) if isinstance(value, bool) else str(value)
         for key, value in variant.providers[0].options.items()
     }
-    return rounds is not None and rounds(options) == "half"
+    return _ROUNDINGS.get(rounds(options), "") if rounds is not None else ""
+
+
+_ROUNDINGS = {
+    "half": "computes in half precision",
+    "bfloat16": "computes in bfloat16 where the CPU multiplies in it",
+}
 
 
 def _explain_making(variant: Variant) -> Iterator[str]:

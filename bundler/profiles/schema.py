@@ -224,7 +224,7 @@ class Figures(Section):
     after a step that gives precision away."""
     sqnr_db: float | None = Field(default=None, allow_inf_nan=False)
     """Least signal-to-quantisation-noise ratio in dB. Left out: 40, or 30 for a model that came quantised; after a step
-    that gives precision away 35 (half precision), 15 (eight bits) or 10 (four bits)."""
+    that gives precision away 35 (half precision), 25 (computed in bfloat16), 15 (eight bits) or 10 (four bits)."""
     cosine: float | None = Field(default=None, ge=-1, le=1)
     """Least cosine similarity."""
     top1_agreement: float | None = Field(default=None, ge=0, le=1)

@@ -68,11 +68,14 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield "reshape_input", f"wants `name[1,3,224,224]`, got {shape[:60]!r}"
 
 
-def _rounds(options: Mapping[str, str]) -> Literal["none", "half"]:
+def _rounds(options: Mapping[str, str]) -> Literal["none", "half", "bfloat16"]:
     """In bfloat16 on CPUs that multiply in it (2e-3, measured) and in half precision on GPUs and NPUs, unless told not
     to; which CPU it will be is not known here, so the coarser holds.
     """
-    return "none" if is_exact(options.get(KEY, ""), options.get("device_type", "CPU")) else "half"
+    device = options.get("device_type", "CPU")
+    if is_exact(options.get(KEY, ""), device):
+        return "none"
+    return "bfloat16" if device == "CPU" else "half"
 
 
 PROVIDER = ProviderKnowledge(

@@ -31,7 +31,7 @@ def test_the_more_is_lost_the_less_is_asked() -> None:
     for name in ("sqnr_db", "agreement"):
         limits = [1.0 if getattr(gate, name) is None else getattr(gate, name) for gate in gates]
         assert limits == sorted(limits, reverse=True)
-    assert [gate.absolute for gate in gates] == [FLOAT.absolute, None, None, None]
+    assert [gate.absolute for gate in gates] == [FLOAT.absolute, *(None for _ in LOSSES[1:])]
 
 
 @pytest.mark.parametrize("loss", LOSSES)

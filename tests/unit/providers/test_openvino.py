@@ -88,16 +88,17 @@ def test_other_shapes_are_told(shape):
 @pytest.mark.parametrize(
     ("options", "rounds"),
     [
-        ({}, "half"),
+        ({}, "bfloat16"),
         (config({"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}), "none"),
         (config({"CPU": {"EXECUTION_MODE_HINT": "ACCURACY"}}), "none"),
-        (config({"CPU": {"INFERENCE_PRECISION_HINT": "bf16"}}), "half"),
-        (config({"GPU": {"INFERENCE_PRECISION_HINT": "f32"}}), "half"),
+        (config({"CPU": {"INFERENCE_PRECISION_HINT": "bf16"}}), "bfloat16"),
+        (config({"GPU": {"INFERENCE_PRECISION_HINT": "f32"}}), "bfloat16"),
         ({"device_type": "GPU.1"} | config({"GPU": {"INFERENCE_PRECISION_HINT": "f32"}}), "none"),
-        ({"load_config": "no JSON"}, "half"),
+        ({"device_type": "NPU"}, "half"),
+        ({"load_config": "no JSON"}, "bfloat16"),
     ],
 )
-def test_the_device_computes_in_half_precision_unless_told_not_to(options, rounds):
+def test_the_device_computes_in_fewer_bits_unless_told_not_to(options, rounds):
     assert PROVIDER.rounds is not None
     assert PROVIDER.rounds(options) == rounds
 
