@@ -160,9 +160,17 @@ def _tell_requirements(variant: RuntimeVariant) -> list[str]:
     if requires.compiled:
         lines += _tell_compiled(requires.compiled)
     if variant.least_share:
-        share = f"{variant.least_share:.0%}"
-        lines.append(f"Its first provider must take at least {share} of the nodes; fewer is no success.")
+        lines.append(f"Its first provider must take {_tell_share(variant.least_share)}; fewer is no success.")
     return lines
+
+
+def _tell_share(share: float) -> str:
+    """Of a model that was compiled before shipping any node will do: there are only those of what was compiled."""
+    return f"at least {share:.0%} of the nodes" if share >= _LEAST_TOLD else "at least one node"
+
+
+_LEAST_TOLD = 0.005
+"""Smaller shares would be told as 0%."""
 
 
 def _where(requires: Compatibility) -> str:
@@ -172,9 +180,10 @@ def _where(requires: Compatibility) -> str:
 
 
 def _tell_compiled(compiled: Compiled) -> list[str]:
-    devices = ", ".join(compiled.devices) or "the device that it names"
+    numbers = ", ".join(compiled.devices)
+    devices = f"device {numbers} as its compiler counts them" if numbers else "the device that it names"
     lines = [
-        f"It was compiled before shipping for {compiled.provider}, device {devices}: no other device may open it.",
+        f"It was compiled before shipping for {compiled.provider}, {devices}: no other device may open it.",
         f"Its compiler was of version {compiled.sdk}.",
     ]
     if compiled.statement:
