@@ -11,7 +11,7 @@ JOBS ?= 2
 export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-web demo-precision test test-slow lint constraints docs benchmarks clean
+.PHONY: help setup demo demo-web demo-precision demo-device test test-slow lint constraints docs benchmarks clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,17 @@ demo-precision: $(READY) ## Find the fastest precision of a real model that keep
 		--set accuracy.metric.python=examples/content_type/metric.py:share_right --set accuracy.metric.drop=0.01
 	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-small-linux-x64 README.md Makefile bundler/api/build.py
 	@echo "What was tried: $(DEMO)/magika-small-linux-x64.report/report.html"
+
+demo-device: $(READY) ## Compile that image model for a phone's NPU, run it in emulation, and say what is in the bundle
+	$(BIN)/python examples/text_orientation/fetch_model.py $(DEMO)/orientation.onnx
+	$(BIN)/python examples/text_orientation/fix_sizes.py $(DEMO)/orientation.onnx $(DEMO)/orientation-fixed.onnx
+	$(BIN)/python examples/text_orientation/write_samples.py $(DEMO)/lines
+	$(BIN)/bundler build $(DEMO)/orientation-fixed.onnx --name orientation --target snapdragon-8g3 \
+		--calibration $(DEMO)/lines --output $(DEMO)
+	$(BIN)/bundler verify $(DEMO)/orientation-snapdragon-8g3
+	@echo "How an application opens it: $(DEMO)/orientation-snapdragon-8g3/README.md"
+	@echo "What the NPU takes, and the accuracy in emulation: $(DEMO)/orientation-snapdragon-8g3.report/report.html"
+	@echo "Other devices: $(BIN)/bundler targets list, or $(BIN)/bundler targets recommend MODEL --device \"Pixel 8 Pro\""
 
 test: $(READY) $(JS_READY) ## Run the tests (a quarter of an hour at most on two cores)
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)
