@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import platform
 import sys
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from tests.integration.real.conftest import BuildOnce
+from tests.support.command_line import CommandLine
 from tests.support.real_models import EXAMPLES, ask_original, make_original, run_python
 
 ORIGINAL = """
@@ -76,3 +79,23 @@ def _classify(bundle: Path, images: list[Path]) -> list[tuple[str, float]]:
     out = run_python(Path(sys.executable), [EXAMPLES / "text_orientation" / "classify.py", bundle, *images])
     words = [line.rsplit(": ", 1)[1].split() for line in out.splitlines()]
     return [(label, float(score)) for label, score in words]
+
+
+@pytest.mark.skipif(
+    (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="Qualcomm's compiler is for Linux on x86-64"
+)
+def test_the_example_for_a_phone_is_compiled_and_keeps_its_answers(
+    orientation_model: Path, bundler: CommandLine, tmp_path: Path
+) -> None:
+    """As `make demo-device` does. The model's batch normalisations once wrecked it on the NPU, and nowhere else."""
+    fixed, lines = tmp_path / "fixed.onnx", tmp_path / "lines"
+    run_python(Path(sys.executable), [EXAMPLES / "text_orientation" / "fix_sizes.py", orientation_model, fixed])
+    run_python(Path(sys.executable), [EXAMPLES / "text_orientation" / "write_samples.py", lines])
+    target = "--target=snapdragon-8g3"
+    built = bundler.build(fixed, target, "--name=orientation", f"--calibration={lines}", f"--output={tmp_path}")
+    manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text(encoding="utf-8"))
+    assert not manifest["synthetic_inputs"]
+    emulated = [check for check in manifest["checks"] if check["after"] == "htp/compile_context"]
+    assert emulated
+    assert min(output["sqnr_db"] for check in emulated for output in check["outputs"]) > 40
+    assert {output["top1_agreement"] for check in emulated for output in check["outputs"]} == {1.0}
