@@ -285,6 +285,8 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
 def _unmeasured(finished: Finished) -> str:
     if not finished.proofs:
         return "the bundle was not run (--no-prove)"
+    if any(proof.passed and proof.level in ("emulated", "stand-in") for proof in finished.proofs):
+        return "what ran here is not as fast or as slow as the device"
     return (
         "; ".join(sorted({proof.reason for proof in finished.proofs if proof.passed is None})) or "it was not asked for"
     )

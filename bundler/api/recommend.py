@@ -208,7 +208,8 @@ def _shell(command: tuple[str, ...]) -> str:
 
 def _tell_match(match: Match) -> str:
     read = f", reading it as {_quote(match.read_as)}" if match.read_as else ""
-    return f"by its name {_quote(match.name)}{read}"
+    how = "by its name" if match.score >= 1 else "whose nearest name is"
+    return f"{how} {_quote(match.name)}{read}"
 
 
 def _quote(text: str) -> str:

@@ -14,7 +14,7 @@ Proof = Literal["executed", "emulated", "stand-in", "resolved"]
 PROOF_MEANINGS: Final[Mapping[Proof, str]] = {
     "executed": "the golden set was reproduced in the bundle's own runtime",
     "emulated": "the golden set was reproduced in the bundle's own runtime, under emulation of the device",
-    "stand-in": "its code was compiled and its golden set reproduced on another host with the same runtime API",
+    "stand-in": "the golden set was reproduced on another host, with the same version of the runtime",
     "resolved": "every file was resolved and locked, and nothing was run",
 }
 """What each level promises, in words."""

@@ -159,7 +159,7 @@ def _tell_making(variant: VariantPlan, facts: PlacementFacts | None) -> tuple[tu
     """What was compiled here and what is left for the device, as terms and their values."""
     rows = [] if facts is None else _tell_compiled(facts)
     if variant.prepare is not None:
-        once = "before the first run, by prewarm or while opening; until then the next variant runs"
+        once = "at install or at the first start; until then the next variant runs"
         rows.append(("Made on the device", f"the {variant.prepare.thing}, {once}"))
     return tuple(rows)
 
