@@ -53,18 +53,23 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
         summary = _write(prepared, config, outcomes, final=final, workshop=workshop, listener=listener)
         remember_bundle(workshop.cache.root, final, key, summary)
     seconds = time.perf_counter() - began
-    placements = tuple(
+    result = _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
+    return replace(result, placements=_placements(prepared, outcomes))
+
+
+def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tuple[PlacementResult, ...]:
+    least = {variant.name: variant.least_share for variant in prepared.plan.variants}
+    return tuple(
         PlacementResult(
             variant=found.variant,
             provider=found.provider,
             taken=found.taken,
             total=found.taken + found.left,
             estimated=found.estimated,
+            least_share=least[found.variant],
         )
         for found in find_placements(prepared.plan, outcomes)
     )
-    result = _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
-    return replace(result, placements=placements)
 
 
 def _settle(prepared: Prepared, workshop: Workshop, listener: Listener) -> Prepared:

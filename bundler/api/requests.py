@@ -80,7 +80,7 @@ class MetricResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementResult:
     """How many nodes of a variant's graph its accelerator took, of all that compute; `estimated` where nothing was
-    compiled for it here.
+    compiled for it here. `least_share` is what the profile asks for.
     """
 
     variant: str
@@ -88,6 +88,7 @@ class PlacementResult:
     taken: int
     total: int
     estimated: bool
+    least_share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

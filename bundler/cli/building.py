@@ -9,7 +9,7 @@ from typing import cast
 
 import typer
 
-from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, bundle_name
+from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, PlacementResult, bundle_name
 from bundler.api.workshop import Workshop, open_workshop, start_early
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.failures import render_error
@@ -169,8 +169,7 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
                 f"  metric of {metric.variant} {metric.value:.6g}; the untouched model's answers {metric.reference:.6g}"
             )
         for placed in result.placements:
-            about = ", as far as can be said without the device" if placed.estimated else ""
-            typer.echo(f"  {placed.variant}: {placed.provider} takes {placed.taken} of {placed.total} nodes{about}")
+            typer.echo(f"  {_tell_placement(placed)}")
         for reason in result.reservations:
             typer.echo(f"  NOT FOR SHIPPING: {reason}")
         if result.first_visits:
@@ -189,6 +188,15 @@ def _tell_proof(result: BuildResult) -> str:
 
 def _proofs_differ(result: BuildResult) -> bool:
     return len(set(result.proofs.values())) > 1
+
+
+def _tell_placement(placed: PlacementResult) -> str:
+    """`htp: QNNExecutionProvider takes 5 of 5 nodes`, and loudly where that is less than the profile asks for."""
+    about = ", as far as can be said without the device" if placed.estimated else ""
+    told = f"{placed.variant}: {placed.provider} takes {placed.taken} of {placed.total} nodes{about}"
+    if placed.taken >= placed.least_share * placed.total:
+        return told
+    return f"FEWER NODES THAN ASKED FOR: {told}; the profile asks for {placed.least_share:.0%}, the CPU runs the rest"
 
 
 def _tell_choice(choice: ChosenPrecision) -> str:
