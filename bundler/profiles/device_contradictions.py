@@ -58,9 +58,9 @@ def check_compile(variant: Variant, at: Key) -> Iterator[Problem]:
     first = variant.providers[0].name
     compiler = find_provider(first).compiler if first in provider_names() else None
     if compiler is None:
-        if variant.compile and first in provider_names():
-            text = f'nothing compiles a model for "{first}" before shipping'
-            yield Problem(key=(*at, "compile"), text=text)
+        text = f'nothing compiles a model for "{first}" before shipping'
+        for key in variant.compile if first in provider_names() else ():
+            yield Problem(key=(*at, "compile", key), text=text)
         return
     problems = list(check_table(variant.compile, compiler.options, (*at, "compile")))
     yield from problems

@@ -47,8 +47,14 @@ def check_variant(variant: Variant, at: Key, session: Rules) -> Iterator[Problem
 
 
 def check_table(given: Mapping[str, OptionValue], table: Iterable[OptionRule], at: Key) -> Iterator[Problem]:
-    """Every option that a table does not have, or not with this value."""
-    return _check_options(given, index_rules(table), {}, at, None)
+    """Every setting of our own that a table does not have, or not with this value."""
+    rules = index_rules(table)
+    unknown = f"there is no such setting (known: {', '.join(rules)})"
+    for key, value in given.items():
+        if key in rules:
+            yield from _check_value(rules[key], value, (*at, key))
+        else:
+            yield Problem(key=(*at, key), text=unknown + suggest(key, rules))
 
 
 def normalize_variant(variant: Variant, rules: Rules) -> Variant:
