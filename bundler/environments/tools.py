@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import shutil
@@ -13,6 +14,9 @@ from bundler.environments.indexes import index_variables
 from bundler.model.errors import EnvironmentMissingError
 
 LAST_LINES = 12
+_OFFLINE_HINT = "without a network, build once with it: what is fetched is kept; `bundler doctor` shows what is here"
+_FULL = os.strerror(errno.ENOSPC)
+_FULL_HINT = "free space on the disk, or choose another --cache; `bundler cache clear` frees what is kept"
 _UNWANTED = ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "PYTHONHOME", "PYTHONPATH")
 """Variables of the user's shell that would lead uv, or an interpreter that it asks, to another environment."""
 
@@ -64,6 +68,6 @@ def run_tool(command: Sequence[str], doing: str, name: str) -> str:
         raise EnvironmentMissingError(
             f"could not {doing}: {name} ended with exit code {done.returncode}",
             details=tuple(lines),
-            hint="without a network, build once with it: what is fetched is kept; `bundler doctor` shows what is here",
+            hint=_FULL_HINT if any(_FULL in line for line in lines) else _OFFLINE_HINT,
         )
     return done.stdout
