@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import Decision
-from bundler.planning_compile import compile_decisions
+from bundler.planning_compile import compile_decisions, plan_compilation
 from bundler.planning_rules import (
     ENABLE_ALL,
     BakeRule,
@@ -46,11 +46,6 @@ def choose_device_baking(profile: TargetProfile, facts: ModelFacts, variant: Var
         choice="onnx",
         decision=Decision(subject="format", choice="onnx", reason="providers of devices read nothing else"),
     )
-    opening = Decision(
-        subject="optimisation on the device",
-        choice="all",
-        reason="the device chooses its own layout and fusions",
-    )
     decisions = [choice.decision for choice in (choose_simplifier(profile), level, model_format) if choice.decision]
     spoilers = find_provider(variant.providers[0].name).spoilers
     stages = bake_stages(profile, level, model_format, EXTERNAL_WEIGHTS)
@@ -58,7 +53,7 @@ def choose_device_baking(profile: TargetProfile, facts: ModelFacts, variant: Var
         stages=tuple(leave_optimizers_out(stage, spoilers) for stage in stages) if spoilers else stages,
         session={"graph_optimization_level": ENABLE_ALL},
         disabled_optimizers=spoilers,
-        decisions=(*decisions, opening, *compile_decisions(variant)),
+        decisions=(*decisions, _tell_opening(variant), *compile_decisions(variant)),
     )
 
 
@@ -70,6 +65,13 @@ def leave_optimizers_out(stage: BakeStage, names: Sequence[str]) -> BakeStage:
         return stage
     left_out = [*stage.options.get("disabled_optimizers", ()), *names]
     return replace(stage, options={**stage.options, "disabled_optimizers": left_out})
+
+
+def _tell_opening(variant: Variant) -> Decision:
+    subject = "optimisation on the device"
+    if plan_compilation(variant) is not None:
+        return Decision(subject=subject, choice="none", reason="it was compiled, and is opened as it is")
+    return Decision(subject=subject, choice="all", reason="the device chooses its own layout and fusions")
 
 
 def _choose_device_level(facts: ModelFacts, profile: TargetProfile) -> Choice:
