@@ -66,6 +66,9 @@ def open_finished(path: str, variant: Variant) -> ort.InferenceSession:
     return _open(path, variant, options, [])
 
 
+_RECORD = "session.record_ep_graph_assignment_info"
+
+
 def save_model(options: ort.SessionOptions, path: str, weights: str | None) -> None:
     """Let the runtime save the model as it has optimised it; `weights` names a file beside it for large tensors.
 
@@ -98,8 +101,11 @@ def find_last_provider() -> str:
 
 
 def record_assignment(options: ort.SessionOptions) -> None:
-    """Let the runtime note which provider takes which node."""
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    """Let the runtime note which provider takes which node. It warns of entries that are set twice."""
+    try:
+        options.get_session_config_entry(_RECORD)
+    except RUNTIME_ERRORS:
+        options.add_session_config_entry(_RECORD, "1")
 
 
 def list_assigned(session: ort.InferenceSession) -> list[tuple[str, str]]:
