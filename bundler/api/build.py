@@ -135,12 +135,18 @@ def check_gates(
     blame = Blame()
     if lossy is not None:
         blame = find_blame(prepared, outcomes, verdict, lossy, workshop=workshop, listener=listener)
+        compiled = {variant.compiled for variant in prepared.plan.variants}
+        if verdict.judged in compiled and all(other.judged != lossy.id for other in verdicts):
+            blame = replace(blame, lines=(_DEVICE_LOSES, *blame.lines))
     broken = "your own metric" if verdict.is_metric else "the accuracy gate"
     raise GateError(
         f"{prepared.title}: stage {verdict.judged} breaks {broken}",
         details=(*verdict.lines, *blame.lines),
         hint=hint_for_loss(prepared, lossy, blame, metric=verdict.is_metric) if lossy else _gate_hint(verdict),
     )
+
+
+_DEVICE_LOSES = "the same model kept the gate before it was compiled: the device's own arithmetic adds to what is lost"
 
 
 def _gate_hint(verdict: Verdict) -> str:

@@ -212,7 +212,8 @@ def _prove(piece: Workpiece) -> tuple[VariantProof, ...]:
         raise VerificationError(
             f"{prepared.title}: the bundle did not reproduce its golden set in its own runtime",
             details=tuple(f"{proof.variant}: {proof.reason}" for proof in failed),
-            hint="nothing was put into place; --set optimization.level=basic bakes less",
+            hint="nothing was put into place; --set optimization.level=basic bakes less, and where a device rounds "
+            "more than the gate allows, --set accuracy.sqnr_db=… widens it",
         )
     for proof in proofs:
         if proof.passed is None:
