@@ -14,6 +14,7 @@ import pytest
 from onnx import helper
 from syrupy.assertion import SnapshotAssertion
 
+from tests.integration.devices.test_neutral import relist
 from tests.integration.test_bad_input import PROFILE, STAGE, USAGE, VERIFICATION, check_refused
 from tests.support import models
 from tests.support.command_line import CommandLine, list_all, normalise
@@ -207,6 +208,32 @@ def test_altered_bytes_of_a_context(
     data = bytearray(context.read_bytes())
     data[len(data) // 2] ^= 1
     context.write_bytes(data)
+    answer = bundler.run("verify", moved, "--json")
+    check_refused(answer, VERIFICATION)
+    assert normalise(answer.err[answer.err.index("error: ") :], {"tmp": tmp_path}) == snapshot
+
+
+def test_a_context_of_another_version_of_the_compiler(bundler: CommandLine, phone: Path, tmp_path: Path) -> None:
+    """Whose model it is, and by what it was compiled, is what the manifest lists, and nothing that looks like it."""
+    moved = shutil.copytree(phone, tmp_path / "other")
+    path = moved / "models" / "htp" / "model.onnx"
+    model = onnx.load(path)
+    for entry in model.metadata_props:
+        entry.value = entry.value.replace("2.51.0", "2.40.0")
+    onnx.save(model, path)
+    answer = bundler.run("verify", moved).expect(VERIFICATION)
+    assert "altered: models/htp/model.onnx" in answer.err
+
+
+def test_a_context_that_the_vendors_library_does_not_read(
+    bundler: CommandLine, phone: Path, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    """Whoever writes the manifest anew passes the digests, and is found when it is opened."""
+    moved = shutil.copytree(phone, tmp_path / "forged")
+    (moved / "models" / "htp" / "context.bin").write_bytes(bytes(4000))
+    manifest = json.loads((moved / "bundle.json").read_text("utf-8"))
+    manifest["files"] = [relist(moved, record) for record in manifest["files"]]
+    (moved / "bundle.json").write_text(json.dumps(manifest))
     answer = bundler.run("verify", moved, "--json")
     check_refused(answer, VERIFICATION)
     assert normalise(answer.err[answer.err.index("error: ") :], {"tmp": tmp_path}) == snapshot
