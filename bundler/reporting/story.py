@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from bundler.model.artifacts import FileRecord
@@ -42,7 +43,10 @@ def make_cards(data: ReportData) -> tuple[Card, ...]:
 def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What was proven and what was not, as sentences."""
     manifest = data.manifest
-    proven = [_proven_text(record) for record in manifest.proof.variants if record.passed]
+    ratios = _worst_ratios(data)
+    proven = [
+        _proven_text(record) + ratios.get(record.variant, "") for record in manifest.proof.variants if record.passed
+    ]
     unproven = [
         f"Variant {record.variant}: {record.reason}." for record in manifest.proof.variants if not record.passed
     ]
@@ -59,6 +63,17 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     else:
         unproven += _tell_untimed(data)
     return tuple(proven), tuple(unproven)
+
+
+def _worst_ratios(data: ReportData) -> dict[str, str]:
+    """What each variant's own runtime keeps of the answers, a sentence each: a device may round more than a stage did."""
+    found = {}
+    for proof in data.proofs:
+        outputs = proof.comparison.outputs if proof.comparison else ()
+        ratios = [output.sqnr_db for output in outputs if output.sqnr_db is not None and math.isfinite(output.sqnr_db)]
+        if ratios:
+            found[proof.variant] = f" Its answers keep at least {min(ratios):.3g} dB."
+    return found
 
 
 def collect_notes(data: ReportData) -> tuple[NoteRow, ...]:
