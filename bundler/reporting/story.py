@@ -66,7 +66,7 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _worst_ratios(data: ReportData) -> dict[str, str]:
-    """What each variant's own runtime keeps of the answers, a sentence each: a device may round more than a stage did."""
+    """What each variant's own runtime keeps of the answers, a sentence each: a device may round more than a stage."""
     found = {}
     for proof in data.proofs:
         outputs = proof.comparison.outputs if proof.comparison else ()

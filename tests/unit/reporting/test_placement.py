@@ -6,9 +6,12 @@ import json
 import pytest
 
 from bundler.model.plan import Step
+from bundler.model.proof import VariantProof
 from bundler.model.runtime import Preparation
+from bundler.reporting.checks import read_comparison
 from bundler.reporting.placement import chart_placements, find_placement, read_placement
 from bundler.reporting.report import render_report
+from bundler.reporting.story import tell_proof
 from tests.unit.reporting.builds import make_report
 from tests.unit.reporting.test_report import ATTACKS, assert_harmless, words
 
@@ -74,6 +77,22 @@ def test_too_few_nodes_are_said_loudly(data):
 def test_too_few_nodes_stand_among_what_was_not_proven(data):
     text = words(render_report(with_variant(data, ESTIMATED, least_share=0.5, tolerates_shortfall=True)))
     assert "Variant npu: ExampleNpu is estimated to take 30.9% of the nodes" in text[text.index("What was not") :]
+
+
+def test_what_a_device_rounds_away_is_told_beside_its_proof(data):
+    (record,) = [record for record in data.manifest.proof.variants if record.passed][:1]
+    comparison = next(read_comparison(outcome.facts) for outcome in data.outcomes if outcome.stage == "compare")
+    rounded = tuple(dataclasses.replace(output, sqnr_db=34.62) for output in comparison.outputs)
+    proof = VariantProof(
+        variant=record.variant,
+        level=record.level,
+        passed=True,
+        comparison=dataclasses.replace(comparison, outputs=rounded),
+        reason=record.reason,
+        figures={},
+    )
+    proven, _ = tell_proof(dataclasses.replace(data, proofs=(proof,)))
+    assert proven[0].endswith("Its answers keep at least 34.6 dB.")
 
 
 def test_almost_all_is_not_called_all(data):
