@@ -21,7 +21,7 @@ _SYSTEMS = ("linux", "windows")
 """What tells targets of one device apart: `rtx-4090`, `rtx-4090-windows`."""
 _MISSPELT = 0.8
 """Least similarity (of `difflib`) at which a word is taken for another."""
-_ALIKE = 0.5
+_ALIKE = 0.6
 """The same for a name that is only suggested."""
 
 
