@@ -59,9 +59,11 @@ def put_in_place(staged: Path, final: Path) -> None:
 
 
 def _is_replaceable(final: Path) -> bool:
+    if not final.exists():
+        return True
     try:
         return (final / MARK).is_file() or not any(final.iterdir())
-    except FileNotFoundError:
+    except FileNotFoundError:  # renamed between the two looks
         return True
     except NotADirectoryError:
         return False

@@ -38,7 +38,10 @@ def test_inspect_tells_signature_operators_and_targets(bundler: CommandLine, mlp
     facts = found["facts"]
     assert facts["signature"]["inputs"][0]["type"]["shape"] == ["batch", 8]
     assert (facts["operators"]["MatMul"], facts["parameter_count"]) == (2, 8 * 16 + 16 + 16 * 4 + 4 + 3)
-    assert {fit["target"]: fit["fits"] for fit in found["targets"]} == dict.fromkeys(TARGETS, True)
+    misfits = {fit["target"]: fit["obstacles"] for fit in found["targets"] if not fit["fits"]}
+    assert {fit["target"] for fit in found["targets"]} == set(TARGETS)
+    assert set(misfits) == {"qcs6490", "snapdragon-888", "snapdragon-8sg3"}  # their NPUs compute with integers alone
+    assert all("takes quantised models only" in obstacles[0] for obstacles in misfits.values())
     text = bundler.run("inspect", mlp).expect(0).out
     for part in ("x: float32[batch, 8]", "MatMul x2", "opset ai.onnx 17", "batch   (fix one with --dim", *TARGETS):
         assert part in text
