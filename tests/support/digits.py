@@ -102,8 +102,25 @@ def measure_accuracy(model: Path, network: Network, digits: Digits | None = None
     return float(np.mean(read_scores(model, network, digits).argmax(1) == digits.labels))
 
 
-@cache
 def make_perceptron(hidden: int = 64) -> ModelProto:
+    """Two hidden layers of matrix products; the caller's own copy."""
+    return _copy(_train_perceptron(hidden))
+
+
+def make_convolutional(channels: tuple[int, int] = (16, 32), epochs: int = 8) -> ModelProto:
+    """Conv, Relu, Conv, Relu, MaxPool, Flatten, Gemm; the caller's own copy."""
+    return _copy(_train_convolutional(channels, epochs))
+
+
+def _copy(model: ModelProto) -> ModelProto:
+    """Tests alter their models, and training is remembered."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    return copy
+
+
+@cache
+def _train_perceptron(hidden: int) -> ModelProto:
     """Two hidden layers of matrix products; trained by scikit-learn in about a second."""
     from skl2onnx import to_onnx  # noqa: PLC0415 (imports for seconds)
     from sklearn.neural_network import MLPClassifier  # noqa: PLC0415
@@ -127,8 +144,8 @@ def _rename(names: object, old: str, new: str) -> None:
 
 
 @cache
-def make_convolutional(channels: tuple[int, int] = (16, 32), epochs: int = 8) -> ModelProto:
-    """Conv, Relu, Conv, Relu, MaxPool, Flatten, Gemm; trained by `_Trainer` in two seconds or so."""
+def _train_convolutional(channels: tuple[int, int], epochs: int) -> ModelProto:
+    """Trained by `_Trainer` in two seconds or so."""
     trainer = _Trainer(channels)
     train, _ = load_digits()
     for images, labels in _shuffle(train, epochs, batch=32):

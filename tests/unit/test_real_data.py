@@ -21,8 +21,13 @@ def test_the_networks_read_digits_that_they_never_saw(network: digits.Network, l
 
 
 def test_training_again_gives_the_same_weights() -> None:
-    train = digits.make_convolutional.__wrapped__  # not what is kept
+    train = digits._train_convolutional.__wrapped__  # not what is kept
     assert train((4, 4), 1).SerializeToString() == train((4, 4), 1).SerializeToString()
+
+
+def test_a_model_that_a_test_alters_is_its_own() -> None:
+    digits.make_convolutional().graph.input[0].name = "altered"
+    assert digits.make_convolutional().graph.input[0].name == "image"
 
 
 def test_training_and_held_out_digits_have_nothing_in_common() -> None:

@@ -159,6 +159,7 @@ def test_another_phone_needs_only_its_own_context(bundler: CommandLine, work: Wo
     assert not any(step.startswith("gpu/") for step in anew)
 
 
+@pytest.mark.slow
 def test_ten_targets_in_one_command(bundler: CommandLine, work: Workplace, phone: Built) -> None:
     """What is compiled differs from chip to chip; the quantised network does not."""
     found = [Built(result=result) for result in bundler.build_all(*work.arguments(*FAMILY))]
@@ -203,6 +204,7 @@ def test_a_sentence_encoder_of_the_size_that_people_ship(bundler: CommandLine, t
     bundler.run("verify", built.folder, timeout=500).expect(0)
 
 
+@pytest.mark.slow
 def test_engines_for_four_architectures(bundler: CommandLine, tmp_path: Path) -> None:
     """Built with no GPU; each is for its own, and says so."""
     model = models.save(models.cnn(), tmp_path, "cnn.onnx")
@@ -231,3 +233,24 @@ def test_equal_input_gives_equal_bytes_in_another_folder_and_cache(
         second = twice[first["target"]]
         assert not second["up_to_date"]
         assert digest_folder(Path(first["bundle"])) == digest_folder(Path(second["bundle"]))
+
+
+@pytest.mark.slow
+def test_every_target_of_the_catalogue_is_built(bundler: CommandLine, tmp_path: Path) -> None:
+    """As files, so that no runtime of gigabytes is fetched; calibrated, for some NPUs compute with integers alone."""
+    listed = bundler.run("targets", "list", "--json").expect(0).document
+    chosen = [f"--target={target['id']}" for target in listed if target["system"] != "web"]
+    model = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
+    options = (
+        "--calibration=synthetic",
+        "--format=files",
+        "--no-prove",
+        "--dim=batch=1",
+        f"--output={tmp_path / 'out'}",
+    )
+    built = bundler.build_all(model, *chosen, *options, f"--output={tmp_path / 'out'}")
+    assert [f"--target={bundle['target']}" for bundle in built] == chosen
+    for bundle in built:
+        runtime = json.loads((Path(bundle["bundle"]) / "runtime.json").read_text("utf-8"))
+        assert all((Path(bundle["bundle"]) / variant["model"]).is_file() for variant in runtime["variants"])
+        assert runtime["target"] == bundle["target"]

@@ -81,6 +81,7 @@ def _classify(bundle: Path, images: list[Path]) -> list[tuple[str, float]]:
     return [(label, float(score)) for label, score in words]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="Qualcomm's compiler is for Linux on x86-64"
 )
