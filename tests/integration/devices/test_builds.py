@@ -222,6 +222,7 @@ def test_engines_for_four_architectures(bundler: CommandLine, tmp_path: Path) ->
     assert built.facts("tensorrt-rtx/build_engine")["devices"] == ["8.6", "8.9", "12.0", "12.1"]
 
 
+@pytest.mark.slow
 def test_equal_input_gives_equal_bytes_in_another_folder_and_cache(
     bundler: CommandLine, cold: CommandLine, work: Workplace, phone: Built, tmp_path: Path
 ) -> None:
