@@ -67,6 +67,7 @@ def test_the_fastest_that_holds_the_gate_ships_and_all_that_was_tried_is_told(
     assert again["decisions"] == built["decisions"]
 
 
+@pytest.mark.slow
 def test_a_gate_that_nothing_rounded_holds_leaves_the_model_as_it_is(
     bundler: CommandLine, workplace: Path, tmp_path: Path
 ) -> None:

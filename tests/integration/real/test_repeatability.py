@@ -43,7 +43,7 @@ def wheels(bundler: CommandLine, here: tuple[str, ...], tmp_path_factory: pytest
 
 
 @pytest.mark.usefixtures("wheels")
-@pytest.mark.parametrize("bundle_format", ["dir", "wheel", "pex"])
+@pytest.mark.parametrize("bundle_format", ["dir", "wheel", pytest.param("pex", marks=pytest.mark.slow)])
 def test_a_bundle_is_the_same_to_the_byte(
     bundler: CommandLine, here: tuple[str, ...], content_type_model: Path, tmp_path: Path, bundle_format: str
 ) -> None:
