@@ -18,7 +18,7 @@ from bundler.profiles.resolve import resolve_target
 
 COMPILE_BAR = 1.3
 TARGETS_BAR = 3.0
-MODELS = ("squeezenet", "shufflenet", "resnet50", "encoder_5mb")
+MODELS = ("squeezenet", "resnet50", "encoder_5mb")
 MANY = ("encoder_5mb",)
 """Chips without half precision refuse pooling in eight bits, so few picture networks go everywhere."""
 TARGET = "snapdragon-8g3"
@@ -36,6 +36,8 @@ TEN = (
 )
 STAGE = "compile_context"
 FILES = ("--format", "files", "--no-prove")
+PLAIN = ("--set", "variants.htp.compile={here=false}", *FILES)
+"""The same steps, but for compiling."""
 QUANTISED = ("--calibration", "synthetic")
 """So that the oldest chips, which have no half precision, take the model, too."""
 
@@ -47,8 +49,8 @@ def measure(workplace: Workplace) -> Section:
         name="devices",
         title="contexts compiled before shipping",
         method=(
-            f"Seconds of the stage `{STAGE}` in a build for {TARGET} (empty step cache: a worker starts, loads the "
-            "runtime, compiles, counts what was taken and checks) beside a script that loads the runtime and compiles "
+            f"Seconds of the stage `{STAGE}` in a build for {TARGET} whose other steps are cached (a worker starts, loads "
+            "the runtime, compiles, counts what was taken and checks) beside a script that loads the runtime and compiles "
             "(`children/bare_compile.py`, same model, same options, whole process); and a build for ten targets in one "
             "command beside a build for one of them, whole processes, no proof, empty step cache."
         ),
@@ -96,6 +98,7 @@ def _measure_compiling(workplace: Workplace, model: Ready) -> Compiling:
 
     def ours() -> float:
         workplace.forget_steps()
+        _build(workplace, model, "plain", PLAIN)  # so that no other step runs beside the one that is timed
         return _stage_seconds(_build(workplace, model, "out"))
 
     def theirs() -> float:
@@ -109,8 +112,7 @@ def _measure_compiling(workplace: Workplace, model: Ready) -> Compiling:
 
 def _find_source(workplace: Workplace, model: Ready) -> Path:
     """What the stage compiles: the model as it is baked, which a bundle that compiles nothing ships."""
-    plain = ("--set", "variants.htp.compile={here=false}", *FILES)
-    built = _build(workplace, model, "plain", plain)
+    built = _build(workplace, model, "plain", PLAIN)
     return next((built.folder / "models" / "htp").glob("*.onnx"))
 
 
