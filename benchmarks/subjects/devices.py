@@ -51,8 +51,8 @@ def measure(workplace: Workplace) -> Section:
         method=(
             f"Seconds of the stage `{STAGE}` in a build for {TARGET} whose other steps are cached (a worker starts, "
             "loads the runtime, compiles, counts what was taken and checks) beside a script that loads the runtime and "
-            "compiles (`children/bare_compile.py`, same model, same options, whole process); and a build for ten targets in one "
-            "command beside a build for one of them, whole processes, no proof, empty step cache."
+            "compiles (`children/bare_compile.py`, same model, same options, whole process); and a build for ten "
+            "targets in one command beside a build for one of them, whole processes, no proof, empty step cache."
         ),
         tables=(
             Table(
