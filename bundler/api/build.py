@@ -58,17 +58,16 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
 
 
 def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tuple[PlacementResult, ...]:
-    least = {variant.name: variant.least_share for variant in prepared.plan.variants}
     return tuple(
         PlacementResult(
-            variant=found.variant,
+            variant=variant.name,
             provider=found.provider,
             taken=found.taken,
             total=found.taken + found.left,
             estimated=found.estimated,
-            least_share=least[found.variant],
+            least_share=variant.least_share,
         )
-        for found in find_placements(prepared.plan, outcomes)
+        for variant, found in find_placements(prepared.plan, outcomes)
     )
 
 

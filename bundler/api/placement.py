@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from bundler.model.errors import StageError
 from bundler.model.events import Listener, Message
+from bundler.model.placement import PlacementFacts, read_placement
 from bundler.model.plan import BuildPlan, VariantPlan
 from bundler.model.results import StepOutcome
 from bundler.model.stage import Note
@@ -16,40 +15,17 @@ _SHOWN = 8
 """Nodes that a message names; the report has them all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
-    """Nodes of a variant's graph that its first provider took and left; `estimated` where nobody compiled it here."""
-
-    variant: str
-    provider: str
-    taken: int
-    left: int
-    left_nodes: tuple[Mapping[str, Any], ...]
-    estimated: bool
-
-    @property
-    def share(self) -> float:
-        """The share of nodes taken; of none, all."""
-        return self.taken / (self.taken + self.left) if self.taken + self.left else 1.0
-
-
-def find_placements(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> tuple[Placement, ...]:
-    """The placements that steps of the plan have found, in its order."""
-    found = []
-    for step in plan.steps:
-        facts = outcomes[step.id].facts if step.id in outcomes else {}
-        if step.variant is not None and {"provider", "taken", "left"} <= facts.keys():
-            found.append(
-                Placement(
-                    variant=step.variant,
-                    provider=facts["provider"],
-                    taken=facts["taken"],
-                    left=facts["left"],
-                    left_nodes=tuple(facts.get("left_nodes", ())),
-                    estimated=bool(facts.get("estimated")),
-                )
-            )
-    return tuple(found)
+def find_placements(
+    plan: BuildPlan, outcomes: Mapping[str, StepOutcome]
+) -> tuple[tuple[VariantPlan, PlacementFacts], ...]:
+    """The placements that steps of the plan have found, in its order, each with its variant."""
+    variants = {variant.name: variant for variant in plan.variants}
+    read = (
+        (variants[step.variant], read_placement(outcomes[step.id].facts))
+        for step in plan.steps
+        if step.variant is not None and step.id in outcomes
+    )
+    return tuple((variant, facts) for variant, facts in read if facts is not None)
 
 
 def check_placements(title: str, plan: BuildPlan, outcomes: Mapping[str, StepOutcome], listener: Listener) -> None:
@@ -57,9 +33,7 @@ def check_placements(title: str, plan: BuildPlan, outcomes: Mapping[str, StepOut
 
     An estimate is never an error: the device decides, and the loader checks there.
     """
-    variants = {variant.name: variant for variant in plan.variants}
-    for placement in find_placements(plan, outcomes):
-        variant = variants[placement.variant]
+    for variant, placement in find_placements(plan, outcomes):
         if placement.share >= variant.least_share:
             continue
         if not variant.tolerates_shortfall and not placement.estimated:
@@ -68,16 +42,16 @@ def check_placements(title: str, plan: BuildPlan, outcomes: Mapping[str, StepOut
         listener(Message(build=title, note=Note(text=text, level="warning")))
 
 
-def _tell(placement: Placement, variant: VariantPlan) -> str:
+def _tell(placement: PlacementFacts, variant: VariantPlan) -> str:
     total = placement.taken + placement.left
     took = "is likely to take" if placement.estimated else "took"
     return (
-        f"variant {placement.variant}: {placement.provider} {took} {placement.taken} of {total} nodes, "
+        f"variant {variant.name}: {placement.provider} {took} {placement.taken} of {total} nodes, "
         f"less than the {variant.least_share:.0%} that the profile asks for"
     )
 
 
-def _too_few(title: str, placement: Placement, variant: VariantPlan) -> StageError:
+def _too_few(title: str, placement: PlacementFacts, variant: VariantPlan) -> StageError:
     left = [
         f"{node.get('operator', '?')} {node.get('name', '')!r}: {node.get('reason', 'not taken')}"
         for node in placement.left_nodes[:_SHOWN]
@@ -88,6 +62,6 @@ def _too_few(title: str, placement: Placement, variant: VariantPlan) -> StageErr
         details=(*left, *((f"and {more} more",) if more > 0 else ())),
         hint=(
             "change the model or its precision (calibration data give an NPU a quantised model), or accept it with "
-            f"--set variants.{placement.variant}.shortfall=report, or --set variants.{placement.variant}.least_share=…"
+            f"--set variants.{variant.name}.shortfall=report, or --set variants.{variant.name}.least_share=…"
         ),
     )

@@ -191,7 +191,7 @@ def _proofs_differ(result: BuildResult) -> bool:
 
 
 def _tell_placement(placed: PlacementResult) -> str:
-    """`htp: QNNExecutionProvider takes 5 of 5 nodes`, and loudly where that is less than the profile asks for."""
+    """`htp: … takes 5 of 5 nodes`, and loudly where that is less than the profile asks for."""
     about = ", as far as can be said without the device" if placed.estimated else ""
     told = f"{placed.variant}: {placed.provider} takes {placed.taken} of {placed.total} nodes{about}"
     if placed.taken >= placed.least_share * placed.total:

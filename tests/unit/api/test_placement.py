@@ -73,5 +73,5 @@ def test_an_estimate_ends_no_build() -> None:
 
 
 def test_of_a_graph_without_nodes_all_was_taken() -> None:
-    (placement,) = find_placements(plan(), outcomes(taken=0, left=0))
+    ((_, placement),) = find_placements(plan(), outcomes(taken=0, left=0))
     assert placement.share == 1.0

@@ -5,11 +5,12 @@ import json
 
 import pytest
 
+from bundler.model.placement import read_placement
 from bundler.model.plan import Step
 from bundler.model.proof import VariantProof
 from bundler.model.runtime import Preparation
 from bundler.reporting.checks import read_comparison
-from bundler.reporting.placement import chart_placements, find_placement, read_placement
+from bundler.reporting.placement import chart_placements, find_placement
 from bundler.reporting.report import render_report
 from bundler.reporting.story import tell_proof
 from tests.unit.reporting.builds import make_report

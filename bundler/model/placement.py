@@ -1,0 +1,54 @@
+"""How much of a graph a provider takes, as the steps tell that compile for it or estimate it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementFacts:
+    """The facts of one step that compiled a model or counted what a provider takes, checked: whatever a stage wrote."""
+
+    provider: str
+    taken: int
+    left: int
+    left_nodes: Sequence[Mapping[str, Any]] = ()
+    devices: tuple[str, ...] = ()
+    sdk: str = ""
+    contexts: int = 0
+    size: int = 0
+    estimated: bool = False
+
+    @property
+    def share(self) -> float:
+        """The part of all nodes that was taken, from 0 to 1; all of a graph without nodes."""
+        total = self.taken + self.left
+        return self.taken / total if total else 1.0
+
+
+def read_placement(facts: Mapping[str, Any]) -> PlacementFacts | None:
+    """The placement in a step's facts; None where there is none."""
+    provider, taken, left = facts.get("provider"), facts.get("taken"), facts.get("left")
+    if not isinstance(provider, str) or not isinstance(taken, int) or not isinstance(left, int):
+        return None
+    return PlacementFacts(
+        provider=provider,
+        taken=max(0, taken),
+        left=max(0, left),
+        left_nodes=[row for row in _items(facts.get("left_nodes")) if isinstance(row, Mapping)],
+        devices=tuple(str(name) for name in _items(facts.get("devices"))),
+        sdk=str(facts.get("sdk") or ""),
+        contexts=_count(facts.get("contexts")),
+        size=_count(facts.get("bytes")),
+        estimated=bool(facts.get("estimated")),
+    )
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
