@@ -13,14 +13,12 @@ from bundler.model.plan import Decision, Step
 from bundler.model.runtime import Preparation
 from bundler.planning_fit import find_free_sizes
 from bundler.planning_rules import DISABLE_ALL, ENABLE_ALL
-from bundler.planning_sessions import plugin_module, split_options
+from bundler.planning_sessions import as_text, plugin_module, split_options
 from bundler.profiles.schema import OptionValue, TargetProfile, Variant
 from bundler.providers.knowledge import Compiler, ProviderKnowledge
 from bundler.providers.registry import find_provider
+from bundler.providers.rules import HERE, is_set, split_items
 from bundler.providers.shape_ranges import parse_shapes
-
-HERE = "here"
-"""The key of every compiler's options that says whether the model is compiled on the building machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +38,13 @@ def plan_compilation(variant: Variant) -> Compilation | None:
     if known.compiler is None or not _is_here(known.compiler, variant):
         return None
     options, _ = split_options(known, first.options)
-    settings = {key: value for key, value in variant.compile.items() if key != HERE}
+    settings = {key: value for key, value in variant.compile.items() if key != HERE.key}
     return Compilation(known=known, compiler=known.compiler, options=options, settings=settings)
 
 
 def _is_here(compiler: Compiler, variant: Variant) -> bool:
-    asked = variant.compile.get(HERE)
-    return compiler.by_default if asked is None else str(asked).lower() in ("1", "true")
+    asked = variant.compile.get(HERE.key)
+    return compiler.by_default if asked is None else is_set(as_text(asked))
 
 
 def settle_compile(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> Variant:
@@ -59,7 +57,7 @@ def settle_compile(variant: Variant, facts: ModelFacts, dimensions: Mapping[str,
     given = all(compilation.options.get(key) for key in compilation.compiler.ranges)
     if given or not find_free_sizes(facts, dimensions):
         return variant
-    return variant.model_copy(update={"compile": {**variant.compile, HERE: False}})
+    return variant.model_copy(update={"compile": {**variant.compile, HERE.key: False}})
 
 
 def plan_preparation(variant: Variant) -> Preparation | None:
@@ -111,7 +109,7 @@ def _compile_options(compilation: Compilation, variant: Variant, system: str) ->
     known, compiler = compilation.known, compilation.compiler
     plain = {key: value for key, value in compilation.settings.items() if key not in compiler.lists}
     listed = {
-        option: [item.strip() for item in str(compilation.settings[key]).split(",") if item.strip()]
+        option: split_items(str(compilation.settings[key]))
         for key, option in compiler.lists.items()
         if key in compilation.settings
     }

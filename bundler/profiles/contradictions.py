@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
-from bundler.profiles.chain import Key, shorten
+from bundler.profiles.chain import Key
 from bundler.profiles.device_contradictions import check_carriers, check_compile, check_knowledge, check_recipes
 from bundler.profiles.machines import ARCHITECTURES, CORES, fits_tag, required_version, takes_wheels
 from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.options import check_variant, is_on, session_rules
-from bundler.profiles.problems import Problem, suggest
+from bundler.profiles.problems import Problem, describe_unknown_method, suggest
 from bundler.profiles.schema import Precision, TargetProfile, Variant
 from bundler.providers.registry import find_provider, provider_names
 
@@ -178,25 +178,20 @@ def _check_precision(profile: TargetProfile) -> Iterator[Problem]:
     precision = profile.precision
     for position, name in enumerate(precision.order):
         if name not in METHODS:
-            yield Problem(key=("precision", "order", position), text=_unknown_method(name, METHODS))
+            yield Problem(key=("precision", "order", position), text=describe_unknown_method(name, METHODS))
     for position, variant in enumerate(profile.variants):
         own = variant.precision is not None
         method = variant.precision or precision.method
         key: Key = ("variants", position, "precision") if own else ("precision", "method")
         if method not in METHODS:
             if method not in (NONE, AUTO):
-                yield Problem(key=key, text=_unknown_method(method, (NONE, AUTO, *METHODS)))
+                yield Problem(key=key, text=describe_unknown_method(method, (NONE, AUTO, *METHODS)))
             continue
         provider = variant.providers[0].name
         if provider in provider_names() and method not in find_provider(provider).precisions:
             taken = ", ".join(find_provider(provider).precisions) or "none"
             yield Problem(key=key, text=f'the provider "{provider}" does not take {method}; it takes: {taken}')
         yield from _check_settings(profile, method)
-
-
-def _unknown_method(name: str, known: Iterable[str]) -> str:
-    names = tuple(known)
-    return f"there is no precision method {shorten(name)} (known: {', '.join(names)}){suggest(name, names)}"
 
 
 def _check_settings(profile: TargetProfile, method: str) -> Iterator[Problem]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bundler.profiles.chain import Key, shorten
+from bundler.profiles.chain import Key
 from bundler.profiles.methods import METHODS, NONE
 from bundler.profiles.options import check_table
-from bundler.profiles.problems import Problem, suggest
+from bundler.profiles.problems import Problem, describe_unknown_method
 from bundler.profiles.schema import Provider, TargetProfile, Variant
 from bundler.providers.availability import explain_absence, find_carrier
 from bundler.providers.registry import find_provider, provider_names
@@ -88,8 +88,5 @@ def check_recipes(profile: TargetProfile) -> Iterator[Problem]:
 
 
 def _check_recipe(name: str, at: Key) -> Iterator[Problem]:
-    if name in (NONE, *METHODS):
-        return
-    names = (NONE, *METHODS)
-    text = f"there is no precision method {shorten(name)} (known: {', '.join(names)}){suggest(name, names)}"
-    yield Problem(key=at, text=text)
+    if name not in (NONE, *METHODS):
+        yield Problem(key=at, text=describe_unknown_method(name, (NONE, *METHODS)))

@@ -166,3 +166,9 @@ def _section_in(annotation: Any) -> type[BaseModel] | None:
         return annotation
     found = (_section_in(argument) for argument in typing.get_args(annotation))
     return next((section for section in found if section), None)
+
+
+def describe_unknown_method(name: str, known: Iterable[str]) -> str:
+    """There is no such precision method, which there are, and which was perhaps meant."""
+    names = tuple(known)
+    return f"there is no precision method {shorten(name)} (known: {', '.join(names)}){suggest(name, names)}"

@@ -43,3 +43,8 @@ EMBED = flag("embed", "Put what was compiled into the model's file, in place of 
 def is_set(value: str) -> bool:
     """Whether a flag, as text, is on."""
     return value.lower() in ("1", "true")
+
+
+def split_items(text: str) -> list[str]:
+    """What stands between commas, without the spaces around it; nothing for what is empty."""
+    return [item.strip() for item in text.split(",") if item.strip()]

@@ -10,7 +10,18 @@ from collections.abc import Iterator, Mapping
 
 from bundler.providers.cuda import DEVICE_MEMORY
 from bundler.providers.knowledge import Availability, Compiler, Deferral, ProviderKnowledge
-from bundler.providers.rules import ADDRESS, BUILDING_PATH, DEBUGGING, EMBED, HERE, flag, is_set, text, whole
+from bundler.providers.rules import (
+    ADDRESS,
+    BUILDING_PATH,
+    DEBUGGING,
+    EMBED,
+    HERE,
+    flag,
+    is_set,
+    split_items,
+    text,
+    whole,
+)
 from bundler.providers.shape_ranges import check_ranges
 
 _SHAPES = ("nv_profile_min_shapes", "nv_profile_opt_shapes", "nv_profile_max_shapes")
@@ -71,7 +82,7 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _check_compile(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     key, known = "compute_capabilities", ", ".join(COMPUTE_CAPABILITIES)
-    asked = [item.strip() for item in settings.get(key, "").split(",") if item.strip()]
+    asked = split_items(settings.get(key, ""))
     if not asked and is_set(settings.get(HERE.key, "1")):
         yield (
             key,
