@@ -37,7 +37,7 @@ demo: $(READY) ## Build a real trained model for linux-x64, run the bundle, and 
 	$(BIN)/python examples/content_type/fetch_model.py $(DEMO)/magika.onnx
 	$(BIN)/bundler build $(DEMO)/magika.onnx --target linux-x64 --output $(DEMO)
 	$(BIN)/bundler verify $(DEMO)/magika-linux-x64
-	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-linux-x64 README.md Makefile bundler/api/build.py
+	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-linux-x64 $(DEMO)/magika.onnx $(DEMO)/config.min.json
 	@echo "The report: $(DEMO)/magika-linux-x64.report/report.html"
 
 demo-web: $(READY) ## Build a real image model for browsers, run it in this machine's, and say how to look at its page
@@ -49,12 +49,14 @@ demo-web: $(READY) ## Build a real image model for browsers, run it in this mach
 # Three methods, so that it takes a minute; `auto` alone tries all that suit the target.
 demo-precision: $(READY) ## Find the fastest precision of a real model that keeps its answers, on real files
 	$(BIN)/python examples/content_type/fetch_model.py $(DEMO)/magika.onnx
+	$(BIN)/python examples/content_type/fetch_files.py $(DEMO)/files
 	$(BIN)/python examples/content_type/write_samples.py $(DEMO)
 	$(BIN)/bundler build $(DEMO)/magika.onnx --target linux-x64 --output $(DEMO) --name magika-small \
 		--calibration $(DEMO)/calibration --samples $(DEMO)/held-out \
 		--set precision.method=auto --set 'precision.order=["dynamic-int8", "static-int8-full", "static-int8"]' \
 		--set accuracy.metric.python=examples/content_type/metric.py:share_right --set accuracy.metric.drop=0.01
-	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-small-linux-x64 README.md Makefile bundler/api/build.py
+	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-small-linux-x64 \
+		$(DEMO)/files/docutils/writers/html5_polyglot/plain.css $(DEMO)/files/sphinx/cmd/build.py $(DEMO)/magika.onnx
 	@echo "What was tried: $(DEMO)/magika-small-linux-x64.report/report.html"
 
 demo-device: $(READY) ## Compile that image model for a phone's NPU, run it in emulation, and say what is in the bundle
@@ -62,7 +64,8 @@ demo-device: $(READY) ## Compile that image model for a phone's NPU, run it in e
 	$(BIN)/python examples/text_orientation/fix_sizes.py $(DEMO)/orientation.onnx $(DEMO)/orientation-fixed.onnx
 	$(BIN)/python examples/text_orientation/write_samples.py $(DEMO)/lines
 	$(BIN)/bundler build $(DEMO)/orientation-fixed.onnx --name orientation --target snapdragon-8g3 \
-		--calibration $(DEMO)/lines --output $(DEMO)
+		--calibration $(DEMO)/lines/calibration --samples $(DEMO)/lines/held-out \
+		--set variants.htp.precision=static-qnn-a16w8 --output $(DEMO)
 	$(BIN)/bundler verify $(DEMO)/orientation-snapdragon-8g3
 	@echo "How an application opens it: $(DEMO)/orientation-snapdragon-8g3/README.md"
 	@echo "What the NPU takes, and the accuracy in emulation: $(DEMO)/orientation-snapdragon-8g3.report/report.html"
@@ -91,8 +94,10 @@ constraints: $(READY) ## Resolve the versions of the development environment ane
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 pyproject.toml --group dev \
 		--no-annotate --no-header --output-file constraints.txt
 
-docs: $(READY) ## Write the generated tables and the schema again
+# The README's terminals are recorded from the demos, with empty caches: some minutes.
+docs: $(READY) ## Write the generated tables, the schema and the README's terminals again
 	$(BIN)/python -m bundler.profiles.documents docs
+	$(BIN)/python -m docs.console
 
 benchmarks: $(READY) ## Measure side by side and print what goes to benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py

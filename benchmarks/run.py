@@ -22,7 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 from document import Section, describe_circumstances, update_results
 from workplace import Workplace
 
-SUBJECTS = ("start", "build", "proof", "rebuild", "memory", "bundle", "web", "precision", "devices", "repeatability")
+SUBJECTS = (
+    "start", "build", "proof", "rebuild", "memory", "bundle", "web", "precision", "gates", "devices", "repeatability",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -4,25 +4,28 @@ building machine plans the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import HOST, MODEL, BuildPlan, Decision, Step
+from bundler.model.requirements import FIXED_BY, FixedSize
 from bundler.planning_compile import device_environments
 from bundler.planning_data import GOLDEN, DataPlan, DataRequest, Seeds, plan_data, share_samples
+from bundler.planning_devices import computed_loss
 from bundler.planning_gate import choose_gate, gate_decision
 from bundler.planning_precision import (
     apply_preset,
+    asked_method,
     choose_methods,
     may_calibrate,
     method_environments,
     precision_decisions,
 )
 from bundler.planning_rules import BakeRule
+from bundler.planning_sizes import fix_sizes, size_decisions, size_notes
 from bundler.planning_variants import Draft, baker_of, checked, make_step, plan_variant
-from bundler.profiles.methods import METHODS, NONE
+from bundler.profiles.methods import AUTO, METHODS, NONE, Loss
 from bundler.profiles.schema import TargetProfile
 
 INSPECT_ID = "inspect"
@@ -35,7 +38,8 @@ FUSION_ENVIRONMENTS = {"onnxruntime": HOST, "onnxruntime-tools": "onnxruntime-to
 class PlanRequest:
     """What the user asked for beside the model and the target.
 
-    `dimensions` fixes dynamic dimensions by name, over those of the profile; `format` is one of the emitter's, or None
+    `dimensions` fixes dynamic dimensions by name, over those of the profile, of which those in `own_dimensions` are the
+    user's as well; `format` is one of the emitter's, or None
     for the profile's; `synthetic_count` and `seed` are for the golden set when there are no samples. `methods` are the
     precisions that were chosen by trying, by variant; `left_out` says which variants are not built, and why.
     """
@@ -45,9 +49,10 @@ class PlanRequest:
     samples: DataRequest | None = None
     calibration: DataRequest | None = None
     methods: Mapping[str, str] = field(default_factory=dict)
-    synthetic_count: int = 3
+    synthetic_count: int = 8
     seed: int = 0
     left_out: tuple[Decision, ...] = ()
+    own_dimensions: tuple[str, ...] = ()
 
 
 def inspect_step(name: str) -> Step:
@@ -60,10 +65,11 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
     a precision that lacks its data.
     """
     profile = apply_preset(profile)
-    dimensions = _resolve_dimensions(facts, profile, request)
+    fixed = fix_sizes(facts, profile, request.dimensions, request.own_dimensions)
+    dimensions = {size.name: size.size for size in fixed}
     methods = choose_methods(profile, request.methods)
     data = _plan_data(facts, profile, dimensions, request, methods)
-    shared, current = _shared_steps(profile, dimensions)
+    shared, current = _shared_steps(profile, fixed)
     draft = Draft(facts=facts, profile=profile, data=data, shared=shared, source=current)
     variants = [plan_variant(draft, variant, methods[variant.name], dimensions) for variant in profile.variants]
     exact = {step.id: choose_gate(facts, profile) for step in shared if step.stage == "compare"}
@@ -75,7 +81,7 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         variants=tuple(variant.plan for variant in variants),
         decisions=(
             *request.left_out,
-            *_dimension_decisions(facts, dimensions),
+            *size_decisions(facts, fixed),
             *precision_decisions(profile, request.methods),
             *_rule_decisions({variant.plan.name: variant.rule for variant in variants}),
             *_gate_decisions(facts, profile, methods),
@@ -83,6 +89,8 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         emitter=profile.bundle.ecosystem,
         format=request.format or profile.bundle.format,
         gates={**exact, **{step: gate for variant in variants for step, gate in variant.gates.items()}},
+        fixed_sizes=fixed,
+        notes=size_notes(facts, profile, fixed),
     )
 
 
@@ -95,7 +103,10 @@ def _plan_data(
 ) -> DataPlan:
     used = [METHODS[name] for name in methods.values() if name != NONE]
     samples, calibration = request.samples, request.calibration
-    if may_calibrate(profile):
+    calibrates = any(method.needs_calibration for method in used)
+    # What is tried automatically must all be judged by the same samples.
+    tried = any(asked_method(profile, variant) == AUTO for variant in profile.variants)
+    if calibrates or (tried and may_calibrate(profile)):
         samples, calibration = share_samples(samples, calibration)
     return plan_data(
         facts,
@@ -105,7 +116,7 @@ def _plan_data(
         samples=samples,
         calibration=calibration,
         rounds=bool(used) or profile.accuracy.metric is not None,
-        calibrates=any(method.needs_calibration for method in used),
+        calibrates=calibrates,
     )
 
 
@@ -127,28 +138,14 @@ def step_environments(profile: TargetProfile) -> tuple[str, ...]:
     )
 
 
-def _resolve_dimensions(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -> dict[str, int]:
-    symbols = facts.signature.symbols
-    unknown = sorted(set(request.dimensions) - set(symbols))
-    if unknown:
-        named = ", ".join(repr(name) for name in unknown)
-        known = ", ".join(repr(name) for name in symbols) or "none"
-        raise UsageError(
-            f"{facts.name} has no dynamic dimension named {named}",
-            details=(f"its dynamic dimensions are: {known}",),
-            hint="`bundler inspect MODEL` shows every input with its dimensions",
-        )
-    wanted = {**profile.dimensions, **request.dimensions}
-    return {name: wanted[name] for name in symbols if name in wanted}
-
-
-def _shared_steps(profile: TargetProfile, dimensions: Mapping[str, int]) -> tuple[list[Step], str]:
+def _shared_steps(profile: TargetProfile, fixed: Sequence[FixedSize]) -> tuple[list[Step], str]:
     """The steps that all variants share, each followed by its comparison, and the source of the model after them."""
     steps: list[Step] = []
     current = MODEL
-    if dimensions:
-        reason = "dimensions were given: " + ", ".join(f"{name}={size}" for name, size in dimensions.items())
-        steps += checked(make_step("fix_dimensions", current, {"dimensions": dict(dimensions)}, reason=reason))
+    if fixed:
+        reason = "; ".join(f"{size.name}={size.size} is {FIXED_BY[size.by]}" for size in fixed)
+        dimensions = {size.name: size.size for size in fixed}
+        steps += checked(make_step("fix_dimensions", current, {"dimensions": dimensions}, reason=reason))
         current = "fix_dimensions"
     simplifier = profile.optimization.simplifier
     if simplifier != NONE:
@@ -183,17 +180,10 @@ def _rule_decisions(rules: Mapping[str, BakeRule]) -> tuple[Decision, ...]:
 
 
 def _gate_decisions(facts: ModelFacts, profile: TargetProfile, methods: Mapping[str, str]) -> tuple[Decision, ...]:
-    """The gate of the unrounded model, and, where variants are rounded, theirs."""
-    losses = dict.fromkeys(METHODS[name].loss if name != NONE else "none" for name in methods.values())
+    """The gates of the variants: by what their methods lose, and by what their devices' arithmetic loses."""
+    own: dict[str, Loss] = {
+        name: METHODS[method].loss if method != NONE else "none" for name, method in methods.items()
+    }
+    device = (computed_loss(profile, variant, own[variant.name]) for variant in profile.variants)
+    losses = dict.fromkeys((*own.values(), *device))
     return tuple(gate_decision(facts, profile, loss) for loss in losses)
-
-
-def _dimension_decisions(facts: ModelFacts, dimensions: Mapping[str, int]) -> tuple[Decision, ...]:
-    return tuple(
-        Decision(
-            subject=f"dimension {name}",
-            choice=str(dimensions.get(name, "dynamic")),
-            reason="given" if name in dimensions else "not given, so the bundle takes any size",
-        )
-        for name in facts.signature.symbols
-    )

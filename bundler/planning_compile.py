@@ -84,7 +84,7 @@ def compile_decisions(variant: Variant) -> tuple[Decision, ...]:
         return (Decision(subject=f"compiling for {compilation.known.title}", choice="here", reason=reason),)
     if preparation is not None:
         known = find_provider(variant.providers[0].name)
-        reason = f"the {preparation.thing} is made there by `prewarm`, or at the first start that waits for it"
+        reason = f"the {preparation.thing} is made there, at install or first start"
         if known.compiler is not None and known.compiler.ranges and known.compiler.by_default:
             reason += "; sizes that are fixed (--dim) or have ranges let it be made here"
         return (Decision(subject=f"compiling for {known.title}", choice="on the device", reason=reason),)

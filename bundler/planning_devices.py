@@ -86,9 +86,9 @@ def _choose_device_level(facts: ModelFacts, profile: TargetProfile) -> Choice:
     return Choice(choice="basic", decision=Decision(subject="level", choice="basic", reason=reason))
 
 
-def computed_loss(variant: Variant, loss: Loss) -> Loss:
+def computed_loss(profile: TargetProfile, variant: Variant, loss: Loss) -> Loss:
     """How coarse the answers are on the device: of the method, or of the device where that is coarser."""
     known = find_provider(variant.providers[0].name)
     options, _ = split_options(known, variant.providers[0].options)
-    device: Loss = known.rounds(options) if known.rounds is not None else "none"
+    device: Loss = known.judge_rounding(options, profile.platform.compute_capability)
     return max(loss, device, key=_ORDER.index)

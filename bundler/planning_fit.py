@@ -11,6 +11,7 @@ from bundler.model.plan import Decision
 from bundler.planning_precision import CALIBRATION_HINT
 from bundler.planning_sessions import split_options
 from bundler.profiles.methods import NONE, Loss
+from bundler.profiles.outlook import explain_left_out, judge_free_sizes
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
@@ -27,19 +28,17 @@ def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ..
     if not kept:
         raise ProfileError(
             f"{profile.id} runs only on a runtime of your own build",
-            details=tuple(f"{variant.name}: {_tell_gone(variant)}" for variant in gone),
+            details=tuple(f"{variant.name}: {_explain(variant)}" for variant in gone),
             hint="with such a runtime at hand, build with --set runtime.custom_build=true",
         )
     decisions = tuple(
-        Decision(subject=f"variant {variant.name}", choice="left out", reason=_tell_gone(variant)) for variant in gone
+        Decision(subject=f"variant {variant.name}", choice="left out", reason=_explain(variant)) for variant in gone
     )
     return (profile.model_copy(update={"variants": kept}) if gone else profile), decisions
 
 
-def _tell_gone(variant: Variant) -> str:
-    known = find_provider(variant.providers[0].name)
-    told = [text.rstrip(".") for text in (known.gone, f"instead: {known.instead}" if known.instead else "") if text]
-    return "; ".join(told) or f"no published runtime has {known.title}"
+def _explain(variant: Variant) -> str:
+    return explain_left_out(find_provider(variant.providers[0].name))
 
 
 def apply_recipe(profile: TargetProfile, facts: ModelFacts, *, calibrated: bool) -> TargetProfile:
@@ -62,9 +61,9 @@ def apply_recipe(profile: TargetProfile, facts: ModelFacts, *, calibrated: bool)
 
 def check_shapes(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> None:
     """Raise `UsageError` when the provider takes fixed sizes only, and the model has others."""
-    known = find_provider(variant.providers[0].name)
-    if not known.static_shapes:
+    if judge_free_sizes(variant) != "refused":
         return
+    known = find_provider(variant.providers[0].name)
     details = find_free_sizes(facts, dimensions)
     if not details:
         return

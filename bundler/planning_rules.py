@@ -156,7 +156,7 @@ def _choose_opening(*, layout: bool, baked: bool) -> Choice:
         reason = "all of it is baked"
         decision = Decision(subject="optimisation on the device", choice="none", reason=reason)
         return Choice(session={"graph_optimization_level": DISABLE_ALL}, decision=decision)
-    reason = "convolutions take the layout of the device's own CPU; it is kept there after the first start"
+    reason = "convolutions take the layout of the device's own CPU"
     decision = Decision(subject="optimisation on the device", choice="layout only", reason=reason)
     disabled = tuple(name for name in OPTIMIZERS if name not in LAYOUT_OPTIMIZERS)
     return Choice(session={"graph_optimization_level": ENABLE_ALL}, disabled=disabled, decision=decision)

@@ -28,6 +28,7 @@ from bundler.planning_rules import DISABLE_ALL, ENABLE_ALL, BakeRule, choose_bak
 from bundler.planning_sessions import as_text, carrier_of, provider_entry, session_of
 from bundler.planning_web import choose_web_baking
 from bundler.profiles.methods import METHODS, NONE, Loss
+from bundler.profiles.outlook import variant_needs
 from bundler.profiles.schema import Metric, TargetProfile, Variant
 from bundler.providers.graph_optimizers import CONSTANT_FOLDING
 from bundler.providers.registry import find_provider
@@ -71,7 +72,7 @@ def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mappin
     loss: Loss = METHODS[method].loss if method != NONE else "none"
     check_numbers(variant, draft.facts, loss)
     gate = choose_gate(draft.facts, draft.profile, loss)
-    device_gate = choose_gate(draft.facts, draft.profile, computed_loss(variant, loss))
+    device_gate = choose_gate(draft.facts, draft.profile, computed_loss(draft.profile, variant, loss))
     steps, source = _precision_steps(draft, variant, method, gate)
     own, plan = _bake_variant(draft, variant, rule, source)
     if half:
@@ -303,6 +304,7 @@ def _variant_plan(profile: TargetProfile, variant: Variant, rule: BakeRule) -> V
         device_cache=rule.device_cache,
         builds=find_provider(variant.providers[0].name).builds,
         plugins={carrier.package: carrier.version for carrier in carriers if carrier.module},
+        needs=variant_needs(variant, profile),
         prepare=plan_preparation(variant),
         least_share=variant.least_share,
         tolerates_shortfall=variant.shortfall == "report",

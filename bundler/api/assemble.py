@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
 from bundler.model.codec import decode
 from bundler.model.facts import ModelFacts
+from bundler.model.gates import resolve_gate
 from bundler.model.plan import BuildPlan, VariantPlan
+from bundler.model.reference import ReferenceFigures
+from bundler.model.requirements import FixedSize
 from bundler.model.results import Comparison, StepOutcome
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
@@ -47,7 +50,7 @@ def make_runtime_config(
         model=facts.name,
         model_digest=model_digest,
         target=profile.id,
-        signature=fix_signature(facts.signature, fixed_dimensions(plan)),
+        signature=fix_signature(facts.signature, plan.fixed_sizes),
         variants=tuple(
             _variant(entry, profile, outcomes, folders[entry.name], _gate(plan, entry, outcomes))
             for entry in plan.variants
@@ -56,6 +59,7 @@ def make_runtime_config(
         golden_digest=golden.artifact.digest if golden.artifact else "",
         unstable_outputs=tuple(golden.facts.get("unstable_outputs", ())),
         preprocessing=_preprocessing(outcomes),
+        fixed_sizes=plan.fixed_sizes,
     )
 
 
@@ -65,27 +69,24 @@ def _preprocessing(outcomes: Mapping[str, StepOutcome]) -> Mapping[str, Any] | N
     return next((record for record in records if record), None)
 
 
-def fixed_dimensions(plan: BuildPlan) -> Mapping[str, int]:
-    """The dimensions that the plan fixes."""
-    for step in plan.steps:
-        if step.stage == "fix_dimensions":
-            dimensions: Mapping[str, int] = step.options["dimensions"]
-            return dimensions
-    return {}
-
-
-def fix_signature(signature: Signature, dimensions: Mapping[str, int]) -> Signature:
-    """`signature` with the named dimensions at their sizes."""
-
-    def fix(port: Port) -> Port:
-        if port.type.shape is None:
-            return port
-        shape = tuple(dimensions.get(d, d) if isinstance(d, str) else d for d in port.type.shape)
-        return dataclasses.replace(port, type=dataclasses.replace(port.type, shape=shape))
-
+def fix_signature(signature: Signature, sizes: Sequence[FixedSize]) -> Signature:
+    """`signature` with these dimensions at their sizes: by their name, and by their place in the inputs."""
+    named = {size.name: size.size for size in sizes}
+    placed = {(port, axis): size.size for size in sizes for port, axes in size.axes.items() for axis in axes}
     return Signature(
-        inputs=tuple(fix(port) for port in signature.inputs), outputs=tuple(fix(port) for port in signature.outputs)
+        inputs=tuple(_fix_port(port, named, placed) for port in signature.inputs),
+        outputs=tuple(_fix_port(port, named, {}) for port in signature.outputs),
     )
+
+
+def _fix_port(port: Port, named: Mapping[str, int], placed: Mapping[tuple[str, int], int]) -> Port:
+    if port.type.shape is None:
+        return port
+    shape = tuple(
+        named.get(size, size) if isinstance(size, str) else placed.get((port.name, axis)) if size is None else size
+        for axis, size in enumerate(port.type.shape)
+    )
+    return dataclasses.replace(port, type=dataclasses.replace(port.type, shape=shape))
 
 
 def _name_folders(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> dict[str, str]:
@@ -99,11 +100,19 @@ def _name_folders(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> dict[
 
 
 def _gate(plan: BuildPlan, variant: VariantPlan, outcomes: Mapping[str, StepOutcome]) -> Gate:
-    """What the model that ships was held to, fitted to the golden set where a larger set has judged it."""
-    gate = variant.gate or next(plan.gates[step] for step in reversed(variant.comparisons) if step in plan.gates)
+    """What the model that ships was held to, for outputs as the golden set has them; fitted to that where a larger set
+    has judged the model.
+    """
+    asked = variant.gate or next(plan.gates[step] for step in reversed(variant.comparisons) if step in plan.gates)
+    gate = resolve_gate(asked, read_references(outcomes[plan.golden].facts))
     if not variant.reproduction:
         return gate
     return fit_gate(gate, decode(Comparison, outcomes[variant.reproduction].facts))
+
+
+def read_references(facts: Mapping[str, Any]) -> dict[str, ReferenceFigures]:
+    """What `record_golden` found of its answers, by output."""
+    return {item["name"]: decode(ReferenceFigures, item) for item in facts.get("references", ())}
 
 
 def _variant(
@@ -134,6 +143,7 @@ def _variant(
             features=plan.features,
             plugins=plan.plugins,
             compiled=_compiled(placed) if placed else None,
+            needs=plan.needs,
         ),
     )
 

@@ -93,12 +93,11 @@ def _describe(tensor: Mapping[str, Any]) -> str:
     return f"{node} ({tensor['operator']}): {what} {tensor['tensor']!r} {left}"
 
 
-def hint_for_loss(prepared: Prepared, lossy: Step, blame: Blame, *, metric: bool = False) -> str:
-    """What to do about a step that gives too much precision away; `metric`: the user's own metric says that it does."""
+def hint_for_loss(prepared: Prepared, lossy: Step, blame: Blame, setting: str) -> str:
+    """What to do about a step that gives too much precision away; `setting` widens the limit that was missed."""
     takes = any(method.stage == lossy.stage and "exclude_nodes" in method.takes for method in METHODS.values())
     names = [name for name in blame.remedy if name.isprintable()][:_KEPT]
-    limit = "accuracy.metric.drop=… or accuracy.metric.least=…" if metric else "accuracy.sqnr_db=…"
-    other = f"choose another precision.method, or widen the gate with --set {limit}"
+    other = f"choose another precision.method, or widen the gate with --set {setting}"
     if not takes or not names:
         return other
     kept = [*prepared.profile.precision.exclude_nodes, *names]

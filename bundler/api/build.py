@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bundler.api.accuracy import find_accuracies
 from bundler.api.assemble import make_runtime_config
 from bundler.api.judging import Verdict, judge_plan
 from bundler.api.memo import recall_bundle, remember_bundle
+from bundler.api.only_sizes import settle_only_sizes
 from bundler.api.place import check_replaceable, put_in_place, staging_folder
 from bundler.api.placement import check_placements, find_placements
 from bundler.api.preloading import preload_on_start
@@ -21,12 +23,13 @@ from bundler.api.workshop import Workshop
 from bundler.emitters.registry import find_emitter
 from bundler.model.attempts import Frontier
 from bundler.model.errors import GateError, UsageError
-from bundler.model.events import Listener
+from bundler.model.events import Listener, Message
 from bundler.model.plan import MODEL
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.planning_precision import asked_method
 from bundler.profiles.methods import AUTO
+from bundler.reporting.claims import doubt_ratio
 
 DEFAULT_EMITTER = "python"
 """Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
@@ -40,8 +43,11 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
     _check_format(prepared)
     final = request.output / f"{prepared.plan.model_name}-{prepared.profile.id}"
     check_replaceable(final)
+    for note in prepared.plan.notes:
+        listener(Message(build=prepared.title, note=note))
     prepared = _settle(prepared, workshop, listener)
     outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, listener, prepared.title)
+    prepared = replace(prepared, plan=settle_only_sizes(prepared.plan, prepared.facts.signature, outcomes))
     check_placements(prepared.title, prepared.plan, outcomes, listener)
     check_gates(prepared, outcomes, workshop, listener)
     digest = prepared.sources[MODEL].digest
@@ -54,7 +60,9 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
         remember_bundle(workshop.cache.root, final, key, summary)
     seconds = time.perf_counter() - began
     result = _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
-    return replace(result, placements=_placements(prepared, outcomes))
+    return replace(
+        result, placements=_placements(prepared, outcomes), accuracies=find_accuracies(prepared.plan, outcomes)
+    )
 
 
 def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tuple[PlacementResult, ...]:
@@ -141,7 +149,7 @@ def check_gates(
     raise GateError(
         f"{prepared.title}: stage {verdict.judged} breaks {broken}",
         details=(*verdict.lines, *blame.lines),
-        hint=hint_for_loss(prepared, lossy, blame, metric=verdict.is_metric) if lossy else _gate_hint(verdict),
+        hint=hint_for_loss(prepared, lossy, blame, verdict.setting) if lossy else _gate_hint(verdict),
     )
 
 
@@ -151,8 +159,7 @@ _DEVICE_LOSES = "the same model kept the gate before it was compiled: the device
 def _gate_hint(verdict: Verdict) -> str:
     if verdict.judged == "simplify":
         return "leave the simplifier out with --set optimization.simplifier=none"
-    widen = "accuracy.metric.least=…" if verdict.is_metric else "accuracy.relative=…"
-    return f"lower the level with --set optimization.level=basic, or widen the gate with --set {widen}"
+    return f"lower the level with --set optimization.level=basic, or widen the gate with --set {verdict.setting}"
 
 
 def _result(
@@ -173,14 +180,22 @@ def _result(
         seconds=seconds,
         proofs=summary.get("proofs", {}),
         unproven=summary.get("unproven", {}),
+        verified=tuple(summary.get("verified", ())),
         first_visits=tuple(FirstVisit(**visit) for visit in summary.get("first_visits", ())),
         precisions=tuple(_tell_choice(frontier) for frontier in prepared.frontiers),
         metrics=tuple(MetricResult(**metric) for metric in summary.get("metrics", ())),
         reservations=tuple(summary.get("reservations", ())),
+        golden=summary.get("golden", {}),
         decisions=prepared.decisions,
     )
 
 
 def _tell_choice(frontier: Frontier) -> ChosenPrecision:
-    ratio = next((attempt.ratio for attempt in frontier.attempts if attempt.state == "chosen"), None)
-    return ChosenPrecision(variant=frontier.variant, method=frontier.chosen, ratio=ratio, timing=frontier.timing)
+    chosen = next((attempt for attempt in frontier.attempts if attempt.state == "chosen"), None)
+    return ChosenPrecision(
+        variant=frontier.variant,
+        method=frontier.chosen,
+        ratio=chosen.ratio if chosen else None,
+        timing=frontier.timing,
+        doubt=doubt_ratio(chosen.low, chosen.high, chosen.rounds) if chosen else "",
+    )

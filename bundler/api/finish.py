@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bundler.api.golden import record_golden
 from bundler.api.judging import METRIC_STAGE
-from bundler.api.prepare import Prepared
+from bundler.api.prepare import Prepared, tell_left_out
 from bundler.api.workshop import Workshop
 from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.registry import find_emitter
+from bundler.emitters.verified import write_verification
+from bundler.model.codec import encode
 from bundler.model.errors import GateError, VerificationError
 from bundler.model.events import Listener, Message
 from bundler.model.manifest import GateRecord, Manifest, ModelRecord, RuntimeRecord
@@ -27,7 +30,8 @@ from bundler.reporting.manifest import ManifestRequest, make_manifest, write_man
 from bundler.reporting.notices import NOTICES_NAME, render_notices
 from bundler.reporting.report import write_report as write_report_files
 from bundler.reporting.sbom import SBOM_NAME, render_sbom
-from bundler.verification.proof import combine_proofs
+from bundler.verification.proof import combine_proofs, unjudged_of
+from bundler.verification.words import BUILDING_HOST, describe_verification
 
 MEGABYTE = 1_000_000
 
@@ -69,8 +73,9 @@ def finish_bundle(piece: Workpiece) -> Finished:
     if piece.prepared.request.prove:
         with _timed(phases, "prove"):
             proofs = _prove(piece)
-        manifest = replace(manifest, proof=combine_proofs(proofs))
-        write_manifest(piece.staged, manifest)
+        manifest = replace(manifest, proof=combine_proofs(proofs, unjudged_of(manifest)))
+    manifest = _tell_verification(piece, manifest)
+    if piece.prepared.request.prove:
         with _timed(phases, "measure"):
             measurements = _measure(piece)
     return Finished(
@@ -81,6 +86,17 @@ def finish_bundle(piece: Workpiece) -> Finished:
         downloads=emitted.downloads,
         summary=_summary(piece, manifest, emitted.downloads),
     )
+
+
+def _tell_verification(piece: Workpiece, manifest: Manifest) -> Manifest:
+    """Put what was verified into the README, which was written before, and both into the manifest."""
+    lines = describe_verification(manifest.proof, BUILDING_HOST)
+    changed = write_verification(piece.staged, lines)
+    if changed is not None:
+        files = tuple(changed if record.path == changed.path else record for record in manifest.files)
+        manifest = replace(manifest, files=files)
+    write_manifest(piece.staged, manifest)
+    return manifest
 
 
 class _timed:  # noqa: N801 - reads as the statement that it is
@@ -112,6 +128,7 @@ def _emit(piece: Workpiece) -> Emitted:
         environments=piece.workshop.environments,
         listener=piece.listener,
         build=prepared.title,
+        left_out=tuple(f"{decision.subject}: {decision.reason}" for decision in prepared.plan_request.left_out),
     )
     return find_emitter(prepared.plan.emitter).emit(request, piece.staged)
 
@@ -152,6 +169,7 @@ def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
             budget_mb={name: limit for name, limit in limits.items() if limit is not None},
         ),
         proof=combine_proofs(()),
+        golden=record_golden(outcomes[prepared.plan.golden], piece.config),
         synthetic_inputs=bool(outcomes[prepared.plan.golden].facts.get("synthetic")),
         reservations=_reservations(prepared),
     )
@@ -239,14 +257,18 @@ def _proof_request(piece: Workpiece) -> ProofRequest:
 
 def _summary(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ...]) -> dict[str, Any]:
     manifest_size = (piece.staged / "bundle.json").stat().st_size
-    notes = [note.text for outcome in piece.outcomes.values() for note in outcome.notes if note.level == "warning"]
+    plan, left_out = piece.prepared.plan, piece.prepared.plan_request.left_out
+    heard = [*plan.notes, *(note for outcome in piece.outcomes.values() for note in outcome.notes)]
+    notes = [*tell_left_out(left_out), *(note.text for note in heard if note.level == "warning")]
     return {
         "proof": manifest.proof.level,
         "proofs": {record.variant: record.level for record in manifest.proof.variants},
         "unproven": {record.variant: record.reason for record in manifest.proof.variants if not record.passed},
+        "verified": list(describe_verification(manifest.proof)),
         "bundle_bytes": manifest.size + manifest_size,
         "model_bytes": sum(record.size for record in piece.config.variants[0].files),
         "notes": notes,
+        "golden": encode(manifest.golden),
         "reservations": list(manifest.reservations),
         "metrics": [
             {

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bundler.model.codec import decode
+from bundler.model.gates import GateFailure, check_gate, describe_failures
 from bundler.model.plan import BuildPlan, Step
 from bundler.model.results import Comparison, StepOutcome
 from bundler.profiles.schema import Metric, TargetProfile
-from bundler.verification.gates import check_gate, describe_failures
 from bundler.verification.metric import MetricGate, check_metric
 
 METRIC_STAGE = "measure_metric"
 
+_SETTINGS = {"error": "absolute"}
+"""Figures of failures whose limit has another name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A step whose figures miss the gate, and a line for each thing that does."""
+    """A step whose figures miss the gate, and a line for each thing that does; `failures` are those of a comparison."""
 
     step: Step
     lines: tuple[str, ...]
+    failures: tuple[GateFailure, ...] = ()
 
     @property
     def is_metric(self) -> bool:
         """Whether the user's own metric says so."""
         return self.step.stage == METRIC_STAGE
+
+    @property
+    def setting(self) -> str:
+        """What of a profile widens the first limit that was missed."""
+        if self.is_metric:
+            return "accuracy.metric.drop=… or accuracy.metric.least=…"
+        failure = self.failures[0]
+        if failure.figure == "mismatch":
+            return f"accuracy.outputs.{json.dumps(failure.output)}.judged=false, and judge with accuracy.metric"
+        return f"accuracy.{_SETTINGS.get(failure.figure, failure.figure)}=…"
 
     @property
     def judged(self) -> str:
@@ -39,18 +54,20 @@ def judge_plan(plan: BuildPlan, profile: TargetProfile, outcomes: Mapping[str, S
     verdicts = []
     for step in plan.steps:
         lines: tuple[str, ...] = ()
+        failures: tuple[GateFailure, ...] = ()
         if step.id in plan.gates:
             comparison = decode(Comparison, outcomes[step.id].facts)
-            lines = describe_failures(comparison, check_gate(comparison, plan.gates[step.id], unstable))
+            failures = check_gate(comparison, plan.gates[step.id], unstable)
+            lines = describe_failures(comparison, failures)
         elif step.stage == METRIC_STAGE and profile.accuracy.metric is not None:
             metric = profile.accuracy.metric
             gate = MetricGate(least=metric.least, drop=metric.drop)
             lines = check_metric(name_metric(metric), outcomes[step.id].facts, gate)
         if lines:
-            verdicts.append(Verdict(step=step, lines=lines))
+            verdicts.append(Verdict(step=step, lines=lines, failures=failures))
     return tuple(verdicts)
 
 
 def name_metric(metric: Metric) -> str:
-    """The metric as the user calls it."""
-    return f"metric {metric.python or metric.command[0]}"
+    """The metric as the user calls it, without the folder where it lies: decisions in the manifest repeat it."""
+    return f"metric {metric.name}"

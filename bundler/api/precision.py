@@ -197,8 +197,11 @@ class _Search:
             environment=trial.plan.step(one.model).environment,
         )
         facts = self._execute((step,), sources, trial.attempt.method)[step.id].facts
-        ratio = 1.0 if trial is first else facts["ratio"]
-        return replace(trial, attempt=replace(trial.attempt, seconds=facts["seconds"], ratio=ratio))
+        attempt = replace(trial.attempt, seconds=facts["seconds"], ratio=1.0)
+        if trial is not first:
+            spread = {name: facts[name] for name in ("ratio", "low", "high", "rounds")}
+            attempt = replace(attempt, **spread)
+        return replace(trial, attempt=attempt)
 
     def _execute(self, steps: Sequence[Step], sources: Mapping[str, Source], method: str) -> dict[str, StepOutcome]:
         title = f"{self.prepared.title}, {method}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,16 @@ from bundler.execution.sources import digest_source
 from bundler.model.attempts import Frontier
 from bundler.model.codec import decode
 from bundler.model.errors import ModelError
-from bundler.model.events import Listener
+from bundler.model.events import Listener, Message
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import CALIBRATION, METRIC, MODEL, SAMPLES, BuildPlan, Decision
 from bundler.model.results import StepOutcome
+from bundler.model.stage import Note
 from bundler.planning import INSPECT_ID, PlanRequest, inspect_step, make_plan
 from bundler.planning_data import DataRequest
 from bundler.planning_fit import apply_recipe, leave_out
-from bundler.profiles.resolve import resolve_target
+from bundler.profiles.overrides import ORIGIN
+from bundler.profiles.resolve import Resolved, resolve_layers
 from bundler.profiles.schema import TargetProfile
 from bundler.stages.export_huggingface.spec import ENVIRONMENT as EXPORTER
 
@@ -52,13 +54,16 @@ class Prepared:
 
 def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Prepared:
     """Resolve, inspect and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
-    profile, left_out = leave_out(resolve_target(request.target, request.overrides))
+    resolved = resolve_layers(request.target, request.overrides)
+    profile, left_out = leave_out(resolved.profile)
+    for text in tell_left_out(left_out):  # before anything takes time
+        listener(Message(build=profile.id, note=Note(text=text, level="warning")))
     request, exported = _as_onnx(request, profile, workshop, listener)
     name = bundle_name(request)
     title = f"{name} → {profile.id}"
     facts, inspection, model = inspect_source(request.model, name, workshop, listener, title)
     data = _read_data(request, profile, workshop)
-    plan_request = _plan_request(request, data, left_out)
+    plan_request = _plan_request(request, data, left_out, _own_dimensions(resolved))
     profile = apply_recipe(profile, facts, calibrated=data.calibration is not None)
     return Prepared(
         request=request,
@@ -69,6 +74,13 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
         sources={MODEL: model, **data.sources},
         plan=plan_bundle(facts, profile, plan_request),
         plan_request=plan_request,
+    )
+
+
+def tell_left_out(left_out: Sequence[Decision]) -> tuple[str, ...]:
+    """A sentence for each variant of the target that the bundle will not have."""
+    return tuple(
+        f"the bundle will not have {decision.subject}, which the target has: {decision.reason}" for decision in left_out
     )
 
 
@@ -184,9 +196,18 @@ def _data_request(role: str, argument: DataArgument) -> DataRequest:
     )
 
 
-def _plan_request(request: BuildRequest, data: _Data, left_out: tuple[Decision, ...]) -> PlanRequest:
+def _own_dimensions(resolved: Resolved) -> tuple[str, ...]:
+    """Dimensions that are in the profile because the user put them there."""
+    names = resolved.profile.dimensions
+    return tuple(name for name in names if resolved.layered.origin(("dimensions", name)) == ORIGIN)
+
+
+def _plan_request(
+    request: BuildRequest, data: _Data, left_out: tuple[Decision, ...], own_dimensions: tuple[str, ...]
+) -> PlanRequest:
     return PlanRequest(
         left_out=left_out,
+        own_dimensions=own_dimensions,
         dimensions=request.dimensions,
         format=request.format,
         samples=data.samples,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.api.machine import Machine, see_machine
@@ -20,13 +20,23 @@ from bundler.planning_fit import leave_out
 from bundler.planning_rules import find_obstacles
 from bundler.profiles.chain import shorten
 from bundler.profiles.listing import Summary, list_targets
-from bundler.profiles.matching import Candidate, Match, find_devices, suggest_devices
+from bundler.profiles.matching import (
+    Candidate,
+    Match,
+    find_devices,
+    find_refusals,
+    find_siblings,
+    find_stand_ins,
+    suggest_devices,
+)
 from bundler.profiles.recommending import FAMILIES, OPEN_SIZE, explain_fit, family_targets, suggest_dimensions
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import TargetProfile
 
 MODEL_WORD = "MODEL"
 """Stands in commands for a model whose name no terminal should be shown."""
+
+_ALL_TARGETS = "`bundler targets list` shows all; `bundler targets new` writes a profile for a device of your own"
 
 _PROVISIONAL = 16
 """The size that a dimension is planned with while only the user knows it."""
@@ -35,14 +45,16 @@ _PROVISIONAL = 16
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
     """One target. `occasion` says what it is picked for (`this machine`, `a phone`, the device that was asked for) and
-    `matched` by which name it was found. `reasons` explain it, `obstacles` stand in its way (it `fits` where there are
-    none); `command` is what to run next, as arguments, and `shell` the same for a shell.
+    `matched` by which name it was found. `known` is false where no target is of the device itself, and this one is the
+    nearest that runs there. `reasons` explain it, `obstacles` stand in its way (it `fits` where there are none);
+    `command` is what to run next, as arguments, and `shell` the same for a shell.
     """
 
     target: str
     occasion: str
     matched: str
     fits: bool
+    known: bool = True
     title: str = ""
     reasons: tuple[str, ...] = ()
     obstacles: tuple[str, ...] = ()
@@ -79,17 +91,38 @@ def recommend_targets(path: Path, device: str | None, workshop: Workshop, listen
 
 
 def find_matches(device: str, summaries: Sequence[Summary]) -> tuple[Match, ...]:
-    """The targets that `device` means. Raises `ProfileError` with those that are spelt alike when there is none."""
+    """The targets that `device` means, or else those that run on it although no target is of it.
+
+    Raises `ProfileError` with those that are spelt alike when there is none.
+    """
     candidates = _candidates(summaries)
-    matches = find_devices(device, candidates)
+    matches = find_devices(device, candidates) or find_stand_ins(device, candidates)
+    refusals = () if matches else find_refusals(device, candidates)
+    # A target of another generation runs there as little as one that refuses it.
+    matches = matches or (() if refusals else _general(device, candidates))
     if matches:
         return matches
+    if refusals:
+        raise ProfileError(f"no target runs on the device {shorten(device)}", details=refusals, hint=_ALL_TARGETS)
     close = suggest_devices(device, candidates)
     raise ProfileError(
         f"no target is known for the device {shorten(device)}",
         details=(f"spelt alike: {', '.join(close)}",) if close else (),
-        hint="`bundler targets list` shows all; `bundler targets new` writes a profile for a device of your own",
+        hint=_ALL_TARGETS,
     )
+
+
+def _general(device: str, candidates: Sequence[Candidate]) -> tuple[Match, ...]:
+    """The general targets of the machines whose other generations are known."""
+    plain = {candidate.id for candidate in candidates}
+    found: dict[str, Match] = {}
+    for sibling in find_siblings(device, candidates):
+        platform = resolve_target(sibling.target).platform
+        general = f"{platform.system}-{platform.architecture}"
+        why = f"{_quote(sibling.name)} ({sibling.target}) is another generation, and this one runs on the CPU"
+        if general in plain:
+            found.setdefault(general, Match(target=general, name="", score=0.0, stands_in=why))
+    return tuple(found.values())
 
 
 def pick_targets(
@@ -102,7 +135,7 @@ def pick_targets(
     judge = _Judge(facts=facts, model=model)
     if asked is not None:
         device, matches = asked
-        picks = tuple(judge.judge(match.target, occasion=device, matched=_tell_match(match)) for match in matches)
+        picks = tuple(judge.judge_match(match, device) for match in matches)
         if not any(pick.fits for pick in picks):
             picks += tuple(pick for pick in _pick_families(judge) if pick.fits)
     else:
@@ -114,7 +147,13 @@ def pick_targets(
 
 def _candidates(summaries: Sequence[Summary]) -> tuple[Candidate, ...]:
     return tuple(
-        Candidate(id=summary.id, names=(*summary.aliases, summary.title, summary.id))
+        Candidate(
+            id=summary.id,
+            names=(*summary.aliases, summary.title, summary.id),
+            serves=summary.serves,
+            refuses=summary.refuses,
+            cautions=summary.cautions,
+        )
         for summary in summaries
         if not summary.problem
     )
@@ -127,8 +166,9 @@ def _pick_machine(judge: _Judge, machine: Machine) -> Iterator[Recommendation]:
         for summary in list_targets()
         if (summary.system, summary.architecture) == (machine.system, machine.architecture)
     ]
+    candidates = _candidates(alike)
     for clue in machine.clues:
-        matches = find_devices(clue, _candidates(alike))
+        matches = find_devices(clue, candidates) or find_stand_ins(clue, candidates)
         if matches:
             yield judge.judge(matches[0].target, occasion="this machine", matched=f"it calls itself {_quote(clue)}")
             break
@@ -154,6 +194,11 @@ class _Judge:
 
     facts: ModelFacts
     model: str
+
+    def judge_match(self, match: Match, device: str) -> Recommendation:
+        """What there is to say of a target that was found for `device`."""
+        found = self.judge(match.target, occasion=device, matched=_tell_match(match))
+        return replace(found, known=not match.stands_in)
 
     def judge(self, target: str, *, occasion: str, matched: str) -> Recommendation:
         """What there is to say of one target; a profile that is not valid is an obstacle as any other."""
@@ -207,9 +252,13 @@ def _shell(command: tuple[str, ...]) -> str:
 
 
 def _tell_match(match: Match) -> str:
+    if match.stands_in:
+        family = f", as for {_quote(match.name)}" if match.name else ""
+        return f"not in the catalogue; the nearest usable target{family}: {match.stands_in}"
     read = f", reading it as {_quote(match.read_as)}" if match.read_as else ""
     how = "by its name" if match.score >= 1 else "whose nearest name is"
-    return f"{how} {_quote(match.name)}{read}"
+    caution = f"; caution: {match.caution}" if match.caution else ""
+    return f"{how} {_quote(match.name)}{read}{caution}"
 
 
 def _quote(text: str) -> str:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bundler.model.errors import UsageError
+from bundler.model.manifest import ProofRecord
 from bundler.model.plan import BuildPlan
 from bundler.model.proof import Proof, VariantProof
+from bundler.model.runtime import Tolerance
 
 MAXIMUM_NAME = 64
 """Characters of a bundle's name: with the target and file names it stays below what file systems take."""
@@ -42,7 +44,7 @@ class BuildRequest:
     prove: bool = True
     browser: Path | None = None
     seed: int = 0
-    synthetic_count: int = 3
+    synthetic_count: int = 8
     decisions: Mapping[str, Any] = field(default_factory=dict)
     locked: bool = False
 
@@ -60,12 +62,15 @@ class FirstVisit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenPrecision:
-    """What an automatic choice gave a variant. `ratio` is its latency beside the unchanged model's."""
+    """What an automatic choice gave a variant. `ratio` is its latency beside the unchanged model's; `doubt` says why
+    that shows nothing, empty where it does.
+    """
 
     variant: str
     method: str
     ratio: float | None
     timing: str
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +80,29 @@ class MetricResult:
     variant: str
     value: float
     reference: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccuracyResult:
+    """How close a variant came to the original model, in the last comparison that its gate judged. The figures are
+    those of `output`, of all outputs the nearest to its limits (`bundler.model.results.OutputComparison`); `limit` is
+    what it was held to. `unjudged` counts the outputs that no comparison could fail; `in_place_of` names the provider
+    for which another ran the model in this comparison, empty where it was the variant's own.
+    """
+
+    variant: str
+    samples: int
+    outputs: int
+    unjudged: int
+    output: str
+    equal: bool
+    max_absolute: float
+    sqnr_db: float | None
+    worst_sqnr_db: float | None
+    top1_agreement: float | None
+    agreement: float | None
+    limit: Tolerance
+    in_place_of: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +122,10 @@ class PlacementResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
     """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes.
-    `first_visits` are for what is visited rather than installed; `reservations` say why it must not be shipped;
-    `decisions` are what was measured, by variant. `proof` is the least of `proofs`, the variants' own levels (none
-    without a proof); `unproven` says of those that were not run why.
+    `golden` is the manifest's record of the golden set. `first_visits` are for what is visited rather than installed;
+    `reservations` say why it must not be shipped; `decisions` are what was measured, by variant. `proof` is the least
+    of `proofs`, the variants' own levels (none without a proof); `unproven` says of those that were not run why;
+    `verified` says all of it in words.
     """
 
     name: str
@@ -113,10 +142,13 @@ class BuildResult:
     seconds: float
     proofs: Mapping[str, Proof] = field(default_factory=dict)
     unproven: Mapping[str, str] = field(default_factory=dict)
+    verified: tuple[str, ...] = ()
     first_visits: tuple[FirstVisit, ...] = ()
     precisions: tuple[ChosenPrecision, ...] = ()
     metrics: tuple[MetricResult, ...] = ()
     placements: tuple[PlacementResult, ...] = ()
+    accuracies: tuple[AccuracyResult, ...] = ()
+    golden: Mapping[str, Any] = field(default_factory=dict)
     reservations: tuple[str, ...] = ()
     decisions: Mapping[str, Any] = field(default_factory=dict)
 
@@ -145,7 +177,7 @@ class PlanResult:
 class VerifyResult:
     """What `verify` found. `proof` is the level that was reached now, `claimed` the manifest's; of `unstable_outputs`,
     which a random operator makes differ on each run, only names, types and shapes are promised. `reservations` say why
-    the bundle must not be shipped.
+    the bundle must not be shipped. `reached` is all of what was reached now, `built` what was when it was built.
     """
 
     bundle: Path
@@ -155,6 +187,8 @@ class VerifyResult:
     variants: tuple[VariantProof, ...]
     unstable_outputs: tuple[str, ...] = ()
     reservations: tuple[str, ...] = ()
+    reached: ProofRecord | None = None
+    built: ProofRecord | None = None
 
 
 def decision_key(name: str, target: str) -> str:

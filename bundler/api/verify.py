@@ -12,7 +12,7 @@ from bundler.model.errors import VerificationError
 from bundler.model.events import Listener
 from bundler.reporting.manifest import read_manifest
 from bundler.verification.integrity import require_integrity
-from bundler.verification.proof import combine_proofs
+from bundler.verification.proof import combine_proofs, unjudged_of
 
 
 def verify(bundle: Path, workshop: Workshop, listener: Listener, browser: Path | None = None) -> VerifyResult:
@@ -32,12 +32,15 @@ def verify(bundle: Path, workshop: Workshop, listener: Listener, browser: Path |
             details=tuple(f"{proof.variant}: {proof.reason}" for proof in failed),
             hint="do not ship it: build it again, and compare both with `bundler diff`",
         )
+    reached = combine_proofs(proofs, unjudged_of(manifest))
     return VerifyResult(
         bundle=bundle,
         files=integrity.checked,
-        proof=combine_proofs(proofs).level,
+        proof=reached.level,
         claimed=manifest.proof.level,
         variants=proofs,
         unstable_outputs=manifest.unstable_outputs,
         reservations=manifest.reservations,
+        reached=reached,
+        built=manifest.proof,
     )

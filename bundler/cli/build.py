@@ -139,9 +139,24 @@ def plan(
         return
     typer.echo(f"{result.plan.model_name} → {result.plan.target} ({result.plan.emitter}, {result.plan.format})")
     _print_steps(result.steps)
+    _print_rest(result.plan)
+
+
+def _print_rest(plan: Any) -> None:
+    """What was decided, what the device must have, and what a person should know before a build."""
+    from bundler.cli.printing import printable  # noqa: PLC0415
+    from bundler.model.requirements import describe_need  # noqa: PLC0415
+
     typer.echo("decisions")
-    for decision in result.plan.decisions:
-        typer.echo(f"  {decision.subject}: {decision.choice}: {decision.reason}")
+    for decision in plan.decisions:
+        typer.echo(f"  {printable(f'{decision.subject}: {decision.choice}: {decision.reason}', 400)}")
+    needs = [(variant.name, need) for variant in plan.variants for need in variant.needs]
+    if needs:
+        typer.echo("must be on the device, for the bundle does not hold it")
+    for name, need in needs:
+        typer.echo(f"  {name}: {describe_need(need)}")
+    for note in plan.notes:
+        typer.echo(f"{'warning: ' if note.level == 'warning' else ''}{printable(note.text, 600)}")
 
 
 def _print_steps(steps: Any) -> None:

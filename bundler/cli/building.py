@@ -11,10 +11,11 @@ import typer
 
 from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, PlacementResult, bundle_name
 from bundler.api.workshop import Workshop, open_workshop, start_early
+from bundler.cli.accuracy import accuracy_line
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.failures import render_error
 from bundler.cli.options import parse_dimensions, progress_style
-from bundler.cli.printing import megabytes, print_json
+from bundler.cli.printing import LONGEST_LINE, megabytes, print_json, printable
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import Listener
 
@@ -157,16 +158,18 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
     for result in results:
         typer.echo(f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}")
         typer.echo(
-            f"  proof {_tell_proof(result)}; model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
+            f"  model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
             f"bundle {megabytes(result.bundle_bytes)} ({result.format})"
         )
-        for variant, reason in result.unproven.items() if _proofs_differ(result) else ():
-            typer.echo(f"  {variant} was not run: {reason}")
+        for line in result.verified:
+            typer.echo(f"  {printable(line, LONGEST_LINE)}")
+        for accuracy in result.accuracies:
+            typer.echo(f"  {accuracy_line(accuracy)}")
         for choice in result.precisions:
             typer.echo(f"  precision {_tell_choice(choice)}")
         for metric in result.metrics:
             typer.echo(
-                f"  metric of {metric.variant} {metric.value:.6g}; the untouched model's answers {metric.reference:.6g}"
+                f"  metric of {metric.variant} {metric.value:.6g}; the original model's answers {metric.reference:.6g}"
             )
         for placed in result.placements:
             typer.echo(f"  {_tell_placement(placed)}")
@@ -177,17 +180,6 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
         typer.echo(f"  report {result.report}")
     for failure in failures:
         typer.echo(f"{failure.request.model} → {failure.request.target}: {render_error(failure.error)}", err=True)
-
-
-def _tell_proof(result: BuildResult) -> str:
-    """`resolved (htp emulated, gpu resolved, cpu stand-in)`: the bundle's level, and its variants' if they differ."""
-    if not _proofs_differ(result):
-        return result.proof
-    return f"{result.proof} ({', '.join(f'{variant} {level}' for variant, level in result.proofs.items())})"
-
-
-def _proofs_differ(result: BuildResult) -> bool:
-    return len(set(result.proofs.values())) > 1
 
 
 def _tell_placement(placed: PlacementResult) -> str:
@@ -202,13 +194,18 @@ def _tell_placement(placed: PlacementResult) -> str:
 def _tell_choice(choice: ChosenPrecision) -> str:
     """`static-int8 for cpu, 0.43 of the latency (measured)`."""
     if choice.method == "none" and choice.ratio is not None:
-        return f"none for {choice.variant}: nothing that holds the gate is faster or much smaller ({choice.timing})"
-    ratio = "" if choice.ratio is None else f", {choice.ratio:.2f} of the unchanged model's latency ({choice.timing})"
-    return f"{choice.method} for {choice.variant}{ratio}"
+        why = f"nothing else that was tried and holds the gate is faster or much smaller ({choice.timing})"
+        return f"none for {choice.variant}: {why}"
+    if choice.ratio is None:
+        return f"{choice.method} for {choice.variant}"
+    latency = f"{choice.ratio:.2f} of the unchanged model's latency ({choice.timing})"
+    if choice.doubt:
+        latency = f"latency: {choice.doubt} ({choice.timing}: {choice.ratio:.2f} of the unchanged model's)"
+    return f"{choice.method} for {choice.variant}, {latency}"
 
 
 def _tell_visits(visits: tuple[FirstVisit, ...]) -> str:
     """`3.1 MB (webgpu), 2.8 MB (wasm) with brotli`, each variant on the preferred one of its builds of the runtime."""
     preferred = {visit.variant: visit for visit in reversed(visits)}
     told = [f"{megabytes(preferred[name].brotli)} ({name})" for name in dict.fromkeys(v.variant for v in visits)]
-    return f"{', '.join(told)} with brotli; a second visit downloads nothing"
+    return f"{', '.join(told)} with brotli; a second visit takes it from the browser's cache"

@@ -10,7 +10,7 @@ import typer
 from bundler.api.requests import VerifyResult
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.options import progress_style
-from bundler.cli.printing import print_json, printable
+from bundler.cli.printing import LONGEST_LINE, print_json, printable
 
 
 def run_verify(bundle: Path, *, browser: Path | None, cache: str | None, as_json: bool, progress: str) -> None:
@@ -28,15 +28,25 @@ def run_verify(bundle: Path, *, browser: Path | None, cache: str | None, as_json
 
 
 def _print_verified(result: VerifyResult) -> None:
-    typer.echo(f"{result.bundle}: {result.files} files are as they were built")
+    from bundler.verification.words import (  # noqa: PLC0415 - as above
+        BUILDING_HOST,
+        describe_verification,
+        same_levels,
+    )
+
+    typer.echo(f"{result.bundle}: {result.files} files match their checksums")
+    for line in describe_verification(result.reached) if result.reached else ():
+        typer.echo(printable(line, LONGEST_LINE))
     for variant in result.variants:
-        state = variant.reason or "reproduced the golden set" if variant.passed else f"not run: {variant.reason}"
-        typer.echo(f"  {variant.variant}: {state}")
+        if variant.passed and variant.reason:
+            typer.echo(f"  {printable(f'{variant.variant}: {variant.reason}', LONGEST_LINE)}")
     for reason in result.reservations:
         typer.echo(f"  NOT FOR SHIPPING: {reason}")
     for name in result.unstable_outputs:
         typer.echo(f"  output {printable(name, 80)} is random: only its name, type and shape can be promised")
-    typer.echo(f"proof {result.proof} (the manifest claims {result.claimed})")
+    if result.reached and result.built and not same_levels(result.built.variants, result.reached.variants):
+        for line in describe_verification(result.built, BUILDING_HOST):
+            typer.echo(f"When it was built: {printable(line, LONGEST_LINE)}")
 
 
 def run_diff(first: Path, second: Path, *, as_json: bool) -> None:

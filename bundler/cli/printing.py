@@ -11,6 +11,9 @@ from bundler.model.codec import encode
 
 KILO = 1000.0
 
+LONGEST_LINE = 2000
+"""Characters of a sentence that names several variants and why each was not run."""
+
 
 def print_json(value: Any) -> None:
     """One JSON document. Paths become text."""

@@ -45,8 +45,9 @@ def recommendation_lines(found: Recommendations) -> Iterator[str]:
 
 
 def _pick_lines(pick: Recommendation) -> Iterator[str]:
-    found = f", {printable(pick.matched, 400)}" if pick.matched else ""
-    yield f"  {pick.target}: {printable(pick.title) or 'not valid'}{found}"
+    found = f", {printable(pick.matched, 1000)}" if pick.matched else ""
+    head = f"{pick.target}: {printable(pick.title) or 'not valid'}{found}"
+    yield from textwrap.wrap(head, _WIDTH, initial_indent="  ", subsequent_indent="    ")
     if not pick.fits:
         yield from _bullets([f"does not fit: {obstacle}" for obstacle in pick.obstacles])
         return

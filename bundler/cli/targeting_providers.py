@@ -116,13 +116,19 @@ def _facts(details: ProviderDetails) -> Iterator[str]:
         yield from _fact("", f"where: in the folder that the loader gives to {details.cache_option}")
     if details.executes:
         yield from _fact("", "what was compiled can be run on the building machine, for the accuracy gate")
-    yield from _fact("proved by", ", ".join(_PROOFS[proof] for proof in details.proofs))
-    yield from _fact("sizes", "fixed ones only" if details.fixed_sizes else "")
+    yield from _fact("checked by", ", ".join(_PROOFS[proof] for proof in details.proofs))
+    yield from _facts_of("sizes", details.sizes)
+    yield from _facts_of("on device", details.needs)
     tried = {*details.tries}
     methods = (f"{name} (tried by auto)" if name in tried else name for name in details.precisions)
     yield from _fact("precision", ", ".join(methods) or "the model's own only")
     yield from _fact("state", f"{summary.gone}." if summary.gone else "")
     yield from _fact("instead" if summary.gone else "elsewhere", f"{summary.instead}." if summary.instead else "")
+
+
+def _facts_of(head: str, texts: Sequence[str]) -> Iterator[str]:
+    for position, text in enumerate(texts):
+        yield from _fact("" if position else head, text)
 
 
 def _fact(head: str, text: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bundler.api.bench import VariantTimes
 from bundler.cli.printing import printable
+from bundler.reporting.claims import LEAST_RUNS, find_doubt
 from bundler.reporting.data import Spread
 
 _HEAD = ("bundle", "variant", "opening", "p10..p90", "ratio", "latency", "p10..p90", "ratio", "calls")
@@ -23,13 +24,17 @@ def timetable_lines(times: Sequence[VariantTimes]) -> Iterator[str]:
     yield "milliseconds: opening is until the first answer, latency one steady call; medians, and where most lie"
     if any(one.opening_ratio is not None for one in times):
         yield "ratio: to the median of a plain session on the baseline, timed in turn with the bundle"
+        yield f"in brackets: no difference shown (fewer than {LEAST_RUNS} runs, p10..p90 overlap, or a busy machine)"
 
 
 def _row(one: VariantTimes) -> tuple[str, ...]:
     opening, latency = _spread(one.opening), _spread(one.latency)
     calls = str(one.latency.count) if one.latency else ""
     name = printable(one.bundle.name, 60)
-    return (name, one.variant, *opening, _ratio(one.opening_ratio), *latency, _ratio(one.latency_ratio), calls)
+    others = one.measurement.others
+    first = _ratio(one.opening_ratio, one.baseline_opening, one.opening, others)
+    steady = _ratio(one.latency_ratio, one.baseline_latency, one.latency, others)
+    return (name, one.variant, *opening, first, *latency, steady, calls)
 
 
 def _baseline_row(one: VariantTimes) -> tuple[str, ...]:
@@ -49,8 +54,10 @@ def _time(milliseconds: float) -> str:
     return f"{milliseconds:.3g}" if milliseconds < 1000 else f"{milliseconds:.0f}"  # noqa: PLR2004 - three digits
 
 
-def _ratio(ratio: float | None) -> str:
-    return "" if ratio is None else f"{ratio:.2f}"
+def _ratio(ratio: float | None, before: Spread | None, after: Spread | None, others: float | None) -> str:
+    if ratio is None or before is None or after is None:
+        return ""
+    return f"({ratio:.2f})" if find_doubt(before, after, others) else f"{ratio:.2f}"
 
 
 def _align(text: str, width: int, column: int) -> str:

@@ -37,7 +37,8 @@ __all__ = [
 class EmitRequest:
     """All that an emitter needs. `models` maps each variant to the step that made its model, `golden` is the folder
     of the golden set; `config` is the finished `runtime.json`, whose paths are relative to the payload folder.
-    `version` is the version of the emitted package; `environments` give locks, tools and downloads.
+    `version` is the version of the emitted package; `environments` give locks, tools and downloads. `left_out` says
+    which variants of the target are not built, and why.
     """
 
     config: RuntimeConfig
@@ -50,6 +51,7 @@ class EmitRequest:
     environments: Environments
     listener: Listener
     build: str
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

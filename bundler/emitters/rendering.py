@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bundler.data import data_root
 from bundler.emitters import escapes
+from bundler.emitters.verified import POINTER
 from bundler.emitters.writing import copy_tree, write_text
 from bundler.model.errors import DefectError
 
@@ -85,4 +86,5 @@ def make_environment(folder: Path) -> Environment:
         autoescape=False,  # noqa: S701 (the output is no HTML; every place has the filter of its own language)
     )
     environment.filters.update(FILTERS)
+    environment.globals["verification"] = POINTER
     return environment

@@ -26,7 +26,8 @@ class Attempt:
     """One method of `bundler.planning_methods` on one variant, the unchanged model (`none`) among them.
 
     `seconds` is the median latency of one call; `ratio` compares it with the unchanged model, timed in turns with it
-    (below 1 is faster). `figures` are the worst over all outputs on held-out samples: `sqnr_db`, `cosine`,
+    (below 1 is faster); `low` and `high` are its 10th and 90th percentile over `rounds`, None where it was not timed.
+    `figures` are the worst over all outputs on held-out samples: `sqnr_db`, `cosine`,
     `max_absolute`, `top1_agreement`, and the user's own metric under its own name. None is what nobody could measure.
     `reason` says why in a sentence without a trailing stop; it may hold names from the model.
     """
@@ -37,6 +38,9 @@ class Attempt:
     model_bytes: int | None = None
     seconds: float | None = None
     ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    rounds: int | None = None
     figures: Mapping[str, float | None] = field(default_factory=dict)
     reason: str = ""
 

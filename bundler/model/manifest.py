@@ -10,13 +10,14 @@ from typing import Any
 
 from bundler.model.artifacts import FileRecord
 from bundler.model.errors import VerificationError
+from bundler.model.golden_inputs import Weakness
 from bundler.model.plan import Decision
 from bundler.model.proof import Proof
 from bundler.model.runtime import Gate, ProviderEntry
 from bundler.model.stage import Note
 
 MANIFEST_NAME = "bundle.json"
-MANIFEST_SCHEMA = 2
+MANIFEST_SCHEMA = 3
 MANIFEST_BYTES = 64_000_000
 """No manifest of ours comes near this; a larger file is refused before it fills the memory."""
 
@@ -83,7 +84,8 @@ class StageRecord:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputCheck:
     """One output against the golden set, in the output's own unit. A figure that is missing or not finite is None, and
-    `remark` says why in words. The figures are those of `bundler.model.results.OutputComparison`.
+    `remark` says why in words. The figures are those of `bundler.model.results.OutputComparison`; `elements`, `scores`
+    and `unjudged` are those of `bundler.model.reference.ReferenceFigures`.
     """
 
     name: str
@@ -98,6 +100,11 @@ class OutputCheck:
     agreement: float | None = None
     worst_sample: str = ""
     worst_sqnr_db: float | None = None
+    low_sqnr_db: float | None = None
+    typical_sqnr_db: float | None = None
+    elements: int = 0
+    scores: bool = False
+    unjudged: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +117,31 @@ class CheckRecord:
     samples: int
     equal: bool
     outputs: tuple[OutputCheck, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenOutput:
+    """One output in the golden set: how many values its answers have over all samples, and why no comparison with them
+    could fail (empty where one could).
+    """
+
+    name: str
+    elements: int
+    unjudged: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenRecord:
+    """What every runtime of the bundle is held to."""
+
+    samples: int
+    outputs: tuple[GoldenOutput, ...] = ()
+    weaknesses: tuple[Weakness, ...] = ()
+
+    @property
+    def unjudged(self) -> dict[str, str]:
+        """The outputs that no comparison could fail, each with the reason."""
+        return {output.name: output.unjudged for output in self.outputs if output.unjudged}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +158,13 @@ class GateRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantProofRecord:
-    """How far one variant was proven, and why not further."""
+    """How far one variant was proven, where (empty: on the machine itself), and why not further."""
 
     variant: str
     level: Proof
     passed: bool | None
     reason: str
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +181,9 @@ class ProofRecord:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The whole of `bundle.json`. `reservations` say why the bundle must not be shipped; there are none where it may.
-    `files` lists every file of the bundle but the manifest itself, by path; `payload` is
-    the folder of `runtime.json` (None where a packed format hides it); `stages` are in the order of the plan.
+    `golden` counts what was judged (None in bundles of schema 2). `files` lists every file of the bundle but the
+    manifest itself, by path; `payload` is the folder of `runtime.json` (None where a packed format hides it); `stages`
+    are in the order of the plan.
     """
 
     schema: int
@@ -171,6 +205,7 @@ class Manifest:
     gate: GateRecord
     proof: ProofRecord
     reservations: tuple[str, ...] = ()
+    golden: GoldenRecord | None = None
 
     @property
     def size(self) -> int:

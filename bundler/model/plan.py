@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bundler.model.requirements import FixedSize, Need
 from bundler.model.runtime import Gate, Preparation, ProviderEntry
+from bundler.model.stage import Note
 
 MODEL = "model"
 SAMPLES = "samples"
@@ -51,7 +53,8 @@ class VariantPlan:
     empty. `features` are what the provider's device must offer. `compiled` is the id of the step that compiles the
     model for the device, where that is done before shipping; `prepare` what is done on the device instead.
     `gate` is what its answers must meet on the device. `least_share` is as in `runtime.json`; with
-    `tolerates_shortfall` fewer nodes are a reservation and no failure.
+    `tolerates_shortfall` fewer nodes are a reservation and no failure. `needs` are what its providers use of the
+    device's own software.
     """
 
     name: str
@@ -71,6 +74,7 @@ class VariantPlan:
     least_share: float = 0.0
     tolerates_shortfall: bool = False
     gate: Gate | None = None
+    needs: tuple[Need, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +91,8 @@ class BuildPlan:
     """All that a build will do, made without touching a file.
 
     `steps` are in an order in which every input comes before its use; `golden` is the id of the step that records
-    the golden set; `gates` are what the comparisons must meet, by their step's id.
+    the golden set; `gates` are what the comparisons must meet, by their step's id. `fixed_sizes` are the dynamic
+    dimensions that have one size in the bundle; `notes` are what a person should hear before the first step.
     """
 
     model_name: str
@@ -99,6 +104,8 @@ class BuildPlan:
     emitter: str
     format: str
     gates: Mapping[str, Gate] = field(default_factory=dict)
+    fixed_sizes: tuple[FixedSize, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def step(self, step_id: str) -> Step:
         """The step with this id. Raises `KeyError`."""

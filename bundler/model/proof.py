@@ -8,13 +8,14 @@ from typing import Final, Literal
 
 from bundler.model.results import Comparison
 
-Proof = Literal["executed", "emulated", "stand-in", "resolved"]
+Proof = Literal["executed", "emulated", "stand-in", "ran-unchecked", "resolved"]
 """How far a proof went; see the README for what each level promises."""
 
 PROOF_MEANINGS: Final[Mapping[Proof, str]] = {
     "executed": "the golden set was reproduced in the bundle's own runtime",
     "emulated": "the golden set was reproduced in the bundle's own runtime, under emulation of the device",
     "stand-in": "the golden set was reproduced on another host, with the same version of the runtime",
+    "ran-unchecked": "it ran without an error; at least one output could not be compared with the original model's",
     "resolved": "every file was resolved and locked, and nothing was run",
 }
 """What each level promises, in words."""
@@ -92,6 +93,8 @@ class VariantProof:
     """One variant's run of the golden set. `figures` holds seconds and other values that vary (they go to the report,
     never into the bundle). `passed` is None when it did not run; `reason` then says why. `nodes` counts the nodes of
     the graph that each provider took, by the runtime's name of the provider; empty where the runtime did not tell.
+    `place` says where it ran, as `in Chromium 143`; empty for the machine that ran it, as it is.
+    `unrun` are means that the bundle is for and that it was not run with, as `Python 3.12`.
     """
 
     variant: str
@@ -101,3 +104,5 @@ class VariantProof:
     reason: str
     figures: Mapping[str, float]
     nodes: Mapping[str, int] = field(default_factory=dict)
+    place: str = ""
+    unrun: tuple[str, ...] = ()

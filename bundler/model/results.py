@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.model.artifacts import Artifact
+from bundler.model.reference import ReferenceFigures
 from bundler.model.stage import Note
 
 
@@ -42,13 +43,18 @@ class StepOutcome:
 class OutputComparison:
     """One output against its reference, over all golden samples. Errors are in the output's own unit.
 
-    `sqnr_db` is None when the outputs are equal to the bit (infinite) or the reference is all zero; `cosine` is None
-    when a norm is zero; `top1_agreement` is None where the output is no vector of scores. `mismatch` says why two
-    outputs could not be compared at all (shape, type, NaN pattern). `max_relative` looks only at elements whose
-    reference is not zero. `envelope` holds the few (|reference|, error) from which any pair of absolute and relative
-    limits can be judged for every element. `agreement` is the share of equal values of an output of integers, booleans
-    or strings (None for others), and `difference` names the first that differs. `worst_sample` is the sample that is
-    furthest from its reference (empty where all are equal), and `worst_sqnr_db` its ratio where it has one.
+    `sqnr_db` is the signal to noise ratio over all samples, with the mean of the set left out of the signal (see
+    `ReferenceFigures.signal`), `worst_sqnr_db` that of the worst sample, and `low_sqnr_db` what all samples reach but
+    for a tenth (and at least one of several). Each is None where there is no noise, and without a signal.
+    `typical_sqnr_db` is that of the median answer, with all left out that no input changes
+    (`bundler.workbench.trivial_answers`).
+    `cosine` is None when a norm is zero; `top1_agreement`, the share of rows along the last axis whose highest value
+    stays at its place, where the output has no such rows. `mismatch` says why two outputs could not be compared at all
+    (shape, type, NaN pattern). `max_relative` looks only at elements whose reference is not zero. `envelope` holds the
+    few (|reference|, error) from which any pair of absolute and relative limits can be judged for every element.
+    `agreement` is the share of equal values of an output of integers, booleans or strings (None for others), and
+    `difference` names the first that differs. `worst_sample` is the sample that is furthest from its reference (empty
+    where all are equal).
     """
 
     name: str
@@ -64,7 +70,10 @@ class OutputComparison:
     agreement: float | None = None
     difference: str = ""
     worst_sample: str = ""
+    low_sqnr_db: float | None = None
+    typical_sqnr_db: float | None = None
     worst_sqnr_db: float | None = None
+    reference: ReferenceFigures | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

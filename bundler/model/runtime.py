@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bundler.model.artifacts import FileRecord
+from bundler.model.requirements import FixedSize, Need
 from bundler.model.signature import Signature
 
 RUNTIME_SCHEMA = 3
@@ -61,7 +62,8 @@ class Compatibility:
     """Facts that must hold where a variant runs. `systems` and `machines` are as Python's `platform` names them
     (`Linux`; `x86_64`); `runtime` is the exact version of the runtime that the model was baked with. `features` are
     what the provider's device must offer, by the names that the device gives them. `plugins` are the exact versions of
-    the distributions that carry its providers; `compiled` is what was compiled for it before shipping.
+    the distributions that carry its providers; `compiled` is what was compiled for it before shipping. `needs` are what
+    its providers use of the device's own software.
     """
 
     systems: tuple[str, ...]
@@ -70,6 +72,7 @@ class Compatibility:
     features: tuple[str, ...] = ()
     plugins: Mapping[str, str] = field(default_factory=dict)
     compiled: Compiled | None = None
+    needs: tuple[Need, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,18 +80,29 @@ class Tolerance:
     """How close to the golden set an output must come. Every figure that is None sets no limit but the last.
 
     |actual - reference| <= `absolute` + `relative` * |reference| for each element (no limit on single elements when
-    either is None); at least `sqnr_db` decibels, `cosine` similarity, and a share `top1_agreement` of rows whose
-    highest score stays at its place. Of integers, booleans and strings a share of `agreement` must be equal; None asks
-    for all. Of an output that is not `judged` nothing is asked.
+    either is None). At least `sqnr_db` decibels over all samples, `low_sqnr_db` in all but a tenth of them (at least
+    one of several), and `worst_sqnr_db` in every one; `bundler.model.reference` says what is the signal. At least this
+    `cosine` similarity, and a share `top1_agreement` of rows whose highest value stays at its place;
+    `scores_top1_agreement` asks the same of outputs that look like scores, and of no others. Of integers, booleans and
+    strings a share of `agreement` must be equal; None asks for all. Of an output that is not `judged` nothing is asked.
+
+    `typical_sqnr_db` is asked where a model is built and not on a device: what a model answers to its golden set there
+    is held to the figures that it had here. With `scales`, `absolute` is for outputs up to 1 and grows with larger
+    ones.
     """
 
     absolute: float | None = None
     relative: float | None = None
     sqnr_db: float | None = None
+    low_sqnr_db: float | None = None
+    worst_sqnr_db: float | None = None
+    typical_sqnr_db: float | None = None
     cosine: float | None = None
     top1_agreement: float | None = None
+    scores_top1_agreement: float | None = None
     agreement: float | None = None
     judged: bool = True
+    scales: bool = False
 
     def allow(self, reference: float) -> float:
         """The greatest error of an element whose reference has this magnitude; infinite where none is set."""
@@ -146,6 +160,7 @@ class RuntimeConfig:
     golden set's artifact; `unstable_outputs` are outputs that a random operator makes different on each run: for
     them only names, types and shapes are promised. `preprocessing` is what became of pictures, sound or text
     before the model saw them when it was judged (`bundler.model.preprocessing`): an application must do the same.
+    `fixed_sizes` are the dynamic dimensions of the model that have one size in `signature`, and who fixed them.
     """
 
     schema: int
@@ -159,3 +174,4 @@ class RuntimeConfig:
     unstable_outputs: tuple[str, ...] = ()
     telemetry: bool = False
     preprocessing: Mapping[str, Any] | None = None
+    fixed_sizes: tuple[FixedSize, ...] = ()

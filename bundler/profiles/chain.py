@@ -14,6 +14,8 @@ from bundler.profiles.locations import describe_path, find_catalogue
 
 Key = tuple[str | int, ...]
 """A place in a profile: table keys and positions in arrays."""
+_NOT_MERGED = ("extends", "id")
+_OWN = ("serves", "refuses", "cautions")
 LARGEST = 1_000_000
 """Bytes of a profile file; ours have about a thousand."""
 
@@ -40,13 +42,15 @@ class Layered:
 def load_chain(path: Path) -> Layered:
     """`path` merged over all that it extends: tables merge key by key, every other value replaces.
 
-    The id is never inherited: it is the file's own, or else the file's name. Raises `ProfileError`.
+    The id is never inherited: it is the file's own, or else the file's name. Nor is what a file says of other devices
+    than its own (`serves`, `refuses`, `cautions`). Raises `ProfileError`.
     """
     files = list(_walk(path))
     data: dict[str, Any] = {}
     origins: dict[Key, str] = {}
     for file in reversed(files):
-        own = {key: value for key, value in read_profile(file).items() if key not in ("extends", "id")}
+        left_out = _NOT_MERGED if file == files[0] else (*_NOT_MERGED, *_OWN)
+        own = {key: value for key, value in read_profile(file).items() if key not in left_out}
         merge(data, own, origins, describe_path(file))
     head = read_profile(files[0])
     shown = tuple(describe_path(file) for file in files)

@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from bundler.profiles.chain import Key
-from bundler.profiles.device_contradictions import check_carriers, check_compile, check_knowledge, check_recipes
+from bundler.profiles.device_contradictions import (
+    check_carriers,
+    check_compile,
+    check_knowledge,
+    check_libraries,
+    check_recipes,
+)
 from bundler.profiles.machines import ARCHITECTURES, CORES, fits_tag, required_version, takes_wheels
 from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.options import check_variant, is_on, session_rules
@@ -223,6 +229,7 @@ _RULES: tuple[Callable[[TargetProfile], Iterator[Problem]], ...] = (
     _check_ecosystem,
     _check_providers,
     check_carriers,
+    check_libraries,
     _each_variant(check_knowledge),
     _each_variant(check_compile),
     check_recipes,

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from bundler.profiles.chain import Key
 from bundler.profiles.methods import METHODS, NONE
 from bundler.profiles.options import check_table
+from bundler.profiles.outlook import is_compiled_here, shipped_variants
 from bundler.profiles.problems import Problem, describe_unknown_method
 from bundler.profiles.schema import Provider, TargetProfile, Variant
 from bundler.providers.availability import explain_absence, find_carrier
 from bundler.providers.registry import find_provider, provider_names
+from bundler.providers.toolkits import explain_refusal
 from bundler.providers.values import as_entry, normalize_value
 
 
@@ -34,6 +36,18 @@ def _check_carrier(profile: TargetProfile, entry: Provider, at: Key) -> Iterator
     if find_carrier(known, *where) is None:
         why, hint = explain_absence(known, *where)
         yield Problem(key=at, text=f"{why}; {hint}" if hint else why)
+
+
+def check_libraries(profile: TargetProfile) -> Iterator[Problem]:
+    """A device's libraries must not be older than the compiler of what they are to open."""
+    refusals = {}
+    for variant in shipped_variants(profile):
+        first = variant.providers[0].name
+        compiler = find_provider(first).compiler if first in provider_names() else None
+        if compiler is not None and compiler.toolkit is not None and is_compiled_here(variant):
+            refusals[first] = explain_refusal(compiler.toolkit, profile.runtime.plugins)
+    for package, text in (refusal for refusal in refusals.values() if refusal is not None):
+        yield Problem(key=("runtime", "plugins", package), text=text)
 
 
 def check_knowledge(variant: Variant, at: Key) -> Iterator[Problem]:

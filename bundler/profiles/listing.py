@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bundler.model.errors import ProfileError, UsageError
@@ -22,6 +22,9 @@ class Summary:
     architecture: str = ""
     providers: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    cautions: Mapping[str, str] = field(default_factory=dict)
+    serves: Mapping[str, str] = field(default_factory=dict)
+    refuses: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
     problem: str = ""
 
@@ -106,6 +109,9 @@ def _summarize(name: str) -> Summary:
         architecture=str(platform.get("architecture", "")),
         providers=_providers(layered),
         aliases=_texts(layered.data.get("aliases")),
+        cautions=_sentences(layered.data.get("cautions")),
+        serves=_sentences(layered.data.get("serves")),
+        refuses=_sentences(layered.data.get("refuses")),
         file=layered.files[0],
     )
 
@@ -129,3 +135,7 @@ def _tables(value: Any) -> list[Mapping[str, Any]]:
 
 def _texts(value: Any) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list | tuple) else ()
+
+
+def _sentences(value: Any) -> dict[str, str]:
+    return {name: text for name, text in _table(value).items() if isinstance(text, str)}

@@ -1,13 +1,19 @@
-"""From what people call a device to the targets that are meant: words, part numbers and small slips of spelling."""
+"""From what people call a device to the targets that are meant: words, part numbers and small slips of spelling.
+
+A name is taken for a target's only where every word of it is accounted for. A word too many may be the next generation
+(`Snapdragon 8 Elite Gen 6`, `RTX 4090 Ti`), which opens neither a context nor an engine of the one before; only words
+that tell nothing of the chip are left out.
+"""
 
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 LONGEST = 500
 """Characters of a text that are looked at: no device has a longer name."""
@@ -17,49 +23,132 @@ _NEAR = 0.1
 _SHOWN = 5
 _SHORTEST = 4
 """Characters that a name must have to be found inside a longer text: `M3` is also a kind of microcontroller."""
+_LEAST_PART = 3
+"""Characters of a text that is found as a part of names: `M7` is also in `m7i instances`."""
 _SYSTEMS = ("linux", "windows")
 """What tells targets of one device apart: `rtx-4090`, `rtx-4090-windows`."""
 _MISSPELT = 0.8
 """Least similarity (of `difflib`) at which a word is taken for another."""
+_LONG = 6
+"""Least letters of a word that another letter does not make another word."""
 _ALIKE = 0.6
 """The same for a name that is only suggested."""
+
+_IDLE_LINES = (
+    "an and the my of on in for with by",
+    "geforce tesla",
+    "gpu cpu npu soc chip chipset processor card graphics board module phone smartphone tablet laptop notebook desktop",
+    "device developer development generation kit devkit edition mobile platform sxm hbm pcie memory ram wifi",
+)
+_MAKERS = frozenset(
+    ("nvidia", "qualcomm", "samsung", "google", "apple", "intel", "amd", "huawei", "mediatek", "rockchip", "broadcom")
+)
+"""Left out, too; but what is of one maker is not of another: `Apple A10` is no `NVIDIA A10`."""
+_BRANDS = {
+    "snapdragon": "qualcomm",
+    "dragonwing": "qualcomm",
+    "rtx": "nvidia",
+    "geforce": "nvidia",
+    "jetson": "nvidia",
+    "iphone": "apple",
+    "ipad": "apple",
+    "macbook": "apple",
+    "imac": "apple",
+    "galaxy": "samsung",
+    "exynos": "samsung",
+    "pixel": "google",
+    "radeon": "amd",
+    "ryzen": "amd",
+    "xeon": "intel",
+    "dimensity": "mediatek",
+    "raspberry": "broadcom",
+}
+"""Words that say who makes a device, where its names do not."""
+_IDLE = frozenset(word for line in _IDLE_LINES for word in line.split()) | _MAKERS | {"microsoft", "lenovo"}
+"""Words that tell no chip from another: makers and kinds of device."""
+_SYSTEM_WORDS = ("linux", "windows", "android", "ios", "ipados", "macos")
+"""Left out only where a text with them matches nothing."""
+_QUANTITY = re.compile(r"@?\s*\b\d+(\.\d+)?\s*(gb|gib|tb|mb|[mg]hz|w|nm)\b", re.IGNORECASE)
+_REVISION = re.compile(r"\b(model [ab](\s|$)|rev(ision)?\.? ?\d+(\.\d+)*|sxm ?\d|hbm ?\d\w?|[45]g\b)", re.IGNORECASE)
+_ARTICLE = re.compile(r"((?:^|\b(?:and|of|on|in|for|with|by)\s)\s*)a\s+(?=[^\W\d])", re.IGNORECASE)
+"""Elsewhere an `a` tells a chip from another: `RTX A6000`, `Pixel 10a`."""
+_PART_NUMBER = re.compile(r"\d,\d")
+"""Names with it are found whole alone: `iPhone 18` is not `iPhone18,1`, which was sold as iPhone 17."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A target with all its names: aliases, title, id."""
+    """A target with all its names: aliases, title, id. `serves`, `refuses` and `cautions` are those of its
+    profile.
+    """
 
     id: str
     names: tuple[str, ...]
+    serves: Mapping[str, str] = field(default_factory=dict)
+    refuses: Mapping[str, str] = field(default_factory=dict)
+    cautions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
     """A target that a text means. `name` is the one that was found, `score` how well it fits (1: word for word), and
-    `read_as` how the text was read where it was not taken as written.
+    `read_as` how the text was read where it was not taken as written. `caution` is what to check first. For a target
+    that only stands in for a device that is not known, `stands_in` says why it runs there.
     """
 
     target: str
     name: str
     score: float
     read_as: str = ""
+    caution: str = ""
+    stands_in: str = ""
 
 
 def find_devices(text: str, candidates: Sequence[Candidate]) -> tuple[Match, ...]:
     """The targets that `text` means, the best first, at most five; none when nothing is sure enough.
 
-    A text that matches nothing as written is read again with its misspelt words corrected and its unknown ones left
-    out. A number is never corrected: another number is another device.
+    A text that matches nothing as written is read again with its misspelt words corrected. A number is never corrected,
+    and no word is left out that may tell one chip from another.
     """
-    words = split_words(text)
-    if len("".join(words)) == 1:
+    words, bare = _distinguish(text), _bare(text)
+    candidates = [candidate for candidate in candidates if not _is_of_others(text, candidate)]
+    if len("".join(bare or words)) <= 1:
         return ()
-    found = _rank(words, candidates, "")
-    if found or not words:
-        return found
-    mended = _mend(words, candidates)
-    # With words left out, little must not be enough: of `cortex m3` only the end is known.
-    return _rank(mended, candidates, " ".join(mended)) if len("".join(mended)) >= _SHORTEST else ()
+    found = _rank(words, candidates, "") or (_rank(bare, candidates, "") if bare else ())
+    mended = _mend(bare, candidates)
+    return found or (_rank(mended, candidates, " ".join(mended)) if mended != bare else ())
+
+
+def find_stand_ins(text: str, candidates: Sequence[Candidate]) -> tuple[Match, ...]:
+    """The targets that serve devices whose names have words of `text`, by the longest such name, at most five."""
+    words = split_words(text)
+    rows = [
+        (len("".join(split_words(name))), Match(target=candidate.id, name=name, score=0.0, stands_in=why))
+        for candidate in candidates
+        if not _is_of_others(text, candidate)
+        for name, why in candidate.serves.items()
+        if _stands_in(split_words(name), words) and not _refusal(words, name, candidate)
+    ]
+    longest = max((length for length, _ in rows), default=0)
+    best = {match.target: match for length, match in rows if length == longest}
+    return tuple(best[name] for name in sorted(best))[:_SHOWN]
+
+
+def find_refusals(text: str, candidates: Sequence[Candidate]) -> tuple[str, ...]:
+    """Why targets do not run on what `text` means although its family's name is theirs, each reason once."""
+    words = split_words(text)
+    reasons = (_refusal(words, name, candidate) for candidate in candidates for name in candidate.serves)
+    return tuple(dict.fromkeys(reason for reason in reasons if reason))
+
+
+def find_siblings(text: str, candidates: Sequence[Candidate]) -> tuple[Match, ...]:
+    """The targets with a name that differs from `text` in numbers alone: other generations of the device."""
+    shape, found = _shape(_bare(text)), []
+    for candidate in candidates:
+        alike = shape and not _is_of_others(text, candidate)
+        names = [name for name in candidate.names if alike and _shape(_bare(name)) == shape]
+        found += [Match(target=candidate.id, name=names[0], score=0.0)] if names else []
+    return tuple(found)[:_SHOWN]
 
 
 def suggest_devices(text: str, candidates: Sequence[Candidate]) -> tuple[str, ...]:
@@ -73,9 +162,35 @@ def suggest_devices(text: str, candidates: Sequence[Candidate]) -> tuple[str, ..
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """Words in lower case; letters and digits are words of their own (`RTX4090`: `rtx`, `4090`), marks are dropped."""
+    """Words in lower case; letters and digits are words of their own (`RTX4090`: `rtx`, `4090`), `+` is `plus`, and
+    other marks are dropped.
+    """
     plain = unicodedata.normalize("NFKC", re.sub(r"[®™]|\((r|tm|c)\)", " ", text[:LONGEST], flags=re.IGNORECASE))
-    return tuple(re.findall(r"[^\W\d_]+|\d+", plain.casefold()))
+    return tuple(re.findall(r"[^\W\d_]+|\d+", plain.casefold().replace("+", " plus ")))
+
+
+@functools.lru_cache(maxsize=4096)
+def _distinguish(text: str) -> tuple[str, ...]:
+    """The words that tell a device from others: without makers, kinds, amounts of memory and board revisions.
+
+    Where nothing would be left, all of them.
+    """
+    plain = _ARTICLE.sub(r"\1", _REVISION.sub(" ", _QUANTITY.sub(" ", text[:LONGEST])))
+    words = tuple(word for word in split_words(plain) if word not in _IDLE)
+    return words or split_words(text)
+
+
+def _bare(text: str) -> tuple[str, ...]:
+    """As `_distinguish`, without systems."""
+    return tuple(word for word in _distinguish(text) if word not in _SYSTEM_WORDS)
+
+
+def _is_of_others(text: str, candidate: Candidate) -> bool:
+    """Whether the text names a maker that is none of the target's; a target for devices of any maker has none."""
+    asked = _MAKERS & {*split_words(text)}
+    words = {word for name in candidate.names for word in split_words(name)} if asked else set()
+    makers = _MAKERS & (words | {maker for brand, maker in _BRANDS.items() if brand in words})
+    return bool(makers) and not asked <= makers
 
 
 def _rank(words: Sequence[str], candidates: Iterable[Candidate], read_as: str) -> tuple[Match, ...]:
@@ -92,40 +207,106 @@ def _rank(words: Sequence[str], candidates: Iterable[Candidate], read_as: str) -
 
 
 def _match(words: Sequence[str], candidate: Candidate, read_as: str) -> Match | None:
-    name, score = max(((name, _score(words, split_words(name))) for name in candidate.names), key=lambda row: row[1])
-    return Match(target=candidate.id, name=name, score=score, read_as=read_as) if score else None
+    names = {name: _distinguish(name) for name in candidate.names}
+    rows = ((name, _score(words, known, whole=bool(_PART_NUMBER.search(name)))) for name, known in names.items())
+    name, score = max(rows, key=lambda row: (row[1], -len(row[0])))
+    if not score and (name := _covered_by(words, names)):
+        score = 0.55 + 0.3 * len("".join(names[name])) / len("".join(words))
+    if not score:
+        return None
+    caution = next((text for known, text in candidate.cautions.items() if _distinguish(known) == names[name]), "")
+    return Match(target=candidate.id, name=name, score=score, read_as=read_as, caution=caution)
 
 
-def _score(asked: Sequence[str], name: Sequence[str]) -> float:
-    """1 for the same words; less where one is part of the other, by how many letters of it, and least where it stands
-    in another order or with others between; else 0.
+def _score(asked: Sequence[str], name: Sequence[str], *, whole: bool = False) -> float:
+    """1 for the same words; less where the text is part of the name, by how many letters, and least where it stands
+    there in another order; else 0. With `whole` no part will do.
     """
     if not asked or not name:
         return 0.0
-    shares = sorted((len("".join(asked)), len("".join(name))))
     if "".join(asked) == "".join(name):
         return 1.0
+    if whole or len("".join(asked)) < _LEAST_PART:
+        return 0.0
+    share = len("".join(asked)) / len("".join(name))
     if _is_run(asked, name):
-        return 0.7 + 0.25 * shares[0] / shares[1]
-    if Counter(asked) <= Counter(name):
-        return 0.55 + 0.25 * shares[0] / shares[1]
-    if len("".join(name)) >= _SHORTEST and _is_run(name, asked):
-        return 0.55 + 0.3 * shares[0] / shares[1]
-    return 0.0
+        return 0.7 + 0.25 * share
+    return 0.55 + 0.25 * share if _is_shuffled_run(asked, name) else 0.0
+
+
+def _covered_by(asked: Sequence[str], names: Mapping[str, Sequence[str]]) -> str:
+    """The longest of the names that stand in `asked` in one piece, where together they cover it; else nothing."""
+    inside = [name for name, words in names.items() if len("".join(words)) >= _SHORTEST and _is_run(words, asked)]
+    covered = {place for name in inside for place in _places(names[name], asked)}
+    return max(inside, key=lambda name: len("".join(names[name]))) if len(covered) == len(asked) else ""
+
+
+def _places(part: Sequence[str], whole: Sequence[str]) -> Iterator[int]:
+    for start, run in enumerate(_runs(whole, len(part))):
+        if run == tuple(part):
+            yield from range(start, start + len(part))
+
+
+def _runs(whole: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
+    return (tuple(whole[start : start + length]) for start in range(len(whole) - length + 1))
 
 
 def _is_run(part: Sequence[str], whole: Sequence[str]) -> bool:
     """Whether `part` stands in `whole` as it is, in one piece."""
-    return any(tuple(whole[start : start + len(part)]) == tuple(part) for start in range(len(whole) - len(part) + 1))
+    return bool(part) and tuple(part) in _runs(whole, len(part))
+
+
+def _stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
+    """Whether the words of `part` stand in `whole` in their order, whatever is between them."""
+    rest = iter(whole)
+    return bool(part) and all(word in rest for word in part)
+
+
+def _refusal(words: Sequence[str], served: str, candidate: Candidate) -> str:
+    """Why the candidate does not run on the device although the name that it serves is in `words`; else nothing."""
+    own = split_words(served)
+    for name, why in candidate.refuses.items():
+        refused = split_words(name)
+        if _stands_in(own, words) and _is_run(refused, words) and not _is_run(refused, own):
+            return why
+    return ""
+
+
+def _is_shuffled_run(part: Sequence[str], whole: Sequence[str]) -> bool:
+    """Whether the words of `part` stand side by side in `whole`, and only names among them in another order: with
+    numbers and single letters out of order it is another chip (`Snapdragon 3 Gen 8`, `T800`).
+    """
+    fixed = _without_names(part)
+    return len(fixed) < len(part) and any(
+        Counter(run) == Counter(part) and _without_names(run) == fixed for run in _runs(whole, len(part))
+    )
+
+
+def _without_names(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word.isdigit() or len(word) < _SHORTEST]
+
+
+def _shape(words: Sequence[str]) -> tuple[str, ...]:
+    """The words with numbers alike; nothing for a text without a number or without a letter. Behind a single letter
+    a number of other length is of another kind: `A800` is not of the kind of `A18`.
+    """
+    single = len("".join(word for word in words if not word.isdigit())) == 1
+    plain = tuple("0" * (len(word) if single else 1) if word.isdigit() else word for word in words)
+    kinds = {word.isdigit() for word in words}
+    return plain if kinds == {True, False} else ()
 
 
 def _mend(words: Sequence[str], candidates: Iterable[Candidate]) -> tuple[str, ...]:
     known = {word for candidate in candidates for name in candidate.names for word in split_words(name)}
-    mended = (word if word in known or word.isdigit() else _correct(word, known) for word in words)
-    return tuple(word for word in mended if word)
+    return tuple(word if word in known or word.isdigit() else _correct(word, known) or word for word in words)
 
 
 def _correct(word: str, known: Iterable[str]) -> str:
-    """The known word that is meant, or nothing."""
-    close = difflib.get_close_matches(word, sorted(known), n=1, cutoff=_MISSPELT) if len(word) >= _SHORTEST else []
+    """The known word that is meant, or nothing. It starts as the word does; of a short one only letters are swapped,
+    because with another letter it is another word (`Rubin` and `Rubik`, `Lite` and `Elite`).
+    """
+    alike = sorted(
+        name for name in known if name[0] == word[0] and (len(name) >= _LONG or sorted(name) == sorted(word))
+    )
+    close = difflib.get_close_matches(word, alike, n=1, cutoff=_MISSPELT) if len(word) >= _SHORTEST else []
     return close[0] if close else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from bundler.profiles.methods import NONE
@@ -142,9 +142,23 @@ def _describe_target(profile: TargetProfile) -> Iterator[str]:
         yield from table(("Value", "Where it comes from"), rows)
 
 
+def _by_text(sentences: Mapping[str, str]) -> dict[str, str]:
+    """Names by the sentence that is said of them."""
+    found: dict[str, list[str]] = {}
+    for name, text in sentences.items():
+        found.setdefault(text, []).append(name)
+    return {text: ", ".join(names) for text, names in found.items()}
+
+
 def _facts(profile: TargetProfile) -> Iterator[str]:
     if profile.aliases:
         yield f"Also: {', '.join(profile.aliases)}."
+    for text, names in _by_text(profile.cautions).items():
+        yield f"Check first for {names}: {text}."
+    for text, names in _by_text(profile.serves).items():
+        yield f"Serves devices without a target of their own ({names}): {text}."
+    for text, names in _by_text(profile.refuses).items():
+        yield f"Does not serve {names}: {text}."
     if profile.dimensions:
         sizes = ", ".join(f"{code(name)} = {size}" for name, size in profile.dimensions.items())
         yield f"Fixes the dimensions {sizes}."

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bundler.profiles.schema import TargetProfile, Variant
-from bundler.providers.knowledge import ProviderKnowledge
+from bundler.model.requirements import Need
+from bundler.profiles.schema import Provider, TargetProfile, Variant
+from bundler.providers.knowledge import SIZES, FreeSizes, ProviderKnowledge
+from bundler.providers.needs import Place, list_needs
 from bundler.providers.registry import find_provider
 
 Fate = Literal["here", "on the device", "as it is", "left out"]
@@ -15,7 +17,8 @@ Fate = Literal["here", "on the device", "as it is", "left out"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantOutlook:
     """One variant. `providers` are titles in the order of the chain; `text` says in words what becomes of it, and
-    `threshold` what share of the graph its first provider must take, empty where it may take any.
+    `threshold` what share of the graph its first provider must take, empty where it may take any. `sizes` says what it
+    does with sizes that are not fixed, empty where it takes them; `needs` are what it uses of the device's software.
     """
 
     name: str
@@ -23,6 +26,8 @@ class VariantOutlook:
     fate: Fate
     text: str
     threshold: str
+    sizes: str = ""
+    needs: tuple[Need, ...] = ()
 
 
 def foresee_variants(profile: TargetProfile) -> tuple[VariantOutlook, ...]:
@@ -41,6 +46,34 @@ def is_compiled_here(variant: Variant) -> bool:
     return compiler is not None and str(variant.compile.get("here", compiler.by_default)).lower() in ("1", "true")
 
 
+def wants_ranges(variant: Variant) -> bool:
+    """Whether its compiler here takes sizes that are not fixed with ranges alone, and the profile gives none: then the
+    model is compiled on the device.
+    """
+    compiler = find_provider(variant.providers[0].name).compiler
+    given = _texts(variant.providers[0])
+    return compiler is not None and bool(compiler.ranges) and not all(given.get(key) for key in compiler.ranges)
+
+
+def judge_free_sizes(variant: Variant) -> FreeSizes:
+    """What the variant's first provider does with sizes that are not fixed."""
+    first = variant.providers[0]
+    return find_provider(first.name).judge_free_sizes(_texts(first))
+
+
+def variant_needs(variant: Variant, profile: TargetProfile) -> tuple[Need, ...]:
+    """What the providers of a variant use of the device's own software, under the profile's options."""
+    place = Place(
+        system=profile.platform.system, runtime=profile.runtime.version, own_build=profile.runtime.custom_build
+    )
+    return list_needs(((find_provider(entry.name), _texts(entry)) for entry in variant.providers), place)
+
+
+def _texts(entry: Provider) -> dict[str, str]:
+    """Options as the runtime is given them: booleans as `1` and `0`."""
+    return {key: str(int(value)) if isinstance(value, bool) else str(value) for key, value in entry.options.items()}
+
+
 def _foresee(variant: Variant, profile: TargetProfile) -> VariantOutlook:
     chain = [find_provider(provider.name) for provider in variant.providers]
     fate, text = _tell(variant, chain[0], left_out=variant not in shipped_variants(profile))
@@ -50,21 +83,25 @@ def _foresee(variant: Variant, profile: TargetProfile) -> VariantOutlook:
         fate=fate,
         text=text,
         threshold="" if fate == "left out" else _threshold(variant),
+        sizes="" if fate == "left out" else SIZES[judge_free_sizes(variant)],
+        needs=() if fate == "left out" else variant_needs(variant, profile),
     )
 
 
 def _tell(variant: Variant, first: ProviderKnowledge, *, left_out: bool) -> tuple[Fate, str]:
     if left_out:
-        return "left out", _tell_left_out(first)
+        return "left out", f"left out, because {explain_left_out(first)}"
     if is_compiled_here(variant):
-        return "here", f"compiled for {first.title} before shipping"
+        condition = " where sizes are fixed (--dim) or have ranges, else on the device" if wants_ranges(variant) else ""
+        return "here", f"compiled for {first.title} before shipping{condition}"
     if first.deferral is not None:
-        return "on the device", f"the {first.deferral.thing} is made on the device, by prewarm or at the first start"
+        return "on the device", f"the {first.deferral.thing} is made on the device, at install or first start"
     return "as it is", "the runtime opens the model as it ships"
 
 
-def _tell_left_out(first: ProviderKnowledge) -> str:
-    sentences = ["left out, because only a runtime of your own build has it (with one, set runtime.custom_build)"]
+def explain_left_out(first: ProviderKnowledge) -> str:
+    """Why a variant of this provider is not built, and what would change that."""
+    sentences = ["only a runtime of your own build has it (with one, set runtime.custom_build)"]
     sentences += [first.gone.rstrip(".")] if first.gone else []
     sentences += [f"In its place: {first.instead.rstrip('.')}"] if first.instead else []
     return ". ".join(sentences)

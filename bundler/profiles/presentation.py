@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bundler.model.requirements import describe_need
 from bundler.profiles.chain import Key
 from bundler.profiles.locations import printable
-from bundler.profiles.outlook import VariantOutlook, foresee_variants
+from bundler.profiles.outlook import foresee_variants
 from bundler.profiles.problems import show_key
 from bundler.profiles.resolve import Resolved
 from bundler.profiles.toml_text import write_toml
@@ -19,14 +20,17 @@ def describe_profile(resolved: Resolved) -> str:
     """The whole profile as TOML that validates again, each value followed by the file that it comes from; what becomes
     of each variant stands above it.
     """
-    head = [" ← ".join(resolved.layered.files), *map(_tell_variant, foresee_variants(resolved.profile))]
+    head = [" ← ".join(resolved.layered.files), *_tell_variants(resolved)]
     remarks = "".join(f"# {printable(line)}\n" for line in head)
     return remarks + write_toml(resolved.profile.model_dump(), lambda key: _origin(resolved, key))
 
 
-def _tell_variant(outlook: VariantOutlook) -> str:
-    told = "; ".join(text for text in (outlook.text, outlook.threshold) if text)
-    return f"{outlook.name} ({' → '.join(outlook.providers)}): {told}"
+def _tell_variants(resolved: Resolved) -> Iterator[str]:
+    """A line a variant, and one for each thing that must be on the device for it."""
+    for outlook in foresee_variants(resolved.profile):
+        told = "; ".join(text for text in (outlook.text, outlook.threshold, outlook.sizes) if text)
+        yield f"{outlook.name} ({' → '.join(outlook.providers)}): {told}"
+        yield from (f"    must be on the device: {describe_need(need)}" for need in outlook.needs)
 
 
 def origins_of(resolved: Resolved) -> dict[str, str]:

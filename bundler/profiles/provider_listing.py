@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, OptionRule, ProviderKnowledge
+from bundler.model.requirements import Need, describe_need
+from bundler.providers.knowledge import SIZES, Availability, NeedRule, OptionRule, ProviderKnowledge
 from bundler.providers.registry import find_provider, provider_names
 from bundler.providers.values import expected
 
@@ -66,10 +67,27 @@ class ProviderDetails:
     replaced: Mapping[str, str]
     precisions: tuple[str, ...]
     tries: tuple[str, ...]
-    fixed_sizes: bool
+    sizes: tuple[str, ...]
+    needs: tuple[str, ...]
     proofs: tuple[str, ...]
     executes: bool
     cache_option: str
+
+
+def _tell_sizes(known: ProviderKnowledge) -> tuple[str, ...]:
+    return tuple(f"{SIZES[rule.sizes]}{_tell_when(rule.when)}" for rule in known.free_sizes)
+
+
+def _tell_need(rule: NeedRule) -> str:
+    need = Need(what=rule.what, version=rule.version, check=rule.check)
+    where = f" on {' and '.join(rule.systems)}" if rule.systems else ""
+    runtime = f" for runtimes {rule.runtime_versions}" if rule.runtime_versions else ""
+    return f"{describe_need(need)}{where}{runtime}{_tell_when(rule.when)}"
+
+
+def _tell_when(when: Mapping[str, str]) -> str:
+    told = " and ".join(f"{key} is {pattern}" if pattern else f"{key} is left out" for key, pattern in when.items())
+    return f", where {told}" if told else ""
 
 
 def list_providers() -> tuple[ProviderSummary, ...]:
@@ -88,7 +106,8 @@ def describe_provider(name: str) -> ProviderDetails:
         replaced=dict(known.replaced),
         precisions=known.precisions,
         tries=known.tries,
-        fixed_sizes=known.static_shapes,
+        sizes=_tell_sizes(known),
+        needs=tuple(_tell_need(rule) for rule in known.needs),
         proofs=known.proofs,
         executes=compiler is not None and compiler.executes,
         cache_option=deferral.folder_option if deferral else "",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bundler.model.facts import ModelFacts
 from bundler.profiles.methods import METHODS, NONE
-from bundler.profiles.outlook import is_compiled_here, shipped_variants
+from bundler.profiles.outlook import is_compiled_here, judge_free_sizes, shipped_variants, wants_ranges
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
@@ -90,7 +90,7 @@ def explain_fit(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
     if light and any(not find_provider(variant.providers[0].name).takes_fusions for variant in variants):
         yield light
     for variant in variants:
-        told = (*_explain_precision(facts, profile, variant), *_explain_making(variant))
+        told = (*_explain_precision(facts, profile, variant), *_explain_making(facts, profile, variant))
         if told:
             yield f"{variant.name}: {'; '.join(told)}"
     yield from _explain_dimensions(facts, profile)
@@ -102,7 +102,7 @@ def _title(variant: Variant) -> str:
 
 
 def _wants_static(profile: TargetProfile) -> bool:
-    return any(find_provider(variant.providers[0].name).static_shapes for variant in shipped_variants(profile))
+    return any(judge_free_sizes(variant) == "refused" for variant in shipped_variants(profile))
 
 
 def _suggest_size(name: str, profile: TargetProfile) -> str:
@@ -139,34 +139,46 @@ def _explain_floats(profile: TargetProfile, variant: Variant) -> Iterator[str]:
     calibrated = variant.calibrated or profile.precision.calibrated
     if method in METHODS:
         yield f"its numbers become {METHODS[method].title}"
-    elif rounding := _tell_rounding(variant):
+    elif rounding := _tell_rounding(profile, variant):
         yield rounding
     if method == NONE and calibrated in METHODS:
         yield f"with --calibration DATA it gets {METHODS[calibrated].title}"
 
 
-def _tell_rounding(variant: Variant) -> str:
+def _tell_rounding(profile: TargetProfile, variant: Variant) -> str:
     """What its first provider computes floats in, where that is less than the model has."""
-    rounds = find_provider(variant.providers[0].name).rounds
+    provider = find_provider(variant.providers[0].name)
     options = {
         key: str(int(value)) if isinstance(value, bool) else str(value)
         for key, value in variant.providers[0].options.items()
     }
-    return _ROUNDINGS.get(rounds(options), "") if rounds is not None else ""
+    rounding = provider.judge_rounding(options, profile.platform.compute_capability)
+    return _TF32 if provider.tf32 and rounding == "half" else _ROUNDINGS.get(rounding, "")
 
 
+_TF32 = "may compute in TF32 (10 bits of fraction)"
 _ROUNDINGS = {
     "half": "computes in half precision",
     "bfloat16": "computes in bfloat16 where the CPU multiplies in it",
 }
 
 
-def _explain_making(variant: Variant) -> Iterator[str]:
+def _explain_making(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> Iterator[str]:
     provider = find_provider(variant.providers[0].name)
-    if is_compiled_here(variant):
+    if is_compiled_here(variant) and wants_ranges(variant) and _leaves_sizes(facts, profile):
+        yield "compiled here where sizes are fixed (--dim), else on the device, by prewarm or at the first start"
+    elif is_compiled_here(variant):
         yield "compiled here, so that the device need not"
     elif provider.deferral is not None:
-        yield f"the {provider.deferral.thing} is made on the device, by prewarm or at the first start"
+        yield f"the {provider.deferral.thing} is made on the device, at install or first start"
+
+
+def _leaves_sizes(facts: ModelFacts, profile: TargetProfile) -> bool:
+    """Whether the command that is suggested leaves sizes of inputs that nobody fixes."""
+    fixed = {**profile.dimensions, **suggest_dimensions(facts, profile)}
+    shapes = [port.type.shape for port in facts.signature.inputs]
+    unnamed = any(shape is None or None in shape for shape in shapes)
+    return unnamed or any(name not in fixed for name in facts.signature.symbols)
 
 
 def _explain_dimensions(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
@@ -184,5 +196,5 @@ def _explain_operators(facts: ModelFacts, variant: Variant) -> Iterator[str]:
     foreign = [name for name in facts.custom_domains if name not in _STANDARD]
     if foreign:
         yield f"operators of {', '.join(foreign)} are not of ONNX: it runs where the runtime has them"
-    if facts.control_flow and find_provider(variant.providers[0].name).static_shapes:
+    if facts.control_flow and judge_free_sizes(variant) == "refused":
         yield f"loops and branches stay with the CPU, so {_title(variant)} may take the graph in several pieces"

@@ -5,6 +5,7 @@ The docstring under each field becomes its description in the JSON Schema, in th
 
 from __future__ import annotations
 
+import itertools
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -14,6 +15,7 @@ Word = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
 OptionValue = str | int | float | bool
 # These values reach commands, requirements and file names, so each is held to the letters that it needs.
 Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
+Sentence = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=400)]
 Distribution = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=100)]
 Version = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*((a|b|rc|\.post|\.dev)[0-9]+)?$", max_length=40)]
 PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]+$", max_length=6)]
@@ -38,6 +40,9 @@ class Platform(Section):
     """Least version of the system: glibc for Linux (`2.28`), the macOS release, the Android API level."""
     cpu: CoreName | None = None
     """The CPU core, by the name that QEMU gives it, used when the bundle is proven under emulation (`cortex-a76`)."""
+    compute_capability: Annotated[str, Field(pattern=r"^\d{1,2}\.\d$")] | None = None
+    """What NVIDIA calls its GPU's generation, where it matters (`7.5`): below 8.0 there is no TF32, so that models in
+    floating point lose nothing."""
 
 
 class Runtime(Section):
@@ -222,19 +227,48 @@ class Figures(Section):
     relative: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Greatest relative error of a single element. Left out: 0.001, or 0.05 for a model that came quantised; no limit
     after a step that gives precision away."""
-    sqnr_db: float | None = Field(default=None, allow_inf_nan=False)
-    """Least signal-to-quantisation-noise ratio in dB. Left out: 40, or 30 for a model that came quantised; after a step
-    that gives precision away 35 (half precision), 25 (computed in bfloat16), 15 (eight bits) or 10 (four bits)."""
+    sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
+    """Least signal-to-quantisation-noise ratio in dB over all samples, of the signal without its mean. Left out: 40, or
+    30 for a model that came quantised; after a step that gives precision away 30 (half precision), 25 (computed in
+    bfloat16), 15 (int8) or 10 (int4)."""
+    low_sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
+    """The same ratio in each sample, but for a tenth of them (and at least one of several). Left out: 5 dB below
+    `sqnr_db`; 10 below for a model that came quantised, 4 for int4."""
+    worst_sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
+    """The same ratio in the worst sample. Left out: 10 dB below `sqnr_db`; 15 below in half precision and for a model
+    that came quantised, 13 in bfloat16, 7 for int4."""
+    typical_sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
+    """The same ratio in the median answer, without what no input changes: an answer that is the same for every input
+    reaches about 0. Left out: 3 where precision is lost, no limit elsewhere."""
     cosine: float | None = Field(default=None, ge=-1, le=1)
     """Least cosine similarity."""
     top1_agreement: float | None = Field(default=None, ge=0, le=1)
-    """Least share of samples whose highest score stays at the same place."""
+    """Least share of rows (along the last axis) whose highest score stays at the same place, in every output that has
+    such rows. Left out: 0.99, or 0.98 for a model that came quantised, in outputs that look like scores of classes, and
+    nothing in others; after a step that gives precision away 0.99 (half precision), 0.98 (bfloat16), 0.95 (int8) or 0.9
+    (int4)."""
     agreement: float | None = Field(default=None, ge=0, le=1)
     """Least share of equal values in an output of integers, booleans or strings. Left out: all; 0.98 for a model that
-    came quantised, 0.99, 0.95 or 0.9 after a step that leaves half precision, eight or four bits."""
+    came quantised or is computed in bfloat16, 0.99, 0.97 or 0.9 after a step that leaves half precision, int8 or int4.
+    Integers that are rounded numbers (boxes, say) and no labels are then judged by `sqnr_db` instead."""
     judged: bool = True
     """Whether the output is held to anything: `false` for one that nobody reads, or that only `metric` can judge (boxes
     whose number changes)."""
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> Self:
+        limits = [(name, getattr(self, name)) for name in ("worst_sqnr_db", "low_sqnr_db", "sqnr_db")]
+        given = [(name, limit) for name, limit in limits if limit is not None]
+        for (lower, small), (upper, great) in itertools.pairwise(given):
+            if small > great:
+                text = f"`{lower}` {small:g} is above `{upper}` {great:g}"
+                raise ValueError(f"{text}, which asks more of each sample than of all together")
+        limited = [
+            name for name in sorted(Figures.model_fields) if name != "judged" and getattr(self, name) is not None
+        ]
+        if not self.judged and limited:
+            raise ValueError(f"`judged` is false, and `{limited[0]}` sets a limit: leave one of them out")
+        return self
 
 
 class Metric(Section):
@@ -260,6 +294,11 @@ class Metric(Section):
         if self.least is None and self.drop is None:
             raise ValueError("give `least`, `drop`, or both: a metric without a limit judges nothing")
         return self
+
+    @property
+    def name(self) -> str:
+        """`metric.py:share_right`, or the program's name: the same wherever the file lies."""
+        return (self.python or self.command[0]).replace("\\", "/").rpartition("/")[2]
 
 
 class Accuracy(Figures):
@@ -320,6 +359,14 @@ class TargetProfile(Section):
     """What to know before choosing it."""
     aliases: tuple[Line, ...] = ()
     """What people call the device: products, boards, part numbers (`Galaxy S24 Ultra`, `SM8650`)."""
+    cautions: dict[Line, Sentence] = {}
+    """What to check before this target is taken for one of `aliases`, by that name: phones with one chip or another."""
+    serves: dict[Line, Sentence] = {}
+    """Devices without a target of their own that this one runs on, by the words that their names share (`Jetson`, `AI
+    HAT`; the longest counts), and why it runs there, and what of the device stays unused."""
+    refuses: dict[Line, Sentence] = {}
+    """Devices whose names have words of `serves` and that it does not run on all the same, by their words, and why not
+    (`Raspberry Pi Pico`). A longer name of `serves` that has these words goes before."""
     platform: Platform
     runtime: Runtime
     python: PythonSettings = PythonSettings()

@@ -82,16 +82,16 @@ def _is_for(row: Availability, system: str, architecture: str) -> bool:
 
 def _ships(row: Availability, package: str, version: str, plugins: Mapping[str, str]) -> bool:
     if not row.is_plugin:
-        return _same(row.package, package) and _is_in(version, row.versions)
+        return _same(row.package, package) and is_in_range(version, row.versions)
     found = next((plugins[name] for name in plugins if _same(row.package, name)), None)
-    return found is not None and _is_in(found, row.versions) and _is_in(version, row.runtime_versions)
+    return found is not None and is_in_range(found, row.versions) and is_in_range(version, row.runtime_versions)
 
 
 def _same(first: str, second: str) -> bool:
     return first.lower().replace("_", "-") == second.lower().replace("_", "-")
 
 
-def _is_in(version: str, specifier: str) -> bool:
+def is_in_range(version: str, specifier: str) -> bool:
     """Whether a version is one of these. One that is none (of the user's own making) is in no narrowed range."""
     if not specifier:
         return True
@@ -133,7 +133,7 @@ def _suggest(
         return f"instead: {knowledge.instead.rstrip('.')}"
     plugin = next((row for row in here if row.is_plugin), None)
     if plugin is not None and any(
-        _same(name, plugin.package) and _is_in(plugins[name], plugin.versions) for name in plugins
+        _same(name, plugin.package) and is_in_range(plugins[name], plugin.versions) for name in plugins
     ):
         return f"set `runtime.version` (versions: {_words(plugin.runtime_versions)})"
     if plugin is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, ProviderKnowledge
+from bundler.providers.knowledge import Availability, NeedRule, ProviderKnowledge
 from bundler.providers.rules import DEBUGGING, choice, flag, is_set, text, whole
 
 _MODES = ("high_precision", "high_performance", "high_precision_for_all", "high_performance_for_all")
@@ -81,4 +81,13 @@ PROVIDER = ProviderKnowledge(
     instead="onnxruntime-cann as runtime.package (1.24.4 is the newest), on Linux with Huawei's CANN toolkit",
     rounds=_round,
     check=_check,
+    needs=(
+        NeedRule(
+            what="Huawei's driver and CANN toolkit",
+            check="npu-smi info",
+            libraries={"linux": ("libascendcl.so", "libacl_op_compiler.so", "libfmk_onnx_parser.so")},
+            # Which version of the toolkit 1.24.4 wants is written nowhere; for 1.20 to 1.22 it was 8.2.
+            source="what the provider's library of onnxruntime-cann 1.24.4 is linked to",
+        ),
+    ),
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, Deferral, OptionRule, ProviderKnowledge
+from bundler.providers.knowledge import Availability, Deferral, NeedRule, OptionRule, ProviderKnowledge, SizeRule
 from bundler.providers.rules import choice, flag, is_set
 
 _FOLDER = "the loader gives it a folder of its own, which `prewarm` fills"
@@ -67,6 +67,14 @@ def _round(options: Mapping[str, str]) -> Literal["none", "half"]:
         return "none"
     low = is_set(options.get("AllowLowPrecisionAccumulationOnGPU", "0"))
     return "half" if low or not _is_program(options) else "none"
+
+
+def _system(what: str, system: str, version: str, check: str, when: Mapping[str, str]) -> NeedRule:
+    source = "ONNX Runtime documentation, CoreML Execution Provider: available options"
+    return NeedRule(what=what, version=f"{version} or later", check=check, systems=(system,), when=when, source=source)
+
+
+_PROGRAM, _FAST = {"ModelFormat": "MLProgram"}, {"SpecializationStrategy": "FastPrediction"}
 
 
 def _choose_checker(options: Mapping[str, str]) -> str:
@@ -125,7 +133,14 @@ PROVIDER = ProviderKnowledge(
     deferral=Deferral(
         kind="cache", thing="Core ML model", folder_option="ModelCacheDirectory", model_key="COREML_CACHE_KEY"
     ),
+    free_sizes=(SizeRule(sizes="left", when={"RequireStaticInputShapes": "1"}),),
     rounds=_round,
     check=_check,
     checker=_choose_checker,
+    needs=(
+        _system("macOS", "macos", "12", "sw_vers -productVersion", _PROGRAM),
+        _system("iOS", "ios", "15", "Settings, General, About", _PROGRAM),
+        _system("macOS", "macos", "15", "sw_vers -productVersion", _FAST),
+        _system("iOS", "ios", "18", "Settings, General, About", _FAST),
+    ),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, ProviderKnowledge
+from bundler.providers.knowledge import Availability, NeedRule, ProviderKnowledge
 from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
 
 DEVICE_MEMORY = "cuda"
@@ -21,14 +21,78 @@ GPU_RUNTIME = (
         platforms=("linux/x64", "windows/x64"),
         source="wheels of onnxruntime-gpu 1.31.1, for CUDA 13 and cuDNN 9",
     ),
-    Availability(
-        package="onnxruntime-gpu",
-        versions=">=1.28",
-        platforms=("linux/arm64",),
-        source="wheels of onnxruntime-gpu 1.30.0 and 1.31.1 for servers and newer boards; there are none before 1.28",
-    ),
 )
 """The whole runtime that has both of NVIDIA's older providers."""
+
+_EXTRAS = "the extras `cuda` and `cudnn` of onnxruntime-gpu, read from 1.22.0 to 1.31.1 (there is no 1.27)"
+_BY_PIP = "or pip show {} after `pip install onnxruntime-gpu[cuda,cudnn]`"
+_RELEASES = "CUDA Toolkit Release Notes, drivers for minor version compatibility"
+
+DRIVER = NeedRule(
+    what="NVIDIA's driver",
+    version="580 or later",
+    check="nvidia-smi",
+    libraries={"linux": ("libcuda.so.1",)},
+    runtime_versions=">=1.28",
+    source=_RELEASES,
+)
+
+CUDA_NEEDS = (
+    DRIVER,
+    NeedRule(
+        what="NVIDIA's driver",
+        version="525 or later",
+        check="nvidia-smi",
+        libraries={"linux": ("libcuda.so.1",)},
+        runtime_versions=">=1.19,<1.28",
+        source=_RELEASES,
+    ),
+    NeedRule(
+        what="CUDA",
+        version="13",
+        check=f"ldconfig -p | grep libcudart.so.13, {_BY_PIP.format('nvidia-cuda-runtime')}",
+        libraries={
+            "linux": ("libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcurand.so.10", "libnvrtc.so.13")
+        },
+        runtime_versions=">=1.28",
+        source=f"{_EXTRAS}; what the provider's library of 1.31.1 is linked to, and libnvrtc, which it opens by name",
+    ),
+    NeedRule(what="CUDA", version="12", runtime_versions=">=1.19,<1.28", source=_EXTRAS),
+    NeedRule(
+        what="cuDNN",
+        version="9",
+        check=f"ldconfig -p | grep libcudnn.so.9, {_BY_PIP.format('nvidia-cudnn-cu13')}",
+        libraries={"linux": ("libcudnn.so.9",)},
+        runtime_versions=">=1.28",
+        source=_EXTRAS,
+    ),
+    NeedRule(
+        what="cuDNN",
+        version="9",
+        check=f"ldconfig -p | grep libcudnn.so.9, {_BY_PIP.format('nvidia-cudnn-cu12')}",
+        libraries={"linux": ("libcudnn.so.9",)},
+        runtime_versions=">=1.19,<1.28",
+        source=_EXTRAS,
+    ),
+    NeedRule(
+        what="zlib, which cuDNN uses",
+        check="ldconfig -p | grep libz.so.1",
+        libraries={"linux": ("libz.so.1",)},
+        systems=("linux",),
+        runtime_versions=">=1.19",
+        source="NVIDIA cuDNN documentation, Installing cuDNN Backend on Linux: Installing Zlib",
+    ),
+)
+"""NVIDIA's own libraries that both of the older providers are linked to: no package of the runtime carries them."""
+
+
+_ARM_RUNTIME = Availability(
+    package="onnxruntime-gpu",
+    versions=">=1.28",
+    platforms=("linux/arm64",),
+    source="wheels of onnxruntime-gpu 1.30.0 and 1.31.1 for Linux on Arm (none before 1.28): without TensorRT, and "
+    "1.31.1 with code for compute capability 8.9, 9.0, 12.0 and 12.1 alone (read in its library)",
+)
 
 _MEMORY = (
     whole("device_id", "Which GPU, by CUDA's own numbers."),
@@ -120,7 +184,9 @@ PROVIDER = ProviderKnowledge(
         "weights-4bit-gptq",
     ),
     tries=("mixed-fp16", "weights-4bit"),
-    availability=GPU_RUNTIME,
+    availability=(*GPU_RUNTIME, _ARM_RUNTIME),
     rounds=_rounds,
+    tf32=True,
     check=_check,
+    needs=CUDA_NEEDS,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bundler.providers.knowledge import Availability, ProviderKnowledge
+from bundler.providers.knowledge import Availability, NeedRule, ProviderKnowledge
 from bundler.providers.rules import choice, whole
 
 _BY_SESSION = '`session_config."ep.dml.…"` of the runtime, which bundler does not set'
@@ -78,4 +78,11 @@ PROVIDER = ProviderKnowledge(
     instead="onnxruntime-windowsml as runtime.package; webgpu-native, a plugin beside newer runtimes; tensorrt-rtx on "
     "NVIDIA's, openvino on Intel's devices",
     check=_check,
+    needs=(
+        NeedRule(
+            what="a driver for DirectX 12",
+            check="dxdiag, Display: Feature Levels",
+            source="ONNX Runtime documentation, DirectML Execution Provider",
+        ),
+    ),
 )

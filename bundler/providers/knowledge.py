@@ -4,9 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal
 
 OptionKind = Literal["text", "flag", "integer", "number"]
+
+FreeSizes = Literal["taken", "left", "refused"]
+"""What becomes of sizes that are not fixed before a session opens: the provider takes them, leaves nodes of such sizes
+to the CPU, or cannot compile the graph at all."""
+
+
+Rounding = Literal["none", "half", "bfloat16"]
+_LEAST_TF32 = 8.0
+"""The compute capability of NVIDIA's Ampere, the first that has TF32."""
+
+SIZES: Mapping[FreeSizes, str] = {
+    "taken": "",
+    "left": "leaves nodes of sizes that are not fixed to the CPU",
+    "refused": "takes fixed sizes only",
+}
+"""What becomes of sizes that are not fixed, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +66,52 @@ class Availability:
         return bool(self.module)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeRule:
+    """What becomes of sizes that are not fixed, under options that match `when` (as in `NeedRule`)."""
+
+    sizes: FreeSizes
+    when: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedRule:
+    """What the provider uses of the device's own software, which is in no bundle, and when.
+
+    `what`, `version` and `check` are as in `bundler.model.requirements.Need`; `libraries` are those of one system each,
+    by the profile's name of it. It holds on `systems` (empty: on all), with runtimes of `runtime_versions` (a PEP 440
+    specifier; empty: all), and under options that match `when`, patterns of file names by key, where an option that is
+    left out counts by its default. `source` says where that is known from.
+    """
+
+    what: str
+    version: str = ""
+    check: str = ""
+    libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    systems: tuple[str, ...] = ()
+    runtime_versions: str = ""
+    when: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+
+
 Check = Callable[[Mapping[str, str]], Iterable[tuple[str, str]]]
 """Options of a profile (as text) to the contradictions in them: the key that is wrong, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolkit:
+    """The vendor's development kit whose compiler writes what the device's libraries open.
+
+    `compiler` is the distribution with the compiler, and its version. `releases` are the kit's versions by distribution
+    and its version, None for distributions whose version is the kit's own; they stand in the order in which a device's
+    libraries come from them. Libraries open what a kit of the same `precision` leading numbers wrote, or an older one.
+    """
+
+    name: str
+    compiler: tuple[str, str]
+    releases: Mapping[str, Mapping[str, str] | None]
+    precision: int = 2
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +127,8 @@ class Compiler:
 
     `ranges` are the provider's options that give dynamic inputs their least, best and greatest shapes: without them, a
     model with dynamic dimensions is left for the device. `for_one_system`: what is compiled opens on one operating
-    system alone, so the stage is told which it is for. `check` finds contradictions among the settings.
+    system alone, so the stage is told which it is for. `check` finds contradictions among the settings. `toolkit` is
+    there where libraries refuse what a newer compiler wrote.
     """
 
     stage: str
@@ -80,6 +142,7 @@ class Compiler:
     ranges: tuple[str, ...] = ()
     for_one_system: bool = False
     check: Check | None = None
+    toolkit: Toolkit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,18 +178,20 @@ class ProviderKnowledge:
     `precisions` are the precision methods whose models it runs; `tries` are those that an automatic choice tries, in
     this order, for they may be faster than the model as it is.
 
-    `availability` says which distributions have it; where that is not what a target ships, `gone` says what became of
-    it and `instead` what to use. `select` is what a plugin's device must say of itself to be taken. `compiler` and
-    `deferral` are how its work is done before shipping, or on the device. `static_shapes`: it takes no dynamic
-    dimension. `rounds` says how coarsely it computes on models in floating point under given options. `check` finds
-    contradictions among its options. `proofs` are the facts that prove success: `context` (EPContext nodes), `engine`
-    (the engine's file), `nodes` (nodes assigned to it), `compatibility` (what the compiler wrote into the model).
-    `takes_fusions`: it runs the operators that the CPU's fusions make. `select_by` maps options that choose a plugin's
-    device to the keys of what the plugin says of its devices. `checker` names, for given options, the estimate of the
-    stage `check_placement` that knows its operators; empty where none does. `wants_integers` says why the device of
-    given options cannot compute in floating point, so that it takes quantised models alone; empty where it can.
-    `spoilers` are the runtime's own optimisers whose result the provider does not take: they are left out, here and on
-    the device.
+    `availability` says which distributions have it; where that is not what a target ships, `gone` says what became
+    of it and `instead` what to use. `select` is what a plugin's device must say of itself to be taken. `compiler`
+    and `deferral` are how its work is done before shipping, or on the device. The first of `free_sizes` that holds
+    says what becomes of dynamic dimensions; where none does, it takes them. `rounds` says how coarsely it computes
+    on models in floating point under given options; with `tf32` it is TF32 that it does so in, which GPUs of NVIDIA
+    have from compute capability 8.0. `check` finds contradictions among its options. `proofs` are
+    the facts that prove success: `context` (EPContext nodes), `engine` (the engine's file), `nodes` (nodes assigned
+    to it), `compatibility` (what the compiler wrote into the model). `takes_fusions`: it runs the operators that
+    the CPU's fusions make. `select_by` maps options that choose a plugin's device to the keys of what the plugin
+    says of its devices. `checker` names, for given options, the estimate of the stage `check_placement` that knows
+    its operators; empty where none does. `wants_integers` says why the device of given options cannot compute in
+    floating point, so that it takes quantised models alone; empty where it can. `spoilers` are the runtime's own
+    optimisers whose result the provider does not take: they are left out, here and on the device. `needs` are what
+    it uses of the device's own software, beside what a bundle can carry.
     """
 
     name: str
@@ -147,8 +212,9 @@ class ProviderKnowledge:
     select: Mapping[str, str] = field(default_factory=dict)
     compiler: Compiler | None = None
     deferral: Deferral | None = None
-    static_shapes: bool = False
-    rounds: Callable[[Mapping[str, str]], Literal["none", "half", "bfloat16"]] | None = None
+    free_sizes: tuple[SizeRule, ...] = ()
+    rounds: Callable[[Mapping[str, str]], Rounding] | None = None
+    tf32: bool = False
     check: Check | None = None
     proofs: tuple[Literal["context", "engine", "nodes", "compatibility"], ...] = ("nodes",)
     takes_fusions: bool = False
@@ -156,3 +222,21 @@ class ProviderKnowledge:
     checker: Callable[[Mapping[str, str]], str] | None = None
     wants_integers: Callable[[Mapping[str, str]], str] | None = None
     spoilers: tuple[str, ...] = ()
+    needs: tuple[NeedRule, ...] = ()
+
+    def judge_free_sizes(self, options: Mapping[str, str]) -> FreeSizes:
+        """What becomes of dynamic dimensions under these options, as text."""
+        return next((rule.sizes for rule in self.free_sizes if self.matches(options, rule.when)), "taken")
+
+    def judge_rounding(self, options: Mapping[str, str], capability: str | None = None) -> Rounding:
+        """How coarsely it computes on models in floating point under these options, as text, on a GPU of this compute
+        capability (None: not known).
+        """
+        if self.rounds is None or (self.tf32 and capability and float(capability) < _LEAST_TF32):
+            return "none"
+        return self.rounds(options)
+
+    def matches(self, options: Mapping[str, str], when: Mapping[str, str]) -> bool:
+        """Whether options match all patterns of `when`; one that is left out counts by its default."""
+        values = {**{rule.key: rule.default for rule in self.options}, **options}
+        return all(fnmatchcase(values.get(key, ""), pattern) for key, pattern in when.items())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, Deferral, ProviderKnowledge
+from bundler.providers.knowledge import Availability, Deferral, NeedRule, ProviderKnowledge
 from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
 
 _FOLDER = "the loader gives it a folder of its own, which `prewarm` fills"
@@ -89,4 +89,11 @@ PROVIDER = ProviderKnowledge(
     deferral=Deferral(kind="cache", thing="MIGraphX program", folder_option="migraphx_model_cache_dir"),
     rounds=_round,
     check=_check,
+    needs=(
+        NeedRule(
+            what="AMD's driver, and ROCm with MIGraphX",
+            check="rocminfo",
+            source="ONNX Runtime documentation, MIGraphX Execution Provider",
+        ),
+    ),
 )

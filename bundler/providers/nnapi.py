@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, ProviderKnowledge
+from bundler.providers.knowledge import Availability, NeedRule, ProviderKnowledge, SizeRule
 from bundler.providers.rules import flag, is_set
 
 _OPTIONS = (
@@ -63,7 +63,16 @@ PROVIDER = ProviderKnowledge(
     gone="Android 15 deprecated NNAPI, and newer devices often answer with the CPU; onnxruntime-android still has it",
     instead="qnn on Snapdragon, and xnnpack or cpu elsewhere",
     # A dynamic dimension keeps its nodes on the runtime's CPU kernels; the rest is still taken.
+    free_sizes=(SizeRule(sizes="left"),),
     rounds=_round,
     check=_check,
     checker=lambda _: "nnapi",
+    needs=(
+        NeedRule(
+            what="Android",
+            version="8.1 or later (API level 27)",
+            check="adb shell getprop ro.build.version.sdk",
+            source="ONNX Runtime documentation, NNAPI Execution Provider: requirements",
+        ),
+    ),
 )

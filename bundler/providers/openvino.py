@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, Compiler, Deferral, ProviderKnowledge
+from bundler.providers.knowledge import Availability, Compiler, Deferral, NeedRule, ProviderKnowledge, SizeRule
 from bundler.providers.openvino_config import KEY, check_config, is_exact
 from bundler.providers.rules import ADDRESS, DEBUGGING, EMBED, HERE, flag, text
 
@@ -78,6 +78,38 @@ def _rounds(options: Mapping[str, str]) -> Literal["none", "half", "bfloat16"]:
     return "bfloat16" if device == "CPU" else "half"
 
 
+_NEEDS = (
+    NeedRule(
+        what="Intel's driver of the GPU, with OpenCL",
+        check="clinfo -l",
+        libraries={"linux": ("libOpenCL.so.1",)},
+        systems=("linux",),
+        when={"device_type": "GPU*"},
+        source="what the GPU's library in the wheel of onnxruntime-ep-openvino 1.8.1 is linked to",
+    ),
+    NeedRule(
+        what="Intel's driver of the GPU",
+        check="Device Manager lists the GPU under Display adapters",
+        systems=("windows",),
+        when={"device_type": "GPU*"},
+        source="OpenVINO documentation, Configurations for Intel GPU",
+    ),
+    NeedRule(
+        what="Intel's driver of the NPU",
+        check="ls /dev/accel/accel0",
+        systems=("linux",),
+        when={"device_type": "NPU"},
+        source="OpenVINO documentation, NPU Device: the plugin needs the driver to compile and to run",
+    ),
+    NeedRule(
+        what="Intel's driver of the NPU",
+        check="Device Manager lists Intel AI Boost under Neural processors",
+        systems=("windows",),
+        when={"device_type": "NPU"},
+        source="OpenVINO documentation, NPU Device: the plugin needs the driver to compile and to run",
+    ),
+)
+
 PROVIDER = ProviderKnowledge(
     name="openvino",
     runtime_name="OpenVINOExecutionProvider",
@@ -129,7 +161,10 @@ PROVIDER = ProviderKnowledge(
         stage="compile_context", environment="openvino", options=(HERE, EMBED), by_default=False, executes=True
     ),
     deferral=Deferral(kind="context", thing="OpenVINO blob"),
+    # The NPU's compiler wants every size; `reshape_input` gives them to it.
+    free_sizes=(SizeRule(sizes="refused", when={"device_type": "NPU", "reshape_input": ""}),),
     rounds=_rounds,
     check=_check,
     proofs=("context", "nodes", "compatibility"),
+    needs=_NEEDS,
 )

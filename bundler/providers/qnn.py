@@ -1,6 +1,7 @@
 """Qualcomm's QNN: the tensor processor (HTP) of Snapdragon chips, and their GPU.
 
-Keys and values are those of onnxruntime-qnn 2.7.0, whose library has each key as a string; defaults are of its source.
+Keys and values are those of onnxruntime-qnn 2.6.0 and 2.7.0, whose libraries have each key as a string; defaults are of
+their source.
 It ignores a key that it does not know in silence.
 """
 
@@ -9,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, Compiler, Deferral, ProviderKnowledge
+from bundler.providers.knowledge import Availability, Compiler, Deferral, NeedRule, ProviderKnowledge, SizeRule, Toolkit
 from bundler.providers.qnn_chips import FIRST_BFLOAT, NEWEST_DMA, check_chips, find_chips, split_list
 from bundler.providers.rules import BUILDING_PATH, DEBUGGING, EMBED, HERE, choice, flag, is_set, text, whole
 
 _CONTEXT = "compiling and opening are separate steps here; `compile` of the variant is how bundler compiles"
 _BACKEND = "`backend_type` names the backend, and the device finds the library"
+
+_TOO_NEW = "nothing: onnxruntime-qnn 2.7.0 brought it, and 2.6.0, which compiles and which phones have, ignores it"
 
 _BACKENDS = ("htp", "gpu", "cpu")
 """The two others, `saver` and `ir`, record a graph for Qualcomm's tools and compute nothing."""
@@ -68,16 +71,13 @@ _MEMORY = (
     ),
     flag("enable_dx12_shared_memory_allocator", "The same with Direct3D's memory, on Windows."),
     flag("htp_share_resource_optimization", "Share resources between contexts of a process."),
-    whole("htp_reused_io_limit_mb", "Megabytes of inputs and outputs that are reused.", default=""),
     flag("extended_udma", f"Use the wider addresses of the memory engine; architecture {NEWEST_DMA} and later."),
     flag("disable_file_mapped_weights", "Copy a context's weights in place of mapping its file, on Windows on Arm."),
 )
 
 _PREPARING = (
     flag("enable_htp_graph_splitting", "Split large graphs, so that several threads compile them."),
-    whole("htp_graph_splitting_num_prepare_threads", "Threads that compile the parts of a graph.", default=""),
     flag("enable_htp_prepare_only", "Compile, and never run.", decided=_CONTEXT),
-    flag("enable_htp_prepare_and_load", "Compile, then open what was compiled.", decided=_CONTEXT),
     text("op_packages", "Operators of your own: `Type:library:symbol[:target]`, with commas.", decided=BUILDING_PATH),
 )
 
@@ -104,6 +104,9 @@ _REPLACED = {
     "performance_mode": "`htp_performance_mode`",
     "enable_fp16": "`enable_htp_fp16_precision`",
     "soc_id": "`soc_model`",
+    "enable_htp_prepare_and_load": "nothing: bundler compiles and opens in separate steps",
+    "htp_reused_io_limit_mb": _TOO_NEW,
+    "htp_graph_splitting_num_prepare_threads": _TOO_NEW,
 }
 
 _PARTLY_HTP = ("enable_htp_", "htp_", "vtcm_", "enable_vtcm_", "extended_udma", "soc_model")
@@ -127,7 +130,7 @@ def _check_precision(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         names = ", ".join(without) or "architecture 68"
         yield "enable_htp_fp16_precision", f"{names} cannot compute in half precision; quantise to eight bits"
     if is_set(options.get("htp_bf16_enable", "0")):
-        old = [chip.title for chip in chips if chip.number < FIRST_BFLOAT]
+        old = [chip.title for chip in chips if chip.number < FIRST_BFLOAT or chip.architecture < NEWEST_DMA]
         if old or not chips:
             names = ", ".join(old) or "a chip that is not named"
             yield "htp_bf16_enable", f"{names} cannot compute in bfloat16; chips from number {FIRST_BFLOAT} on can"
@@ -139,10 +142,6 @@ def _check_memory(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     architectures = [int(item) for item in _architectures(options) if item.isdecimal() and len(item) < 6]  # noqa: PLR2004
     if is_set(options.get("extended_udma", "0")) and architectures and min(architectures) < NEWEST_DMA:
         yield "extended_udma", f"architecture {min(architectures)} has none; {NEWEST_DMA} is the first that has"
-    if "htp_graph_splitting_num_prepare_threads" in options and not is_set(
-        options.get("enable_htp_graph_splitting", "0")
-    ):
-        yield "htp_graph_splitting_num_prepare_threads", "has no effect without `enable_htp_graph_splitting`"
 
 
 def _architectures(options: Mapping[str, str]) -> list[str]:
@@ -172,6 +171,26 @@ def _rehearse(options: Mapping[str, str]) -> Mapping[str, str] | None:
         return None
     return {key: split_list(value)[0] if key in ("soc_model", "htp_arch") else value for key, value in options.items()}
 
+
+QAIRT = Toolkit(
+    name="QAIRT",
+    compiler=("onnxruntime-qnn", "2.6.0"),
+    releases={
+        "qnn-runtime": None,
+        "onnxruntime-qnn": {
+            "2.3.0": "2.47.0",
+            "2.4.0": "2.48.40",
+            "2.5.0": "2.49.40",
+            "2.6.0": "2.50.40",
+            "2.7.0": "2.51.0",
+        },
+    },
+    source="`build_and_package_info.py` of each wheel of onnxruntime-qnn; qnn-runtime bears its kit's version. "
+    "Contexts of 2.4.0 to 2.7.0, tried with the libraries of each (x86-64): all opened with the same or newer ones, "
+    "none with older ones (`Using newer context binary on old SDK`). What is compared is the version of the tensor "
+    "processor's interface, 5.48 for 2.48 to 5.51 for 2.51, without its last number: 2.50.0 should open what 2.50.40 "
+    "wrote.",
+)
 
 PROVIDER = ProviderKnowledge(
     name="qnn",
@@ -207,7 +226,7 @@ PROVIDER = ProviderKnowledge(
             # Android has no Python: the name stands for the same plugin, which compiles on the building machine.
             module="onnxruntime_qnn",
             runtime_versions=">=1.24.2",
-            source="Qualcomm's archive onnxruntime-android-qnn 2.6.0",
+            source="Qualcomm's archive onnxruntime-android-qnn 2.6.0 (validated with onnxruntime-android 1.27.0)",
         ),
         Availability(
             package="onnxruntime-android-qnn",
@@ -222,9 +241,40 @@ PROVIDER = ProviderKnowledge(
         options=(HERE, EMBED),
         executes=True,
         rehearsed_with=_rehearse,
+        toolkit=QAIRT,
     ),
     deferral=Deferral(kind="context", thing="QNN context"),
-    static_shapes=True,
+    # Measured: of a graph with a dynamic dimension it takes nothing, in silence.
+    free_sizes=(SizeRule(sizes="refused"),),
+    needs=(
+        NeedRule(
+            what="Qualcomm's FastRPC library and the firmware of the NPU",
+            check="ldconfig -p | grep libcdsprpc.so",
+            libraries={"linux": ("libcdsprpc.so",)},
+            systems=("linux",),
+            when={"backend_type": "htp"},
+            source="its name in the libraries of the wheel of onnxruntime-qnn 2.7.0 for Linux aarch64",
+        ),
+        NeedRule(
+            what="the phone maker's libcdsprpc.so, which the application's manifest names in <uses-native-library>",
+            check="adb shell ls /vendor/lib64/libcdsprpc.so",
+            systems=("android",),
+            when={"backend_type": "htp"},
+            source="Qualcomm's documentation of the provider for Android",
+        ),
+        NeedRule(
+            what="Qualcomm's NPU driver",
+            check="Device Manager lists the NPU under Neural processors",
+            systems=("windows",),
+            when={"backend_type": "htp"},
+            source="Qualcomm's documentation of the provider for Windows",
+        ),
+        NeedRule(
+            what="Qualcomm's driver of the GPU, with OpenCL",
+            when={"backend_type": "gpu"},
+            source="the names of OpenCL's libraries in libQnnGpu.so of the wheel of onnxruntime-qnn 2.7.0",
+        ),
+    ),
     rounds=_rounds,
     wants_integers=_wants_integers,
     check=_check,

@@ -1,9 +1,10 @@
 """Qualcomm's chips by the number that its compiler knows them by, and contradictions between such numbers.
 
 The compiler itself reports hardly any: an unknown number leaves the whole model to the CPU in silence, an unknown name
-compiles for a chip of no kind (it does not know `SM8735` or `QCS6490`, which the numbers 85 and 35 stand for), and an
-architecture of another chip is written into the model as it was given. All measured with onnxruntime-qnn 2.7.0, as was
-each pair below.
+compiles for a chip of no kind (it does not know `SM8735` or `QCS6490`, which the numbers 85 and 93 stand for), and an
+architecture of another chip is written into the model's statement as it was given. All measured with onnxruntime-qnn
+2.6.0 and 2.7.0. Each row is what the compiler wrote into a context for the number alone (`soc_type`, `arch`), but for
+the two of which it is said.
 """
 
 from __future__ import annotations
@@ -30,17 +31,25 @@ class Chip:
 
 CHIPS: tuple[Chip, ...] = (
     Chip(number=30, architecture=68, parts=("SM8350",), title="Snapdragon 888", half=False),
-    Chip(number=35, architecture=68, parts=("QCS6490", "QCM6490", "SM7325"), title="QCS6490", half=False),
+    Chip(number=35, architecture=68, parts=("SM7325",), title="Snapdragon 778G", half=False),
     Chip(number=36, architecture=69, parts=("SM8450",), title="Snapdragon 8 Gen 1"),
+    # The compiler writes code of generation 68 for it, which 69 runs; ExecuTorch's table of chips says 69.
     Chip(number=42, architecture=69, parts=("SM8475",), title="Snapdragon 8+ Gen 1"),
     Chip(number=43, architecture=73, parts=("SM8550",), title="Snapdragon 8 Gen 2"),
     Chip(number=57, architecture=75, parts=("SM8650",), title="Snapdragon 8 Gen 3"),
     Chip(number=60, architecture=73, parts=("SC8380XP",), title="Snapdragon X Elite"),
+    Chip(number=66, architecture=73, parts=("QCS8550", "QCM8550"), title="QCS8550"),
     Chip(number=68, architecture=73, parts=("SM8635",), title="Snapdragon 8s Gen 3", half=False),
     Chip(number=69, architecture=79, parts=("SM8750",), title="Snapdragon 8 Elite"),
-    Chip(number=85, architecture=79, parts=("SM8735",), title="Snapdragon 8s Gen 4", half=False),
+    # The compiler knows the die as QCS9100, of which QCS9075 is a variant.
+    Chip(number=77, architecture=73, parts=("QCS9075", "QCS9100"), title="QCS9075"),
+    Chip(number=85, architecture=73, parts=("SM8735",), title="Snapdragon 8s Gen 4", half=False),
     Chip(number=87, architecture=81, parts=("SM8850",), title="Snapdragon 8 Elite Gen 5"),
     Chip(number=88, architecture=81, parts=("SC8480XP",), title="Snapdragon X2 Elite"),
+    # Qualcomm's list of SoC models; older lists put it under 35, which is the phone's chip of the same family.
+    Chip(number=93, architecture=68, parts=("QCS6490", "QCM6490"), title="QCS6490", half=False),
+    Chip(number=97, architecture=81, parts=("SM8845",), title="Snapdragon 8 Gen 5"),
+    Chip(number=120, architecture=73, parts=("SC8340XP",), title="Snapdragon X Plus 8-core"),
 )
 
 ARCHITECTURES = tuple(sorted({chip.architecture for chip in CHIPS}))
@@ -49,7 +58,7 @@ NEWEST_DMA = 81
 _MOST_TOLD = 3
 """Unknown numbers of one list that are told of; each comes with all that are known."""
 FIRST_BFLOAT = 88
-"""The least chip number for which the compiler takes bfloat16."""
+"""The least chip number for which the provider takes bfloat16; older generations with a higher number have none."""
 
 _BY_NUMBER: Mapping[str, Chip] = {str(chip.number): chip for chip in CHIPS}
 _BY_PART: Mapping[str, Chip] = {part.lower(): chip for chip in CHIPS for part in chip.parts}

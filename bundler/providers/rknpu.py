@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge
+from bundler.providers.knowledge import ProviderKnowledge, SizeRule
 
 PROVIDER = ProviderKnowledge(
     name="rknpu",
@@ -17,5 +17,5 @@ PROVIDER = ProviderKnowledge(
     gone="No published package has it; the source of the runtime 1.31.1 still does, for the RK1808 alone "
     "(build with --use_rknpu), and not for the NPUs of RK3566, RK3576 or RK3588",
     instead="Rockchip's own RKNN toolkit and runtime, or cpu",
-    static_shapes=True,
+    free_sizes=(SizeRule(sizes="refused"),),
 )

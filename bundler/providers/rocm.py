@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import Availability, ProviderKnowledge
+from bundler.providers.knowledge import Availability, NeedRule, ProviderKnowledge
 from bundler.providers.rules import ADDRESS, choice, flag, text, whole
 
 PROVIDER = ProviderKnowledge(
@@ -44,5 +44,6 @@ PROVIDER = ProviderKnowledge(
         ),
     ),
     gone="Release 1.23 of the runtime removed the provider from its source; 1.22.2 is the last that has it",
+    needs=(NeedRule(what="AMD's driver and ROCm", check="rocminfo"),),
     instead="migraphx, with onnxruntime-migraphx as runtime.package",
 )

@@ -110,7 +110,7 @@ _GRAPH = (
     ),
     _text(
         "optimization.disable_specified_optimizers",
-        "Optimisers that do not run at load time, separated by commas.",
+        "Optimisers that do not run at load time, separated by semicolons.",
         decided=_BAKED,
     ),
     OptionRule(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bundler.providers.cuda import DEVICE_MEMORY, GPU_RUNTIME
-from bundler.providers.knowledge import Deferral, ProviderKnowledge
+from bundler.providers.cuda import CUDA_NEEDS, DEVICE_MEMORY, GPU_RUNTIME
+from bundler.providers.knowledge import Deferral, NeedRule, ProviderKnowledge
 from bundler.providers.rules import ADDRESS, BUILDING_PATH, DEBUGGING, LEGACY_CONTEXT, flag, is_set, text, whole
 from bundler.providers.shape_ranges import check_ranges
 
@@ -93,6 +93,19 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield "trt_layer_norm_fp32_fallback", "has no effect without `trt_fp16_enable`"
 
 
+def _library(cuda: str, runtimes: str) -> NeedRule:
+    """TensorRT is published once for each CUDA, with files of the same names: only the right one works."""
+    return NeedRule(
+        what="TensorRT",
+        version=f"10 for CUDA {cuda}",
+        check="ldconfig -p | grep libnvinfer.so.10",
+        libraries={"linux": ("libnvinfer.so.10", "libnvonnxparser.so.10")},
+        runtime_versions=runtimes,
+        source="what the provider's library of onnxruntime-gpu 1.31.1 is linked to (beside libcudart.so.13); "
+        "the runtime's documentation",
+    )
+
+
 PROVIDER = ProviderKnowledge(
     name="tensorrt",
     runtime_name="TensorrtExecutionProvider",
@@ -126,5 +139,11 @@ PROVIDER = ProviderKnowledge(
     ),
     # TF32 is on in its builder unless it is turned off, for which the runtime has no option.
     rounds=lambda _options: "half",
+    tf32=True,
     check=_check,
+    needs=(
+        *CUDA_NEEDS,
+        _library("13", ">=1.28"),
+        _library("12", ">=1.19,<1.28"),
+    ),
 )

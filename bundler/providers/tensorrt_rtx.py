@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from bundler.providers.cuda import DEVICE_MEMORY
+from bundler.providers.cuda import DEVICE_MEMORY, DRIVER
 from bundler.providers.knowledge import Availability, Compiler, Deferral, ProviderKnowledge
 from bundler.providers.rules import (
     ADDRESS,
@@ -151,6 +152,9 @@ PROVIDER = ProviderKnowledge(
     deferral=Deferral(kind="context", thing="TensorRT for RTX engine"),
     # TF32 is on in its builder by default (1.7.1, measured), and the runtime has no option for it.
     rounds=lambda _options: "half",
+    tf32=True,
     check=_check,
     proofs=("engine", "context", "nodes"),
+    # The plugin carries TensorRT for RTX and CUDA's own runtime; its library is linked to these two of the driver.
+    needs=(replace(DRIVER, libraries={"linux": ("libcuda.so.1", "libnvidia-ml.so.1")}, runtime_versions=""),),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge
+from bundler.providers.knowledge import ProviderKnowledge, SizeRule
 from bundler.providers.rules import choice, text, whole
 
 _SWITCH = ("True", "False")
@@ -30,5 +30,5 @@ PROVIDER = ProviderKnowledge(
     rehearsed_by="cpu",
     gone="Release 1.21 of the runtime removed it from its source; before that it was for builds of one's own",
     instead="cpu, or TVM's own runtime without this one",
-    static_shapes=True,
+    free_sizes=(SizeRule(sizes="refused"),),
 )

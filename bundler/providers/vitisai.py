@@ -6,7 +6,7 @@ that no public page lists. The provider compiles when a session opens, for minut
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import Deferral, ProviderKnowledge
+from bundler.providers.knowledge import Deferral, NeedRule, ProviderKnowledge, SizeRule
 from bundler.providers.rules import choice, text
 
 _LOADER = "the loader gives it a folder of its own, which `prewarm` fills"
@@ -43,8 +43,15 @@ PROVIDER = ProviderKnowledge(
     gone="In no package index: it comes with AMD's Ryzen AI software, or through Windows ML",
     instead="a runtime of your own from AMD's Ryzen AI software, or webgpu-native on the GPU of the same chip",
     # Fixed: what is compiled has one size.
-    static_shapes=True,
+    free_sizes=(SizeRule(sizes="refused"),),
     deferral=Deferral(kind="cache", thing="Vitis AI model", folder_option="cache_dir"),
+    needs=(
+        NeedRule(
+            what="AMD's driver of the NPU and the Ryzen AI software",
+            check="xrt-smi examine",
+            source="AMD Ryzen AI Software documentation, Installation Instructions",
+        ),
+    ),
     # In floating point it computes in bfloat16, coarser than half precision and treated as that.
     rounds=lambda _: "half",
 )

@@ -5,7 +5,7 @@ The options are those that onnxruntime-web 1.30.0 hands to its WebGPU provider; 
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import OptionRule, ProviderKnowledge
+from bundler.providers.knowledge import NeedRule, OptionRule, ProviderKnowledge
 
 _CACHE_MODES = ("disabled", "lazyRelease", "simple", "bucket")
 
@@ -46,4 +46,5 @@ PROVIDER = ProviderKnowledge(
     # here, so what is tried is the method whose search rounds as a device does.
     precisions=("mixed-fp16", "fp16", "weights-4bit", "weights-4bit-gptq"),
     tries=("mixed-fp16", "weights-4bit"),
+    needs=(NeedRule(what="a browser that offers WebGPU, and a GPU", check="navigator.gpu in the page's console"),),
 )

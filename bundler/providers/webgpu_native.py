@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bundler.providers.knowledge import Availability, OptionRule, ProviderKnowledge
+from bundler.providers.knowledge import Availability, NeedRule, OptionRule, ProviderKnowledge
 from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
 
 _MODES = ("disabled", "lazyRelease", "simple", "bucket")
@@ -100,4 +100,19 @@ PROVIDER = ProviderKnowledge(
     ),
     instead="runtime.plugins with onnxruntime-ep-webgpu beside onnxruntime 1.24.4 or later",
     check=_check,
+    needs=(
+        NeedRule(
+            what="a Vulkan loader and the GPU's driver for it",
+            check="vulkaninfo --summary",
+            libraries={"linux": ("libvulkan.so.1",)},
+            systems=("linux",),
+            source="the name in the library of onnxruntime-ep-webgpu 0.4.0",
+        ),
+        NeedRule(
+            what="a driver for DirectX 12, or for Vulkan where dawnBackendType asks for it",
+            check="dxdiag, Display: Feature Levels",
+            systems=("windows",),
+            source="the values of the option dawnBackendType",
+        ),
+    ),
 )

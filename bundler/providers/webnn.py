@@ -5,7 +5,7 @@ The options are those that onnxruntime-web 1.30.0 reads.
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import OptionRule, ProviderKnowledge
+from bundler.providers.knowledge import NeedRule, OptionRule, ProviderKnowledge, SizeRule
 
 PROVIDER = ProviderKnowledge(
     name="webnn",
@@ -31,4 +31,13 @@ PROVIDER = ProviderKnowledge(
     device_memory="ml-tensor",
     precisions=("mixed-fp16", "fp16"),
     tries=("mixed-fp16",),
+    # Nodes whose sizes are not all known are refused one by one (source of the runtime), and the CPU runs them.
+    free_sizes=(SizeRule(sizes="left"),),
+    needs=(
+        NeedRule(
+            what="a browser in which WebNN is switched on",
+            check="navigator.ml in the page's console",
+            source="ONNX Runtime documentation, Using the WebNN Execution Provider",
+        ),
+    ),
 )

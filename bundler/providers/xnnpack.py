@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import Availability, ProviderKnowledge
+from bundler.providers.knowledge import Availability, ProviderKnowledge, SizeRule
 from bundler.providers.rules import whole
 from bundler.providers.session import MOST_THREADS
 
@@ -56,5 +56,7 @@ PROVIDER = ProviderKnowledge(
             source="CocoaPods, by the runtime's documentation (library not looked into)",
         ),
     ),
+    # Convolutions and pooling whose channels, height or width are not known stay with the CPU (source of the runtime).
+    free_sizes=(SizeRule(sizes="left"),),
     instead="the provider cpu, which is the better one on desktops and servers",
 )

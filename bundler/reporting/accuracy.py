@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bundler.model.manifest import CheckRecord, OutputCheck
+from bundler.model.manifest import CheckRecord, Manifest, OutputCheck
 from bundler.model.runtime import Tolerance
 from bundler.reporting.data import ReportData
 from bundler.reporting.figures import show_error
@@ -35,6 +35,7 @@ def chart_accuracy(data: ReportData) -> Accuracy | None:
         sqnr_gate_text=_join("" if limit.sqnr_db is None else f"at least {limit.sqnr_db:g} dB" for limit in limits),
         equal=all(check.equal for check in checks),
         metrics=tuple(_tell_metrics(data)),
+        doubts=tuple(tell_doubts(data.manifest)),
         rows=tuple(
             _row(data, check, limit, scales=(error_scale, sqnr_scale))
             for check, limit in zip(checks, limits, strict=True)
@@ -54,6 +55,18 @@ def _tell_metrics(data: ReportData) -> Iterator[str]:
                 f"Your own metric{f' of {tag}' if tag else ''}: {facts['value']:.4g}, over {facts['samples']} samples; "
                 f"the untouched model has {facts['reference']:.4g}."
             )
+
+
+def tell_doubts(manifest: Manifest, repeated: str = "") -> Iterator[str]:
+    """What the golden set cannot show; without weaknesses of the kind `repeated`, which are told in other words."""
+    golden = manifest.golden
+    if golden is None:
+        return
+    for name, why in golden.unjudged.items():
+        yield f"output {name!r} could not be judged: {why}"
+    for weakness in golden.weaknesses:
+        if weakness.kind != repeated:
+            yield weakness.text
 
 
 def _limits(data: ReportData, check: CheckRecord) -> Tolerance:
@@ -146,11 +159,12 @@ def _figures(output: OutputCheck) -> tuple[str, ...]:
         show_error(output.max_relative),
         show_error(None) if output.cosine is None else f"{output.cosine:.7f}",
         show_error(None) if output.sqnr_db is None else f"{output.sqnr_db:.1f}",
+        show_error(None) if output.worst_sqnr_db is None else f"{output.worst_sqnr_db:.1f}",
         _show_share(output),
     )
 
 
 def _show_share(output: OutputCheck) -> str:
     """Of scores how many keep their best place, of integers and strings how many are equal."""
-    share = output.agreement if output.top1_agreement is None else output.top1_agreement
+    share = output.top1_agreement if output.scores else output.agreement
     return show_error(None) if share is None else f"{share:.0%}"

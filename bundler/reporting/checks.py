@@ -9,6 +9,7 @@ from typing import Any
 from bundler.model.codec import decode
 from bundler.model.manifest import CheckRecord, OutputCheck
 from bundler.model.plan import BuildPlan
+from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.reporting.figures import name_figure
 
@@ -20,7 +21,9 @@ _FIGURES = (
     "sqnr_db",
     "top1_agreement",
     "agreement",
+    "low_sqnr_db",
     "worst_sqnr_db",
+    "typical_sqnr_db",
 )
 
 
@@ -45,8 +48,12 @@ def check_output(output: OutputComparison) -> OutputCheck:
     """One output's figures, those that are not finite put into words."""
     figures = {name: _read_figure(getattr(output, name)) for name in _FIGURES}
     values = {name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()}
+    known = output.reference or ReferenceFigures(name=output.name)
     return OutputCheck(
         name=output.name,
+        elements=known.elements,
+        scores=known.scores,
+        unjudged=known.unjudged,
         equal=output.equal,
         remark=_remark(output, figures),
         worst_sample=output.worst_sample,

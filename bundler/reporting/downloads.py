@@ -58,7 +58,7 @@ def make_download_card(data: ReportData) -> Card:
         label=f"First visit, {first.variant}" if len(data.plan.variants) > 1 else "First visit",
         value=show_bytes(first.brotli),
         change=f"within {show_bytes(round(budget))}" if budget and first.brotli <= budget else "",
-        detail=f"with brotli, {show_bytes(model)} of it the model; a second visit downloads nothing",
+        detail=f"with brotli, {show_bytes(model)} of it the model; a second visit takes it from the browser's cache",
         tone="good" if budget else "plain",
     )
 

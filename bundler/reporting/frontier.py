@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from bundler.model.attempts import STATE_TITLES, Attempt, Frontier
+from bundler.reporting.claims import doubt_ratio
 from bundler.reporting.figures import show_bytes, show_error, show_milliseconds
 from bundler.reporting.page import AttemptRow, Level, Precision, Spot, SpotChart, Stroke
 from bundler.reporting.scales import linear_scale
@@ -64,6 +65,8 @@ def _chart_precision(frontier: Frontier, *, alone: bool) -> Precision:
 
 def _tell_timing(frontier: Frontier, unchanged: float | None) -> str:
     told = f"Latency {frontier.timing}: {frontier.how}."
+    if any(doubt_ratio(attempt.low, attempt.high, attempt.rounds) for attempt in frontier.attempts):
+        told += " A ratio in brackets shows no difference: too few rounds, or rounds on both sides of 1."
     return told if unchanged is None else f"{told} The milliseconds are the ratio times those of the unchanged model."
 
 
@@ -100,7 +103,7 @@ def _row(number: int, attempt: Attempt, names: Sequence[str], unchanged: float |
         figures=(
             _show(attempt.model_bytes, lambda size: show_bytes(round(size))),
             _show(seconds, lambda value: show_milliseconds(1000 * value)),
-            _show(attempt.ratio, _show_ratio),
+            _show_measured_ratio(attempt),
             *(_show(attempt.figures.get(name), _SHOWN.get(name, _show_plain)) for name in names),
         ),
         reason=attempt.reason,
@@ -109,6 +112,12 @@ def _row(number: int, attempt: Attempt, names: Sequence[str], unchanged: float |
 
 def _show(value: float | None, show: Callable[[float], str]) -> str:
     return show_error(None) if value is None or not math.isfinite(value) else show(value)
+
+
+def _show_measured_ratio(attempt: Attempt) -> str:
+    """In brackets where it shows no difference."""
+    shown = _show(attempt.ratio, _show_ratio)
+    return f"({shown})" if doubt_ratio(attempt.low, attempt.high, attempt.rounds) else shown
 
 
 def _show_ratio(ratio: float) -> str:

@@ -19,6 +19,7 @@ from bundler.model.manifest import (
     MANIFEST_NAME,
     MANIFEST_SCHEMA,
     GateRecord,
+    GoldenRecord,
     Manifest,
     ModelRecord,
     ProofRecord,
@@ -32,11 +33,12 @@ from bundler.model.plan import HOST, BuildPlan, Step
 from bundler.model.proof import Emitted
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig, RuntimeVariant
+from bundler.profiles.places import describe_profile, name_command
 from bundler.profiles.schema import TargetProfile
 from bundler.reporting.checks import make_checks
 from bundler.reporting.figures import word_figures
 
-_TOLD_ELSEWHERE = {"signature", "outputs", "samples", "comparison"}
+_TOLD_ELSEWHERE = {"signature", "outputs", "samples", "comparison", "references", "weaknesses"}
 """Facts that stand in `runtime.json` or among the checks already."""
 
 _OF_THE_MACHINE = {"machine", "python"}
@@ -57,6 +59,7 @@ class ManifestRequest:
     gate: GateRecord
     proof: ProofRecord
     synthetic_inputs: bool
+    golden: GoldenRecord
     reservations: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
 
@@ -71,9 +74,7 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
         bundler=__version__,
         runtime=RuntimeRecord(package=profile.runtime.package, version=profile.runtime.version),
         model=ModelRecord(name=config.model, digest=config.model_digest, size=request.facts.total_bytes),
-        target=TargetRecord(
-            id=profile.id, title=profile.title, profile_digest=digest_json(profile.model_dump(mode="json"))
-        ),
+        target=TargetRecord(id=profile.id, title=profile.title, profile_digest=digest_json(describe_profile(profile))),
         ecosystem=plan.emitter,
         format=plan.format,
         package=request.emitted.package,
@@ -88,6 +89,7 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
         gate=request.gate,
         proof=request.proof,
         reservations=request.reservations,
+        golden=request.golden,
     )
 
 
@@ -152,7 +154,7 @@ def _stage(outcome: StepOutcome, plan: BuildPlan) -> StageRecord:
         step=outcome.step,
         stage=outcome.stage,
         variant=step.variant if step else None,
-        options=word_figures(dict(step.options)) if step else {},
+        options=word_figures(_name_files(step.options)) if step else {},
         environment=step.environment if step else HOST,
         versions=_versions(outcome.ingredients),
         key=_recipe(outcome.ingredients),
@@ -176,7 +178,14 @@ def _find_step(plan: BuildPlan, step_id: str) -> Step | None:
 
 def _recipe(ingredients: Mapping[str, Any]) -> str:
     """The cache key without what names the building machine: the same bundle has the same manifest everywhere."""
-    return digest_json({name: value for name, value in ingredients.items() if name not in _OF_THE_MACHINE})
+    kept = {name: value for name, value in ingredients.items() if name not in _OF_THE_MACHINE}
+    return digest_json({name: _name_files(value) if name == "options" else value for name, value in kept.items()})
+
+
+def _name_files(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A step's options; of the one that holds paths of the user's machine (a metric's command) the names alone."""
+    command = options.get("command")
+    return dict(options) | ({"command": name_command(command)} if command else {})
 
 
 def _versions(ingredients: Mapping[str, Any]) -> dict[str, str]:

@@ -105,7 +105,7 @@ class AccuracyCell:
 class Accuracy:
     """Accuracy by stage. `gate_text` and `sqnr_gate_text` name the limits, empty where there are none; `equal` says
     that every output of every stage is equal to the bit, so that there is nothing to draw. `metrics` are sentences on
-    the user's own measure.
+    the user's own measure, `doubts` on what could not be judged, or only weakly.
     """
 
     samples: int
@@ -117,6 +117,7 @@ class Accuracy:
     rows: tuple[AccuracyRow, ...]
     table: tuple[AccuracyCell, ...]
     metrics: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,6 +340,9 @@ class Page:
     title: str
     manifest: Manifest
     cards: tuple[Card, ...]
+    badge: str
+    verification: tuple[str, ...]
+    least_runs: int
     proven: tuple[str, ...]
     unproven: tuple[str, ...]
     proofs: tuple[VariantProofRecord, ...]

@@ -27,6 +27,13 @@ def chart_placements(data: ReportData) -> tuple[Placement, ...]:
     )
 
 
+def tell_unassigned(data: ReportData) -> str:
+    """Why there is no count of nodes by provider, where none is: what a step said of them stands elsewhere."""
+    if any(find_placement(data, variant) for variant in data.plan.variants):
+        return "no runtime counted them in a run; what was compiled or estimated stands above"
+    return data.unassigned
+
+
 def tell_shortfalls(data: ReportData) -> tuple[tuple[str, str], ...]:
     """The variants whose accelerator took fewer nodes than it must, each with a sentence on it."""
     found = ((variant, find_placement(data, variant)) for variant in data.plan.variants)

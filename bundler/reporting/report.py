@@ -14,15 +14,17 @@ from bundler.data import data_root
 from bundler.model.codec import encode
 from bundler.model.measurement import Measurement
 from bundler.reporting.accuracy import chart_accuracy
+from bundler.reporting.claims import LEAST_RUNS
 from bundler.reporting.data import ReportData, summarize_series
 from bundler.reporting.downloads import chart_downloads, render_downloads
 from bundler.reporting.figures import show_bytes, word_figures
 from bundler.reporting.frontier import chart_precisions
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
 from bundler.reporting.page import Page
-from bundler.reporting.placement import chart_placements
+from bundler.reporting.placement import chart_placements, tell_unassigned
 from bundler.reporting.speed import chart_speed, stack_providers
 from bundler.reporting.story import chart_files, collect_notes, list_steps, make_cards, tell_proof
+from bundler.verification.words import BUILDING_HOST, describe_verification, name_verification
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -90,6 +92,9 @@ def make_page(data: ReportData) -> Page:
         title=f"{data.manifest.model.name} for {data.manifest.target.id}",
         manifest=data.manifest,
         cards=make_cards(data),
+        badge=name_verification(data.manifest.proof),
+        verification=describe_verification(data.manifest.proof, BUILDING_HOST),
+        least_runs=LEAST_RUNS,
         proven=proven,
         unproven=unproven,
         proofs=data.manifest.proof.variants,
@@ -102,7 +107,7 @@ def make_page(data: ReportData) -> Page:
         operators=count_operators(data, states),
         placements=chart_placements(data),
         providers=stack_providers(data),
-        unassigned=data.unassigned,
+        unassigned=tell_unassigned(data),
         decisions=data.manifest.decisions,
         notes=collect_notes(data),
         steps=list_steps(data),

@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 from bundler.model.measurement import Measurement
-from bundler.reporting.data import ReportData, Spread, summarize_series
+from bundler.reporting.claims import compare_medians
+from bundler.reporting.data import ReportData, summarize_series
 from bundler.reporting.figures import show_milliseconds
 from bundler.reporting.models import show_tag
 from bundler.reporting.page import Dot, Segment, SpreadChart, SpreadRow, StackedBar
 from bundler.reporting.scales import Scale, linear_scale
 
-_NOISE = 0.03
-"""Medians closer than this share are called equal: repeated runs of one program differ by as much."""
 _SHOWN_DOTS = 200
 """Points that one row draws; a longer series is thinned evenly."""
 _ROW_MIDDLE = 18.0
@@ -32,20 +31,9 @@ def chart_speed(data: ReportData) -> tuple[SpreadChart, ...]:
             ("Opening to first answer", measurement.baseline_opening_ms, measurement.opening_ms),
             ("Steady latency", measurement.baseline_latency_ms, measurement.latency_ms),
         )
-        charts += [_chart(title + suffix, before, after) for title, before, after in series if _finite(after)]
+        others = measurement.others
+        charts += [_chart(title + suffix, before, after, others) for title, before, after in series if _finite(after)]
     return tuple(charts)
-
-
-def compare_medians(before: Spread | None, after: Spread | None) -> tuple[str, str]:
-    """What changed from `before` to `after` in words, and its tone (`good`, `bad`, `plain`)."""
-    if before is None or after is None or before.median <= 0 or after.median <= 0:
-        return "", "plain"
-    ratio = before.median / after.median
-    if abs(after.median / before.median - 1) <= _NOISE:
-        return "as fast as before", "plain"
-    if ratio > 1:
-        return f"{ratio:.2g} times faster", "good"
-    return f"{1 / ratio:.2g} times slower", "bad"
 
 
 def stack_providers(data: ReportData) -> tuple[StackedBar, ...]:
@@ -80,11 +68,11 @@ def _suffix(data: ReportData, measurement: Measurement) -> str:
     return f", {tag}" if tag else ""
 
 
-def _chart(title: str, before: Sequence[float], after: Sequence[float]) -> SpreadChart:
+def _chart(title: str, before: Sequence[float], after: Sequence[float], others: float | None) -> SpreadChart:
     before, after = _finite(before), _finite(after)
     scale = linear_scale((*before, *after), show_milliseconds)
-    verdict, tone = compare_medians(summarize_series(before), summarize_series(after))
-    rows = [_row("Untouched model", before, scale, before=True), _row("Bundle", after, scale, before=False)]
+    verdict, tone = compare_medians(summarize_series(before), summarize_series(after), others)
+    rows = [_row("Original model", before, scale, before=True), _row("Bundle", after, scale, before=False)]
     return SpreadChart(
         title=title, verdict=verdict, tone=tone, scale=scale, rows=tuple(row for row in rows if row is not None)
     )

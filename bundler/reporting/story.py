@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 
 from bundler.model.artifacts import FileRecord
-from bundler.model.manifest import Manifest, VariantProofRecord
+from bundler.model.manifest import Manifest, OutputCheck
 from bundler.model.measurement import Measurement
-from bundler.model.plan import Step
-from bundler.model.proof import PROOF_MEANINGS
+from bundler.model.plan import Step, VariantPlan
 from bundler.model.results import StepOutcome
-from bundler.reporting.accuracy import final_checks, greatest_error, least_decibels
+from bundler.providers.cpu import PROVIDER as CPU
+from bundler.reporting.accuracy import final_checks, greatest_error, least_decibels, tell_doubts
+from bundler.reporting.checks import check_output
+from bundler.reporting.claims import compare_medians
 from bundler.reporting.data import ReportData, Spread, summarize_series
 from bundler.reporting.downloads import make_download_card
 from bundler.reporting.figures import show_bytes, show_error, show_milliseconds, show_percent
@@ -20,7 +22,7 @@ from bundler.reporting.models import show_tag, title_stage, title_step
 from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
 from bundler.reporting.placement import tell_shortfalls
 from bundler.reporting.scales import linear_scale
-from bundler.reporting.speed import compare_medians
+from bundler.verification.words import BUILDING_HOST, describe_variants, is_verified
 
 _SHOWN_FILES = 12
 _KEY = 12
@@ -34,8 +36,8 @@ def make_cards(data: ReportData) -> tuple[Card, ...]:
     told = f", {tag}" if tag else ""
     return (
         make_download_card(data) if data.downloads else _size_card(data),
-        _time_card(data, f"Opening to first answer{told}", first.baseline_opening_ms, first.opening_ms),
-        _time_card(data, f"Steady latency{told}", first.baseline_latency_ms, first.latency_ms),
+        _time_card(data, f"Opening to first answer{told}", first, (first.baseline_opening_ms, first.opening_ms)),
+        _time_card(data, f"Steady latency{told}", first, (first.baseline_latency_ms, first.latency_ms)),
         _accuracy_card(data),
     )
 
@@ -44,25 +46,38 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What was proven and what was not, as sentences."""
     manifest = data.manifest
     ratios = _worst_ratios(data)
-    proven = [
-        _proven_text(record) + ratios.get(record.variant, "") for record in manifest.proof.variants if record.passed
-    ]
-    unproven = [
-        f"Variant {record.variant}: {record.reason}." for record in manifest.proof.variants if not record.passed
-    ]
+    records = manifest.proof.variants
+    verified = [record for record in records if is_verified(record)]
+    told = describe_variants(verified, BUILDING_HOST)
+    proven = [text + ratios.get(record.variant, "") for record, text in zip(verified, told, strict=True)]
+    unproven = list(describe_variants([record for record in records if record not in verified], BUILDING_HOST))
     if manifest.checks:
         count = len({check.after for check in manifest.checks})
-        proven.append(f"Outputs were compared with the untouched model's after {count} {_plural(count, 'stage')}.")
+        proven.append(f"Outputs were compared with the original model's after {count} {_plural(count, 'stage')}.")
     proven.append(f"Size and SHA-256 of all {len(manifest.files)} files stand in the manifest.")
     if not manifest.proof.variants:
         unproven.append("Nothing was run in the bundle's own runtime.")
     unproven += [f"Variant {name}: {shortfall}." for name, shortfall in tell_shortfalls(data)]
+    unproven += _tell_unrun(data)
     unproven += _limits(manifest)
     if not data.measurements:
         unproven.append(f"Speed was not measured: {data.unmeasured}.")
     else:
         unproven += _tell_untimed(data)
     return tuple(proven), tuple(unproven)
+
+
+def _tell_unrun(data: ReportData) -> list[str]:
+    """What the bundle is for and was not run with, each once with its variants."""
+    owners: dict[tuple[str, ...], list[str]] = {}
+    for proof in data.proofs:
+        if proof.unrun:
+            owners.setdefault(proof.unrun, []).append(proof.variant)
+    return [
+        f"{_plural(len(names), 'Variant')} {', '.join(names)}: not run with {', '.join(unrun)}; "
+        "the bundle is for them, too."
+        for unrun, names in owners.items()
+    ]
 
 
 def _worst_ratios(data: ReportData) -> dict[str, str]:
@@ -141,29 +156,31 @@ def _size_card(data: ReportData) -> Card:
         label="Model size",
         value=show_bytes(after),
         change=show_percent(after, before),
-        detail=f"untouched {show_bytes(before)}; whole bundle {show_bytes(data.manifest.size)}",
+        detail=f"original {show_bytes(before)}; whole bundle {show_bytes(data.manifest.size)}",
         tone="good" if after < before * 0.995 else "plain",
     )
 
 
-def _time_card(data: ReportData, label: str, before: Sequence[float], after: Sequence[float]) -> Card:
-    then, now = summarize_series(before), summarize_series(after)
+def _time_card(
+    data: ReportData, label: str, measured: Measurement, series: tuple[Sequence[float], Sequence[float]]
+) -> Card:
+    then, now = (summarize_series(values) for values in series)
     if now is None:
         return Card(label=label, value="Not measured", change="", detail=data.unmeasured, tone="none")
-    verdict, tone = compare_medians(then, now)
+    verdict, tone = compare_medians(then, now, measured.others)
     return Card(label=label, value=show_milliseconds(now.median), change=verdict, detail=_before(then), tone=tone)
 
 
 def _before(spread: Spread | None) -> str:
-    return "" if spread is None else f"untouched model {show_milliseconds(spread.median)}, both medians"
+    return "" if spread is None else f"original model {show_milliseconds(spread.median)}, both medians"
 
 
 def _accuracy_card(data: ReportData) -> Card:
     checks = final_checks(data)
-    outputs = [output for check in checks for output in check.outputs]
+    outputs = [*(output for check in checks for output in check.outputs), *_proven_outputs(data)]
     samples = max((check.samples for check in checks), default=0)
     inputs = "synthetic " if data.manifest.synthetic_inputs else ""
-    detail = f"over {samples} {inputs}{_plural(samples, 'sample')}"
+    detail = f"over {samples} {inputs}{_plural(samples, 'sample')}{_tell_host(data)}"
     if not outputs:
         return Card(label="Accuracy", value="Not compared", change="", detail="no stage changed the model", tone="none")
     if all(output.equal for output in outputs):
@@ -179,10 +196,24 @@ def _accuracy_card(data: ReportData) -> Card:
     )
 
 
-def _proven_text(record: VariantProofRecord) -> str:
-    meaning = PROOF_MEANINGS[record.level]
-    told = f" ({record.reason})" if record.reason != meaning else ""
-    return f"Variant {record.variant} ({record.level}): {meaning}{told}."
+def _proven_outputs(data: ReportData) -> list[OutputCheck]:
+    """What the bundle's own runtime answered, which may be coarser than what the stages were compared with."""
+    return [check_output(output) for proof in data.proofs if proof.comparison for output in proof.comparison.outputs]
+
+
+def _tell_host(data: ReportData) -> str:
+    """Which variants' figures are the CPU's, for nothing of their own provider ran."""
+    ran = {proof.variant for proof in data.proofs if proof.comparison}
+    names = [variant.name for variant in data.plan.variants if variant.name not in ran and not _ran_here(data, variant)]
+    return f"; for {', '.join(names)} on the CPU, in place of its provider" if names else ""
+
+
+def _ran_here(data: ReportData, variant: VariantPlan) -> bool:
+    """Whether the stages compared what its first provider answered: the CPU's, or a library of the device's."""
+    provider = variant.providers[0].name
+    compared = (step for step in data.plan.steps if step.id in variant.comparisons)
+    sessions = (step.options.get("providers") or () for step in compared)
+    return provider == CPU.runtime_name or any(provider == name for session in sessions for name, _ in session)
 
 
 def _tell_untimed(data: ReportData) -> list[str]:
@@ -193,9 +224,10 @@ def _tell_untimed(data: ReportData) -> list[str]:
 
 def _limits(manifest: Manifest) -> list[str]:
     limits = [f"Not for shipping: {reason}." for reason in manifest.reservations]
+    limits += [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in tell_doubts(manifest, repeated="synthetic")]
     if manifest.synthetic_inputs:
         limits.append(
-            "The golden inputs are synthetic: they show that the outputs are the untouched model's, not that the "
+            "The golden inputs are synthetic: they show that the outputs are the original model's, not that the "
             "model is right on your data. Give --samples to use real inputs."
         )
     if manifest.unstable_outputs:

@@ -2,28 +2,43 @@
 
 A bundle claims the least level that any of its variants reached. A user who reads one word of the manifest cannot
 know which variant a device will take, so the word must hold for each of them; the manifest tells each variant's own
-level beside it. A variant that did not run, or ran and failed, counts as `resolved`, whatever its emitter claims.
+level beside it. A variant that did not run, or ran and failed, counts as `resolved`, whatever its emitter claims. One
+that ran while some output of the model could not have failed counts as `ran-unchecked`: what is promised of such an
+output was not shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bundler.model.manifest import ProofRecord, VariantProofRecord
+from bundler.model.manifest import Manifest, ProofRecord, VariantProofRecord
 from bundler.model.proof import PROOF_MEANINGS, Proof, VariantProof
 
-LEVELS: Final[tuple[Proof, ...]] = ("resolved", "stand-in", "emulated", "executed")
+LEVELS: Final[tuple[Proof, ...]] = ("resolved", "ran-unchecked", "stand-in", "emulated", "executed")
 """Levels of proof from the least to the greatest."""
 
 
-def combine_proofs(proofs: Sequence[VariantProof]) -> ProofRecord:
-    """What the bundle as a whole may claim, and each variant's own level."""
-    records = tuple(_record(proof) for proof in proofs)
+MOST_NAMED = 3
+"""Outputs that a reason names."""
+
+
+def combine_proofs(proofs: Sequence[VariantProof], unjudged: Mapping[str, str] | None = None) -> ProofRecord:
+    """What the bundle as a whole may claim, and each variant's own level. `unjudged` says of outputs why no comparison
+    with the golden set could fail.
+    """
+    records = tuple(_record(proof, unjudged or {}) for proof in proofs)
     if not records:
         return ProofRecord(level="resolved", reason=PROOF_MEANINGS["resolved"])
     least = min(records, key=lambda record: LEVELS.index(record.level))
     return ProofRecord(level=least.level, reason=_explain(least, records), variants=records)
+
+
+def unjudged_of(manifest: Manifest) -> dict[str, str]:
+    """The outputs of a bundle that no comparison could fail, each with the reason."""
+    if manifest.golden is not None:
+        return manifest.golden.unjudged
+    return dict.fromkeys(manifest.unstable_outputs, "it differs from run to run")
 
 
 def reaches(level: Proof, wanted: Proof) -> bool:
@@ -31,18 +46,20 @@ def reaches(level: Proof, wanted: Proof) -> bool:
     return LEVELS.index(level) >= LEVELS.index(wanted)
 
 
-def describe_proof(record: ProofRecord) -> tuple[str, ...]:
-    """The proof as lines of text: the bundle's level first, then one line a variant."""
-    lines = [f"{record.level}: {record.reason}"]
-    lines += [f"  {variant.variant}: {variant.level} - {variant.reason}" for variant in record.variants]
-    return tuple(lines)
-
-
-def _record(proof: VariantProof) -> VariantProofRecord:
+def _record(proof: VariantProof, unjudged: Mapping[str, str]) -> VariantProofRecord:
     level: Proof = proof.level if proof.passed else "resolved"
-    return VariantProofRecord(
-        variant=proof.variant, level=level, passed=proof.passed, reason=proof.reason or _default_reason(proof)
-    )
+    reason = proof.reason or _default_reason(proof)
+    if unjudged and reaches(level, "ran-unchecked"):
+        level, reason = "ran-unchecked", f"{reason}; not checked: {name_unjudged(unjudged)}"
+    place = proof.place if proof.passed else ""
+    return VariantProofRecord(variant=proof.variant, level=level, passed=proof.passed, reason=reason, place=place)
+
+
+def name_unjudged(unjudged: Mapping[str, str]) -> str:
+    """`output 'y' (it is empty in every sample)`, and so on for the first few."""
+    named = [f"output {name!r} ({why})" for name, why in list(unjudged.items())[:MOST_NAMED]]
+    more = len(unjudged) - len(named)
+    return ", ".join((*named, *((f"and {more} more",) if more else ())))
 
 
 def _default_reason(proof: VariantProof) -> str:

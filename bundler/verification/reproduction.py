@@ -21,8 +21,9 @@ PLACES = 2 / 16
 def fit_gate(gate: Gate, found: Comparison) -> Gate:
     """`gate` for the few samples of the golden set.
 
-    A share or a ratio over hundreds of samples may be missed by sixteen of them, so each such limit is what was found
-    there, less what other kernels change, where that is lower. Limits on single elements hold for every sample.
+    `gate` has been resolved for its outputs (`bundler.model.gates.resolve_gate`). A share or a ratio over hundreds of
+    samples may be missed by sixteen of them, so each such limit is what was found there, less what other kernels
+    change, where that is lower. Limits on single elements hold for every sample.
     """
     outputs = {output.name: _fit(gate.of(output.name), output) for output in found.outputs}
     changed = {name: tolerance for name, tolerance in outputs.items() if tolerance != gate.default}
@@ -33,11 +34,17 @@ def _fit(tolerance: Tolerance, found: OutputComparison) -> Tolerance:
     cosine = None if found.cosine is None else 1 - ANGLE * (1 - found.cosine)
     return replace(
         tolerance,
-        sqnr_db=_lower(tolerance.sqnr_db, None if found.sqnr_db is None else found.sqnr_db - NOISE_DB),
+        sqnr_db=_lower(tolerance.sqnr_db, _quieter(found.sqnr_db)),
+        low_sqnr_db=_lower(tolerance.low_sqnr_db, _quieter(found.low_sqnr_db)),
+        worst_sqnr_db=_lower(tolerance.worst_sqnr_db, _quieter(found.worst_sqnr_db)),
         cosine=_lower(tolerance.cosine, None if cosine is None else max(-1.0, cosine)),
         top1_agreement=_lower(tolerance.top1_agreement, _less(found.top1_agreement)),
         agreement=_lower(tolerance.agreement, _less(found.agreement)),
     )
+
+
+def _quieter(ratio: float | None) -> float | None:
+    return None if ratio is None else ratio - NOISE_DB
 
 
 def _less(share: float | None) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -75,7 +76,7 @@ def guarded(path: Path, read: Callable[[], T]) -> T:
         if not path.is_file() or not zipfile.is_zipfile(path):  # reading a pipe may never end
             raise zipfile.BadZipFile("it is no .npz archive, or only part of one")  # noqa: TRY301 - told as those below
         return read()
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error) as error:
         name = path.name if path.name.isprintable() else ascii(path.name)
         raise UsageError(
             f"the samples in {name} cannot be read",

@@ -10,18 +10,21 @@ import numpy as np
 
 from bundler.model.errors import ModelError, UsageError
 from bundler.model.signature import Port, Signature, ValueType, describe_type
-from bundler.workbench.elements import element_named, element_of_array
-from bundler.workbench.equality import is_float
+from bundler.workbench.elements import element_named, element_of_array, to_wide
+from bundler.workbench.equality import numbers
 from bundler.workbench.value_files import Value
 
 _SHOWN = 20
 
 
 class Fitting:
-    """Collects what does not fit, sample by sample, so that all of it is said at once."""
+    """Collects what does not fit, sample by sample, so that all of it is said at once. NaN fits where it is allowed:
+    a model can be judged on it, and not calibrated.
+    """
 
-    def __init__(self, signature: Signature, hint: str | None = None) -> None:
+    def __init__(self, signature: Signature, hint: str | None = None, *, allow_nan: bool = False) -> None:
         self._signature = signature
+        self._allow_nan = allow_nan
         self._hint = hint or _HINT
         self._problems: list[str] = []
         self._count = 0
@@ -46,6 +49,8 @@ class Fitting:
     def check(self, name: str, values: Mapping[str, Value]) -> bool:
         """Whether this sample fits what the model takes."""
         found = list(sample_problems(values, self._signature))
+        if not found and not self._allow_nan:
+            found = [f"{name!r}: holds NaN" for name in nan_inputs(values)]
         self._problems += [f"{name}: {text}" for text in found]
         self._count += 1
         return not found
@@ -63,7 +68,7 @@ class Fitting:
 
 def check_samples(samples: Sequence[tuple[str, Mapping[str, Value]]], signature: Signature) -> None:
     """Every sample gives what the model takes. Raises `UsageError` with all that does not fit."""
-    fitting = Fitting(signature)
+    fitting = Fitting(signature, allow_nan=True)
     for name, values in samples:
         fitting.check(name, values)
     fitting.finish()
@@ -76,7 +81,7 @@ _HINT = (
 
 
 def sample_problems(values: Mapping[str, Value], signature: Signature) -> Iterator[str]:
-    """What does not fit of one sample: names, types, shapes, NaN."""
+    """What does not fit of one sample: names, types, shapes."""
     ports = {port.name: port for port in signature.inputs}
     for name in values:
         if name not in ports:
@@ -110,8 +115,15 @@ def _value_problems(label: str, value: Value, kind: ValueType) -> Iterator[str]:
 def _tensor_problems(label: str, array: np.ndarray, kind: ValueType) -> Iterator[str]:
     if _type_name(array) != kind.element_type or not _shape_fits(array.shape, kind.shape):
         yield f"{label}: expected {describe_type(kind)}, got {_describe(array)}"
-    elif is_float(array) and np.isnan(array).any():
-        yield f"{label}: holds NaN"
+
+
+def nan_inputs(values: Mapping[str, Value]) -> tuple[str, ...]:
+    """The inputs that hold NaN."""
+    return tuple(name for name, value in values.items() if any(map(_holds_nan, numbers(value))))
+
+
+def _holds_nan(array: np.ndarray) -> bool:
+    return bool(np.isnan(to_wide(array)).any())
 
 
 def _shape_fits(shape: tuple[int, ...], wanted: tuple[Any, ...] | None) -> bool:

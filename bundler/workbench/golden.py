@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError
+from bundler.model.reference import ReferenceFigures
 from bundler.model.signature import Port, Signature
 from bundler.workbench.value_files import Value, ValueWriter, read_value
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 INDEX: Final = "index.json"
 
 
@@ -27,13 +29,16 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenSet:
-    """`seed` is None for samples that a user gave; `unstable_outputs` differ between two runs of the same model."""
+    """`seed` is None for samples that a user gave; `unstable_outputs` differ between two runs of the same model.
+    `references` say of each output what its recorded answers are like; a set of schema 1 has none.
+    """
 
     synthetic: bool
     seed: int | None
     unstable_outputs: tuple[str, ...]
     folder: Path
     entries: tuple[Mapping[str, Any], ...]
+    references: Mapping[str, ReferenceFigures] = field(default_factory=dict)
 
     def sample(self, index: int) -> Sample:
         """Load one sample; the set may be larger than memory. Raises `StageError`."""
@@ -63,7 +68,12 @@ def _write_values(writer: ValueWriter, values: Mapping[str, Value], ports: Seque
 
 
 def write_index(
-    folder: Path, entries: Sequence[Mapping[str, Any]], *, seed: int | None, unstable: Sequence[str]
+    folder: Path,
+    entries: Sequence[Mapping[str, Any]],
+    references: Sequence[ReferenceFigures] = (),
+    *,
+    seed: int | None,
+    unstable: Sequence[str],
 ) -> None:
     """Write `index.json` last: a set without it is none."""
     index = {
@@ -71,10 +81,16 @@ def write_index(
         "synthetic": seed is not None,
         "seed": seed,
         "unstable_outputs": list(unstable),
+        "outputs": [_encode_reference(reference) for reference in references],
         "samples": list(entries),
     }
     text = json.dumps(index, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     (folder / INDEX).write_text(text + "\n", encoding="ascii")
+
+
+def _encode_reference(reference: ReferenceFigures) -> dict[str, Any]:
+    """What a loader needs; why an output is doubtful is told where the bundle is made."""
+    return {name: value for name, value in encode(reference).items() if name != "doubts"}
 
 
 def read_golden(path: Path) -> GoldenSet:
@@ -87,8 +103,9 @@ def read_golden(path: Path) -> GoldenSet:
             unstable_outputs=tuple(index["unstable_outputs"]),
             folder=path.parent,
             entries=tuple(index["samples"]),
+            references={item["name"]: decode(ReferenceFigures, item) for item in index.get("outputs", ())},
         )
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise _altered(path.parent) from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -28,11 +29,38 @@ class RunError(Exception):
     """The runtime refused to run these inputs; the text is its own, cleaned."""
 
 
+class RunTimeError(RunError):
+    """A run was ended because it took too long."""
+
+
 def run_session(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value]) -> dict[str, Value]:
     """All outputs by name, in the model's order. Raises `RunError` with the runtime's words."""
-    names = [output.name for output in session.get_outputs()]
     options = onnxruntime.RunOptions()
     options.log_severity_level = _SEVERITY_FATAL
+    return _run(session, feeds, options)
+
+
+def run_within(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value], seconds: float) -> dict[str, Value]:
+    """As `run_session`, ended after so many seconds: at the next node, for no operator can be stopped in its middle.
+    Raises `RunTimeError` then.
+    """
+    options = onnxruntime.RunOptions()
+    options.log_severity_level = _SEVERITY_FATAL
+    timer = threading.Timer(max(seconds, 0.0), setattr, (options, "terminate", True))
+    timer.daemon = True
+    timer.start()
+    try:
+        return _run(session, feeds, options)
+    except RunError as error:
+        if options.terminate:
+            raise RunTimeError("the run took too long and was ended") from error
+        raise
+    finally:
+        timer.cancel()
+
+
+def _run(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value], options: Any) -> dict[str, Value]:
+    names = [output.name for output in session.get_outputs()]
     try:
         if _needs_raw_values(session, feeds):
             values = _run_raw(session, names, feeds, options)
@@ -59,20 +87,23 @@ def make_caller(session: onnxruntime.InferenceSession, feed: Mapping[str, Value]
 
 
 def run_in_lanes(
-    session: onnxruntime.InferenceSession, feeds: Iterable[Mapping[str, Value]], lanes: int
+    session: onnxruntime.InferenceSession,
+    feeds: Iterable[Mapping[str, Value]],
+    lanes: int,
+    seconds: float | None = None,
 ) -> Iterator[dict[str, Value] | RunError]:
     """The outputs for each of `feeds`, in their order, or the error that it ended with; `lanes` run at once.
 
     For sessions of one thread: results are those of one run after the other, sooner. Only one more feed than lanes is
-    held. With one lane each run begins when its result is asked for.
+    held. With one lane each run begins when its result is asked for. A run of more than `seconds` is ended.
     """
     if lanes == 1:
-        yield from (_try_run(session, feed) for feed in feeds)
+        yield from (_try_run(session, feed, seconds) for feed in feeds)
         return
     with ThreadPoolExecutor(max_workers=lanes) as pool:
         waiting: deque[Future[dict[str, Value] | RunError]] = deque()
         for feed in feeds:
-            waiting.append(pool.submit(_try_run, session, feed))
+            waiting.append(pool.submit(_try_run, session, feed, seconds))
             if len(waiting) > lanes:
                 yield waiting.popleft().result()
         while waiting:
@@ -86,9 +117,11 @@ def count_lanes(settings: SessionSettings, model: Path) -> int:
     return min(_LANES, os.cpu_count() or 1)
 
 
-def _try_run(session: onnxruntime.InferenceSession, feed: Mapping[str, Value]) -> dict[str, Value] | RunError:
+def _try_run(
+    session: onnxruntime.InferenceSession, feed: Mapping[str, Value], seconds: float | None
+) -> dict[str, Value] | RunError:
     try:
-        return run_session(session, feed)
+        return run_session(session, feed) if seconds is None else run_within(session, feed, seconds)
     except RunError as error:
         return error
 

@@ -1,10 +1,11 @@
-"""Write features of this repository's files: half of them to calibrate magika's model with, the others to judge it by.
+"""Write features of real files: half of them to calibrate magika's model with, the others to judge it by.
 
     python write_samples.py FOLDER
 
-FOLDER holds the model and what fetch_model.py put beside it. It gets two folders more, `calibration` and `held-out`,
-with one .npz a file, as `bundler build --calibration … --samples …` takes them. Its name says what the file holds and
-at which place of the model's answer that label stands: `python-153-004.npz`.
+FOLDER holds the model and what fetch_model.py put beside it, and in `files` what fetch_files.py fetched. It gets two
+folders more, `calibration` and `held-out`, with one .npz a file, as `bundler build --calibration … --samples …` takes
+them. Its name says what the file holds and at which place of the model's answer that label
+stands: `python-153-004.npz`.
 """
 
 from __future__ import annotations
@@ -18,18 +19,15 @@ from pathlib import Path
 import numpy as np
 from classify import load_settings, read_features
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-FOLDERS = ("bundler", "benchmarks", "docs", "examples", "targets", "templates", "tests")
-GENERATED = {"__pycache__", "node_modules"}
 KINDS = {
     ".py": "python",
     ".js": "javascript",
-    ".toml": "toml",
-    ".md": "markdown",
-    ".json": "json",
-    ".html": "html",
     ".ts": "typescript",
     ".css": "css",
+    ".po": "po",
+    ".rst": "rst",
+    ".sty": "latex",
+    ".toml": "toml",
     ".png": "png",
 }
 """Suffixes, and the label that the model has for what such a file holds."""
@@ -38,16 +36,14 @@ LEAST_BYTES = 200
 """Shorter files do not say what they are."""
 
 
-def find_files() -> Iterator[tuple[str, Path]]:
-    """The label and path of each file, at most `MOST_OF_A_KIND` of one label, in an order that never changes."""
-    counts = dict.fromkeys(KINDS.values(), 0)
-    paths = [*REPOSITORY.glob("*.*"), *(path for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*.*"))]
-    for path in sorted(paths):
-        label = KINDS.get(path.suffix)
-        if label and not GENERATED & set(path.parts) and path.is_file() and path.stat().st_size >= LEAST_BYTES:
-            counts[label] += 1
-            if counts[label] <= MOST_OF_A_KIND:
-                yield label, path
+def find_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The label and path of each file below `folder`, at most `MOST_OF_A_KIND` of one label from all of it, in an order
+    that never changes.
+    """
+    for suffix, label in KINDS.items():
+        paths = sorted(path for path in folder.rglob(f"*{suffix}") if path.stat().st_size >= LEAST_BYTES)
+        step = max(1, len(paths) // MOST_OF_A_KIND)
+        yield from ((label, path) for path in paths[::step][:MOST_OF_A_KIND])
 
 
 def write_samples(folder: Path) -> dict[str, int]:
@@ -59,7 +55,7 @@ def write_samples(folder: Path) -> dict[str, int]:
         shutil.rmtree(folder / part, ignore_errors=True)
         (folder / part).mkdir()
     seen = dict.fromkeys(KINDS.values(), 0)
-    for label, path in find_files():
+    for label, path in find_files(folder / "files"):
         part = "held-out" if seen[label] % 2 else "calibration"
         name = f"{label}-{labels.index(label)}-{seen[label] // 2:03d}.npz"
         np.savez(folder / part / name, bytes=read_features(path, settings)[None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,8 @@ def test_inspect_tells_signature_operators_and_targets(bundler: CommandLine, mlp
     assert (facts["operators"]["MatMul"], facts["parameter_count"]) == (2, 8 * 16 + 16 + 16 * 4 + 4 + 3)
     misfits = {fit["target"]: fit["obstacles"] for fit in found["targets"] if not fit["fits"]}
     assert {fit["target"] for fit in found["targets"]} == set(TARGETS)
-    assert set(misfits) == {"qcs6490", "snapdragon-888", "snapdragon-8sg3"}  # their NPUs compute with integers alone
+    # Their NPUs compute with integers alone.
+    assert set(misfits) == {"qcs6490", "snapdragon-888", "snapdragon-8sg3", "snapdragon-8sg4"}
     assert all("takes quantised models only" in obstacles[0] for obstacles in misfits.values())
     text = bundler.run("inspect", mlp).expect(0).out
     for part in ("x: float32[batch, 8]", "MatMul x2", "opset ai.onnx 17", "batch   (fix one with --dim", *TARGETS):
@@ -148,11 +150,20 @@ def test_plain_output_names_the_bundle_its_proof_and_its_report(
 ) -> None:
     answer = bundler.run("build", mlp, *here, "--output", tmp_path / "out").expect(0)
     assert str(tmp_path / "out" / "mlp-linux-x64") in answer.out
-    assert "proof executed" in answer.out
+    assert "\n  Verified: cpu on this host.\n" in answer.out
     report = tmp_path / "out" / "mlp-linux-x64.report" / "report.html"
     assert str(report) in answer.out
     assert "<html" in report.read_text()[:500]
     assert "warning: the golden set is synthetic" in answer.err
+
+
+def test_a_packed_bundle_goes_into_a_relative_folder_as_well(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    """Its packers run in folders of their own, where a relative path would mean another place."""
+    inside = dataclasses.replace(bundler, cwd=tmp_path)
+    bundle = inside.build(mlp, *here, "--output", "out", "--format", "wheel", "--no-prove")["bundle"]
+    assert list((tmp_path / bundle).glob("mlp-*.whl"))
 
 
 def test_progress_as_json_lines_leaves_standard_output_to_the_result(

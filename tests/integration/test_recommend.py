@@ -32,6 +32,35 @@ def test_without_a_device_there_is_something_for_this_machine_and_for_browsers(b
     assert str(mlp) in text
 
 
+@pytest.mark.parametrize(
+    ("device", "target"),
+    [
+        ("Snapdragon 8 Elite Gen 6", "android-arm64"),
+        ("Snapdragon 9 Gen 9", "android-arm64"),
+        ("Jetson Rubin", "linux-arm64"),
+        ("RTX 6090", "linux-x64"),
+    ],
+)
+def test_a_device_of_the_next_generation_is_said_to_be_unknown(
+    bundler: CommandLine, mlp: Path, device: str, target: str
+) -> None:
+    found = bundler.run("targets", "recommend", mlp, "--device", device, "--json").expect(0).document
+    first = found["picks"][0]
+    assert (first["target"], first["known"]) == (target, False)
+    assert "not in the catalogue; the nearest usable target" in first["matched"]
+    text = bundler.run("targets", "recommend", mlp, "--device", device).expect(0).out
+    assert "not in the catalogue" in " ".join(text.split())
+
+
+def test_a_phone_with_one_chip_or_another_comes_with_both_targets_and_a_caution(
+    bundler: CommandLine, mlp: Path
+) -> None:
+    found = bundler.run("targets", "recommend", mlp, "--device", "Galaxy S22", "--json").expect(0).document
+    assert [pick["target"] for pick in found["picks"][:2]] == ["snapdragon-8g1", "samsung-exynos"]
+    assert all("two chips by region" in pick["matched"] for pick in found["picks"][:2])
+    assert found["picks"][0]["known"]
+
+
 def test_an_unknown_device_ends_before_the_model_is_read(bundler: CommandLine, tmp_path: Path) -> None:
     answer = bundler.run("targets", "recommend", tmp_path / "missing.onnx", "--device", "toaster \x1b[31m9").expect(4)
     assert "no target is known for the device" in answer.err

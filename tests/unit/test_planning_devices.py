@@ -158,3 +158,12 @@ def test_only_what_every_provider_runs_is_baked_for_an_accelerator() -> None:
 def test_mobile_providers_are_estimated_where_somebody_knows_them() -> None:
     steps = {step.id: step for step in plan("ios-arm64").steps}
     assert steps["coreml/check_placement"].options["checker"].startswith("coreml")
+
+
+@pytest.mark.parametrize("target", ["ios-arm64", "l4", "rtx-4090-windows"])
+def test_no_decision_speaks_of_a_loader_that_a_bundle_may_lack(target: str) -> None:
+    """A folder of files has neither a `prewarm` nor a copy that its loader keeps."""
+    facts = make_facts(operators={"Conv": 3})
+    reasons = [decision.reason for decision in plan(target, facts=facts).decisions]
+    assert any("is made there, at install or first start" in reason for reason in reasons)
+    assert not [reason for reason in reasons if "prewarm" in reason or "kept there" in reason]

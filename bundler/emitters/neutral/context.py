@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.escapes import shorten, visible
-from bundler.emitters.neutral.packages import Ingredient, list_ingredients
+from bundler.emitters.neutral.deferring import tell_deferral
+from bundler.emitters.neutral.packages import Ingredient, list_ingredients, reports_usage
 from bundler.emitters.payload import tell_preprocessing
 from bundler.model.runtime import Compatibility, Compiled, ProviderEntry, RuntimeVariant
 from bundler.model.signature import Port, describe_type
+from bundler.profiles.schema import TargetProfile
+from bundler.providers.graph_optimizers import OPTIMIZER_SEPARATOR
 
 MEGABYTE = 1_000_000
 
@@ -46,7 +50,8 @@ class ProviderContext:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantContext:
     """One variant. `facts` are sentences on where it runs, `settings` what its session is opened with; `deferred` is
-    what the device makes of it (None where nothing is), with its kind and options.
+    what the device makes of it (empty where nothing is), with its kind, the reason and options. `disabled_optimizers`
+    is the value of the runtime's configuration entry that leaves them out.
     """
 
     name: str
@@ -56,9 +61,11 @@ class VariantContext:
     providers: tuple[ProviderContext, ...]
     session: tuple[Setting, ...]
     session_config: tuple[Setting, ...]
+    disabled_optimizers: str
     facts: tuple[str, ...]
     deferred: str
     deferred_kind: str
+    deferred_why: str
     deferred_options: tuple[Setting, ...]
 
 
@@ -77,35 +84,37 @@ class Context:
     variants: tuple[VariantContext, ...]
     ingredients: tuple[Ingredient, ...]
     preprocessing: tuple[str, ...]
-    unstable: tuple[str, ...]
     unsaid: tuple[str, ...]
     strict: bool
-    telemetry: bool
+    silenced: bool
     plugged: bool
+    optimizers: bool
     deferred: bool
+    device: DeviceContext
 
 
 def make_context(request: EmitRequest, unsaid: tuple[str, ...] = ()) -> Context:
     """The context of one bundle."""
     config, profile = request.config, request.profile
     name = visible(shorten(config.model))
-    variants = tuple(_make_variant(variant) for variant in config.variants)
+    variants = tuple(_make_variant(variant, profile) for variant in config.variants)
     return Context(
         name=name,
         title=f"{name} for {config.target}",
-        summary=f"The ONNX model {name}, made ready for {visible(profile.title)}.",
+        summary=f"The ONNX model {name}, built for {visible(profile.title)}.",
         format=request.format,
         inputs=tuple(_make_port(port) for port in config.signature.inputs),
         outputs=tuple(_make_port(port) for port in config.signature.outputs),
         variants=variants,
         ingredients=list_ingredients(profile),
         preprocessing=tell_preprocessing(config.preprocessing),
-        unstable=tuple(shorten(output) for output in config.unstable_outputs),
         unsaid=unsaid,
         strict=config.fallback == "strict",
-        telemetry=config.telemetry,
+        silenced=reports_usage(profile) and not config.telemetry,
         plugged=any(provider.library for variant in variants for provider in variant.providers),
+        optimizers=any(variant.disabled_optimizers for variant in variants),
         deferred=any(variant.deferred for variant in variants),
+        device=describe_device(request),
     )
 
 
@@ -113,7 +122,7 @@ def _make_port(port: Port) -> PortContext:
     return PortContext(key=shorten(port.name), type=shorten(describe_type(port.type)), optional=port.optional)
 
 
-def _make_variant(variant: RuntimeVariant) -> VariantContext:
+def _make_variant(variant: RuntimeVariant, profile: TargetProfile) -> VariantContext:
     prepare = variant.prepare
     return VariantContext(
         name=variant.name,
@@ -123,9 +132,11 @@ def _make_variant(variant: RuntimeVariant) -> VariantContext:
         providers=tuple(_make_provider(entry) for entry in variant.providers),
         session=_settings(variant.session),
         session_config=_settings(variant.session_config),
+        disabled_optimizers=OPTIMIZER_SEPARATOR.join(variant.disabled_optimizers),
         facts=tuple(_tell_requirements(variant)),
         deferred=prepare.thing if prepare else "",
         deferred_kind=prepare.kind if prepare else "",
+        deferred_why=tell_deferral(profile, variant.name) if prepare else "",
         deferred_options=_settings(prepare.options) if prepare else (),
     )
 

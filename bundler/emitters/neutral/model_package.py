@@ -40,6 +40,8 @@ _UNSAID = {
     "chain": "a variant has one provider; the runtime puts its CPU behind it by itself",
     "session": "session options that are no configuration entries (threads, the level of optimisation) are not said: "
     "the runtime's own defaults hold, unless you pass your own options",
+    "optimizers": "the optimisers that must not run at load time (`disabled_optimizers`) are not said: with "
+    "the runtime's own defaults they run, and another graph is opened than the one that was verified",
     "select": "which of a plugin's devices is taken is not said",
     "deferred": "what is left to the device is not said: opened from the package, such a variant starts without it",
     "requires": "the exact versions of the runtime and its plugins and the least share of nodes are not said",
@@ -74,6 +76,7 @@ def list_unsaid(config: RuntimeConfig) -> Iterator[str]:
     present = {
         "chain": any(len(variant.providers) > 1 for variant in variants),
         "session": any(variant.session for variant in variants),
+        "optimizers": any(variant.disabled_optimizers for variant in variants),
         "select": any(entry.select for variant in variants for entry in variant.providers),
         "deferred": any(variant.prepare for variant in variants),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from bundler.profiles.schema import TargetProfile
+from bundler.providers.availability import is_in_range
 
 _PLACES: Mapping[str, str] = MappingProxyType(
     {
@@ -27,6 +28,13 @@ _PLUGIN_GROUPS: Mapping[str, str] = MappingProxyType(
     {"onnxruntime-android-qnn": "com.qualcomm.qti", "qnn-runtime": "com.qualcomm.qti"}
 )
 """Those of plugins. Microsoft has a package of the first name, too, which is a whole runtime."""
+
+
+_TELEMETRY_SINCE = "1.29"
+"""From this release on, the runtime's packages for these systems report usage unless they are told not to (ONNX Runtime
+1.29.0, POSIX telemetry; seen in the library of 1.31.1). Those for Windows did so before (its `docs/Privacy.md`).
+"""
+_TELEMETRY_SYSTEMS = ("linux", "macos", "android", "ios")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +63,14 @@ def list_ingredients(profile: TargetProfile) -> tuple[Ingredient, ...]:
         for plugin in sorted(runtime.plugins)
     )
     return (first, *plugins)
+
+
+def reports_usage(profile: TargetProfile) -> bool:
+    """Whether the target's runtime may report usage as it comes; of a build of one's own nobody here knows."""
+    runtime, system = profile.runtime, profile.platform.system
+    if runtime.custom_build or system == "windows":
+        return True
+    return system in _TELEMETRY_SYSTEMS and is_in_range(runtime.version, f">={_TELEMETRY_SINCE}")
 
 
 def _name(package: str, group: str, system: str) -> str:

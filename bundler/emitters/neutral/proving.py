@@ -12,16 +12,17 @@ from bundler.emitters.contract import ProofRequest
 from bundler.emitters.neutral.running import Bench, open_bench
 from bundler.emitters.payload import CONFIG_NAME
 from bundler.environments.registry import RUNTIME, Environment
+from bundler.model.artifacts import record_folder
 from bundler.model.codec import decode
 from bundler.model.errors import EnvironmentMissingError, StageError, VerificationError
 from bundler.model.events import Message
+from bundler.model.gates import check_gate, describe_failures
 from bundler.model.proof import Proof, VariantProof
 from bundler.model.results import Comparison
 from bundler.model.runtime import Compatibility, Compiled, RuntimeConfig, RuntimeVariant
 from bundler.model.stage import Note
 from bundler.providers.knowledge import ProviderKnowledge
 from bundler.providers.registry import find_provider, provider_names
-from bundler.verification.gates import check_gate, describe_failures
 
 _BROKEN = (OSError, AttributeError, KeyError, TypeError, ValueError)
 """What reading a damaged `runtime.json` may raise."""
@@ -29,22 +30,38 @@ _BROKEN = (OSError, AttributeError, KeyError, TypeError, ValueError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How a variant is run here: `environment` by name, and what that proves; `remark` is told of a success. `plugin`
-    is the Python module that carries the first provider there, empty where the runtime itself has it.
+    """How a variant is run here: `environment` by name, and what that proves.
+
+    `remark` is told of a success, and `place` is that of `VariantProof`. `plugin` is the Python module that carries the
+    first provider there, empty where the runtime itself has it.
     """
 
     environment: str
     level: Proof
     remark: str
     plugin: str = ""
+    place: str = ""
 
 
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     """A proof for each variant. Raises `VerificationError` when the folder is no whole bundle of this kind."""
     config = read_config(request.bundle)
+    _check_golden(request.bundle, config)
     build = f"{config.model} → {config.target}"
     with open_bench(request.bundle, request.cache_root, request.listener, build) as bench:
         return tuple(_prove(variant, config, bench) for variant in config.variants)
+
+
+def _check_golden(bundle: Path, config: RuntimeConfig) -> None:
+    """Raise `VerificationError` where nothing would be compared, or with another golden set than was recorded."""
+    if not config.variants:
+        raise _not_whole(bundle, "runtime.json names no variant")
+    if config.golden_digest and record_folder(bundle / "golden").digest != config.golden_digest:
+        raise _not_whole(bundle, "its golden set is not the one that runtime.json names")
+
+
+def _not_whole(bundle: Path, why: str) -> VerificationError:
+    return VerificationError(f"{bundle} is not a whole bundle of files", details=(why,), hint="build it again")
 
 
 def read_config(bundle: Path) -> RuntimeConfig:
@@ -52,11 +69,7 @@ def read_config(bundle: Path) -> RuntimeConfig:
     try:
         return decode(RuntimeConfig, json.loads((bundle / CONFIG_NAME).read_bytes()))
     except _BROKEN as error:
-        raise VerificationError(
-            f"{bundle} is not a whole bundle of files",
-            details=(f"{type(error).__name__}: {error}",),
-            hint="build it again",
-        ) from error
+        raise _not_whole(bundle, f"{type(error).__name__}: {error}") from error
 
 
 def find_way(variant: RuntimeVariant) -> Way | str:
@@ -88,6 +101,7 @@ def _way_of_compiled(variant: RuntimeVariant, compiled: Compiled) -> Way | str:
         level="stand-in" if native else "emulated",
         remark=f"reproduced {how}",
         plugin=next((carrier.module for carrier in knowledge.availability if carrier.is_plugin), ""),
+        place="" if native else f"in {knowledge.title}'s emulator",
     )
 
 
@@ -116,7 +130,7 @@ def _prove(variant: RuntimeVariant, config: RuntimeConfig, bench: Bench) -> Vari
     way = find_way(variant)
     if isinstance(way, str):
         return _unproven(variant, way)
-    bench.listener(Message(build=bench.build, note=Note(text=f"proving variant {variant.name} in {way.environment}")))
+    bench.listener(Message(build=bench.build, note=Note(text=f"verifying variant {variant.name} in {way.environment}")))
     try:
         environment = bench.resolve(way.environment)
     except EnvironmentMissingError as error:
@@ -147,6 +161,7 @@ def _judged(
         comparison=comparison,
         reason=fault or way.remark,
         figures={"process_seconds": seconds},
+        place=way.place,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import bundler
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.escapes import shorten
 from bundler.emitters.payload import tell_preprocessing
 from bundler.emitters.python.names import (
@@ -79,6 +80,8 @@ class Context:
     prepared: tuple[tuple[str, str], ...]
     compiled: tuple[tuple[str, str], ...]
     plugins: tuple[str, ...]
+    runtime: str
+    device: DeviceContext
 
 
 def make_context(request: EmitRequest, config_sha256: str) -> Context:
@@ -94,7 +97,7 @@ def make_context(request: EmitRequest, config_sha256: str) -> Context:
         distribution=distribution,
         version=request.version,
         title=f"{shorten(config.model)} for {config.target}",
-        summary=f"The ONNX model {shorten(config.model)}, tuned and proven for {profile.title}.",
+        summary=f"The ONNX model {shorten(config.model)}, built for {profile.title}.",
         bundler_version=bundler.__version__,
         format=request.format,
         artifact=_name_artifact(request.format, package, distribution, request.version),
@@ -120,6 +123,8 @@ def make_context(request: EmitRequest, config_sha256: str) -> Context:
             if variant.requires.compiled
         ),
         plugins=tuple(f"{name} {version}" for name, version in sorted(profile.runtime.plugins.items())),
+        runtime=f"{profile.runtime.package} {profile.runtime.version}",
+        device=describe_device(request),
     )
 
 

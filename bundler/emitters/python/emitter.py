@@ -61,7 +61,7 @@ class PythonEmitter:
         if writer is None:
             known = ", ".join(self.formats)
             raise UsageError(f"the Python emitter has no format {request.format!r}", hint=f"its formats are {known}")
-        return writer(request, folder)
+        return writer(request, folder.resolve())  # packers run in folders of their own
 
     def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
         """Run the golden set in the bundle's own runtime, with no index. Raises `BundlerError`."""

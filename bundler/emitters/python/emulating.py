@@ -39,7 +39,9 @@ def find_foreign(layout: Layout, cache_root: Path, say: Callable[[str], None]) -
     try:
         python = emulated_python(make_image(cache_root / "images", machine, say), _find_core(layout))
     except EmulationError as error:
-        return f"its processor could not be emulated: {error}"
+        # What tools said holds places and moments of this machine: it is for the screen, not for the manifest.
+        say(str(error))
+        return "its processor could not be emulated here"
     if python.version not in layout.python_versions:
         return f"the emulated Python is {python.version}, the bundle is for {', '.join(layout.python_versions)}"
     newest = python.uv_platform.rpartition("-")[2]

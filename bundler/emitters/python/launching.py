@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
+from bundler.emitters.load import LoadWatch
 from bundler.emitters.python.emulating import Foreign, find_foreign
 from bundler.emitters.python.interpreters import find_python, install, prepare_environment, prepare_site
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
@@ -41,13 +42,13 @@ def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[Va
         found = find_python(layout.python_versions, cache_root)
         if found is None:
             return _leave(layout, f"no Python {', '.join(layout.python_versions)} is installed here")
-        say(f"proving in a fresh environment of Python {found[0]}")
+        say(f"verifying in a fresh environment of Python {found[0]}")
         with _launch_here(layout, *found, cache_root) as launch:
             return run_self_test(layout, launch)
     foreign = find_foreign(layout, cache_root, say)
     if isinstance(foreign, str):
         return _leave(layout, f"{_explain_foreign(layout)}; {foreign}")
-    say(f"proving under emulation of {foreign.core}, with Python {foreign.version}")
+    say(f"verifying under emulation of {foreign.core}, with Python {foreign.version}")
     with _launch_there(layout, foreign, cache_root) as launch:
         return run_self_test(layout, launch)
 
@@ -75,6 +76,7 @@ def _measure_variant(
     beside = () if model is None else ("--compare", str(model.resolve()))
     bounds = ("--seconds", f"{MEASURE_SECONDS:g}", "--openings", str(MEASURE_OPENINGS), "--runs", str(MEASURE_RUNS))
     made = ("--prewarm",) if variant.prepare else ()
+    watch = LoadWatch()
     ending = start(launch, ("bench", "--json", "--variant", variant.name, *made, *bounds, *beside))
     if ending.failure is not None:
         say(f"variant {variant.name} could not be timed: {ending.failure}")
@@ -88,6 +90,7 @@ def _measure_variant(
         latency_ms=_milliseconds(bundle["latency_seconds"]),
         baseline_opening_ms=_milliseconds(baseline["first_answer_seconds"]),
         baseline_latency_ms=_milliseconds(baseline["latency_seconds"]),
+        others=watch.others(),
     )
 
 
@@ -117,7 +120,7 @@ def _explain_foreign(layout: Layout) -> str:
 @contextmanager
 def _launch_here(layout: Layout, version: str, python: Path, cache_root: Path) -> Iterator[Launch]:
     """The command of the bundle on this machine, for as long as it is needed."""
-    remark = f"reproduced with onnxruntime {_runtime(layout)}, with no index"
+    remark = f"reproduced with onnxruntime {_runtime(layout)} on Python {version}, with no index"
     with tempfile.TemporaryDirectory(prefix="bundler-site-", ignore_cleanup_errors=True) as name:
         if layout.format == "pex":
             command: tuple[str, ...] = (str(python), str(layout.artifact))
@@ -128,13 +131,20 @@ def _launch_here(layout: Layout, version: str, python: Path, cache_root: Path) -
             )
             command = (str(fresh), "-m", layout.package)
             environment = {"PYTHONPATH": str(_place_package(layout, Path(name), fresh))}
-        yield Launch(command=command, environment=environment, level="executed", remark=remark)
+        yield Launch(
+            command=command,
+            environment=environment,
+            level="executed",
+            remark=remark,
+            unrun=_list_unrun(layout, version),
+        )
 
 
 @contextmanager
 def _launch_there(layout: Layout, foreign: Foreign, cache_root: Path) -> Iterator[Launch]:
     """The same under emulation: the interpreter is the image's own, so the wheels are put beside it."""
-    remark = f"reproduced with onnxruntime {_runtime(layout)} under emulation of {foreign.core}, with no index"
+    means = f"onnxruntime {_runtime(layout)} on Python {foreign.version} under emulation of {foreign.core}"
+    remark = f"reproduced with {means}, with no index"
     site = prepare_site(
         foreign.python.uv_platform,
         foreign.version,
@@ -149,7 +159,14 @@ def _launch_there(layout: Layout, foreign: Foreign, cache_root: Path) -> Iterato
             environment={**foreign.python.environment, "PYTHONPATH": f"{place}:{site}"},
             level="emulated",
             remark=remark,
+            place=f"under emulation of {foreign.core}",
+            unrun=_list_unrun(layout, foreign.version),
         )
+
+
+def _list_unrun(layout: Layout, version: str) -> tuple[str, ...]:
+    """The versions of Python that the bundle is for and that are not started."""
+    return tuple(f"Python {other}" for other in layout.python_versions if other != version)
 
 
 def _runtime(layout: Layout) -> str:

@@ -85,7 +85,9 @@ _OPTIONS = (
 
 
 def _run(command: list[str], home: str) -> None:
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, "HOME": home, "PYTHONHASHSEED": "0"}
+    # The packager writes down where this user's caches are (XDG_CACHE_HOME), and obeys PEX_* and PIP_* variables.
+    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR") if name in os.environ}
+    environment = {**kept, "SOURCE_DATE_EPOCH": EPOCH, "HOME": home, "USERPROFILE": home, "PYTHONHASHSEED": "0"}
     done = subprocess.run(
         command,
         capture_output=True,

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bundler.emitters.contract import Proof, VariantProof
@@ -25,12 +26,17 @@ _SELF_TEST = ("self-test", "--json", "--variant", "each")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """How the bundle is started: the command that stands for `python -m <package>`, and what it needs to be told."""
+    """How the bundle is started: the command that stands for `python -m <package>`, and what it needs to be told.
+
+    `place` and `unrun` are as in `VariantProof`.
+    """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
     level: Proof
     remark: str
+    place: str = ""
+    unrun: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +75,7 @@ def start(launch: Launch, arguments: tuple[str, ...]) -> Ending:
         except subprocess.TimeoutExpired:
             return Ending(answer={}, failure=f"it did not end within {TIME_LIMIT:.0f} s", seconds=TIME_LIMIT)
         seconds = time.perf_counter() - began
-    answer = _parse(done.stdout)
+    answer = _parse(_hide_home(done.stdout, home))
     failure = None if "variants" in answer or "bundle" in answer else _explain(done, answer)
     return Ending(answer=answer, failure=failure, seconds=seconds)
 
@@ -120,6 +126,13 @@ def _isolate(extra: Mapping[str, str], home: str) -> dict[str, str]:
     }
 
 
+def _hide_home(text: str, home: str) -> str:
+    """JSON in which the home of this run is `~`: what is told goes into the manifest, which names no place of ours."""
+    for path in (home, str(Path(home).resolve())):
+        text = text.replace(json.dumps(path)[1:-1], "~")
+    return text
+
+
 def _parse(text: str) -> dict[str, Any]:
     try:
         answer = json.loads(text)
@@ -151,6 +164,8 @@ def _make_proof(name: str, told: Mapping[str, Any] | None, ending: Ending, launc
         reason=told["reason"] or launch.remark + _tell_copy(told),
         figures={**told["figures"], "process_seconds": ending.seconds} if ran else {},
         nodes=dict(told.get("nodes", {})),
+        place=launch.place if ran else "",
+        unrun=launch.unrun if ran else (),
     )
 
 

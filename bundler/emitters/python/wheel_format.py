@@ -64,7 +64,8 @@ def _build(backend: Path, project: Path) -> Path:
     target = project / "dist"
     target.mkdir()
     done = subprocess.run(
-        [sys.executable, "-I", "-c", _BUILD, str(backend), str(project), str(target)],
+        # The build runs in the project's folder, where a relative path would name another place.
+        [sys.executable, "-I", "-c", _BUILD, *(str(path.resolve()) for path in (backend, project, target))],
         capture_output=True,
         text=True,
         check=False,

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import bundler
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.escapes import shorten, visible
 from bundler.emitters.payload import tell_preprocessing
 from bundler.emitters.web.headers import ISOLATION, POLICY
@@ -107,6 +108,7 @@ class Context:
     precompressed: bool
     strict: bool
     preprocessing: tuple[str, ...]
+    device: DeviceContext
 
 
 def make_context(
@@ -123,7 +125,7 @@ def make_context(
         artifact=name_artifact(package, version),
         format=request.format,
         title=f"{name} for {settings.target}",
-        summary=f"The ONNX model {name}, tuned and proven for {visible(profile.title)}.",
+        summary=f"The ONNX model {name}, built for {visible(profile.title)}.",
         bundler_version=bundler.__version__,
         runtime=f"{profile.runtime.package} {profile.runtime.version}",
         node=NODE,
@@ -148,6 +150,7 @@ def make_context(
         precompressed=profile.web.precompressed,
         strict=settings.fallback == "strict",
         preprocessing=tell_preprocessing(settings.preprocessing),
+        device=describe_device(request),
     )
 
 

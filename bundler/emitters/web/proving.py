@@ -67,13 +67,15 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
         if browser is None:
             return _leave(package, NONE_FOUND)
         say = speaker(package, request.listener)
-        say(f"proving in {browser.name}")
+        say(f"verifying in {browser.name}")
         try:
             testimony = interview(package, browser, say)
         except EnvironmentMissingError as error:
             if is_named(request.browser):
                 raise
-            return _leave(package, "; ".join((error.message, *error.details)))
+            # What it said holds places and process numbers of this machine: it is for the screen, not for the manifest.
+            say("; ".join((error.message, *error.details)))
+            return _leave(package, f"{browser.name}, the browser of this machine, does not run the page of the proof")
     return tuple(_make_proof(variant.name, testimony, package) for variant in package.config.variants)
 
 
@@ -155,6 +157,7 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage) -> Varian
             reason=reason if status != "passed" else _remark(told, testimony, package),
             figures={str(key): float(value) for key, value in told.get("figures", {}).items()},
             nodes={str(key): int(value) for key, value in told.get("nodes", {}).items()},
+            place=_tell_place(told, testimony),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return _unproven(name, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
@@ -168,6 +171,11 @@ def _remark(told: Mapping[str, Any], testimony: Testimony, package: OpenPackage)
     extras += ["on the software adapter"] if told.get("software") else []
     extras += [f"and the page complained: {str(fault)[:200]}" for fault in told.get("faults", ())[:1]]
     return ", ".join((where, *extras))
+
+
+def _tell_place(told: Mapping[str, Any], testimony: Testimony) -> str:
+    adapter = " with a software adapter" if told.get("software") else ""
+    return f"in {testimony.browser or 'a browser'}{adapter}"
 
 
 def _read_comparison(told: Mapping[str, Any]) -> Comparison | None:

@@ -10,9 +10,10 @@ from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError
 from bundler.model.results import Comparison
 from bundler.model.stage import Report, StageRequest, StageResult
-from bundler.stages.compare.metrics import Tally
 from bundler.stages.compare.spec import Options
 from bundler.workbench.golden import GoldenSet, Sample, read_golden
+from bundler.workbench.metrics import Tally
+from bundler.workbench.reference_tally import tally_references
 from bundler.workbench.running import RunError, count_lanes, run_in_lanes
 from bundler.workbench.sessions import open_session, read_settings
 from bundler.workbench.value_files import Value
@@ -34,7 +35,11 @@ _HINT = "the step before wrote a model that its own runtime refuses; a lower `op
 
 
 def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: int, report: Report) -> Comparison:
-    tallies: dict[str, Tally] = {}
+    references = golden.references or tally_references(golden)
+    tallies = {
+        name: Tally(name=name, stable=name not in golden.unstable_outputs, quantity=known.quantity)
+        for name, known in references.items()
+    }
     total = len(golden.entries)
     feeds = (golden.sample(index).inputs for index in range(total))
     for index, actual in enumerate(run_in_lanes(session, feeds, lanes)):
@@ -43,9 +48,9 @@ def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: in
         if isinstance(actual, RunError):
             raise _refused(sample, actual) from actual
         for name, reference in sample.outputs.items():
-            tally = tallies.setdefault(name, Tally(name=name, stable=name not in golden.unstable_outputs))
-            _add(tally, reference, actual, sample.name)
-    return Comparison(outputs=tuple(tally.result() for tally in tallies.values()), samples=total)
+            _add(tallies[name], reference, actual, sample.name)
+    outputs = tuple(tally.result(references[name]) for name, tally in tallies.items())
+    return Comparison(outputs=outputs, samples=total)
 
 
 def _add(tally: Tally, reference: Value, actual: Mapping[str, Value], sample: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,24 @@ def rename_contexts(models: Sequence[ModelProto], folder: Path) -> None:
         (folder / old).rename(place)
     for old, place in passing.items():
         place.rename(folder / names[old])
+
+
+def holds_all(model: ModelProto, folder: Path, record: str, items: Sequence[str]) -> bool:
+    """Whether what was compiled holds `record` with each of `items` in it. Its files lie in `folder`."""
+    wanted = {record.format(item).encode() for item in items}
+    for node in _contexts(model):
+        attribute = _attribute(node, _FILE)
+        if attribute is not None:
+            wanted -= _find_all(attribute.s if _number(node, _EMBEDDED, 1) else folder / attribute.s.decode(), wanted)
+    return not wanted
+
+
+def _find_all(place: bytes | Path, texts: set[bytes]) -> set[bytes]:
+    """Those of `texts` that stand in bytes or in a file, which may be larger than memory."""
+    if isinstance(place, bytes):
+        return {text for text in texts if text in place}
+    with place.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return {text for text in texts if content.find(text) >= 0}
 
 
 def write_canonical(model: ModelProto, before: ModelProto, path: Path) -> None:

@@ -16,7 +16,13 @@ from bundler.model.errors import StageError, error_from_json
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.compile_context.apart import NOTHING_TAKEN, start_compiler
 from bundler.stages.compile_context.compiling import Job, NothingTakenError, compile_models
-from bundler.stages.compile_context.finishing import Compiled, read_compiled, rename_contexts, write_canonical
+from bundler.stages.compile_context.finishing import (
+    Compiled,
+    holds_all,
+    read_compiled,
+    rename_contexts,
+    write_canonical,
+)
 from bundler.stages.compile_context.spec import Options
 from bundler.workbench.placement import CONTEXT, explain_left, left_behind, summarize_left
 from bundler.workbench.placement_facts import LeftNode, count_placement, counted_nodes
@@ -143,7 +149,7 @@ def _dynamic_dimensions(model: ModelProto) -> Iterator[tuple[str, str]]:
 def _judge(model: _Model, compiled: Compiled, options: Options, written: int) -> dict[str, Any]:
     left = explain_left(model.before, left_behind(model.before, compiled.model))
     total = len(counted_nodes(model.before))
-    _check_statement(compiled, options)
+    _check_statement(compiled, options, model.target.parent)
     if left and not options.partial:
         raise StageError(
             f"{options.provider} leaves {len(left)} of {total} nodes to others",
@@ -169,11 +175,16 @@ def _items(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
-def _check_statement(compiled: Compiled, options: Options) -> None:
+def _check_statement(compiled: Compiled, options: Options, folder: Path) -> None:
     """A compiler that does not know a device's name compiles for no device in particular, with a warning in a log."""
     stated = {_items(part) for part in compiled.statement.split(":")}
     asked = {key: options.options[key] for key in options.device_options if options.options.get(key)}
-    wrong = tuple(f"{key}={value} was asked for" for key, value in asked.items() if _items(value) not in stated)
+    unstated = {key: value for key, value in asked.items() if _items(value) not in stated}
+    wrong = tuple(
+        f"{key}={value} was asked for"
+        for key, value in unstated.items()
+        if key not in options.records or not holds_all(compiled.model, folder, options.records[key], _items(value))
+    )
     if wrong:
         raise StageError(
             f"{options.provider} compiled for another device than was asked",

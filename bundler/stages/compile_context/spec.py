@@ -40,7 +40,9 @@ class Options:
 
     `embed` puts what was compiled into the model's own file. Unless `partial`, the provider must take every node.
     `device_options` are the keys of `options` that say for which device to compile, the one that names it first (lists
-    are separated by commas): what the compiler states afterwards must agree with each that is given.
+    are separated by commas): what the compiler states afterwards must agree with each that is given, or else what it
+    wrote must hold, for each item of the value, the text that `records` has for the key. (onnxruntime-qnn 2.6.0
+    compiles for architecture 79 and states 0, for it lacks the name.)
     """
 
     provider: str
@@ -50,3 +52,4 @@ class Options:
     embed: bool = False
     partial: bool = True
     device_options: tuple[str, ...] = ("soc_model", "htp_arch")
+    records: Mapping[str, str] = field(default_factory=lambda: {"htp_arch": ";arch={};"})

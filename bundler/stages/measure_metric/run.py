@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 from collections.abc import Callable
@@ -12,8 +13,9 @@ import numpy as np
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError, UsageError
-from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.measure_metric.commands import check_command, measure, write_folders
+from bundler.stages.measure_metric.control import check_metric, swap_files, swapped_answer
 from bundler.stages.measure_metric.samples import Samples, answer_with, recorded_answer
 from bundler.stages.measure_metric.spec import Options
 from bundler.workbench.golden import read_golden
@@ -31,15 +33,15 @@ def run(request: StageRequest, report: Report) -> StageResult:
         raise StageError("there are no samples to measure", hint="give some: --samples PATH")
     report(0.0, "opening the model")
     session = open_session(request.input("model"), _settings(options), error=StageError)
-    own, reference = (
-        Samples(golden, answer, _progress(report, half))
-        for half, answer in ((0.0, answer_with(session)), (0.5, recorded_answer))
+    own, reference, swapped = (
+        Samples(golden, answer, _progress(report, step))
+        for step, answer in enumerate((answer_with(session), recorded_answer, swapped_answer(golden)))
     )
     if options.command:
-        value, at_best = _ask_command(options, own, request.output)
+        value, at_best, notes = _ask_command(options, own, request.output)
     else:
-        value, at_best = _ask_function(request.input("metric"), options.python, own, reference)
-    return StageResult(facts={"value": value, "reference": at_best, "samples": len(own)})
+        value, at_best, notes = _ask_function(request.input("metric"), options.python, (own, reference, swapped))
+    return StageResult(facts={"value": value, "reference": at_best, "samples": len(own)}, notes=notes)
 
 
 def _settings(options: Options) -> SessionSettings:
@@ -47,31 +49,47 @@ def _settings(options: Options) -> SessionSettings:
     return read_settings({name: getattr(options, name) for name in names})
 
 
-def _progress(report: Report, start: float) -> Callable[[int, int], None]:
+_STEPS = 3
+"""The model's answers are judged, the recorded ones, and those to other samples."""
+
+_Measured = tuple[float, float, tuple[Note, ...]]
+
+
+def _progress(report: Report, step: int) -> Callable[[int, int], None]:
     def tell(index: int, total: int) -> None:
-        report(start + index / total / 2, f"sample {index + 1} of {total}")
+        report((step + index / total) / _STEPS, f"sample {index + 1} of {total}")
 
     return tell
 
 
-def _ask_command(options: Options, samples: Samples, output: Path) -> tuple[float, float]:
+def _ask_command(options: Options, samples: Samples, output: Path) -> _Measured:
     """The folders lie where the executor clears them away."""
     folders = write_folders(samples, output)
-    value = measure(options.command, folders, output)
-    return value, measure(options.command, {**folders, "answers": folders["reference"]}, output)
+    value, at_best = (
+        measure(options.command, {**folders, "answers": folders[name]}, output) for name in ("answers", "reference")
+    )
+
+    def ask_control() -> float:
+        swapped = swap_files(folders["reference"], output / "swapped")
+        return measure(options.command, {**folders, "answers": swapped}, output)
+
+    return value, at_best, check_metric(ask_control, at_best, len(samples))
 
 
-def _ask_function(file: Path, name: str, own: Samples, reference: Samples) -> tuple[float, float]:
+def _ask_function(file: Path, name: str, samples: tuple[Samples, Samples, Samples]) -> _Measured:
+    own, reference, swapped = samples
     with open_function(file, name) as function:
-        return _call(function, file, own), _call(function, file, reference)
+        value, at_best = _call(function, file, own), _call(function, file, reference)
+        return value, at_best, check_metric(lambda: _call(function, file, swapped), at_best, len(own))
 
 
 def _call(function: Callable[[Samples], Any], file: Path, samples: Samples) -> float:
     with told(file):
         found = function(samples)
     number = found.item() if hasattr(found, "item") and getattr(found, "size", 1) == 1 else found
-    if _is_number(number) and math.isfinite(number):
-        return float(number)
+    with contextlib.suppress(OverflowError):  # an integer beyond every floating-point number
+        if _is_number(number) and math.isfinite(number):
+            return float(number)
     raise UsageError(
         f"the metric in {show(file.name)} returned {_describe(found)}, not a number",
         hint="it takes the samples and returns one finite number; higher is better",

@@ -65,22 +65,22 @@ def _open_python(request: StageRequest, _: ModelProto, signature: Signature, opt
 
 
 def _open_synthetic(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
-    """Seeded inputs of a size that the model runs on, as those of a golden set without samples."""
-    from bundler.workbench.seeded_inputs import assign_dimensions  # noqa: PLC0415 - ONNX Runtime
-    from bundler.workbench.seeding import find_maker  # noqa: PLC0415
+    """Seeded inputs of sizes that the model runs on, as those of a golden set without samples."""
+    from bundler.workbench.running import count_lanes  # noqa: PLC0415 - ONNX Runtime
+    from bundler.workbench.seeded_sets import SeededModel, make_seeded_set  # noqa: PLC0415
     from bundler.workbench.sessions import REFERENCE, open_session  # noqa: PLC0415
 
-    bounds = index_bounds(structure, tuple(port.name for port in signature.inputs))
-    session = open_session(request.input("model"), REFERENCE)
-    maker = find_maker(session, signature, bounds, options.seed)
-    names = [f"seeded-{index:03d}" for index in range(options.count)]
+    path = request.input("model")
+    session, lanes = open_session(path, REFERENCE), count_lanes(REFERENCE, path)
+    model = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes)
+    found = make_seeded_set(model, options.seed, options.count, lambda _share, _text: None, least=options.count)
     text = "the data are synthetic: seeded inputs, not real data; what comes of them is not for shipping"
     return DataSet(
-        total=len(names),
-        take=taker(names, lambda index: maker.make(options.seed, index)),
+        total=len(found.samples),
+        take=taker([sample.name for sample in found.samples], lambda index: found.samples[index].inputs()),
         notes=(Note(text=text, level="warning"),),
         seed=options.seed,
-        sizes=assign_dimensions(signature, maker.sizes),
+        sizes=found.sizes,
     )
 
 

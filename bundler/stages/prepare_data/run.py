@@ -15,7 +15,8 @@ from bundler.stages.prepare_data.dataset import DataSet, UnreadableError
 from bundler.stages.prepare_data.opening import open_data
 from bundler.stages.prepare_data.spec import Options
 from bundler.stages.prepare_data.splitting import wanted_positions
-from bundler.stages.prepare_data.survey import Survey, digest_inputs, held_out_digests
+from bundler.stages.prepare_data.survey import Survey, held_out_digests
+from bundler.workbench.digests import digest_values
 from bundler.workbench.fitting import Fitting, adopt_types, fix_signature
 from bundler.workbench.golden import INDEX, Sample, write_index, write_sample
 from bundler.workbench.signatures import model_signature
@@ -65,9 +66,10 @@ def run(request: StageRequest, report: Report) -> StageResult:
 def _write(data: DataSet, signature: Signature, request: StageRequest, options: Options, report: Report) -> _Written:
     held_out = held_out_digests(request.inputs.get("held_out"))
     fixed = data.record.constants if data.record else ()
-    written = _Written(survey=Survey(fixed), fitting=Fitting(signature, _HINTS.get(options.kind)), entries=[])
+    fitting = Fitting(signature, _HINTS.get(options.kind), allow_nan=options.allow_constant)
+    written = _Written(survey=Survey(fixed), fitting=fitting, entries=[])
     for name, inputs in _fitting_samples(data, signature, written, options, report):
-        digest = digest_inputs(inputs)
+        digest = digest_values(inputs)
         if digest in held_out:
             written.dropped += 1
             continue

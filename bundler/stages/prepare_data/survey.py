@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,21 +10,13 @@ import numpy as np
 
 from bundler.model.errors import UsageError
 from bundler.model.stage import Note
+from bundler.workbench.digests import digest_values
 from bundler.workbench.elements import element_of_array, to_wide
 from bundler.workbench.equality import is_float
 from bundler.workbench.golden import read_golden
-from bundler.workbench.value_files import Value, to_storage
+from bundler.workbench.value_files import Value
 
 _NAMED = 5
-
-
-def digest_inputs(inputs: Mapping[str, Value]) -> bytes:
-    """The same for equal inputs: names, types, shapes and every bit."""
-    digest = hashlib.sha256()
-    for name in sorted(inputs):
-        _feed(digest, name)
-        _feed_value(digest, inputs[name])
-    return digest.digest()
 
 
 def held_out_digests(index: Path | None) -> frozenset[bytes]:
@@ -33,7 +24,7 @@ def held_out_digests(index: Path | None) -> frozenset[bytes]:
     if index is None:
         return frozenset()
     golden = read_golden(index)
-    return frozenset(digest_inputs(golden.sample(position).inputs) for position in range(len(golden.entries)))
+    return frozenset(digest_values(golden.sample(position).inputs) for position in range(len(golden.entries)))
 
 
 class Survey:
@@ -98,7 +89,9 @@ class Survey:
                 f"{len(self._constant)} of {self._count} samples hold one value only: {_names(self._constant)}"
             )
         if self._infinite:
-            texts.append(f"{len(self._infinite)} of {self._count} samples hold infinity: {_names(self._infinite)}")
+            texts.append(
+                f"{len(self._infinite)} of {self._count} samples hold NaN or infinity: {_names(self._infinite)}"
+            )
         return tuple(Note(text=text, level="warning") for text in texts)
 
 
@@ -117,25 +110,3 @@ def _range(value: Value) -> tuple[float, float] | None:
         return None
     plain = to_wide(value) if element_of_array(value).foreign else value
     return float(plain.min()), float(plain.max())
-
-
-def _feed(digest: Any, text: object) -> None:
-    data = str(text).encode("utf-8", "surrogatepass")
-    digest.update(len(data).to_bytes(8, "little") + data)
-
-
-def _feed_value(digest: Any, value: Value) -> None:
-    if isinstance(value, np.ndarray):
-        element = element_of_array(value)
-        _feed(digest, f"{element.name}{value.shape}")
-        if element.name == "str":
-            for item in value.reshape(-1):
-                _feed(digest, item)
-        else:
-            digest.update(to_storage(value, element))
-    elif isinstance(value, list):
-        _feed(digest, f"sequence {len(value)}")
-        for item in value:
-            _feed_value(digest, item)
-    else:
-        _feed(digest, sorted(value.items(), key=str) if isinstance(value, dict) else "none")

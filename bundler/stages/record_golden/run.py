@@ -3,42 +3,57 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import onnxruntime
+from onnx import ModelProto
 
-from bundler.model.codec import decode
+from bundler.model.codec import decode, encode
 from bundler.model.errors import UsageError
+from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.record_golden.examining import choose_repeated, tell_only_sizes, weaknesses_of
 from bundler.stages.record_golden.spec import Options
-from bundler.workbench.equality import same_value, value_is_finite
-from bundler.workbench.fitting import adopt_types, check_samples, fix_signature
-from bundler.workbench.golden import INDEX, GoldenSet, Sample, read_golden, write_index, write_sample
-from bundler.workbench.index_bounds import index_bounds
+from bundler.workbench.digests import digest_each
+from bundler.workbench.equality import value_is_finite
+from bundler.workbench.fitting import adopt_types, check_samples, fix_signature, nan_inputs
+from bundler.workbench.golden import INDEX, Sample, read_golden, write_index, write_sample
+from bundler.workbench.quantities import find_quantities
+from bundler.workbench.recorded_outputs import Recorded, doubts_of, reference_notes, weakness_notes
 from bundler.workbench.running import RunError, count_lanes, run_in_lanes, run_session
 from bundler.workbench.sample_files import open_samples
-from bundler.workbench.seeded_inputs import assign_dimensions
-from bundler.workbench.seeding import find_maker
+from bundler.workbench.seeded_sets import SeededModel, make_seeded_set
 from bundler.workbench.sessions import REFERENCE, open_session
 from bundler.workbench.signatures import model_signature
 from bundler.workbench.structure import random_operators, read_structure
 from bundler.workbench.value_files import Value
+from bundler.workbench.weaknesses import SYNTHETIC, describe_count, describe_seeded
 
 _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Inputs:
-    """What goes in: `seed` is None for a user's samples; `sizes` are those of seeded inputs."""
+    """What goes in: `seed` is None for a user's samples; `sizes` are those of seeded inputs, `tried` the dimensions
+    that the search for them tried. `first_runs` are digests of the outputs of runs that were made already.
+    """
 
     samples: Sequence[tuple[str, Mapping[str, Value]]]
     seed: int | None
-    sizes: Mapping[str, int]
-    notes: tuple[Note, ...]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    tried: tuple[TriedDimension, ...] = ()
+    first_runs: Sequence[Mapping[str, bytes]] = ()
+    weaknesses: tuple[Weakness, ...] = ()
+
+    @property
+    def values(self) -> list[Mapping[str, Value]]:
+        """The inputs of each sample."""
+        return [values for _, values in self.samples]
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -48,17 +63,19 @@ def run(request: StageRequest, report: Report) -> StageResult:
     structure = read_structure(model)
     signature = fix_signature(model_signature(structure), options.dimensions)
     if "recorded" in request.inputs:
-        return _take_recorded(read_golden(request.input("recorded")), signature, options, request.output)
+        return _take_recorded(request, structure, signature, options)
     given = _given_inputs(request, signature, options)
-    integers = tuple(port.name for port in signature.inputs)
-    bounds = {} if given else index_bounds(structure, integers)
     draws = bool(random_operators(structure))
-    del structure
     report(0.0, "opening the untouched model")
     session = open_session(model, REFERENCE)
     lanes = 1 if draws else count_lanes(REFERENCE, model)  # random operators draw in the order of the runs
-    inputs = given or _seeded_inputs(session, signature, bounds, options)
-    return _record(session, signature, inputs, request.output, report, draws=draws, lanes=lanes)
+    seeded = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes)
+    inputs = given or _seeded_inputs(seeded, options, report)
+    found = weaknesses_of(model, structure, signature, inputs.values, inputs.tried)
+    inputs = replace(inputs, weaknesses=(*inputs.weaknesses, *found))
+    recorded = Recorded(signature, find_quantities(structure))
+    repeated = choose_repeated(structure, inputs.values, draws=draws)
+    return _record(session, recorded, inputs, request.output, report, repeated=repeated, lanes=lanes)
 
 
 def _given_inputs(request: StageRequest, signature: Signature, options: Options) -> _Inputs | None:
@@ -66,63 +83,106 @@ def _given_inputs(request: StageRequest, signature: Signature, options: Options)
         return None
     found = open_samples(request.input("samples"), signature)
     total = len(found.names)
-    taken = range(min(total, options.max_samples))
+    taken = spread_evenly(total, options.max_samples)
     with contextlib.closing(found):
         samples = [(found.names[index], adopt_types(found.read(index), signature)) for index in taken]
     check_samples(samples, signature)
     notes: tuple[Note, ...] = ()
     if total > len(samples):
         notes = (_tell_taken(len(samples), total, options),)
+    notes = (*notes, *_tell_nan(samples))
+    weaknesses = tuple(describe_count(len(samples)))
     if found.seed is not None:
-        notes = (*notes, _SYNTHETIC)
-    return _Inputs(samples=samples, seed=found.seed, sizes={}, notes=notes)
+        notes, weaknesses = (*notes, _SYNTHETIC), (SYNTHETIC, *weaknesses)
+    return _Inputs(samples=samples, seed=found.seed, notes=notes, weaknesses=weaknesses)
+
+
+def _tell_nan(samples: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[Note]:
+    names = [name for name, values in samples if nan_inputs(values)]
+    if names:
+        text = (
+            f"{len(names)} of {len(samples)} samples hold NaN, {names[0]} first: where the original model answers NaN, "
+            "an output must be NaN in the same places, and is judged by its other numbers"
+        )
+        yield Note(text=text, level="warning")
+
+
+def spread_evenly(total: int, most: int) -> list[int]:
+    """Places of at most so many samples: the first ones of a sorted folder would all be of one kind."""
+    count = min(total, most)
+    return [place * total // count for place in range(count)]
 
 
 def _tell_taken(taken: int, total: int, options: Options) -> Note:
     if options.travels:
-        return Note(text=f"the golden set takes the first {taken} of {total} samples, for it travels in the bundle")
-    return Note(text=f"the first {taken} of {total} samples judge the precision")
+        return Note(
+            text=f"the golden set takes {taken} of {total} samples, spread evenly, for it travels in the bundle"
+        )
+    return Note(text=f"{taken} of {total} samples, spread evenly, judge the precision")
 
 
-def _take_recorded(recorded: GoldenSet, signature: Signature, options: Options, folder: Path) -> StageResult:
-    """The first samples of a set with answers that the same model gave."""
+def _take_recorded(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> StageResult:
+    """Samples of a set with answers that the same model gave."""
+    recorded, folder = read_golden(request.input("recorded")), request.output
     total = len(recorded.entries)
-    samples = [recorded.sample(index) for index in range(min(total, options.max_samples))]
+    samples = [recorded.sample(index) for index in spread_evenly(total, options.max_samples)]
     entries = [write_sample(folder, index, sample, signature) for index, sample in enumerate(samples)]
-    write_index(folder, entries, seed=recorded.seed, unstable=recorded.unstable_outputs)
+    quantities = [name for name, known in recorded.references.items() if known.quantity]
+    references = Recorded(signature, quantities)
+    for sample in samples:
+        references.add(sample.outputs)
+    found = references.figures(recorded.unstable_outputs)
+    write_index(folder, entries, found, seed=recorded.seed, unstable=recorded.unstable_outputs)
     broken = {name for sample in samples for name, value in sample.outputs.items() if not value_is_finite(value)}
     order = [port.name for port in signature.outputs]
+    inputs = [sample.inputs for sample in samples]
+    weaknesses = (
+        *((SYNTHETIC,) if recorded.synthetic else ()),
+        *describe_count(len(samples)),
+        *weaknesses_of(request.input("model"), structure, signature, inputs),
+    )
     facts = {
         "samples": len(entries),
         "synthetic": recorded.synthetic,
         "unstable_outputs": list(recorded.unstable_outputs),
         "non_finite_outputs": [name for name in order if name in broken],
         "dimensions": {},
+        "tried_dimensions": [],
+        "references": encode(found),
+        "weaknesses": encode((*weaknesses, *doubts_of(found))),
     }
     notes = (_tell_taken(len(samples), total, options),) if total > len(samples) else ()
+    # What the whole set cannot judge either was said when it was recorded.
+    lost = [one for one in found if one.unjudged and not recorded.references[one.name].unjudged]
+    notes = (*notes, *reference_notes(lost))
     return StageResult(facts=facts, entry=INDEX, notes=notes)
 
 
-def _seeded_inputs(
-    session: onnxruntime.InferenceSession, signature: Signature, bounds: Mapping[str, int], options: Options
-) -> _Inputs:
-    """Seeded inputs of the first guess at sizes that the model runs on. Raises `ModelError` when none does."""
-    maker = find_maker(session, signature, bounds, options.seed)
-    samples = [(f"seeded-{index:03d}", maker.make(options.seed, index)) for index in range(options.count)]
-    chosen = assign_dimensions(signature, maker.sizes)
-    return _Inputs(samples=samples, seed=options.seed, sizes=chosen, notes=(_SYNTHETIC,))
+def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inputs:
+    """Seeded inputs of sizes that the model runs on. Raises `ModelError` when none does."""
+    found = make_seeded_set(model, options.seed, options.count, report)
+    return _Inputs(
+        samples=[(sample.name, sample.inputs()) for sample in found.samples],
+        seed=options.seed,
+        sizes=found.sizes,
+        notes=(_SYNTHETIC, *tell_only_sizes(found.dimensions)),
+        tried=found.dimensions,
+        first_runs=[sample.first_run for sample in found.samples],
+        weaknesses=tuple(describe_seeded(found)),
+    )
 
 
 def _record(
     session: onnxruntime.InferenceSession,
-    signature: Signature,
+    recorded: Recorded,
     inputs: _Inputs,
     folder: Path,
     report: Report,
     *,
-    draws: bool,
+    repeated: Collection[int],
     lanes: int,
 ) -> StageResult:
+    signature = recorded.signature
     entries: list[dict[str, Any]] = []
     unstable: set[str] = set()
     broken: set[str] = set()
@@ -131,22 +191,32 @@ def _record(
         report(index / len(inputs.samples), f"sample {index + 1} of {len(inputs.samples)}")
         if isinstance(outputs, RunError):
             raise _refused(name, outputs) from outputs
-        if draws or index == 0:
-            again = run_session(session, values)
-            unstable |= {key for key, value in outputs.items() if not same_value(value, again[key])}
+        if inputs.first_runs or index in repeated:
+            again = inputs.first_runs[index] if inputs.first_runs else digest_each(run_session(session, values))
+            unstable |= {key for key, digest in digest_each(outputs).items() if digest != again[key]}
         broken |= {key for key, value in outputs.items() if not value_is_finite(value)}
+        recorded.add(outputs)
         entries.append(write_sample(folder, index, Sample(name=name, inputs=values, outputs=outputs), signature))
     order = [port.name for port in signature.outputs]
     unstable_outputs, broken_outputs = ([name for name in order if name in names] for names in (unstable, broken))
-    write_index(folder, entries, seed=inputs.seed, unstable=unstable_outputs)
+    found = recorded.figures(unstable_outputs)
+    write_index(folder, entries, found, seed=inputs.seed, unstable=unstable_outputs)
     facts = {
         "samples": len(entries),
         "synthetic": inputs.seed is not None,
         "unstable_outputs": unstable_outputs,
         "non_finite_outputs": broken_outputs,
         "dimensions": dict(inputs.sizes),
+        "tried_dimensions": encode(inputs.tried),
+        "references": encode(found),
+        "weaknesses": encode((*inputs.weaknesses, *doubts_of(found))),
     }
-    notes = (*inputs.notes, *_output_notes(unstable_outputs, broken_outputs))
+    notes = (
+        *inputs.notes,
+        *weakness_notes(inputs.weaknesses),
+        *_output_notes(unstable_outputs, broken_outputs),
+        *reference_notes(found),
+    )
     return StageResult(facts=facts, entry=INDEX, notes=notes)
 
 

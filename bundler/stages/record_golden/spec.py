@@ -12,24 +12,26 @@ SPEC = StageSpec(
     title="Record the golden set",
     inputs=("model", "samples?", "recorded?"),
     produces="golden",
-    packages=("onnxruntime", "numpy"),
+    packages=("onnxruntime", "onnx", "numpy"),
 )
-"""Facts: `samples` (how many), `synthetic`, `unstable_outputs`, `non_finite_outputs`, `dimensions` (sizes that seeded
-inputs took for dynamic dimensions, by symbol).
+"""Facts: `samples` (how many), `synthetic`, `unstable_outputs`, `non_finite_outputs`, `dimensions` (sizes that the
+first of the seeded inputs took for dynamic dimensions, by symbol), `tried_dimensions` (each a `TriedDimension`: the
+sizes that the search for seeded inputs tried; empty for a user's samples), `weaknesses` (each a `Weakness`).
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The role `samples` is the user's folder or file, or the index of a set that `prepare_data` wrote; `recorded` is a
-    set that this stage recorded from the same model, whose first samples are taken as they are.
+    set that this stage recorded from the same model, of whose samples as many are taken as they are.
 
-    `seed` and `count` are for seeded inputs, when no samples are given; `dimensions` gives dynamic dimensions a size
-    by name; of given samples the first `max_samples` are taken. A set that `travels` stands in every bundle.
+    `seed` and `count` (the most that are made: fewer of a model that costs much to run) are for seeded inputs, when no
+    samples are given; `dimensions` gives dynamic dimensions a size
+    by name; of given samples `max_samples` are taken, spread evenly. A set that `travels` stands in every bundle.
     """
 
     seed: int = 0
-    count: int = 3
+    count: int = 8
     dimensions: Mapping[str, int] = field(default_factory=dict)
     max_samples: int = 16
     travels: bool = True

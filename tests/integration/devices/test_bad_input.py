@@ -130,7 +130,7 @@ def test_a_provider_that_the_runtime_has_not(
     assert refuse(PROFILE, models.cnn(batch=1), profile) == snapshot
 
 
-@pytest.mark.parametrize("device", ["frobnicator 9000", "", "snapdragon 9 gen 9", "\x1b[31mred"])
+@pytest.mark.parametrize("device", ["frobnicator 9000", "", "\x1b[31mred"])
 def test_a_device_that_nobody_knows(
     bundler: CommandLine, tmp_path: Path, device: str, snapshot: SnapshotAssertion
 ) -> None:
@@ -219,7 +219,8 @@ def test_a_context_of_another_version_of_the_compiler(bundler: CommandLine, phon
     path = moved / "models" / "htp" / "model.onnx"
     model = onnx.load(path)
     for entry in model.metadata_props:
-        entry.value = entry.value.replace("2.51.0", "2.40.0")
+        assert "2.50.40" in entry.value
+        entry.value = entry.value.replace("2.50.40", "2.40.0")
     onnx.save(model, path)
     answer = bundler.run("verify", moved).expect(VERIFICATION)
     assert "altered: models/htp/model.onnx" in answer.err

@@ -145,8 +145,8 @@ def test_the_summary_says_of_each_variant_what_was_run(bundler: CommandLine, wor
     """A rebuild with nothing changed says it as well."""
     answer = bundler.run("build", *work.arguments(PHONE)).expect(0)
     assert f"{phone.folder}  up to date\n" in answer.out
-    assert "  proof resolved (htp emulated, gpu resolved, cpu stand-in); model " in answer.out
-    assert "  gpu was not run: its QNN context is made on the device\n" in answer.out
+    verified = "  Verified: htp in Qualcomm QNN's emulator, cpu on this host in place of the device.\n"
+    assert f"{verified}  Not run: gpu (its QNN context is made on the device).\n" in answer.out
     assert "  htp: QNNExecutionProvider takes 5 of 5 nodes\n" in answer.out
 
 
@@ -244,6 +244,7 @@ def test_every_target_of_the_catalogue_is_built(bundler: CommandLine, tmp_path: 
     model = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
     options = (
         "--calibration=synthetic",
+        "--set=accuracy.sqnr_db=5",  # weights that nobody trained leave int8 little to keep: 13 dB with made-up data
         "--format=files",
         "--no-prove",
         "--dim=batch=1",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bundler.model.artifacts import record_folder
 from tests.support import models
 from tests.support.command_line import CommandLine
 
@@ -40,6 +41,7 @@ def test_the_model_was_run_where_it_was_built_and_no_more_is_claimed(bundle: Pat
         "level": "stand-in",
         "passed": True,
         "reason": "reproduced with onnxruntime 1.31.1 for Python on this machine",
+        "place": "",
     }
 
 
@@ -70,10 +72,19 @@ def test_answers_that_are_not_the_model_s_are_refused(bundler: CommandLine, bund
     moved = shutil.copytree(bundle, tmp_path / "forged")
     answer = moved / "golden" / "000" / "out-0.bin"
     answer.write_bytes(bytes(len(answer.read_bytes())))
+    forge_manifest(moved)
+    assert "its golden set is not the one" in bundler.run("verify", moved).expect(8).err
+    config = json.loads((moved / "runtime.json").read_text("utf-8"))
+    config["golden_digest"] = record_folder(moved / "golden").digest
+    (moved / "runtime.json").write_text(json.dumps(config))
+    forge_manifest(moved)
+    assert "does not reproduce its golden set" in bundler.run("verify", moved).expect(8).err
+
+
+def forge_manifest(moved: Path) -> None:
     manifest = json.loads((moved / "bundle.json").read_text("utf-8"))
     manifest["files"] = [relist(moved, record) for record in manifest["files"]]
     (moved / "bundle.json").write_text(json.dumps(manifest))
-    assert "does not reproduce its golden set" in bundler.run("verify", moved).expect(8).err
 
 
 def relist(folder: Path, record: dict[str, Any]) -> dict[str, Any]:

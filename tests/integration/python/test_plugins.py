@@ -98,6 +98,20 @@ class TestPlugins:
         with bundle() as module:
             assert "the library of fancy_plugin cannot be loaded (libcuda.so.1" in rejected(module)
 
+    def test_where_packages_are_installed_is_no_part_of_the_reason(
+        self, bundle: Bundle, runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It goes into manifests, which are the same on all machines; a long path would cut off what matters, too."""
+        folder = tmp_path / ("a" * 200) / ("b" * 200)
+        monkeypatch.syspath_prepend(str(folder))
+        said = f"Failed to load library {folder}/fancy_plugin/libfancy.so with error: libcuda.so.1: cannot open"
+        runtime.refusal = RuntimeError(said)
+        with bundle() as module:
+            assert (
+                "(Failed to load library fancy_plugin/libfancy.so with error: libcuda.so.1: cannot open)"
+                in rejected(module)
+            )
+
     def test_no_device_is_a_reason(self, bundle: Bundle, runtime: Runtime) -> None:
         runtime.devices = []
         with bundle() as module:

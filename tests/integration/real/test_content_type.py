@@ -181,6 +181,7 @@ def test_the_example_of_precision_ships_eight_bits_that_keep_the_labels_right(
     folder.mkdir()
     for path in content_type_model.parent.glob("*.json"):
         (folder / path.name).write_bytes(path.read_bytes())
+    run_python(Path(sys.executable), [EXAMPLES / "content_type" / "fetch_files.py", folder / "files"])
     out = run_python(Path(sys.executable), [EXAMPLES / "content_type" / "write_samples.py", folder])
     assert [line.split(": ")[0] for line in out.splitlines()] == [str(folder / p) for p in ("calibration", "held-out")]
     metric = EXAMPLES / "content_type" / "metric.py"

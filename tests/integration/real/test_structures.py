@@ -41,7 +41,9 @@ def test_a_published_network_builds_and_gives_its_published_output(
     built = bundler.build(model, *here, *options, *([] if structure in PROVEN else ["--no-prove"]))
     bundle = Path(built["bundle"])
     manifest = json.loads((bundle / "bundle.json").read_text())
-    assert manifest["proof"]["level"] == ("executed" if structure in PROVEN else "resolved")
+    # Weights that are one constant give one constant answer: nothing tells a right network from a wrong one by it.
+    assert manifest["proof"]["level"] == ("ran-unchecked" if structure in PROVEN else "resolved")
+    assert all("everywhere in every sample" in output["unjudged"] for output in manifest["golden"]["outputs"])
     golden = bundle / manifest["payload"] / "golden"
     (sample,) = json.loads((golden / "index.json").read_text())["samples"]
     (output,) = sample["outputs"].values()

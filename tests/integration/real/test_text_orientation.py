@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
@@ -100,3 +101,18 @@ def test_the_example_for_a_phone_is_compiled_and_keeps_its_answers(
     assert emulated
     assert min(output["sqnr_db"] for check in emulated for output in check["outputs"]) > 40
     assert {output["top1_agreement"] for check in emulated for output in check["outputs"]} == {1.0}
+
+
+def test_the_examples_lines_are_not_all_easy(orientation_model: Path, tmp_path: Path) -> None:
+    """A model that is sure of everything shows nothing when its arithmetic gets worse."""
+    run_python(Path(sys.executable), [EXAMPLES / "text_orientation" / "write_samples.py", tmp_path, "--count", "100"])
+    parts = [sorted((tmp_path / part).glob("*.npz")) for part in ("calibration", "held-out")]
+    assert [len(paths) for paths in parts] == [100, 100]
+    lines = [[np.load(path)["x"] for path in paths] for paths in parts]
+    assert not any(np.array_equal(*pair) for pair in zip(*lines, strict=True)), "what calibrates also judges"
+    session = onnxruntime.InferenceSession(str(orientation_model), providers=["CPUExecutionProvider"])
+    scores = np.concatenate([session.run(None, {"x": line})[0] for line in lines[1]])
+    right = scores.argmax(1) * 180 == [int(path.stem.split("-")[1]) for path in parts[1]]
+    assert 0.8 <= right.mean() <= 0.97
+    assert np.mean(scores.max(1) > 0.999) < 0.6
+    assert np.mean(scores.max(1) < 0.9) > 0.15

@@ -7,7 +7,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 
-import { decodeHalf, OutputFigures, sum } from "../../../templates/web/package/loader/metrics.js";
+import { OutputFigures } from "../../../templates/web/package/loader/metrics.js";
+import { decodeHalf, sum } from "../../../templates/web/package/loader/numbers.js";
 import { findElement, viewBytes } from "../../../templates/web/package/loader/signature.js";
 
 const file = process.env.FIGURES;
@@ -23,19 +24,21 @@ function read({ type, dims, base64, values }) {
 }
 
 describe("the figures of Python", { skip: file ? false : "FIGURES names no file: the Python tests write it" }, () => {
-  /** @type {{ name: string, tolerance: any, samples: any[], figures: any, faulty: boolean, total: number | null }[]} */
+  /** @type {{ name: string, tolerance: any, reference: any, samples: any[], figures: any, faulty: boolean }[]} */
   const cases = file ? JSON.parse(readFileSync(file, "utf8")) : [];
-  for (const { name, tolerance, samples, figures, faulty } of cases) {
+  for (const { name, tolerance, reference, samples, figures, faulty } of cases) {
     it(name, () => {
-      const found = new OutputFigures("y");
-      for (const [at, { actual, reference }] of samples.entries()) {
-        found.add(read(actual), read(reference), tolerance, `sample '${at}'`);
+      const found = new OutputFigures("y", reference);
+      for (const [at, sample] of samples.entries()) {
+        found.add(read(sample.actual), read(sample.reference), tolerance, `sample '${at}'`);
       }
-      const { sqnr_db: noise, ...exact } = found.toJSON();
-      const { sqnr_db: wanted, ...rest } = figures;
+      const { sqnr_db, low_sqnr_db, worst_sqnr_db, ...exact } = found.toJSON();
+      const { sqnr_db: wanted, low_sqnr_db: low, worst_sqnr_db: worst, ...rest } = figures;
       assert.deepEqual(exact, rest);
-      assert.equal(noise === null, wanted === null);
-      if (noise !== null) assert.ok(Math.abs(noise - wanted) <= 1e-12 * Math.abs(wanted)); // Two logarithms.
+      for (const [one, other] of [[sqnr_db, wanted], [low_sqnr_db, low], [worst_sqnr_db, worst]]) {
+        assert.equal(one === null, other === null);
+        if (one !== null) assert.ok(Math.abs(one - other) <= 1e-12 * Math.abs(other)); // Two logarithms.
+      }
       assert.equal(found.findFault(tolerance) !== null, faulty);
     });
   }

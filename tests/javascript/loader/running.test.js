@@ -55,6 +55,19 @@ describe("inputs", () => {
     });
   }
 
+  /** @type {[any, any, RegExp][]} */
+  const pinned = [
+    ["target", { data: x, dims: [1, 4] }, /fixed to "width" = 2 by the target that it was built for/],
+    ["user", { data: x, dims: [1, 4] }, /fixed to "width" = 2 when it was built/],
+    ["target", Float32Array.of(1, 2, 3), /fixed to "width" = 2 by the target/],
+  ];
+  for (const [by, value, why] of pinned) {
+    it(`of another size than the bundle was fixed to are told by whom: ${by}, ${value.dims ?? "no dims"}`, async () => {
+      const { model } = await open({}, undefined, { fixed_sizes: [{ name: "width", size: 2, by, axes: { x: [1] } }] });
+      await assert.rejects(model.run({ x: value }), { name: "InputError", why });
+    });
+  }
+
   it("may give one name two sizes, as the runtime allows", async () => {
     const signature = { inputs: [port("x"), port("z")], outputs: [port("y")] };
     const { model } = await open({}, undefined, { signature });

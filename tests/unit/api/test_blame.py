@@ -43,13 +43,13 @@ def test_culprits_in_words(snapshot: SnapshotAssertion) -> None:
         *(tensor(f"it's {index}") for index in range(9)),
     ]
     blame = describe_blame(tensors)
-    hint = hint_for_loss(prepared(excluded=("already",)), LOSSY, blame)
+    hint = hint_for_loss(prepared(excluded=("already",)), LOSSY, blame, "accuracy.sqnr_db=…")
     assert "\n".join((*blame.lines, hint)) == snapshot
 
 
 def test_without_culprits_the_hint_names_other_ways() -> None:
     assert describe_blame([]) == Blame()
-    hint = hint_for_loss(prepared(), LOSSY, Blame())
+    hint = hint_for_loss(prepared(), LOSSY, Blame(), "accuracy.sqnr_db=…")
     assert "exclude_nodes" not in hint
     assert "precision.method" in hint
 
@@ -70,5 +70,5 @@ def test_a_search_that_fails_does_not_hide_the_gate() -> None:
 @pytest.mark.parametrize("stage", ["quantize_dynamic", "quantize_static", "quantize_weights", "convert_float"])
 def test_methods_that_can_leave_nodes_out_say_so(stage: str) -> None:
     step = Step(id=stage, stage=stage, inputs={})
-    hint = hint_for_loss(prepared(), step, Blame(remedy=("conv 1",)))
+    hint = hint_for_loss(prepared(), step, Blame(remedy=("conv 1",)), "accuracy.sqnr_db=…")
     assert """--set 'precision.exclude_nodes=["conv 1"]'""" in hint

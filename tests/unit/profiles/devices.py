@@ -3,7 +3,7 @@
 from typing import Any
 
 from bundler.profiles.schema import Budget, Platform, Provider, Runtime, TargetProfile, Variant
-from bundler.providers.knowledge import Compiler, Deferral, ProviderKnowledge
+from bundler.providers.knowledge import Compiler, Deferral, ProviderKnowledge, SizeRule
 from bundler.providers.registry import find_provider
 
 KNOWN = {
@@ -14,7 +14,7 @@ KNOWN = {
         package="example",
         compiler=Compiler(stage="compile_context", environment="example"),
         deferral=Deferral(kind="context", thing="NPU context"),
-        static_shapes=True,
+        free_sizes=(SizeRule(sizes="refused"),),
         rounds=lambda options: "half" if options.get("half") == "1" else "none",
     ),
     "engine": ProviderKnowledge(
@@ -22,6 +22,14 @@ KNOWN = {
         runtime_name="ExampleEngine",
         title="Example Engine",
         package="example",
+        deferral=Deferral(kind="cache", thing="Example engine"),
+    ),
+    "ranges": ProviderKnowledge(
+        name="ranges",
+        runtime_name="ExampleRanges",
+        title="Example Ranges",
+        package="example",
+        compiler=Compiler(stage="build_engine", environment="example", ranges=("least", "most")),
         deferral=Deferral(kind="cache", thing="Example engine"),
     ),
     "museum": ProviderKnowledge(

@@ -26,11 +26,18 @@ def test_work_is_done_here_where_the_compiler_needs_no_device():
     assert fate(make_variant("htp", "npu")) == ("here", "compiled for Example NPU before shipping")
 
 
+def test_what_free_sizes_leave_to_the_device_is_said_with_its_condition():
+    condition = " where sizes are fixed (--dim) or have ranges, else on the device"
+    assert fate(make_variant("engine", "ranges"))[1].endswith(condition)
+    given = make_variant("engine", "ranges", options={"least": "x:1", "most": "x:8"})
+    assert fate(given) == ("here", "compiled for Example Ranges before shipping")
+
+
 @pytest.mark.parametrize("here", [False, "false", 0])
 def test_work_is_left_to_the_device_where_the_profile_says_so(here):
     found, text = fate(make_variant("htp", "npu", compile={"here": here}))
     assert found == "on the device"
-    assert text == "the NPU context is made on the device, by prewarm or at the first start"
+    assert text == "the NPU context is made on the device, at install or first start"
 
 
 def test_work_that_only_the_device_can_do():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bundler.planning_devices import computed_loss
 from bundler.profiles import outlook, recommending
 from bundler.profiles.recommending import (
     FAMILIES,
@@ -10,7 +11,8 @@ from bundler.profiles.recommending import (
     family_targets,
     suggest_dimensions,
 )
-from bundler.profiles.schema import Precision
+from bundler.profiles.resolve import resolve_target
+from bundler.profiles.schema import Platform, Precision
 from tests.support.facts import make_facts
 from tests.unit.profiles.devices import CPU, find_known, make_target, make_variant
 
@@ -104,3 +106,30 @@ def test_light_models_are_sent_to_the_cpu():
 def test_a_tiny_perceptron_is_light_and_a_tiny_filter_is_not():
     assert describe_light(make_facts(operators={"MatMul": 2}, weight_bytes=800))
     assert not describe_light(make_facts(operators={"Conv": 2}, weight_bytes=800))
+
+
+def test_what_free_sizes_leave_to_the_device_is_not_said_to_be_compiled_here():
+    engine = make_variant("engine", "ranges")
+    assert any(
+        "compiled here where sizes are fixed (--dim), else on the device" in line
+        for line in explain(make_target(engine))
+    )
+    ranged = make_variant("engine", "ranges", options={"least": "x:1", "most": "x:8"})
+    for profile in (make_target(engine, dimensions={"batch": 1}), make_target(ranged)):
+        assert any(line.endswith("compiled here, so that the device need not") for line in explain(profile))
+
+
+@pytest.mark.parametrize(("capability", "told"), [(None, True), ("8.0", True), ("12.0", True), ("7.5", False)])
+@pytest.mark.parametrize("provider", ["cuda", "tensorrt"])
+def test_only_gpus_that_have_tf32_are_said_to_compute_in_it(provider, capability, told):
+    platform = Platform(system="linux", architecture="x64", compute_capability=capability)
+    lines = explain(make_target(make_variant("gpu", provider), platform=platform))
+    assert any("may compute in TF32 (10 bits of fraction)" in line for line in lines) is told
+    assert not any("half precision" in line for line in lines)
+
+
+@pytest.mark.parametrize(("target", "loss"), [("t4", "none"), ("a10", "half"), ("l4", "half")])
+def test_a_gpu_without_tf32_is_held_to_the_gate_of_what_loses_nothing(target, loss):
+    profile = resolve_target(target)
+    found = {v.name: computed_loss(profile, v, "none") for v in profile.variants if v.name in ("cuda", "tensorrt")}
+    assert found == {"cuda": loss, "tensorrt": loss}

@@ -1,6 +1,6 @@
 """The tables hold what the libraries have: `library_keys.json` was read from these libraries, not from the tables.
 
-onnxruntime-qnn 2.7.0 (strings), onnxruntime-ep-openvino 1.8.1 and the older onnxruntime-openvino 1.24.1 (strings),
+onnxruntime-qnn 2.6.0 (strings), onnxruntime-ep-openvino 1.8.1 and the older onnxruntime-openvino 1.24.1 (strings),
 onnxruntime-gpu 1.31.1 (strings), onnxruntime-ep-nv-tensorrt-rtx-cu13 0.5.0 (its header).
 """
 

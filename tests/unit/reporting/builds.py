@@ -8,10 +8,19 @@ from pathlib import Path
 from bundler.model.artifacts import Artifact, FileRecord, make_artifact
 from bundler.model.codec import encode
 from bundler.model.facts import ModelFacts
-from bundler.model.manifest import GateRecord, Manifest, ProofRecord, VariantProofRecord
+from bundler.model.golden_inputs import Weakness
+from bundler.model.manifest import (
+    GateRecord,
+    GoldenOutput,
+    GoldenRecord,
+    Manifest,
+    ProofRecord,
+    VariantProofRecord,
+)
 from bundler.model.measurement import Measurement
 from bundler.model.plan import BuildPlan, Decision, Step, VariantPlan
 from bundler.model.proof import Component, Download, DownloadFile, DownloadRole, Emitted
+from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
@@ -100,7 +109,7 @@ def make_plan(name: str = "orientation") -> BuildPlan:
         golden="record_golden",
         variants=(cpu,),
         decisions=(
-            Decision(subject="dimension batch", choice="dynamic", reason="not given, so the bundle takes any size"),
+            Decision(subject="dimension batch", choice="dynamic", reason="nobody fixed it"),
             Decision(subject="optimisation level", choice="extended", reason="higher levels bake the host's layout"),
             Decision(subject="model format", choice="ort", reason="a small network opens faster from ORT format"),
         ),
@@ -119,6 +128,8 @@ def make_output(name: str, error: float, *, equal: bool = False) -> OutputCompar
         cosine=1.0,
         sqnr_db=None if equal else 131.4,
         top1_agreement=1.0,
+        worst_sqnr_db=None if equal else 122.8,
+        reference=ReferenceFigures(name=name, elements=15, signal=2.5, scores=True),
     )
 
 
@@ -228,6 +239,14 @@ def make_request(name: str = "orientation", output: str = "scores", note: str = 
             ),
         ),
         synthetic_inputs=True,
+        golden=GoldenRecord(
+            samples=3,
+            outputs=(
+                GoldenOutput(name=output, elements=15),
+                GoldenOutput(name="boxes", elements=0, unjudged="it is empty in every sample"),
+            ),
+            weaknesses=(Weakness(kind="synthetic", name="", text="the inputs are seeded, not real data"),),
+        ),
     )
 
 

@@ -6,10 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bundler.reporting.claims import (
+    BUSY,
+    LEAST_RUNS,
+    NO_DIFFERENCE,
+    TOO_BUSY,
+    TOO_FEW,
+    compare_medians,
+    doubt_ratio,
+)
 from bundler.reporting.data import summarize_series
 from bundler.reporting.figures import show_bytes, show_error, show_milliseconds, show_percent, show_tick
 from bundler.reporting.scales import linear_scale, log_scale
-from bundler.reporting.speed import compare_medians
 
 
 @pytest.mark.parametrize(
@@ -64,7 +72,46 @@ def test_the_spread_of_a_series():
     [(2.0, 1.0, "2 times faster"), (1.0, 1.5, "1.5 times slower"), (1.0, 1.02, "as fast as before"), (0.0, 1.0, "")],
 )
 def test_medians_are_compared_in_words(before, after, words):
-    assert compare_medians(summarize_series([before]), summarize_series([after]))[0] == words
+    assert compare_medians(summarize_series([before] * LEAST_RUNS), summarize_series([after] * LEAST_RUNS))[0] == words
+
+
+def test_fewer_runs_than_stated_claim_nothing():
+    fast, slow = summarize_series([1.0] * LEAST_RUNS), summarize_series([2.0] * (LEAST_RUNS - 1))
+    assert compare_medians(slow, fast) == (TOO_FEW, "plain")
+    assert compare_medians(fast, slow) == (TOO_FEW, "plain")
+
+
+def test_series_that_overlap_show_no_difference():
+    before = summarize_series([1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7])
+    after = summarize_series([0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4])
+    assert compare_medians(before, after) == (NO_DIFFERENCE, "plain")
+
+
+def test_a_busy_machine_shows_no_difference():
+    before, after = summarize_series([2.0] * LEAST_RUNS), summarize_series([1.0] * LEAST_RUNS)
+    assert compare_medians(before, after, BUSY + 0.01) == (TOO_BUSY, "plain")
+    assert compare_medians(before, after, BUSY)[1] == "good"
+
+
+@given(st.lists(st.floats(min_value=1, max_value=2), min_size=LEAST_RUNS, max_size=30), st.randoms())
+def test_two_halves_of_one_series_are_never_told_as_different_by_more_than_their_spread(values, random):
+    shuffled = random.sample(values, len(values))
+    words, tone = compare_medians(summarize_series(values), summarize_series(shuffled))
+    assert (words, tone) in ((NO_DIFFERENCE, "plain"), ("as fast as before", "plain"))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "rounds", "doubt"),
+    [
+        (0.5, 0.9, 40, ""),
+        (1.1, 1.3, 40, ""),
+        (0.9, 1.01, 40, NO_DIFFERENCE),
+        (0.5, 0.9, LEAST_RUNS - 1, TOO_FEW),
+        (None, None, None, ""),
+    ],
+)
+def test_a_ratio_is_doubted_when_its_rounds_are_on_both_sides_of_one(low, high, rounds, doubt):
+    assert doubt_ratio(low, high, rounds) == doubt
 
 
 @given(st.lists(st.floats(min_value=0, max_value=1e12, allow_subnormal=False), min_size=1, max_size=20))

@@ -114,8 +114,8 @@ def test_a_missing_field_is_a_damaged_manifest(bundle, manifest):
 
 
 def test_a_newer_schema_asks_for_a_newer_bundler(bundle, manifest):
-    write_manifest(bundle, dataclasses.replace(manifest, schema=3))
-    with pytest.raises(VerificationError, match="schema 3; this bundler reads up to 2"):
+    write_manifest(bundle, dataclasses.replace(manifest, schema=4))
+    with pytest.raises(VerificationError, match="schema 4; this bundler reads up to 3"):
         read_manifest(bundle)
 
 

@@ -150,3 +150,11 @@ def test_odd_facts_break_no_page(data):
         '{"provider": "x", "taken": -4, "left": 0, "left_nodes": [1, null, {}], "devices": 5, "bytes": "n"}'
     )
     assert_harmless(render_report(with_variant(data, odd, least_share=1.0)))
+
+
+def test_nodes_that_a_step_counted_are_not_called_uncounted(data):
+    uncounted = dataclasses.replace(data, assignments={})
+    assert "no runtime said which nodes" in words(render_report(uncounted))
+    text = words(render_report(with_variant(uncounted, ESTIMATED)))
+    assert "no runtime said which nodes" not in text
+    assert "Not measured: no runtime counted them in a run; what was compiled or estimated stands above." in text

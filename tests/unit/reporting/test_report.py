@@ -12,11 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bundler.data import data_root
+from bundler.model.golden_inputs import Weakness
 from bundler.model.measurement import Measurement
 from bundler.model.plan import Decision
+from bundler.model.proof import VariantProof
+from bundler.model.results import Comparison
 from bundler.model.stage import Note
 from bundler.reporting.report import render_report, render_timings, write_report
-from tests.unit.reporting.builds import make_downloads, make_manifest_of, make_report, make_request
+from bundler.reporting.story import make_cards, tell_proof
+from tests.unit.reporting.builds import make_downloads, make_manifest_of, make_output, make_report, make_request
 
 VOID = {"meta"}
 ELEMENT_NAMES = """html head meta title style body header main footer section div p h1 h2 h3 span bdi ul li dl dt dd
@@ -167,9 +171,9 @@ def test_the_policy_allows_exactly_the_one_style_sheet(data):
 def test_the_headline_says_what_changed(data):
     text = words(render_report(data))
     assert "2.2 times faster" in text
-    assert "as fast as before" in text
+    assert "no difference shown" in text
     assert "131 dB gate met" in text
-    assert "untouched 586 kB" in text
+    assert "original 586 kB" in text
 
 
 def test_every_part_of_the_story_is_there(data):
@@ -182,7 +186,7 @@ def test_every_part_of_the_story_is_there(data):
         "Speed",
         "Decisions and reasons",
         "Notes and warnings",
-        "What was proven",
+        "What was verified",
         "What was not",
         "How it was made",
         "Files",
@@ -204,9 +208,25 @@ def test_what_was_not_measured_is_said_with_its_reason(data):
 
 
 def test_a_slower_bundle_is_called_slower(data):
-    slow = Measurement(name="x", variant="cpu", latency_ms=(3.0, 3.1), baseline_latency_ms=(2.0, 2.1))
+    slow = Measurement(name="x", variant="cpu", latency_ms=(3.0, 3.1) * 4, baseline_latency_ms=(2.0, 2.1) * 4)
     text = words(render_report(dataclasses.replace(data, measurements=(slow,))))
     assert "1.5 times slower" in text
+
+
+def test_too_few_runs_are_shown_and_claim_nothing(data):
+    few = Measurement(name="x", variant="cpu", latency_ms=(1.0, 1.1), baseline_latency_ms=(2.0, 2.1))
+    page = render_report(dataclasses.replace(data, measurements=(few,)))
+    assert "too few runs" in words(page)
+    assert "times faster" not in words(page)
+    assert page.count('class="dot') >= 4
+
+
+def test_on_a_busy_machine_no_difference_is_claimed(data):
+    (measured,) = data.measurements
+    busy = dataclasses.replace(measured, others=0.5)
+    text = words(render_report(dataclasses.replace(data, measurements=(busy,))))
+    assert "no difference shown, the machine was busy" in text
+    assert "times faster" not in text
 
 
 def test_measurements_that_are_not_finite_do_not_break_the_page(data):
@@ -267,3 +287,52 @@ def test_timings_tell_every_run_and_its_spread(data):
     assert measured["spread"]["low"] <= measured["spread"]["median"] <= measured["spread"]["high"]
     assert timings["phases"] == {"emit": 1.4, "prove": 6.3}
     assert timings["steps"][0] == {"step": "inspect", "stage": "inspect", "seconds": 0.31, "cached": True}
+
+
+def proof_of(variant: str, decibels: float, **changes: object) -> VariantProof:
+    output = dataclasses.replace(make_output("scores", 0.02), sqnr_db=decibels, worst_sqnr_db=decibels)
+    told = Comparison(samples=3, outputs=(output,))
+    plain = VariantProof(variant=variant, level="executed", passed=True, comparison=told, reason="", figures={})
+    return dataclasses.replace(plain, **changes)
+
+
+def accuracy_tile(data):
+    return next(card for card in make_cards(data) if card.label == "Accuracy")
+
+
+def test_the_headline_is_the_least_of_all_that_ran(data):
+    told = accuracy_tile(dataclasses.replace(data, proofs=(proof_of("cpu", 52.0),)))
+    assert told.value == "52 dB"
+    assert "greatest absolute error 0.02" in told.detail
+    assert "in place of" not in told.detail
+
+
+def test_what_ran_on_the_cpu_alone_is_said_in_the_headline(data):
+    told = accuracy_tile(data)
+    assert told.value == "131 dB"
+    assert told.detail.endswith("; for cpu on the CPU, in place of its provider")
+    rehearsed = tuple(
+        dataclasses.replace(step, options={"providers": [["ExampleProvider", {}]]}) for step in data.plan.steps
+    )
+    assert (
+        "CPU"
+        not in accuracy_tile(dataclasses.replace(data, plan=dataclasses.replace(data.plan, steps=rehearsed))).detail
+    )
+    unproven = proof_of("cpu", 52.0, comparison=None, passed=None, level="resolved")
+    assert accuracy_tile(dataclasses.replace(data, proofs=(unproven,))).detail == told.detail
+
+
+def test_versions_that_were_not_run_stand_among_what_was_not_verified(data):
+    proofs = (proof_of("cpu", 52.0, unrun=("Python 3.11", "Python 3.12")),)
+    _, unproven = tell_proof(dataclasses.replace(data, proofs=proofs))
+    assert "Variant cpu: not run with Python 3.11, Python 3.12; the bundle is for them, too." in unproven
+
+
+def test_what_the_golden_set_cannot_show_was_not_verified(data):
+    few = Weakness(kind="few-samples", name="", text="three samples are few")
+    golden = dataclasses.replace(data.manifest.golden, weaknesses=(*data.manifest.golden.weaknesses, few))
+    manifest = dataclasses.replace(data.manifest, golden=golden, synthetic_inputs=True)
+    _, unproven = tell_proof(dataclasses.replace(data, manifest=manifest))
+    assert "Output 'boxes' could not be judged: it is empty in every sample." in unproven
+    assert "Three samples are few." in unproven
+    assert sum("seeded" in line or "synthetic" in line for line in unproven) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from bundler.model.errors import StageError
+from bundler.model.gates import worst_element
+from bundler.model.reference import EXACT
+from bundler.model.results import OutputComparison
 from bundler.model.runtime import Tolerance
-from bundler.stages.compare.metrics import Tally
-from bundler.verification.gates import worst_element
+from bundler.workbench.metrics import Tally
+from bundler.workbench.reference_tally import ReferenceTally
 from tests.support import models
 from tests.support.stage_calls import compare, record
 
@@ -23,18 +27,27 @@ PAIRS = hnp.array_shapes(min_dims=1, max_dims=3, max_side=6).flatmap(
 )
 
 
-def tally(*pairs: tuple[object, object], stable: bool = True) -> Tally:
+def tally(*pairs: tuple[Any, Any], stable: bool = True) -> Tally:
     result = Tally(name="y", stable=stable)
     for reference, actual in pairs:
         result.add(reference, actual)
     return result
 
 
+def judge(*pairs: tuple[Any, Any], quantity: bool = False) -> OutputComparison:
+    """The figures, with what the references say by themselves."""
+    found, known = Tally(name="y", quantity=quantity), ReferenceTally(name="y", quantity=quantity)
+    for number, (reference, actual) in enumerate(pairs):
+        found.add(reference, actual, f"sample {number}")
+        known.add(reference)
+    return found.result(known.figures())
+
+
 def test_the_same_model_is_equal(tmp_path: Path) -> None:
     model = models.save(models.cnn(), tmp_path)
     found = compare(model, record(model, tmp_path / "golden"), tmp_path / "compare")
     assert found.equal
-    assert found.samples == 3
+    assert found.samples == 8
     assert found.outputs[0].top1_agreement == 1.0
     assert found.outputs[0].sqnr_db is None
 
@@ -76,7 +89,7 @@ def test_a_lost_output_is_a_mismatch(tmp_path: Path) -> None:
 @given(pair=PAIRS)
 def test_figures_are_those_of_their_formulas(pair: tuple[np.ndarray, np.ndarray]) -> None:
     reference, actual = pair
-    found = tally((reference, actual)).result()
+    found = judge((reference, actual))
     wide, other = reference.astype(np.float64), actual.astype(np.float64)
     error = np.abs(other - wide)
     assert found.max_absolute == error.max()
@@ -87,9 +100,9 @@ def test_figures_are_those_of_their_formulas(pair: tuple[np.ndarray, np.ndarray]
     norms = np.linalg.norm(wide) * np.linalg.norm(other)
     if norms > 1e-30:
         assert found.cosine == pytest.approx(np.vdot(wide, other) / norms, abs=1e-9)
-    noise, power = float((error**2).sum()), float((wide**2).sum())
-    if noise > 0 and power > 0:
-        assert found.sqnr_db == pytest.approx(10 * np.log10(power / noise), abs=1e-6)
+    noise, signal = float((error**2).sum()), float(((wide - wide.mean()) ** 2).sum())
+    if noise > 0 and wide.max() - wide.min() > EXACT * np.abs(wide).max():
+        assert found.sqnr_db == pytest.approx(10 * np.log10(signal / noise), abs=1e-6)
     else:
         assert found.sqnr_db is None
 
@@ -154,14 +167,14 @@ def test_values_that_are_no_numbers_with_a_fraction_are_equal_or_not(
 
 
 def test_the_worst_sample_is_named_with_its_ratio() -> None:
-    good, bad = (np.array([1.0, 2.0]), np.array([1.0, 2.01])), (np.array([1.0, 0.0]), np.array([0.9, 0.0]))
-    found = Tally(name="y")
-    found.add(*good, "fine")
-    found.add(*bad, "blurred")
-    found.add(np.ones(2), np.ones(2), "equal")
-    result = found.result()
-    assert result.worst_sample == "blurred"
+    plain = np.array([1.0, -1.0] * 4)
+    result = judge((plain, plain + 0.01), (plain, plain + 0.1), (plain, plain))
+    assert result.worst_sample == "sample 1"
     assert result.worst_sqnr_db == pytest.approx(20)
+    found = Tally(name="y")
+    found.add(np.ones(2), np.ones(2) + 0.1, "blurred")
+    found.add(np.ones(2), np.ones(2), "equal")
+    assert found.result().worst_sample == "blurred"
     found.add(np.ones(2), np.ones(3), "cropped")
     found.add(np.ones(2), -9 * np.ones(2), "loud")
     assert found.result().worst_sample == "cropped"

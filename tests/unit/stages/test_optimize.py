@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bundler.model.errors import StageError
+from bundler.model.gates import check_gate
 from bundler.model.runtime import Gate, Tolerance
 from bundler.stages.optimize.run import _check
-from bundler.verification.gates import check_gate
 from tests.support import models
 from tests.support.stage_calls import call_stage, compare, record
 from tests.unit.stages.shuffling import shuffle

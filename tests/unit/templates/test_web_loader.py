@@ -19,15 +19,25 @@ import pytest
 
 from bundler.data import data_root
 from bundler.model.codec import encode
+from bundler.model.gates import check_gate, resolve_tolerance
+from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison
 from bundler.model.runtime import Gate, Tolerance
-from bundler.stages.compare.metrics import Tally
-from bundler.verification.gates import check_gate
+from bundler.workbench.metrics import Tally
+from bundler.workbench.reference_tally import ReferenceTally
 
 TESTS = Path(__file__).parents[2] / "javascript" / "loader"
 TOLERANCES: dict[str, dict[str, Any]] = {
     "strict": encode(
-        Tolerance(absolute=1e-3, relative=1e-3, sqnr_db=60.0, cosine=0.9999, top1_agreement=1.0),
+        Tolerance(
+            absolute=1e-3,
+            relative=1e-3,
+            sqnr_db=60.0,
+            low_sqnr_db=50.0,
+            worst_sqnr_db=45.0,
+            cosine=0.9999,
+            top1_agreement=1.0,
+        ),
     ),
     "of a step with a loss": encode(Tolerance(sqnr_db=20.0, agreement=0.75)),
     "without any limit": encode(Tolerance(agreement=0.0)),
@@ -77,7 +87,7 @@ def test_a_loader_judges_as_the_build_did(metrics: ModuleType, kind: str) -> Non
         tally = Tally(name="y")
         for actual, reference in pairs:
             tally.add(reference, actual)
-        comparison = Comparison(outputs=(tally.result(),), samples=len(pairs))
+        comparison = Comparison(outputs=(tally.result(describe(pairs)),), samples=len(pairs))
         failures = check_gate(comparison, Gate(default=Tolerance(**TOLERANCES[kind])))
         judged[name] = (bool(failures), measure(metrics, name, pairs, kind)["faulty"])
     assert {name: verdicts for name, verdicts in judged.items() if len(set(verdicts)) > 1} == {}
@@ -99,6 +109,18 @@ def cases() -> dict[str, list[Pair]]:
             (values * (1 + 1e-9), values)
             for values in (random.standard_normal(count) for count in (1, 7, 8, 9, 127, 128, 129, 136, 1000, 65537))
         ],
+        "an offset that hides the noise": [(plain + np.float32(1000.1), plain + np.float32(1000))],
+        "one sample of another scale": [
+            (values + noise[:1] * 3000, values) for values in (plain[:1] * 1000, plain[1:2], plain[2:], plain[:1])
+        ],
+        "scores that tie": [
+            (np.array([[1, 3, 3], [2, 1, 0]], np.float32), np.array([[1, 3.000001, 3], [1, 2, 0]], np.float32))
+        ],
+        "scores with infinity": [
+            (np.array([[np.inf, 1.5], [1, -np.inf]], np.float32), np.array([[np.inf, 1], [1, -np.inf]], np.float32))
+        ],
+        "scores of many rows": [(plain[:, :1000].reshape(3, 100, 10) + 0.05, plain[:, :1000].reshape(3, 100, 10))],
+        "a constant": [(np.full(5, 3.1, np.float32), np.full(5, 3, np.float32))],
         "half precision": [((plain + noise).astype(np.float16), plain.astype(np.float16))],
         "64-bit integers": [(random.integers(-(2**62), 2**62, (4, 9)), random.integers(-(2**62), 2**62, (4, 9)))],
         "bytes": [(np.arange(250, dtype=np.uint8), np.arange(1, 251, dtype=np.uint8))],
@@ -129,17 +151,27 @@ def cases() -> dict[str, list[Pair]]:
 
 def measure(metrics: ModuleType, name: str, pairs: list[Pair], kind: str) -> dict[str, Any]:
     """A case with the figures that the Python loader finds."""
-    tolerance = TOLERANCES[kind]
-    figures = metrics.OutputFigures("y")
+    known = describe(pairs)
+    tolerance = encode(resolve_tolerance(Tolerance(**TOLERANCES[kind]), known))
+    figures = metrics.OutputFigures("y", metrics.Reference(encode(known)))
     for at, (actual, reference) in enumerate(pairs):
         figures.add(actual, reference, tolerance, f"sample {str(at)!r}")
     return {
         "name": f"{name}, tolerance {kind}",
         "tolerance": tolerance,
+        "reference": encode(known),
         "samples": [{"actual": store(actual), "reference": store(reference)} for actual, reference in pairs],
         "figures": figures.to_json(),
         "faulty": figures.find_fault(tolerance) is not None,
     }
+
+
+def describe(pairs: list[Pair]) -> ReferenceFigures:
+    """What the references say by themselves, as a golden set's index has it."""
+    known = ReferenceTally(name="y")
+    for _, reference in pairs:
+        known.add(reference)
+    return known.figures()
 
 
 def store(array: np.ndarray) -> dict[str, Any]:

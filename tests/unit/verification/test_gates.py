@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
+from bundler.model.gates import check_gate, describe_failures, resolve_gate
+from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Gate, Tolerance
-from bundler.verification.gates import check_gate, describe_failures
 
 TOLERANCE = Tolerance(absolute=1e-4, relative=1e-3, sqnr_db=40.0, cosine=0.999, top1_agreement=0.9)
 
@@ -57,8 +59,63 @@ def test_without_an_envelope_the_gate_is_never_too_mild() -> None:
     assert failures(output(max_absolute=1e-4, envelope=())) == []
 
 
-def test_figures_that_do_not_exist_are_not_judged() -> None:
-    assert failures(output(cosine=None, sqnr_db=None, top1_agreement=None)) == []
+def test_a_figure_that_cannot_be_had_never_passes_for_a_good_one() -> None:
+    assert failures(output(cosine=None, top1_agreement=None)) == []
+    assert failures(output(sqnr_db=None)) == [("scores", "sqnr_db")]
+    assert failures(output(sqnr_db=None, max_absolute=0.0, envelope=())) == []
+
+
+def known(**figures: Any) -> ReferenceFigures:
+    return ReferenceFigures(**({"name": "scores", "elements": 400, "signal": 100.0, "peak": 3.0} | figures))
+
+
+@pytest.mark.parametrize(("peak", "allowed"), [(5.0, 0.889), (0.0, 0.177)])
+def test_an_answer_that_is_the_same_everywhere_is_held_against_its_own_size(peak: float, allowed: float) -> None:
+    constant = known(signal=None, peak=peak)
+    gate = Tolerance(sqnr_db=15.0, low_sqnr_db=10.0, worst_sqnr_db=5.0)
+    near = output(sqnr_db=None, max_absolute=allowed, envelope=((peak, allowed),), reference=constant)
+    far = output(sqnr_db=None, max_absolute=allowed + 0.01, envelope=((peak, allowed + 0.01),), reference=constant)
+    assert judged(near, gate) == set()
+    assert judged(far, gate) == {"error"}
+
+
+def test_every_sample_has_limits_of_its_own() -> None:
+    gate = Tolerance(sqnr_db=15.0, low_sqnr_db=10.0, worst_sqnr_db=5.0)
+    assert judged(output(sqnr_db=34.0, low_sqnr_db=-3.0, worst_sqnr_db=-5.0), gate) == {"low_sqnr_db", "worst_sqnr_db"}
+    assert judged(output(sqnr_db=34.0, low_sqnr_db=12.0, worst_sqnr_db=6.0), gate) == set()
+
+
+def test_top_1_agreement_is_asked_of_scores_alone_unless_it_was_asked_for() -> None:
+    usual, asked = Tolerance(scores_top1_agreement=0.95), Tolerance(top1_agreement=0.95)
+    scores, embedding = (output(top1_agreement=0.9, reference=known(scores=flag)) for flag in (True, False))
+    assert judged(scores, usual) == judged(scores, asked) == judged(embedding, asked) == {"top1_agreement"}
+    assert judged(embedding, usual) == set()
+
+
+def test_rounded_numbers_are_judged_as_numbers_where_steps_lose_precision() -> None:
+    boxes = output(agreement=0.2, top1_agreement=None, max_absolute=1.0, envelope=((300.0, 1.0),), sqnr_db=45.0)
+    boxes = dataclasses.replace(boxes, reference=known(quantity=True, peak=300.0))
+    assert judged(boxes, Tolerance(sqnr_db=15.0, agreement=0.97)) == set()
+    assert judged(boxes, Tolerance(sqnr_db=50.0, agreement=0.97)) == {"sqnr_db"}
+    assert judged(boxes, Tolerance(sqnr_db=15.0)) == {"agreement"}
+
+
+def test_errors_of_values_grow_with_the_output_where_the_limit_was_not_given() -> None:
+    large = output(max_absolute=0.0158, envelope=((10.1, 0.0158),), sqnr_db=128.7, reference=known(peak=1e4))
+    usual = Tolerance(absolute=1e-4, relative=1e-3, sqnr_db=40.0, scales=True)
+    assert judged(large, usual) == set()
+    assert judged(large, dataclasses.replace(usual, scales=False)) == {"error"}
+
+
+def test_a_gate_for_loaders_names_the_limits_of_each_output() -> None:
+    gate = Gate(default=Tolerance(sqnr_db=15.0, scores_top1_agreement=0.95))
+    references = {"label": known(), "fixed": known(signal=None), "scores": known(scores=True)}
+    found = resolve_gate(gate, references)
+    assert found.default == Tolerance(sqnr_db=15.0)
+    assert found.of("label") == found.default
+    assert found.of("scores").top1_agreement == 0.95
+    assert found.of("fixed").sqnr_db is None
+    assert found.of("fixed").absolute == pytest.approx(0.5335, abs=1e-4)
 
 
 def test_unstable_outputs_must_only_have_their_type_and_shape() -> None:

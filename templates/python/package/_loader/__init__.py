@@ -6,5 +6,12 @@ runtime's sessions, `checks` looks at inputs, `golden`, `metrics` and `proving` 
 benchmark, `cli` (with `heartbeat`) the command line, and `model` is what the package's own `Model` stands on.
 
 Only bundles that need them import `plugins`, for providers that stand beside the runtime, and `prepared`, for what must
-be made on the device before a variant runs; `prewarming`, with `locking` and `drivers`, makes it.
+be made on the device before a variant runs; `prewarming`, with `locking` and `drivers`, makes it. Only a variant that
+did not open is asked, by `needs`, what of the device's own software is missing.
 """
+
+import os
+
+# Here, because every module of the loader comes after it: the variable must be set before the first of them loads the
+# runtime's library, which from 1.29 on reports usage unless told not to. A user who wants that sets it to 0.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

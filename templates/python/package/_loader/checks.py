@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -87,12 +89,21 @@ def _check_shape(port: Port, shape: tuple[int, ...], symbols: dict[str, tuple[in
             if first != size:
                 raise _misshapen(port, shape, f"{wanted} is {size} here (axis {axis}) but {first} in {owner!r}")
         elif wanted is not None and wanted != size:
-            raise _misshapen(port, shape, f"axis {axis} is {size}, not {wanted}")
+            raise _misshapen(port, shape, f"axis {axis} is {size}, not {wanted}", port.fixed.get(axis))
 
 
-def _misshapen(port: Port, shape: tuple[int, ...], why: str) -> InputError:
-    return InputError(
-        f"input {port.python_name!r} has shape {list(shape)}",
-        why=why,
-        hint=f"the model takes {describe_type(port.type)}",
-    )
+_FIXED_BY = {
+    "target": "by the target that it was built for",
+    "user": "when it was built",
+    "model": "because the original model ran at no other size that was tried",
+}
+
+
+def _misshapen(port: Port, shape: tuple[int, ...], why: str, fixed: dict[str, Any] | None = None) -> InputError:
+    """With `fixed`, the model itself would take the size, and this bundle does not."""
+    hint = f"the model takes {describe_type(port.type)}"
+    if fixed is not None:
+        why += f"; this bundle was fixed to {fixed['name']!r} = {fixed['size']} {_FIXED_BY[fixed['by']]}"
+        example = shlex.quote(f"{fixed['name']}=N") if fixed["name"].isprintable() else "NAME=N"
+        hint = f"give that size, or build the bundle again with --dim {example}"
+    return InputError(f"input {port.python_name!r} has shape {list(shape)}", why=why, hint=hint)

@@ -150,7 +150,7 @@ def print_info(model: ModelType, options: Any) -> int:
     """`info`."""
     config = model.pins.read()
     memory = integrity.Memory(config.payload)
-    variants = {variant.name: find_reason(variant, memory) for variant in config.variants}
+    variants = {variant.name: _explain(variant, memory) for variant in config.variants}
     if options.json:
         _print_json({**_describe_host(config), "signature": config.data["signature"], "variants": variants})
         return 0
@@ -164,6 +164,16 @@ def print_info(model: ModelType, options: Any) -> int:
         print(f"  {name}: {'can run here' if obstacle is None else f'cannot run here: {obstacle}'}")
     print(f"runtime\n  onnxruntime {ort.__version__}, Python {platform.python_version()}, {platform.platform()}")
     return 0
+
+
+def _explain(variant: Variant, memory: integrity.Memory) -> str | None:
+    """Why the variant does not run here, as far as that can be said without opening it; None where it should."""
+    reason = find_reason(variant, memory)
+    if reason is not None or not variant.requires.get("needs"):
+        return reason
+    from .needs import find_missing
+
+    return find_missing(variant) or None
 
 
 def _print_ports(ports: list[Port]) -> None:

@@ -16,10 +16,11 @@ class Port:
 
     `kind` is `tensor`, `sparse_tensor`, `sequence`, `map` or `optional`; `element_type` is NumPy's name of a tensor's
     type; `shape` holds a number for a fixed dimension, a name for a symbolic one, None for an unknown one, and is
-    itself None when the rank is unknown. `optional` inputs may be left out.
+    itself None when the rank is unknown. `optional` inputs may be left out. `fixed` tells, by axis, which dimensions
+    the model leaves free and this bundle was fixed to: their name, size, and by whom.
     """
 
-    __slots__ = ("element_type", "kind", "name", "optional", "python_name", "shape", "type")
+    __slots__ = ("element_type", "fixed", "kind", "name", "optional", "python_name", "shape", "type")
 
     def __init__(self, data: dict[str, Any], python_name: str) -> None:
         self.name: str = data["name"]
@@ -30,6 +31,7 @@ class Port:
         self.element_type: str | None = self.type["element_type"]
         shape = self.type["shape"]
         self.shape: tuple[int | str | None, ...] | None = None if shape is None else tuple(shape)
+        self.fixed: dict[int, dict[str, Any]] = {}
 
     def __repr__(self) -> str:
         return f"{self.python_name}: {describe_type(self.type)}"
@@ -108,11 +110,18 @@ class Config:
         self.payload = payload
         self.data = data
         self.inputs = [Port(*pair) for pair in zip(signature["inputs"], inputs, strict=True)]
+        _note_fixed(self.inputs, data.get("fixed_sizes", []))
         self.outputs = [Port(*pair) for pair in zip(signature["outputs"], outputs, strict=True)]
         self.variants = [Variant(item) for item in data["variants"]]
         self.strict: bool = data["fallback"] == "strict"
         self.golden_digest: str = data["golden_digest"]
         self.unstable_outputs = frozenset[str](data["unstable_outputs"])
+
+
+def _note_fixed(ports: list[Port], fixed_sizes: list[dict[str, Any]]) -> None:
+    for size in fixed_sizes:
+        for port in ports:
+            port.fixed.update(dict.fromkeys(size["axes"].get(port.name, ()), size))
 
 
 def read_config(memory: Memory, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Config:

@@ -29,7 +29,7 @@ class BundleError(Exception):
 
 
 class IntegrityError(BundleError):
-    """A file of the bundle is missing or is not the one that was built and proven."""
+    """A file of the bundle is missing or is not the one that was built."""
 
 
 class IncompatibleError(BundleError):

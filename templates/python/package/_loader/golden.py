@@ -12,7 +12,7 @@ import numpy as np
 
 from .config import Config, Port, Variant
 from .errors import REBUILD, IntegrityError, SelfTestError
-from .metrics import OutputFigures, Tolerance
+from .metrics import OutputFigures, Reference, Tolerance
 from .storage import STORAGE, decode
 
 Run = Callable[[tuple[Any, ...]], list[Any]]
@@ -40,6 +40,10 @@ class GoldenSet:
         with open(os.path.join(self._folder, "index.json"), "rb") as stream:
             self._index = json.load(stream)
         self.synthetic: bool = self._index["synthetic"]
+
+    def reference(self, name: str) -> Reference:
+        """What the recorded answers of one output are like."""
+        return Reference(next((known for known in self._index["outputs"] if known["name"] == name), None))
 
     def __len__(self) -> int:
         return len(self._index["samples"])
@@ -70,13 +74,25 @@ class GoldenSet:
 
 
 class SelfTest:
-    """The outcome: figures for each output that can be promised, and what is out of tolerance (`faults`)."""
+    """The outcome: figures for each output, and what is out of tolerance (`faults`). `unjudged` says by output why it
+    could not have failed: it differs from run to run, is the same everywhere in the golden set, or is not held to
+    anything.
+    """
 
-    def __init__(self, samples: int, outputs: list[OutputFigures], faults: list[str], *, synthetic: bool) -> None:
+    def __init__(
+        self,
+        samples: int,
+        outputs: list[OutputFigures],
+        faults: list[str],
+        *,
+        synthetic: bool,
+        unjudged: dict[str, str] | None = None,
+    ) -> None:
         self.samples = samples
         self.outputs = outputs
         self.faults = faults
         self.synthetic = synthetic
+        self.unjudged = unjudged or {}
 
     @property
     def passed(self) -> bool:
@@ -99,7 +115,7 @@ def test_model(config: Config, variant: Variant, run: Run) -> SelfTest:
     Raises `IntegrityError` when the golden set was altered.
     """
     golden = GoldenSet(config)
-    figures = {port.name: OutputFigures(port.name) for port in config.outputs}
+    figures = {port.name: OutputFigures(port.name, golden.reference(port.name)) for port in config.outputs}
     for sample in golden:
         results = run(tuple(sample.inputs.get(port.name) for port in config.inputs))
         for port, actual in zip(config.outputs, results, strict=True):
@@ -111,7 +127,13 @@ def test_model(config: Config, variant: Variant, run: Run) -> SelfTest:
         list(figures.values()),
         [f"output {name!r}: {fault}" for name, fault in faults if fault is not None],
         synthetic=golden.synthetic,
+        unjudged={name: why for name, figure in figures.items() if (why := _find_unjudged(variant, figure))},
     )
+
+
+def _find_unjudged(variant: Variant, figure: OutputFigures) -> str:
+    judged = variant.tolerance(figure.name).get("judged", True)
+    return figure.reference.unjudged if judged else "it is not held to anything"
 
 
 test_model.__test__ = False  # type: ignore[attr-defined]  # not a test case, whatever a collector thinks of its name

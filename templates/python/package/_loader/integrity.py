@@ -1,4 +1,4 @@
-"""The files are those that were built and proven: SHA-256 in full when a file is new or changed, remembered after.
+"""The files are those that were built: SHA-256 in full when a file is new or changed, remembered after.
 
 What was checked is remembered by a file's identity (size, times, device, inode) in the user's cache folder. A copy, a
 change or a new installation has another identity and is checked in full again. Set `BUNDLER_ALWAYS_CHECK=1`, or open

@@ -14,18 +14,49 @@ Tolerance = dict[str, Any]
 NEGLIGIBLE = 1e-6
 """Errors up to here are rounding: where a whole output is that small, ratios of signal to noise say nothing."""
 
+LAST_STEP = 2.0**-23
+"""The last step of a 32-bit float, as a share of the greatest magnitude: errors up to there are rounding everywhere."""
+
+LOW = 0.1
+"""The share of samples (at least one of several) that may stay below `low_sqnr_db`."""
+
+MOST_CLASSES = 65_536
+"""Entries of the last axis up to which its rows are compared by their highest place."""
+
+
+TIE = 1e-6
+"""Two scores tie that differ by so little of their magnitude: rounding decides which is the higher."""
+
+
+class Reference:
+    """What the recorded answers of one output are like, from the golden set's index: the energy of all samples around
+    their mean and that of each sample (in the output's own unit, squared), the greatest magnitude of the quietest
+    sample, whether integers count as numbers, and why nothing can be judged (empty where it can).
+    """
+
+    __slots__ = ("quantity", "quiet_peak", "signal", "signals", "unjudged")
+
+    def __init__(self, known: dict[str, Any] | None = None) -> None:
+        known = known or {}
+        self.signal: float | None = known.get("signal")
+        self.signals: list[float] = known.get("signals", [])
+        self.quiet_peak: float = known.get("quiet_peak", 0.0)
+        self.quantity: bool = known.get("quantity", False)
+        self.unjudged: str = known.get("unjudged", "")
+
 
 class OutputFigures:
     """One output over all samples. Errors are in the output's own unit.
 
-    `sqnr_db` is None when all is equal to the bit or the reference is all zero, `cosine` when a norm is zero,
-    `top1_agreement` where the output is no vector of scores. `agreement` is the share of equal integers, booleans and
-    strings, None where there are none; of them nothing else is measured. `mismatch` says why outputs could not be
-    compared.
+    `sqnr_db` holds the noise against the signal without its mean; `worst_sqnr_db` is that of the worst sample,
+    `low_sqnr_db` what all samples but a tenth reach. All are None without noise or without a signal, `cosine` when a
+    norm is zero, `top1_agreement` where the output has no rows of scores. `agreement` is the share of equal integers,
+    booleans and strings, None where there are none. `mismatch` says why outputs could not be compared.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, reference: Reference | None = None) -> None:
         self.name = name
+        self.reference = reference or Reference()
         self.equal = True
         self.mismatch: str | None = None
         self.max_absolute = 0.0
@@ -33,8 +64,8 @@ class OutputFigures:
         self.excess = 0
         self._sum_absolute = 0.0
         self._count = 0
-        self._noise = 0.0
-        self._signal = 0.0
+        self._noises: list[float] = []
+        self._power = 0.0
         self._energy = 0.0
         self._dot = 0.0
         self._same_top = 0
@@ -44,6 +75,7 @@ class OutputFigures:
 
     def add(self, actual: Any, reference: Any, tolerance: Tolerance, where: str) -> None:
         """Take one sample's value in; `where` names the sample in a mismatch."""
+        self._noises.append(0.0)
         problem = self._add(actual, reference, tolerance)
         if problem is not None:
             self.equal = False
@@ -56,13 +88,30 @@ class OutputFigures:
 
     @property
     def sqnr_db(self) -> float | None:
-        """Signal to noise in decibels."""
-        return 10 * math.log10(self._signal / self._noise) if self._signal and self._noise else None
+        """Signal to noise over all samples, in decibels."""
+        return _decibels(self.reference.signal or 0.0, float(np.sum(self._noises)))
+
+    @property
+    def low_sqnr_db(self) -> float | None:
+        """Signal to noise that all samples reach but for a tenth, and at least one of several."""
+        ordered = sorted(math.inf if ratio is None else ratio for ratio in self._ratios())
+        if not ordered:
+            return None
+        found = ordered[min(len(ordered) - 1, max(1, math.floor(LOW * len(ordered))))]
+        return None if math.isinf(found) else found
+
+    @property
+    def worst_sqnr_db(self) -> float | None:
+        """Signal to noise of the worst sample."""
+        return min((ratio for ratio in self._ratios() if ratio is not None), default=None)
+
+    def _ratios(self) -> list[float | None]:
+        return [_decibels(*pair) for pair in zip(self.reference.signals, self._noises, strict=False)]
 
     @property
     def cosine(self) -> float | None:
         """Cosine similarity."""
-        norms = math.sqrt(self._signal) * math.sqrt(self._energy)
+        norms = math.sqrt(self._power) * math.sqrt(self._energy)
         return self._dot / norms if norms else None
 
     @property
@@ -93,13 +142,28 @@ class OutputFigures:
         return None
 
     def _find_noise(self, tolerance: Tolerance) -> str | None:
-        absolute = tolerance.get("absolute")
-        rounding = self.max_absolute <= (NEGLIGIBLE if absolute is None else min(NEGLIGIBLE, absolute))
-        for name in ("top1_agreement",) if rounding else ("sqnr_db", "cosine", "top1_agreement"):
+        if self.equal:
+            return None
+        ratios = () if self._is_rounding(tolerance) else ("sqnr_db", "low_sqnr_db", "worst_sqnr_db", "cosine")
+        for name in (*ratios, "top1_agreement"):
             found, least = getattr(self, name), tolerance.get(name)
-            if not self.equal and found is not None and least is not None and found < least:
+            if least is not None and found is not None and found < least:
                 return f"{name} is {found:.6g}, at least {least:.6g} was promised"
+        if ratios and self._is_unmeasured(tolerance):
+            return f"it is off by {self.max_absolute:.3g}, and its reference has no signal to hold that against"
         return None
+
+    def _is_rounding(self, tolerance: Tolerance) -> bool:
+        absolute, relative = tolerance.get("absolute"), tolerance.get("relative")
+        quiet = self.reference.quiet_peak
+        rounding = max(NEGLIGIBLE, LAST_STEP * quiet)
+        if absolute is not None and relative is not None:
+            rounding = min(rounding, absolute + relative * quiet)
+        return self.max_absolute <= rounding
+
+    def _is_unmeasured(self, tolerance: Tolerance) -> bool:
+        """Whether a ratio was promised that cannot be had."""
+        return tolerance.get("sqnr_db") is not None and self.reference.signal is None and self.max_absolute > 0
 
     def to_json(self) -> dict[str, Any]:
         """The figures as `self-test --json` prints them."""
@@ -111,6 +175,8 @@ class OutputFigures:
             "max_relative",
             "cosine",
             "sqnr_db",
+            "low_sqnr_db",
+            "worst_sqnr_db",
             "top1_agreement",
             "agreement",
             "mismatch",
@@ -150,6 +216,8 @@ class OutputFigures:
         if reference.dtype.kind == "c":
             return self._add_array(_as_floats(actual), _as_floats(reference), tolerance)
         if reference.dtype.kind in "biu":
+            if self.reference.quantity:
+                self._add_finite(_as_double(actual), _as_double(reference), tolerance)
             return self._add_exact(actual, reference)
         if actual.tobytes() == reference.tobytes():
             actual = reference
@@ -180,25 +248,38 @@ class OutputFigures:
             return
         error, size = np.abs(actual - reference), np.abs(reference)
         self.equal = self.equal and not error.any()
-        if tolerance["absolute"] is not None and tolerance["relative"] is not None:
+        if tolerance.get("absolute") is not None and tolerance.get("relative") is not None:
             self.excess += int((error > tolerance["absolute"] + tolerance["relative"] * size).sum())
         self.max_absolute = max(self.max_absolute, float(error.max()))
         ratios = error[size > 0] / size[size > 0]
         self.max_relative = max(self.max_relative, float(ratios.max(initial=0.0)))
         self._sum_absolute += float(error.sum())
         self._count += reference.size
-        self._noise += float((error * error).sum())
-        self._signal += float((reference * reference).sum())
+        self._noises[-1] += float((error * error).sum())
+        self._power += float((reference * reference).sum())
         self._energy += float((actual * actual).sum())
         self._dot += float((actual * reference).sum())
 
     def _add_top(self, actual: np.ndarray, reference: np.ndarray) -> None:
-        """Rows of at least two floating-point scores along the last axis of a matrix."""
-        if reference.ndim != 2 or reference.shape[-1] < 2 or reference.dtype.kind != "f":  # noqa: PLR2004
+        """Rows of at least two floating-point numbers along the last axis; NaN is never the highest."""
+        if reference.ndim < 2 or not 2 <= reference.shape[-1] <= MOST_CLASSES or reference.dtype.kind != "f":  # noqa: PLR2004
             return
-        same = np.argmax(actual, axis=-1) == np.argmax(reference, axis=-1)
-        self._same_top += int(same.sum())
-        self._tops += int(same.size)
+        rows = _as_double(reference).reshape(-1, reference.shape[-1])
+        every = np.arange(len(rows))
+        best, found = (rows[every, _best_places(scores)] for scores in (reference, actual))
+        near = TIE * np.abs(np.where(np.isfinite(best), best, 0))
+        self._same_top += int((np.isnan(best) | (found >= best - near)).sum())
+        self._tops += len(rows)
+
+
+def _best_places(scores: np.ndarray) -> np.ndarray:
+    rows = scores.reshape(-1, scores.shape[-1])
+    best: np.ndarray = np.argmax(np.where(np.isnan(rows), -np.inf, rows), axis=1)
+    return best
+
+
+def _decibels(signal: float, noise: float) -> float | None:
+    return 10 * (math.log10(signal) - math.log10(noise)) if signal and noise else None
 
 
 _WORSE: dict[str, Callable[..., Any]] = {
@@ -208,6 +289,8 @@ _WORSE: dict[str, Callable[..., Any]] = {
     "max_relative": max,
     "cosine": min,
     "sqnr_db": min,
+    "low_sqnr_db": min,
+    "worst_sqnr_db": min,
     "top1_agreement": min,
     "agreement": min,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import onnxruntime as ort
@@ -115,5 +116,16 @@ def _shipped(variant: Variant, memory: Memory) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What the runtime said, for a sentence."""
-    return (str(error).splitlines() or [type(error).__name__])[0][:300]
+    """What the runtime said, for a sentence. Where packages are installed is left out: it differs everywhere and tells
+    nothing of the device.
+    """
+    text = (str(error).splitlines() or [type(error).__name__])[0]
+    for folder in _import_folders():
+        text = text.replace(folder, "")
+    return text[:300]
+
+
+def _import_folders() -> list[str]:
+    """Where Python finds packages, the longest first, each with a separator at its end."""
+    found = {path.rstrip(os.sep) for entry in sys.path if entry for path in (entry, os.path.realpath(entry))}
+    return sorted((path + os.sep for path in found if path), key=len, reverse=True)

@@ -23,7 +23,7 @@ from .locking import hold
 from .opening import Opened, first_line
 from .prepared import MODEL, Prepared, find_prepared
 from .sessions import RUNTIME_ERRORS, Runner, list_assigned, open_session, record_assignment
-from .variants import compare_providers, find_flaw, find_obstacle, judge_share
+from .variants import add_missing, compare_providers, find_flaw, find_obstacle, judge_share
 
 Progress = Callable[[float, str], None]
 """Told the share that is done (from 0 to 1), and what comes next."""
@@ -126,6 +126,7 @@ def prewarm_variant(
 
 
 def _make_outcome(variant: Variant, status: str, reason: str, start: float) -> dict[str, Any]:
+    reason = add_missing(reason, variant) if status == "unavailable" else reason
     return {"variant": variant.name, "status": status, "reason": reason, "seconds": time.perf_counter() - start}
 
 

@@ -18,7 +18,7 @@ from .metrics import take_worse
 from .model import BundledModel, choose_variants
 from .opening import device_copy_wanted
 from .sessions import count_nodes, find_last_provider
-from .variants import find_obstacle, find_reason
+from .variants import add_missing, find_obstacle, find_reason
 
 ModelType = type[BundledModel]
 
@@ -32,7 +32,7 @@ def try_variant(model: ModelType, config: Config, name: str) -> dict[str, Any]:
     variant = choose_variants(config, name)[0]
     obstacle = find_obstacle(variant)
     if obstacle is not None:
-        return _make_outcome(name, "unavailable", obstacle)
+        return _make_outcome(name, "unavailable", add_missing(obstacle, variant))
     if variant.prepare is not None and find_reason(variant, Memory(config.payload)) is not None:
         return _prewarm_and_try(model, config, variant)
     return _try_opening(model, config, variant)
@@ -108,6 +108,7 @@ def _prove_opened(
         samples=result.samples,
         synthetic=result.synthetic,
         outputs=[figures.to_json() for figures in result.outputs],
+        unjudged=result.unjudged,
         providers=report.providers,
         rejected=dict(report.rejected),
         figures={"opening_seconds": opening, "golden_seconds": time.perf_counter() - start - opening},
@@ -157,8 +158,13 @@ def print_outcomes(outcomes: list[dict[str, Any]]) -> None:
             kind = "synthetic samples" if outcome["synthetic"] else "samples"
             print(f"  {outcome['samples']} {kind} on {', '.join(outcome['providers'])}")
         for output in outcome["outputs"]:
-            equal = "equal to the bit" if output["equal"] else f"largest error {output['max_absolute']:.3g}"
-            print(f"  {output['name']!r}: {equal}")
+            print(f"  {output['name']!r}: {_describe_output(output, outcome['unjudged'])}")
         copy = outcome.get("device_copy")
         if copy is not None:
             print(f"  {_FROM_COPY}{copy['status']}{', ' if copy['reason'] else ''}{copy['reason']}")
+
+
+def _describe_output(output: dict[str, Any], unjudged: dict[str, str]) -> str:
+    equal = "equal to the bit" if output["equal"] else f"largest error {output['max_absolute']:.3g}"
+    why = unjudged.get(output["name"])
+    return equal if why is None else f"{equal}; could not be judged: {why}"

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnxruntime as ort
+from onnxruntime.capi import onnxruntime_pybind11_state as _native
 
 from .checks import check_values
 from .config import Port, Variant
 from .storage import STORAGE
-
-# Set before the runtime's library loads: from 1.29 on it reports usage unless told not to. A user who wants that
-# sets the variable to 0.
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-
-import onnxruntime as ort
-from onnxruntime.capi import onnxruntime_pybind11_state as _native
 
 Adapt = Callable[[ort.SessionOptions], None]
 

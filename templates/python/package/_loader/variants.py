@@ -67,10 +67,19 @@ def open_first(variants: list[Variant], memory: Memory, *, strict: bool, copies:
         opened = _try(variant, memory, copies=copies)
         if isinstance(opened, Opened):
             return opened, LoadReport(opened, rejected)
-        rejected.append((variant.name, opened))
+        rejected.append((variant.name, add_missing(opened, variant)))
         if strict:
             break
     raise _refuse(rejected, strict=strict and len(variants) > 1)
+
+
+def add_missing(reason: str, variant: Variant) -> str:
+    """The reason, and what of the device's own software is not here, where the variant uses any."""
+    if not variant.requires.get("needs"):
+        return reason
+    from .needs import explain_missing
+
+    return "; ".join(filter(None, (reason, explain_missing(variant))))
 
 
 def _refuse(rejected: list[tuple[str, str]], *, strict: bool) -> IncompatibleError | FallbackError:

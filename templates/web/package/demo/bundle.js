@@ -26,7 +26,8 @@ import * as data from "../runtime.js";
  * @typedef {{ name: string, equal: boolean, max_absolute: number, mean_absolute: number, max_relative: number,
  *   cosine: number | null, sqnr_db: number | null, top1_agreement: number | null, agreement: number | null,
  *   mismatch: string | null }} Figures
- * @typedef {{ passed: boolean, samples: number, synthetic: boolean, faults: string[], outputs: Figures[] }} SelfTest
+ * @typedef {{ passed: boolean, samples: number, synthetic: boolean, faults: string[],
+ *   unjudged: Record<string, string>, outputs: Figures[] }} SelfTest
  * @typedef {{ type: string, dims: readonly number[], getData: () => Promise<Data>, dispose: () => void }} RuntimeTensor
  * @typedef {{ report: Report, run: (inputs: Record<string, Given>) => Promise<Record<string, RuntimeTensor>>,
  *   selfTest: () => Promise<SelfTest>, dispose: () => Promise<void> }} Model

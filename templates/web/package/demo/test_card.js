@@ -49,7 +49,7 @@ export function createTestCard(card, figures, run) {
     refill(facts, ...summaryFacts(result));
     showFoot();
     figures.hidden = false;
-    refill(figures, ...headOf(result), faultsOf(result), tableOf(result.outputs));
+    refill(figures, ...headOf(result), faultsOf(result), tableOf(result));
   }
 
   /** @param {unknown} error */
@@ -75,7 +75,11 @@ function summaryOf(result) {
   if (!result.passed) {
     return `${plural(result.faults.length, "output")} out of tolerance: see the figures.`;
   }
-  return "Answers as the untouched model does.";
+  const unjudged = Object.keys(result.unjudged).length;
+  if (unjudged) {
+    return `Within tolerance. ${plural(unjudged, "output")} could not be judged: see the figures.`;
+  }
+  return "Answers as the original model does, within the tolerance.";
 }
 
 /** @param {SelfTest} result */
@@ -118,15 +122,17 @@ function faultsOf(result) {
   );
 }
 
-/** @param {Figures[]} outputs */
-function tableOf(outputs) {
+/** @param {SelfTest} result */
+function tableOf({ outputs, unjudged }) {
   const heads = ["Output", "Largest error", "Mean error", "Largest relative", "Cosine", "SQNR", "Same top score"];
   const head = element(
     "tr",
     {},
     ...heads.map((text, index) => element("th", { scope: "col", class: index && "num" }, text)),
   );
-  const rows = outputs.map((output) => element("tr", {}, nameCell(output), ...cellsOf(output)));
+  const rows = outputs.map((output) =>
+    element("tr", {}, nameCell(output, unjudged[output.name] ?? ""), ...cellsOf(output)),
+  );
   return element(
     "div",
     { class: "wide", tabindex: 0, role: "region", "aria-label": "Figures of each output" },
@@ -134,9 +140,13 @@ function tableOf(outputs) {
   );
 }
 
-/** @param {Figures} output */
-function nameCell(output) {
-  const note = output.mismatch ? element("p", { class: "bad" }, showName(output.mismatch, LONGEST_FAULT)) : null;
+/**
+ * @param {Figures} output
+ * @param {string} unjudged why it could not have failed
+ */
+function nameCell(output, unjudged) {
+  const text = output.mismatch ?? (unjudged && `could not be judged: ${unjudged}`);
+  const note = text ? element("p", { class: output.mismatch ? "bad" : "detail" }, showName(text, LONGEST_FAULT)) : null;
   return element("th", { scope: "row" }, element("bdi", { class: "mono" }, showName(output.name)), note);
 }
 

@@ -4,7 +4,7 @@ export class BundleError extends Error {
   readonly why: string;
   readonly hint: string;
 }
-/** A file of the bundle is not the one that was built and proven. */
+/** A file of the bundle is not the one that was built. */
 export class IntegrityError extends BundleError {}
 /** A file of the bundle could not be fetched: missing, refused, cut off or offline. */
 export class DownloadError extends BundleError {}

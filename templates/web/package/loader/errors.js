@@ -37,7 +37,7 @@ function define(name) {
   };
 }
 
-/** A file of the bundle is not the one that was built and proven. */
+/** A file of the bundle is not the one that was built. */
 export class IntegrityError extends define("IntegrityError") {}
 
 /** A file of the bundle could not be fetched: missing, refused, cut off or offline. */

@@ -14,6 +14,20 @@ const FOLDER = "payload/golden/";
  */
 
 /**
+ * What the recorded answers of one output are like: the energy of all samples around their mean and that of each sample
+ * (in the output's own unit, squared), the greatest magnitude of the quietest sample, whether integers count as numbers, and why nothing can be
+ * judged (empty where it can).
+ *
+ * @typedef {object} Reference
+ * @property {string} name
+ * @property {number | null} signal
+ * @property {number[]} signals
+ * @property {number} quiet_peak
+ * @property {boolean} quantity
+ * @property {string} unjudged
+ */
+
+/**
  * @typedef {object} Tensor
  * @property {string} type the runtime's name
  * @property {readonly number[]} dims
@@ -31,12 +45,13 @@ const FOLDER = "payload/golden/";
 export class GoldenSet {
   /**
    * @param {Downloads} downloads
-   * @param {{ synthetic: boolean, samples: { name: string, inputs: object, outputs: object }[] }} index
+   * @param {{ synthetic: boolean, outputs: Reference[], samples: { name: string, inputs: object, outputs: object }[] }} index
    */
   constructor(downloads, index) {
     this.downloads = downloads;
     this.synthetic = index.synthetic;
     this.samples = index.samples;
+    this.references = new Map(index.outputs.map((reference) => [reference.name, reference]));
   }
 
   /** @returns {AsyncGenerator<Sample>} */

@@ -13,6 +13,7 @@ import { describeType, findElement } from "./signature.js";
  * @property {number[] | null} fixed the dimensions, when all are fixed
  * @property {number} known product of those that are
  * @property {number} open index of the only one that is not; -1 when there is none or more
+ * @property {import("./types.js").FixedSize[]} pinned by axis: what the model leaves free and this bundle was fixed to
  */
 
 /**
@@ -27,10 +28,11 @@ import { describeType, findElement } from "./signature.js";
  *
  * @param {readonly import("./types.js").Port[]} ports
  * @param {Runtime} runtime
+ * @param {readonly import("./types.js").FixedSize[]} [fixedSizes]
  * @returns {(inputs: import("./types.js").Inputs) => Record<string, any>}
  */
-export function makeBinder(ports, runtime) {
-  const places = ports.map(makePlace);
+export function makeBinder(ports, runtime, fixedSizes = []) {
+  const places = ports.map((port) => makePlace(port, fixedSizes));
   return (inputs) => {
     if (typeof inputs !== "object" || inputs === null || ArrayBuffer.isView(inputs) || Array.isArray(inputs)) {
       throw new InputError("inputs are given by name", { hint: `give an object: ${listPorts(ports)}` });
@@ -54,9 +56,10 @@ export function makeBinder(ports, runtime) {
 
 /**
  * @param {import("./types.js").Port} port
+ * @param {readonly import("./types.js").FixedSize[]} fixedSizes
  * @returns {Place}
  */
-function makePlace(port) {
+function makePlace(port, fixedSizes) {
   const { shape } = port.type;
   const element = findElement(port.type);
   if (!element) {
@@ -75,7 +78,22 @@ function makePlace(port) {
     fixed: shape && !open.length ? sizes : null,
     known: sizes.reduce((product, size) => product * size, 1),
     open: open.length === 1 ? open[0] : -1,
+    pinned: findPinned(port, fixedSizes),
   };
+}
+
+/**
+ * @param {import("./types.js").Port} port
+ * @param {readonly import("./types.js").FixedSize[]} fixedSizes
+ */
+function findPinned(port, fixedSizes) {
+  /** @type {import("./types.js").FixedSize[]} */
+  const pinned = [];
+  for (const size of fixedSizes) {
+    const axes = Object.hasOwn(size.axes, port.name) ? size.axes[port.name] : [];
+    for (const axis of axes) pinned[axis] = size;
+  }
+  return pinned;
 }
 
 /**
@@ -181,7 +199,7 @@ function checkShape(place, dims) {
   }
   for (let axis = 0; axis < shape.length; axis++) {
     if (typeof shape[axis] === "number" && shape[axis] !== dims[axis]) {
-      throw misshapen(place, dims, `axis ${axis} is ${dims[axis]}, not ${shape[axis]}`);
+      throw misshapen(place, dims, `axis ${axis} is ${dims[axis]}, not ${shape[axis]}`, place.pinned[axis]);
     }
   }
 }
@@ -237,7 +255,8 @@ function wrongType(place, found) {
  * @param {readonly import("./types.js").Dimension[]} dims
  */
 function wrongCount(place, length, dims) {
-  const why = `${length} do not fill [${dims.map((size) => size ?? "?").join(", ")}]`;
+  const pinned = [...new Set(place.pinned)].filter(Boolean).map(tellPinned);
+  const why = [`${length} do not fill [${dims.map((size) => size ?? "?").join(", ")}]`, ...pinned].join("; ");
   return wrong(place, "has the wrong number of elements", why, `the model takes ${describeType(place.port.type)}`);
 }
 
@@ -245,9 +264,23 @@ function wrongCount(place, length, dims) {
  * @param {Place} place
  * @param {readonly number[]} dims
  * @param {string} why
+ * @param {import("./types.js").FixedSize} [pinned] the model itself would take the size, and this bundle does not
  */
-function misshapen(place, dims, why) {
-  return wrong(place, `has shape [${dims.join(", ")}]`, why, `the model takes ${describeType(place.port.type)}`);
+function misshapen(place, dims, why, pinned) {
+  const what = `has shape [${dims.join(", ")}]`;
+  if (!pinned) return wrong(place, what, why, `the model takes ${describeType(place.port.type)}`);
+  return wrong(place, what, `${why}; ${tellPinned(pinned)}`, "give that size, or build the bundle again with --dim");
+}
+
+const FIXED_BY = {
+  target: "by the target that it was built for",
+  user: "when it was built",
+  model: "because the original model ran at no other size that was tried",
+};
+
+/** @param {import("./types.js").FixedSize} pinned */
+function tellPinned({ name, size, by }) {
+  return `this bundle was fixed to ${quote(name)} = ${size} ${FIXED_BY[by]}`;
 }
 
 /**

@@ -1,20 +1,31 @@
 /** @file How far an output is from its reference: the figures of the package's Python sibling, to the last bit. */
 
+import { asDoubles, asItems, haveSameBytes, sum } from "./numbers.js";
+
 const NEGLIGIBLE = 1e-6; // Errors up to here are rounding: where a whole output is that small, ratios say nothing.
+const LAST_STEP = 2 ** -23; // Of a 32-bit float, as a share of the greatest magnitude: rounding everywhere.
+const LOW = 0.1; // The share of samples (at least one of several) that may stay below `low_sqnr_db`.
+const TIE = 1e-6; // Two scores tie that differ by so little of their magnitude: rounding decides which is the higher.
+const MOST_CLASSES = 65_536; // Entries of the last axis up to which its rows are compared by their highest place.
 
 const FLOATS = new Set(["float16", "float32", "float64"]);
 
 /**
  * One output over all samples. Errors are in the output's own unit.
  *
- * `sqnr_db` is null when all is equal to the bit or the reference is all zero, `cosine` when a norm is zero,
- * `top1_agreement` where the output is no vector of scores. `agreement` is the share of equal integers, booleans and
- * strings, null where there are none; of them nothing else is measured. `mismatch` says why outputs could not be compared.
+ * `sqnr_db` holds the noise against the signal without its mean; `worst_sqnr_db` is that of the worst sample,
+ * `low_sqnr_db` what all samples but a tenth reach. All are null without noise or without a signal, `cosine` when a norm
+ * is zero, `top1_agreement` where the output has no rows of scores. `agreement` is the share of equal integers, booleans
+ * and strings, null where there are none. `mismatch` says why outputs could not be compared.
  */
 export class OutputFigures {
-  /** @param {string} name */
-  constructor(name) {
+  /**
+   * @param {string} name
+   * @param {Partial<import("./golden.js").Reference>} [reference] what the recorded answers are like
+   */
+  constructor(name, reference = {}) {
     this.name = name;
+    this.reference = { signal: null, signals: [], quiet_peak: 0, quantity: false, unjudged: "", ...reference };
     this.equal = true;
     /** @type {string | null} */
     this.mismatch = null;
@@ -23,8 +34,9 @@ export class OutputFigures {
     this.excess = 0;
     this.sumAbsolute = 0;
     this.count = 0;
-    this.noise = 0;
-    this.signal = 0;
+    /** @type {number[]} */
+    this.noises = [];
+    this.power = 0;
     this.energy = 0;
     this.dot = 0;
     this.sameTop = 0;
@@ -42,6 +54,7 @@ export class OutputFigures {
    * @param {string} where
    */
   add(actual, reference, tolerance, where) {
+    this.noises.push(0);
     const problem = this.addTensor(actual, reference, tolerance);
     if (problem !== null) this.refuse(`${where}: ${problem}`);
   }
@@ -56,13 +69,31 @@ export class OutputFigures {
     return this.count ? this.sumAbsolute / this.count : 0;
   }
 
-  /** Signal to noise in decibels. */
+  /** Signal to noise over all samples, in decibels. */
   get sqnr_db() {
-    return this.signal && this.noise ? 10 * Math.log10(this.signal / this.noise) : null;
+    return decibels(this.reference.signal ?? 0, sum(Float64Array.from(this.noises)));
+  }
+
+  /** Signal to noise that all samples reach but for a tenth, and at least one of several. */
+  get low_sqnr_db() {
+    const ordered = this.ratios().map((ratio) => ratio ?? Infinity).sort((one, other) => one - other);
+    const at = Math.min(ordered.length - 1, Math.max(1, Math.floor(LOW * ordered.length)));
+    return ordered.length && Number.isFinite(ordered[at]) ? ordered[at] : null;
+  }
+
+  /** Signal to noise of the worst sample. */
+  get worst_sqnr_db() {
+    const found = this.ratios().filter((ratio) => ratio !== null);
+    return found.length ? Math.min(...found) : null;
+  }
+
+  ratios() {
+    const { signals } = this.reference;
+    return this.noises.slice(0, signals.length).map((noise, at) => decibels(signals[at], noise));
   }
 
   get cosine() {
-    const norms = Math.sqrt(this.signal) * Math.sqrt(this.energy);
+    const norms = Math.sqrt(this.power) * Math.sqrt(this.energy);
     return norms ? this.dot / norms : null;
   }
 
@@ -91,16 +122,40 @@ export class OutputFigures {
       const promise = (tolerance.agreement ?? null) === null ? "" : `, at least ${tolerance.agreement} of them equal was promised`;
       return `${this.exact - this.exactAgreed} of ${this.exact} values differ${promise}`;
     }
-    const rounding = this.maxAbsolute <= Math.min(NEGLIGIBLE, tolerance.absolute ?? NEGLIGIBLE);
-    /** @type {("sqnr_db" | "cosine" | "top1_agreement")[]} */
-    const names = rounding ? ["top1_agreement"] : ["sqnr_db", "cosine", "top1_agreement"];
+    return this.equal ? null : this.findNoise(tolerance);
+  }
+
+  /**
+   * @param {import("./types.js").Tolerance} tolerance
+   * @returns {string | null}
+   */
+  findNoise(tolerance) {
+    const rounding = this.isRounding(tolerance);
+    /** @type {readonly ("sqnr_db" | "low_sqnr_db" | "worst_sqnr_db" | "cosine" | "top1_agreement")[]} */
+    const names = rounding ? ["top1_agreement"] : ["sqnr_db", "low_sqnr_db", "worst_sqnr_db", "cosine", "top1_agreement"];
     for (const name of names) {
       const [found, least] = [this[name], tolerance[name] ?? null];
-      if (!this.equal && found !== null && least !== null && found < least) {
+      if (found !== null && least !== null && found < least) {
         return `${name} is ${found.toPrecision(6)}, at least ${least.toPrecision(6)} was promised`;
       }
     }
-    return null;
+    if (rounding || !this.isUnmeasured(tolerance)) return null;
+    return `it is off by ${this.maxAbsolute.toPrecision(3)}, and its reference has no signal to hold that against`;
+  }
+
+  /** @param {import("./types.js").Tolerance} tolerance */
+  isRounding(tolerance) {
+    const { quiet_peak: peak } = this.reference;
+    return this.maxAbsolute <= Math.min(Math.max(NEGLIGIBLE, LAST_STEP * peak), allowed(tolerance, peak));
+  }
+
+  /**
+   * Whether a ratio was promised that cannot be had.
+   *
+   * @param {import("./types.js").Tolerance} tolerance
+   */
+  isUnmeasured({ sqnr_db }) {
+    return (sqnr_db ?? null) !== null && this.reference.signal === null && this.maxAbsolute > 0;
   }
 
   /** @returns {import("./types.js").OutputFigures} */
@@ -113,6 +168,8 @@ export class OutputFigures {
       max_relative: this.maxRelative,
       cosine: this.cosine,
       sqnr_db: this.sqnr_db,
+      low_sqnr_db: this.low_sqnr_db,
+      worst_sqnr_db: this.worst_sqnr_db,
       top1_agreement: this.top1_agreement,
       agreement: this.agreement,
       mismatch: this.mismatch,
@@ -132,7 +189,10 @@ export class OutputFigures {
       return `shape [${actual.dims.join(", ")}] in place of [${reference.dims.join(", ")}]`;
     }
     if (actual.type !== reference.type) return `type ${actual.type} in place of ${reference.type}`;
-    if (!FLOATS.has(reference.type)) return this.addExact(asItems(actual), asItems(reference));
+    if (!FLOATS.has(reference.type)) {
+      if (this.reference.quantity) this.addFinite(asDoubles(actual), asDoubles(reference), tolerance);
+      return this.addExact(asItems(actual), asItems(reference));
+    }
     const wanted = asDoubles(reference);
     const found = haveSameBytes(actual.data, reference.data) ? wanted : asDoubles(actual);
     this.addTop(found, wanted, reference.dims);
@@ -192,70 +252,51 @@ export class OutputFigures {
     }
     this.count += reference.length;
     this.sumAbsolute += sum(error);
-    this.noise += sum(error.map((value) => value * value));
-    this.signal += sum(reference.map((value) => value * value));
+    this.noises[this.noises.length - 1] += sum(error.map((value) => value * value));
+    this.power += sum(reference.map((value) => value * value));
     this.energy += sum(actual.map((value) => value * value));
     this.dot += sum(actual.map((value, at) => value * reference[at]));
   }
 
   /**
-   * Rows of at least two floating-point scores along the last axis of a matrix.
+   * Rows of at least two floating-point numbers along the last axis.
    *
    * @param {Float64Array} actual
    * @param {Float64Array} reference
    * @param {readonly number[]} dims
    */
   addTop(actual, reference, dims) {
-    if (dims.length !== 2 || dims[1] < 2) return;
-    for (let at = 0; at < reference.length; at += dims[1]) {
+    const count = dims.length < 2 ? 0 : dims[dims.length - 1];
+    if (count < 2 || count > MOST_CLASSES) return;
+    for (let at = 0; at < reference.length; at += count) {
       this.tops += 1;
-      if (findTop(actual, at, dims[1]) === findTop(reference, at, dims[1])) this.sameTop += 1;
+      const [best, found] = [reference, actual].map((values) => reference[at + findTop(values, at, count)]);
+      const near = Number.isFinite(best) ? TIE * Math.abs(best) : 0;
+      if (Number.isNaN(best) || found >= best - near) this.sameTop += 1;
     }
   }
 }
 
 /**
- * The place of the highest score; NaN counts as the highest.
+ * The place of the highest score; NaN is never the highest.
  *
  * @param {Float64Array} values
  * @param {number} from
  * @param {number} count
  */
 function findTop(values, from, count) {
-  let top = from;
-  for (let at = from; at < from + count; at++) {
-    if (Number.isNaN(values[at])) return at - from;
-    if (values[at] > values[top]) top = at;
+  let [top, best] = [0, -Infinity];
+  for (let place = 0; place < count; place++) {
+    if (values[from + place] > best) [top, best] = [place, values[from + place]];
   }
-  return top - from;
+  return top;
 }
-
-const BLOCK = 128;
-const LANES = 8;
 
 /**
- * Pairwise, in NumPy's own order of additions (Higham, "The accuracy of floating point summation", 1993): the error
- * grows with the logarithm of the count, and the figures are Python's.
- *
- * @param {Float64Array} values
- * @param {number} [from]
- * @param {number} [count]
- * @returns {number}
+ * @param {number} signal
+ * @param {number} noise
  */
-export function sum(values, from = 0, count = values.length) {
-  if (count > BLOCK) {
-    const half = Math.floor(count / 2);
-    const first = half - (half % LANES);
-    return sum(values, from, first) + sum(values, from + first, count - first);
-  }
-  const lanes = new Float64Array(LANES);
-  const whole = count - (count % LANES);
-  for (let at = 0; at < whole; at++) lanes[at % LANES] += values[from + at];
-  const [a, b, c, d, e, f, g, h] = lanes;
-  let total = a + b + (c + d) + (e + f + (g + h));
-  for (let at = whole; at < count; at++) total += values[from + at];
-  return total;
-}
+const decibels = (signal, noise) => (signal && noise ? 10 * (Math.log10(signal) - Math.log10(noise)) : null);
 
 /**
  * The greatest error of an element whose reference is of this size.
@@ -264,69 +305,6 @@ export function sum(values, from = 0, count = values.length) {
  * @param {number} size
  */
 function allowed({ absolute, relative }, size) {
-  return absolute === null || relative === null ? Infinity : absolute + relative * size;
-}
-
-/**
- * @param {any} actual
- * @param {any} reference
- */
-function haveSameBytes(actual, reference) {
-  if (actual.byteLength !== reference.byteLength) return false;
-  const [one, other] = [actual, reference].map(
-    ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
-  );
-  return one.every((byte, at) => byte === other[at]);
-}
-
-/**
- * Integers, booleans and strings, one by one.
- *
- * @param {import("./golden.js").Tensor} tensor
- * @returns {ArrayLike<unknown>}
- */
-function asItems({ type, data, dims }) {
-  return type.endsWith("int4") ? unpack(/** @type {any} */ (data), type, dims) : /** @type {any} */ (data);
-}
-
-/**
- * @param {import("./golden.js").Tensor} tensor
- * @returns {Float64Array}
- */
-function asDoubles({ type, data }) {
-  const items = /** @type {any} */ (data);
-  if (type === "float16" && !isFloat16Array(items)) return Float64Array.from(items, decodeHalf);
-  return Float64Array.from(items, Number);
-}
-
-/** @param {any} items */
-const isFloat16Array = (items) => items[Symbol.toStringTag] === "Float16Array";
-
-/**
- * A number of 16 bits: 1 of sign, 5 of exponent, 10 of fraction.
- *
- * @param {number} bits
- */
-export function decodeHalf(bits) {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = (bits >> 10) & 0x1f;
-  const fraction = bits & 0x3ff;
-  if (exponent === 0x1f) return fraction ? NaN : sign * Infinity;
-  return sign * (exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : (fraction / 1024) * 2 ** -14);
-}
-
-/**
- * Two to a byte, the first one low.
- *
- * @param {Uint8Array} bytes
- * @param {string} type
- * @param {readonly number[]} dims
- */
-function unpack(bytes, type, dims) {
-  const count = dims.reduce((product, size) => product * size, 1);
-  const signed = type === "int4";
-  return Float64Array.from({ length: count }, (_, at) => {
-    const code = (bytes[at >> 1] >> (at % 2 ? 4 : 0)) & 15;
-    return signed && code > 7 ? code - 16 : code;
-  });
+  if (absolute === null || absolute === undefined || relative === null || relative === undefined) return Infinity;
+  return absolute + relative * size;
 }

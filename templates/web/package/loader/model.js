@@ -54,6 +54,7 @@ export class BundledModel {
         owns: (tensor) => owners.get(tensor) === (opened.gpu ?? instance),
         inputNames: session.inputNames,
       },
+      data.config.fixed_sizes,
     );
     if (opened.captured) this.#capture = startCapture(opened, inputs);
     this.#capture?.catch(() => {}); // The first run tells.

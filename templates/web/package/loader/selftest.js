@@ -15,7 +15,10 @@ import { describeType, findElement } from "./signature.js";
 export async function testModel(model, data, platform) {
   const golden = await openGolden(data, platform);
   const toleranceOf = readGate(model, data.config);
-  const figures = model.outputs.map((port) => ({ port, found: new OutputFigures(port.name) }));
+  const figures = model.outputs.map((port) => ({
+    port,
+    found: new OutputFigures(port.name, golden.references.get(port.name)),
+  }));
   for await (const sample of golden.read()) {
     const results = await runSample(model, sample);
     for (const { port, found } of figures) compare(data.config, port, found, results[port.name], sample, toleranceOf(port.name));
@@ -29,8 +32,25 @@ export async function testModel(model, data, platform) {
     samples: golden.samples.length,
     synthetic: golden.synthetic,
     faults,
+    unjudged: findUnjudged(figures.map(({ found }) => found), toleranceOf),
     outputs: figures.map(({ found }) => found.toJSON()),
   };
+}
+
+/**
+ * Why outputs could not have failed: they differ from run to run, are the same everywhere in the golden set, or are not
+ * held to anything.
+ *
+ * @param {OutputFigures[]} figures
+ * @param {(output: string) => import("./types.js").Tolerance} toleranceOf
+ * @returns {Record<string, string>}
+ */
+function findUnjudged(figures, toleranceOf) {
+  const found = figures.map(({ name, reference }) => {
+    const why = toleranceOf(name).judged === false ? "it is not held to anything" : reference.unjudged;
+    return /** @type {const} */ ([name, why]);
+  });
+  return Object.fromEntries(found.filter(([, why]) => why));
 }
 
 /**

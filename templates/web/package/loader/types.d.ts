@@ -121,9 +121,13 @@ export interface OutputFigures {
   mean_absolute: number;
   max_relative: number;
   cosine: number | null;
+  /** Signal to noise in decibels over all samples, of the signal without its mean. */
   sqnr_db: number | null;
+  /** What all samples reach but for a tenth, and at least one of several. */
+  low_sqnr_db: number | null;
+  worst_sqnr_db: number | null;
   top1_agreement: number | null;
-  /** Share of equal integers, booleans and strings; of those nothing else is measured. */
+  /** Share of equal integers, booleans and strings. */
   agreement: number | null;
   /** Why the output could not be compared. */
   mismatch: string | null;
@@ -135,6 +139,8 @@ export interface SelfTest {
   /** Whether the recorded inputs were made from a seed rather than given. */
   synthetic: boolean;
   faults: string[];
+  /** Why an output could not have failed, by its name: it is random, or the same everywhere in the golden set. */
+  unjudged: Record<string, string>;
   outputs: OutputFigures[];
 }
 
@@ -186,6 +192,8 @@ export interface Tolerance {
   absolute: number | null;
   relative: number | null;
   sqnr_db?: number | null;
+  low_sqnr_db?: number | null;
+  worst_sqnr_db?: number | null;
   cosine?: number | null;
   top1_agreement?: number | null;
   agreement?: number | null;
@@ -205,6 +213,15 @@ export interface Config {
   fallback: "report" | "strict";
   unstable_outputs: string[];
   preprocessing: Record<string, unknown> | null;
+  fixed_sizes?: FixedSize[];
+}
+
+/** A dimension that the model leaves free and this bundle was fixed to; `axes` are its places, by input. */
+export interface FixedSize {
+  name: string;
+  size: number;
+  by: "target" | "user" | "model";
+  axes: Record<string, number[]>;
 }
 
 export interface Part {

@@ -11,14 +11,17 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.device import describe_device
+from bundler.emitters.neutral.deferring import tell_deferral
 from bundler.emitters.neutral.emitter import EMITTER
 from bundler.model.artifacts import record_folder
 from bundler.model.codec import decode
 from bundler.model.errors import UsageError
 from bundler.model.runtime import RuntimeConfig
+from bundler.profiles.outlook import variant_needs
 from bundler.profiles.resolve import resolve_target
 from tests.support import models
-from tests.support.neutral_bundles import make_files_request
+from tests.support.neutral_bundles import make_files_request, with_config
 
 HOSTILE = "# <script>alert(1)</script> | [x](http://y) `code`\n![i](j)\u202e${1}"
 
@@ -110,3 +113,61 @@ def test_an_unknown_format_is_refused(request_: EmitRequest, tmp_path: Path) -> 
     with pytest.raises(UsageError, match="has no format 'wheel'") as error:
         EMITTER.emit(dataclasses.replace(request_, format="wheel"), tmp_path)
     assert error.value.hint == "its formats are files, ortpackage"
+
+
+NAMES = ("NchwcFusionX", "Odd_Name")
+
+
+def test_the_optimisers_that_must_not_run_stand_in_the_readme_as_they_are_set(tmp_path: Path) -> None:
+    request = make_files_request(models.cnn(), tmp_path / "made", format="ortpackage")
+    variant = dataclasses.replace(request.config.variants[0], disabled_optimizers=NAMES)
+    config = dataclasses.replace(request.config, variants=(variant,))
+    (tmp_path / "bundle").mkdir()
+    EMITTER.emit(dataclasses.replace(request, config=config), tmp_path / "bundle")
+    told = readme(tmp_path / "bundle")
+    row = next(line for line in told.splitlines() if line.startswith("| `disabled_optimizers`"))
+    assert row.replace("\\", "").endswith("| optimization.disable_specified_optimizers | NchwcFusionX;Odd_Name |")
+    assert "`optimization.disable_specified_optimizers` to all of these names with semicolons" in told
+    assert "- the optimisers that must not run at load time" in told
+
+
+def test_where_none_is_left_out_nothing_is_said_of_optimisers(bundle: Path) -> None:
+    assert "optimizers" not in readme(bundle)
+
+
+@pytest.mark.parametrize(
+    ("target", "variant", "told"),
+    [
+        ("l4", "tensorrt", "Nobody but the device can make it."),
+        ("rtx-4090", "tensorrt-rtx", "a build with all of them fixed (--dim name=size) does."),
+        ("rtx-4090-windows", "tensorrt-rtx", "The target's profile leaves it to the device."),
+    ],
+)
+def test_why_it_is_left_to_the_device(target: str, variant: str, told: str) -> None:
+    assert tell_deferral(resolve_target(target, ()), variant).endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("target", "version", "times"),
+    [("ios-arm64", "1.24.2", 0), ("ios-arm64", "1.29.0", 1), ("l4", "1.31.1", 1)],
+)
+def test_usage_is_only_said_to_be_reported_by_a_runtime_that_does(
+    target: str, version: str, times: int, tmp_path: Path
+) -> None:
+    profile = resolve_target(target, (f"runtime.version={version}",))
+    request = dataclasses.replace(make_files_request(models.cnn(), tmp_path / "made"), profile=profile)
+    (tmp_path / "bundle").mkdir()
+    EMITTER.emit(request, tmp_path / "bundle")
+    assert readme(tmp_path / "bundle").count("This runtime may report usage") == times
+
+
+@pytest.mark.parametrize(("minimum", "lines"), [("15.1", ["for cpu: iOS 18 or later"]), ("18", [])])
+def test_one_version_of_the_system_is_asked_for(minimum: str, lines: list[str], tmp_path: Path) -> None:
+    profile = resolve_target("iphone-16-pro", (f"platform.minimum={minimum}",))
+    request = dataclasses.replace(make_files_request(models.cnn(), tmp_path / "made"), profile=profile)
+    (plain,) = request.config.variants
+    needs = variant_needs(profile.variants[0], profile)
+    variant = dataclasses.replace(plain, requires=dataclasses.replace(plain.requires, needs=needs))
+    system, *told = describe_device(with_config(request, variants=(variant,))).needs
+    assert system == f"iOS {minimum} or later on arm64"
+    assert [line.partition(" (")[0] for line in told] == lines

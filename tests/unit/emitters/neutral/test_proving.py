@@ -176,7 +176,7 @@ def test_what_is_going_on_is_told(plain: EmitRequest, tmp_path: Path, monkeypatc
     monkeypatch.setattr(Bench, "compare", FakeBench(output()).compare)
     EMITTER.emit(plain, tmp_path / "bundle")
     proving.prove_bundle(ProofRequest(bundle=tmp_path / "bundle", cache_root=tmp_path, listener=events.append))
-    assert [getattr(event, "note").text for event in events] == ["proving variant cpu in onnxruntime==1.31.1"]  # noqa: B009
+    assert [getattr(event, "note").text for event in events] == ["verifying variant cpu in onnxruntime==1.31.1"]  # noqa: B009
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": 3}', json.dumps({"variants": 1})])

@@ -168,6 +168,42 @@ def test_a_compiler_that_fails_or_lies(act: Write, message: str, compile_with: C
         compile_with(act)
 
 
+ARCHITECTURE = {"soc_model": "57", "htp_arch": "79"}
+
+
+def embed(code: bytes) -> ModelProto:
+    """As `compiled`, with the context inside, and an architecture that is not stated."""
+    model = compiled(statement="v2:0:57")
+    attributes = {item.name: item for item in model.graph.node[0].attribute}
+    attributes["ep_cache_context"].s, attributes["embed_mode"].i = code, 1
+    return model
+
+
+RIGHT, WRONG = b"soc_type=X;arch=79;num=1", b"soc_type=X;arch=73;num=1"
+
+
+@pytest.mark.parametrize("act", [write(compiled(statement="v2:0:57"), data=RIGHT), write(embed(RIGHT), None)])
+def test_an_architecture_that_is_not_stated_may_stand_in_what_was_compiled(
+    act: Write, compile_with: Callable[..., StageResult]
+) -> None:
+    """One compiler states 0 for an architecture whose name it lacks, and compiles for it all the same."""
+    assert compile_with(act, options=ARCHITECTURE).facts["statement"] == "v2:0:57"
+
+
+@pytest.mark.parametrize("act", [write(compiled(statement="v2:0:57"), data=WRONG), write(embed(WRONG), None)])
+def test_an_architecture_that_stands_nowhere_is_another_device(
+    act: Write, compile_with: Callable[..., StageResult]
+) -> None:
+    with pytest.raises(StageError, match="compiled for another device than was asked") as caught:
+        compile_with(act, options=ARCHITECTURE)
+    assert caught.value.details[0] == "htp_arch=79 was asked for"
+
+
+def test_a_number_that_is_not_stated_is_never_taken_on_trust(compile_with: Callable[..., StageResult]) -> None:
+    with pytest.raises(StageError, match="compiled for another device than was asked"):
+        compile_with(write(compiled(statement="v2:0:0"), data=b";arch=79;57"), options=ARCHITECTURE)
+
+
 def test_dynamic_dimensions_are_named(compile_with: Callable[..., StageResult]) -> None:
     with pytest.raises(StageError, match="it has dynamic dimensions") as caught:
         compile_with(take_nothing, models.mlp())

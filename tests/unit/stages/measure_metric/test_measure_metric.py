@@ -70,7 +70,7 @@ def metric(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def golden(tmp_path: Path) -> Path:
-    return record(models.save(models.cnn(), tmp_path / "whole"), tmp_path / "golden")
+    return record(models.save(models.cnn(), tmp_path / "whole"), tmp_path / "golden", count=3)
 
 
 @pytest.fixture
@@ -111,6 +111,40 @@ def test_a_command_reads_folders_and_prints_a_number(tmp_path: Path, changed: Pa
     facts = measure(changed, golden, tmp_path / "out", command=command).facts
     assert facts["reference"] == 1.0
     assert facts["value"] < 1.0
+
+
+def test_a_metric_that_is_the_same_for_wrong_answers_is_a_warning(
+    tmp_path: Path, changed: Path, golden: Path, metric: Path
+) -> None:
+    metric.write_text("""
+import numpy as np
+
+def always(samples):
+    return sum(1.0 for _ in samples) / len(samples)
+
+def error(samples):
+    return -distance(samples)
+
+def endless(samples):
+    return 10 ** 400
+
+def distance(samples):
+    return -max(float(np.abs(s.answers["scores"] - s.reference["scores"]).max()) for s in samples)
+""")
+    constant = measure(changed, golden, tmp_path / "a", metric=metric, python="always").notes
+    assert [(note.level, "cannot tell right from wrong" in note.text) for note in constant] == [("warning", True)]
+    assert measure(changed, golden, tmp_path / "b", metric=metric, python="distance").notes == ()
+    lower = measure(changed, golden, tmp_path / "lower", metric=metric, python="error").notes
+    assert "higher must be better" in lower[0].text
+    with pytest.raises(UsageError, match="not a number"):
+        measure(changed, golden, tmp_path / "endless", metric=metric, python="endless")
+    judge = tmp_path / "judge.py"
+    judge.write_text("print(0.5)")
+    command = [sys.executable, str(judge), "{answers}"]
+    assert "cannot tell" in measure(changed, golden, tmp_path / "c", command=command).notes[0].text
+    judge.write_text(JUDGE)
+    command = [sys.executable, str(judge), "{inputs}", "{reference}", "{answers}"]
+    assert measure(changed, golden, tmp_path / "d", command=command).notes == ()
 
 
 def failure(tmp_path: Path, changed: Path, golden: Path, **options: Any) -> str:

@@ -135,7 +135,7 @@ def test_odd_samples_are_told(tmp_path: Path, model: Path) -> None:
     result, _ = prepare(tmp_path / "out", model, tmp_path / "odd.npz", kind="samples")
     assert [note.text for note in result.notes] == [
         "1 of 3 samples hold one value only: odd-001",
-        "1 of 3 samples hold infinity: odd-002",
+        "1 of 3 samples hold NaN or infinity: odd-002",
     ]
     values[0, 0, 0] = np.nan
     np.savez(tmp_path / "nan.npz", x=values)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
+from bundler.model.reference import EXACT, SIGNIFICANT, ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Gate, Tolerance
 
 NEGLIGIBLE = 1e-6
 """Errors up to here (eight steps of a 32-bit float near one) are rounding: where a whole output is as small as that,
 a ratio of signal to noise says nothing of the model."""
+
+UNIT = 1.0
+"""The scale that the error of an output is held against whose reference is zero everywhere: there is no other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,40 @@ def _worst_first(outputs: Collection[OutputComparison]) -> list[OutputComparison
     return sorted(outputs, key=rank)
 
 
+def resolve_gate(gate: Gate, references: Mapping[str, ReferenceFigures]) -> Gate:
+    """`gate` with a tolerance for each of these outputs whose limits depend on its recorded answers."""
+    found = {name: resolve_tolerance(gate.of(name), known) for name, known in references.items()}
+    shipped = {name: replace(tolerance, typical_sqnr_db=None) for name, tolerance in found.items()}
+    default = replace(gate.default, scores_top1_agreement=None, typical_sqnr_db=None, scales=False)
+    own = {name: tolerance for name, tolerance in shipped.items() if name in gate.outputs or tolerance != default}
+    return replace(gate, default=default, outputs={**gate.outputs, **own})
+
+
+def resolve_tolerance(tolerance: Tolerance, known: ReferenceFigures) -> Tolerance:
+    """The limits for an output with these recorded answers, such that no figure which cannot be had is a limit."""
+    asked = tolerance.top1_agreement
+    scores = tolerance.scores_top1_agreement if asked is None and known.scores else asked
+    found = replace(tolerance, top1_agreement=scores, scores_top1_agreement=None, scales=False)
+    if tolerance.scales and tolerance.absolute is not None:
+        found = replace(found, absolute=tolerance.absolute * max(1.0, known.peak))
+    if not known.numeric:
+        return found
+    if known.quantity and found.agreement is not None:
+        # Rounded numbers may land on the next integer where steps before them lose precision.
+        absolute = None if found.absolute is None else found.absolute + 1
+        found = replace(found, agreement=0.0, absolute=absolute)
+    return found if known.signal is not None else _hold_constant(found, known)
+
+
+def _hold_constant(tolerance: Tolerance, known: ReferenceFigures) -> Tolerance:
+    """No signal is left of a constant without its mean: its error is held against its own magnitude."""
+    found = replace(tolerance, sqnr_db=None, low_sqnr_db=None, worst_sqnr_db=None, typical_sqnr_db=None)
+    if found.absolute is not None or tolerance.sqnr_db is None:
+        return found
+    scale = known.peak if known.peak > SIGNIFICANT else UNIT
+    return replace(found, absolute=scale * 10 ** (-tolerance.sqnr_db / 20), relative=0.0)
+
+
 def _check_output(output: OutputComparison, tolerance: Tolerance, *, stable: bool) -> tuple[GateFailure, ...]:
     if not tolerance.judged:
         return ()
@@ -57,19 +95,32 @@ def _check_output(output: OutputComparison, tolerance: Tolerance, *, stable: boo
         return (GateFailure(output=output.name, figure="mismatch", limit=None, worst=None, text=text),)
     if not stable or output.equal:
         return ()
-    least = (
-        ("sqnr_db", "SQNR in dB", output.sqnr_db, tolerance.sqnr_db),
-        ("cosine", "cosine similarity", output.cosine, tolerance.cosine),
-    )
-    rows = ("top1_agreement", "share of unchanged best scores", output.top1_agreement, tolerance.top1_agreement)
-    ratios = () if _is_negligible(output, tolerance) else least
-    too_low = (_check_least(output, *row) for row in (*ratios, rows))
+    if output.reference is not None:
+        tolerance = resolve_tolerance(tolerance, output.reference)
+    ratios = () if is_rounding(output, tolerance) else _RATIOS
+    too_low = (_check_least(output, tolerance, *row) for row in (*ratios, _TYPICAL, _ROWS))
     found = (_check_error(output, tolerance), *too_low, _check_agreement(output, tolerance))
     return tuple(failure for failure in found if failure)
 
 
-def _is_negligible(output: OutputComparison, tolerance: Tolerance) -> bool:
-    return output.max_absolute <= min(NEGLIGIBLE, math.inf if tolerance.absolute is None else tolerance.absolute)
+_RATIOS = (
+    ("sqnr_db", "SQNR in dB"),
+    ("low_sqnr_db", "SQNR in dB of the lowest tenth of the samples"),
+    ("worst_sqnr_db", "SQNR in dB of the worst sample"),
+    ("cosine", "cosine similarity"),
+)
+_TYPICAL = ("typical_sqnr_db", "SQNR in dB of the median answer, without what no input changes,")
+"""Never left out as rounding: beside a fill of a billion everything is."""
+_ROWS = ("top1_agreement", "share of unchanged best scores")
+
+
+def is_rounding(output: OutputComparison, tolerance: Tolerance) -> bool:
+    """Whether no error is more than the last step of a 32-bit float, or than anything that counts: ratios then say
+    nothing of the model.
+    """
+    # The quietest sample decides: what is a last step beside one loud answer may be all that another one says.
+    peak = output.reference.quiet_peak if output.reference else 0.0
+    return output.max_absolute <= min(max(NEGLIGIBLE, EXACT / 2 * peak), tolerance.allow(peak))
 
 
 def _check_error(output: OutputComparison, tolerance: Tolerance) -> GateFailure | None:
@@ -97,12 +148,21 @@ def worst_element(output: OutputComparison, tolerance: Tolerance) -> tuple[float
     return 0.0, output.max_absolute
 
 
-def _check_least(
-    output: OutputComparison, figure: str, words: str, found: float | None, least: float | None
-) -> GateFailure | None:
+def _check_least(output: OutputComparison, tolerance: Tolerance, figure: str, words: str) -> GateFailure | None:
+    least, found = getattr(tolerance, figure), getattr(output, figure)
+    if found is None and figure == "sqnr_db" and least is not None:
+        return _check_unmeasured(output, least)
     if least is None or found is None or found >= least:
         return None
     return _failure(output, figure, least, found, f"{words} {found:.4g}, at least {least:g} wanted")
+
+
+def _check_unmeasured(output: OutputComparison, least: float) -> GateFailure | None:
+    """A ratio that is missing for another reason than that there is no noise must not pass for a good one."""
+    if not output.max_absolute or (output.reference is not None and output.reference.signal is not None):
+        return None
+    text = f"error {output.max_absolute:.3g}, and no signal in the reference that it could be held against"
+    return _failure(output, "sqnr_db", least, output.max_absolute, text)
 
 
 def _check_agreement(output: OutputComparison, tolerance: Tolerance) -> GateFailure | None:

@@ -3,29 +3,49 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from bundler.model.reference import ReferenceFigures
 from bundler.model.results import OutputComparison
 from bundler.workbench.elements import element_of_array, to_wide
 from bundler.workbench.equality import is_float, same_value
+from bundler.workbench.score_rows import count_agreeing, has_rows
+from bundler.workbench.trivial_answers import TrivialAnswers
 from bundler.workbench.value_files import Value
 
-_SCORES_RANK = 2
 _SHOWN = 80
 """Characters of a value from the model that a message repeats."""
 
 Point = tuple[float, float]
 """(magnitude of the reference, absolute error) of one element."""
 
+LOW = 0.1
+"""The share of samples, and at least one of several, that may stay below the ratio which all others must reach."""
+
+
+@dataclass(slots=True)
+class SampleErrors:
+    """What one sample of an output showed."""
+
+    name: str
+    equal: bool = True
+    mismatched: bool = False
+    differing: int = 0
+    noise: float = 0.0
+
 
 @dataclass(slots=True)
 class Tally:
-    """Adds up what one output shows. Of an output that is not `stable` only type and shape are looked at."""
+    """Adds up what one output shows. Of an output that is not `stable` only type and shape are looked at. The integers
+    of a `quantity` are measured as numbers, too.
+    """
 
     name: str
     stable: bool = True
+    quantity: bool = False
     equal: bool = True
     mismatch: str | None = None
     count: int = 0
@@ -35,41 +55,28 @@ class Tally:
     product: float = 0.0
     actual_power: float = 0.0
     reference_power: float = 0.0
-    noise_power: float = 0.0
     rows: int = 0
     rows_agreed: int = 0
     exact: int = 0
     exact_agreed: int = 0
     difference: str = ""
-    worst_sample: str = ""
-    worst_rank: tuple[float, ...] = ()
-    worst_sqnr_db: float | None = None
+    samples: list[SampleErrors] = field(default_factory=list)
     hull: list[Point] = field(default_factory=list)
+    trivial: TrivialAnswers = field(default_factory=TrivialAnswers)
 
     def reject(self, reason: str) -> None:
         """Note the first reason why the output cannot be compared."""
         self.equal = False
         self.mismatch = self.mismatch or reason
+        if self.samples:
+            self.samples[-1].mismatched = True
 
     def add(self, reference: Value, actual: Value, sample: str = "") -> None:
         """Take in the output of one sample."""
-        if same_value(reference, actual):
-            self._add_value(reference, actual, "")
-            return
-        self.equal = False
-        rejected, noise, power, differing = self.mismatch, self.noise_power, self.reference_power, self._differing
+        found = SampleErrors(name=sample, equal=same_value(reference, actual))
+        self.samples.append(found)
+        self.equal = self.equal and found.equal
         self._add_value(reference, actual, "")
-        noise, power = self.noise_power - noise, self.reference_power - power
-        ratio = noise / power if power else math.inf if noise else 0.0
-        # Worse than any noise are values that differ, and worse than those what cannot be compared.
-        rank = (float(self.mismatch != rejected), float(self._differing - differing), ratio)
-        if rank > self.worst_rank:
-            self.worst_sample, self.worst_rank = sample, rank
-            self.worst_sqnr_db = -10 * math.log10(ratio) if noise and power else None
-
-    @property
-    def _differing(self) -> int:
-        return self.exact - self.exact_agreed
 
     def _add_value(self, reference: Value, actual: Value, where: str) -> None:
         if isinstance(reference, np.ndarray) and isinstance(actual, np.ndarray):
@@ -98,11 +105,14 @@ class Tally:
             self._add_numbers(to_wide(reference), to_wide(actual), where)
         else:
             self._add_exact(reference, actual, where)
+            if self.quantity and reference.dtype.kind in "iu":
+                self._add_finite(to_wide(reference).ravel(), to_wide(actual).ravel())
 
     def _add_exact(self, reference: np.ndarray, actual: np.ndarray, where: str) -> None:
         different = np.argwhere(np.asarray(reference != actual))
         self.exact += reference.size
         self.exact_agreed += reference.size - len(different)
+        self.samples[-1].differing += len(different)
         if len(different) and not self.difference:
             place = tuple(int(index) for index in different[0])
             wanted, got = str(reference[place])[:_SHOWN], str(actual[place])[:_SHOWN]
@@ -116,9 +126,13 @@ class Tally:
         if not _same_pattern(reference, actual, finite):
             self.reject(f"{where}NaN or infinity stand at other places than in the reference")
             return
-        if reference.ndim == _SCORES_RANK and reference.shape[1] > 1 and reference.dtype.kind == "f":
-            self.rows += len(reference)
-            self.rows_agreed += int((_best(reference) == _best(actual)).sum())
+        if has_rows(reference):
+            rows, agreed = count_agreeing(reference, actual)
+            self.rows += rows
+            self.rows_agreed += agreed
+        if reference.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                self.trivial.add(reference, np.abs(actual - reference))
         self._add_finite(reference[finite], actual[finite])
 
     def _add_finite(self, reference: np.ndarray, actual: np.ndarray) -> None:
@@ -134,11 +148,14 @@ class Tally:
         self.product += float((actual * reference.conj()).real.sum())
         self.actual_power += float(np.square(np.abs(actual)).sum())
         self.reference_power += float(np.square(magnitude).sum())
-        self.noise_power += float(np.square(error).sum())
+        self.samples[-1].noise += float(np.square(error).sum())
         self.hull = upper_left_hull(self.hull, magnitude, error)
 
-    def result(self) -> OutputComparison:
-        """The figures so far."""
+    def result(self, reference: ReferenceFigures | None = None) -> OutputComparison:
+        """The figures so far, beside what the recorded answers say of the output by themselves (None: nothing)."""
+        known = reference or ReferenceFigures(name=self.name)
+        ratios = [_decibels(signal, one.noise) for signal, one in zip(known.signals, self.samples, strict=False)]
+        worst = self._worst_sample(known)
         return OutputComparison(
             name=self.name,
             equal=self.equal,
@@ -146,36 +163,53 @@ class Tally:
             mean_absolute=self.sum_absolute / self.count if self.count else 0.0,
             max_relative=self.max_relative,
             cosine=self._cosine(),
-            sqnr_db=self._sqnr_db(),
+            sqnr_db=_decibels(known.signal or 0.0, float(np.sum([one.noise for one in self.samples]))),
+            low_sqnr_db=_low(ratios),
+            typical_sqnr_db=self.trivial.ratio_db(),
+            worst_sqnr_db=min((ratio for ratio in ratios if ratio is not None), default=None),
             top1_agreement=self.rows_agreed / self.rows if self.rows else None,
             mismatch=self.mismatch,
             envelope=tuple(self.hull),
             agreement=self.exact_agreed / self.exact if self.exact else None,
             difference=self.difference,
-            worst_sample=self.worst_sample,
-            worst_sqnr_db=self.worst_sqnr_db,
+            worst_sample=worst,
+            reference=known,
         )
+
+    def _worst_sample(self, known: ReferenceFigures) -> str:
+        """Worse than any noise are values that differ, and worse than those what cannot be compared."""
+
+        def rank(place: int) -> tuple[float, ...]:
+            one = self.samples[place]
+            signal = known.signals[place] if place < len(known.signals) else 0.0
+            return float(one.mismatched), float(one.differing), one.noise / signal if signal else one.noise
+
+        places = [place for place, one in enumerate(self.samples) if not one.equal]
+        return self.samples[max(places, key=rank)].name if places else ""
 
     def _cosine(self) -> float | None:
         norm = math.sqrt(self.actual_power) * math.sqrt(self.reference_power)
         return max(-1.0, min(1.0, self.product / norm)) if norm else None
 
-    def _sqnr_db(self) -> float | None:
-        if not self.noise_power or not self.reference_power:
-            return None
-        return 10 * (math.log10(self.reference_power) - math.log10(self.noise_power))
+
+def _decibels(signal: float, noise: float) -> float | None:
+    """Signal to noise; None where there is no noise, or nothing to hold it against."""
+    return 10 * (math.log10(signal) - math.log10(noise)) if signal and noise else None
+
+
+def _low(ratios: Sequence[float | None]) -> float | None:
+    """The ratio that all samples reach but for a tenth of them, and at least one of several. None is without noise."""
+    ordered = sorted(math.inf if ratio is None else ratio for ratio in ratios)
+    if not ordered:
+        return None
+    found = ordered[min(len(ordered) - 1, max(1, math.floor(LOW * len(ordered))))]
+    return None if math.isinf(found) else found
 
 
 def _same_pattern(reference: np.ndarray, actual: np.ndarray, finite: np.ndarray) -> bool:
     return bool(
         np.array_equal(reference[~finite], actual[~finite], equal_nan=True) and np.isfinite(actual[finite]).all()
     )
-
-
-def _best(scores: np.ndarray) -> np.ndarray:
-    """The place of each row's highest score; NaN is never the highest."""
-    best: np.ndarray = np.argmax(np.where(np.isnan(scores), -np.inf, scores), axis=1)
-    return best
 
 
 def upper_left_hull(known: list[Point], magnitude: np.ndarray, error: np.ndarray) -> list[Point]:

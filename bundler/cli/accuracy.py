@@ -1,0 +1,50 @@
+"""The line of a build's summary that says how close a variant came to the original model, and what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bundler.api.requests import AccuracyResult
+from bundler.cli.printing import printable
+
+NAME_LENGTH = 40
+"""Characters of an output's name that the line shows."""
+
+
+def accuracy_line(found: AccuracyResult) -> str:
+    """`accuracy of htp over 40 samples: 22.8 dB (at least 15), 16.1 dB in the worst sample (at least 5)`."""
+    samples = f"{found.samples} sample{'' if found.samples == 1 else 's'}"
+    figures = ", ".join(_figures(found)) or "no figure to judge by"
+    named = "" if found.outputs == 1 or found.equal else f" (output {printable(found.output, NAME_LENGTH)})"
+    missing = f"; {found.unjudged} of {found.outputs} outputs could not be judged" if found.unjudged else ""
+    instead = f", run on the CPU in place of {found.in_place_of}" if found.in_place_of else ""
+    return f"accuracy of {found.variant} over {samples}{instead}{named}: {figures}{missing}"
+
+
+def _figures(found: AccuracyResult) -> Iterator[str]:
+    limit = found.limit
+    if found.equal:
+        yield "equal to the bit"
+        return
+    if not limit.judged:
+        yield "not judged, as the profile asks"
+        return
+    if found.max_absolute:
+        yield f"largest error {found.max_absolute:.2g}{_allowed(found)}"
+    rows = (
+        (found.sqnr_db, limit.sqnr_db, "{:.1f} dB"),
+        (found.worst_sqnr_db, limit.worst_sqnr_db, "{:.1f} dB in the worst sample"),
+        (found.top1_agreement, limit.top1_agreement, "top-1 agreement {:.4g}"),
+        (found.agreement, limit.agreement, "{:.4g} of the integers and strings equal"),
+    )
+    for value, least, text in rows:
+        if value is not None:
+            yield text.format(value) + ("" if least is None else f" (at least {least:g})")
+
+
+def _allowed(found: AccuracyResult) -> str:
+    limit = found.limit
+    if limit.absolute is None or limit.relative is None:
+        return ""
+    share = f" + {limit.relative:g} of the reference" if limit.relative else ""
+    return f" (at most {limit.absolute:g}{share})"

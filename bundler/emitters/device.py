@@ -1,0 +1,82 @@
+"""What a README says of the device: what must be on it, what the bundle was fixed to, and what was left out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.escapes import shorten, visible
+from bundler.model.requirements import FIXED_BY, Need, describe_need
+from bundler.model.runtime import RuntimeConfig
+from bundler.profiles.schema import Platform
+from bundler.providers.availability import is_in_range
+from bundler.providers.needs import read_minimum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceContext:
+    """Lines of text, raw: the templates escape them. `needs` begin with the system; `fixed` are sizes that the model
+    leaves free and this bundle does not; `left_out` are variants that the target has and this bundle has not. With
+    `searched` a loader can look for some of the needs.
+    """
+
+    needs: tuple[str, ...]
+    fixed: tuple[str, ...]
+    left_out: tuple[str, ...]
+    unstable: tuple[str, ...]
+    searched: bool
+
+
+def describe_device(request: EmitRequest) -> DeviceContext:
+    """All that is known of it before anything has run."""
+    config = request.config
+    return DeviceContext(
+        needs=(*_tell_platform(request.profile.platform), *_tell_needs(config, request.profile.platform)),
+        fixed=tuple(f"{shorten(size.name)} = {size.size}, {FIXED_BY[size.by]}" for size in config.fixed_sizes),
+        left_out=request.left_out,
+        unstable=tuple(shorten(name) for name in config.unstable_outputs),
+        searched=any(need.libraries for variant in config.variants for need in variant.requires.needs),
+    )
+
+
+_SYSTEMS = {
+    "linux": "Linux on {machine}{minimum}",
+    "macos": "macOS{minimum} on {machine}",
+    "windows": "Windows on {machine}{minimum}",
+    "android": "Android on {machine}{minimum}",
+    "ios": "iOS{minimum} on {machine}",
+}
+_MINIMA = {"linux": " with glibc {} or later", "android": " with API level {} or later"}
+"""What the least version is a version of, where that is not the system itself."""
+
+
+def _tell_platform(platform: Platform) -> Iterable[str]:
+    """The system; a page of the web runs on any, in a browser."""
+    pattern = _SYSTEMS.get(platform.system)
+    if pattern is None:
+        return ()
+    minimum = _MINIMA.get(platform.system, " {} or later").format(platform.minimum) if platform.minimum else ""
+    return (pattern.format(machine=platform.architecture, minimum=minimum),)
+
+
+_NAMES = {"ios": "iOS", "macos": "macOS"}
+"""The systems of which providers ask a version of their own."""
+
+
+def _is_covered(need: Need, platform: Platform) -> bool:
+    """Whether the line on the system says as much already."""
+    asked = read_minimum(need)
+    if need.what != _NAMES.get(platform.system) or not asked or not platform.minimum:
+        return False
+    return is_in_range(platform.minimum, f">={asked}")
+
+
+def _tell_needs(config: RuntimeConfig, platform: Platform) -> list[str]:
+    """Each need once, with the variants that have it."""
+    owners: dict[str, list[str]] = {}
+    for variant in config.variants:
+        for need in variant.requires.needs:
+            if not _is_covered(need, platform):
+                owners.setdefault(describe_need(need), []).append(variant.name)
+    return [f"for {' and '.join(names)}: {visible(need)}" for need, names in owners.items()]

@@ -1,0 +1,47 @@
+"""What is known of the inputs of a golden set: the sizes that they take, and what the set cannot show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+WeaknessKind = Literal["synthetic", "few-samples", "one-size", "branch-not-taken", "branches-not-followed", "output"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weakness:
+    """One thing that the golden set cannot show. `name` is the dimension, node or output that it is about, or empty;
+    `text` is a sentence for people.
+    """
+
+    kind: WeaknessKind
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedSize:
+    """A size that the model did not run at, with the runtime's words."""
+
+    size: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedDimension:
+    """A free dimension of the inputs and the sizes that were tried: `symbol`, or empty for axis `axis` of `port`.
+
+    `sizes` are those that ran; `label` is what people call it.
+    """
+
+    label: str
+    symbol: str
+    port: str
+    axis: int
+    sizes: tuple[int, ...]
+    refused: tuple[RefusedSize, ...]
+
+    @property
+    def only_size(self) -> int | None:
+        """The one size that ran, where others were tried and refused."""
+        return self.sizes[0] if len(self.sizes) == 1 and self.refused else None

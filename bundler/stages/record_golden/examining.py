@@ -1,0 +1,62 @@
+"""What the inputs of a golden set leave unjudged, and which samples are run twice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from onnx import ModelProto
+
+from bundler.model.golden_inputs import TriedDimension, Weakness
+from bundler.model.signature import Signature
+from bundler.model.stage import Note
+from bundler.workbench.branches import has_branches, untaken_branches
+from bundler.workbench.seeded_sets import MAX_SET_MULTIPLICATIONS
+from bundler.workbench.value_files import Value
+from bundler.workbench.weaknesses import describe_branches, describe_sizes
+from bundler.workbench.workload import count_multiplications
+
+Samples = Sequence[Mapping[str, Value]]
+
+
+def weaknesses_of(
+    model: Path,
+    structure: ModelProto,
+    signature: Signature,
+    samples: Samples,
+    tried: Sequence[TriedDimension] = (),
+) -> Iterator[Weakness]:
+    """Dimensions of one size and branches that no sample takes."""
+    yield from describe_sizes(signature, samples, tried)
+    if has_branches(structure):
+        yield from describe_branches(untaken_branches(model, samples))
+
+
+def choose_repeated(structure: ModelProto, samples: Samples, *, draws: bool) -> Collection[int]:
+    """The samples that run twice, to see whether the model gives the same again: all where that costs little or it
+    draws random numbers, else the first, the middle and the last.
+    """
+    count = len(samples)
+    if draws or count * _multiplications(structure, samples) <= MAX_SET_MULTIPLICATIONS:
+        return range(count)
+    return {0, count // 2, count - 1}
+
+
+def _multiplications(structure: ModelProto, samples: Samples) -> int:
+    shapes = {name: value.shape for name, value in samples[0].items() if isinstance(value, np.ndarray)}
+    return count_multiplications(structure, shapes)
+
+
+def tell_only_sizes(tried: Sequence[TriedDimension]) -> Iterator[Note]:
+    """The dimensions that the bundle must fix, though the model leaves them open."""
+    fixed = [item for item in tried if item.only_size is not None]
+    if not fixed:
+        return
+    sizes = ", ".join(f"{item.label}={item.only_size}" for item in fixed)
+    others = "; ".join(f"{item.label}: {_list_refused(item)}" for item in fixed)
+    yield Note(text=f"the model runs at {sizes} only (refused: {others})", level="warning")
+
+
+def _list_refused(item: TriedDimension) -> str:
+    return ", ".join(str(entry.size) for entry in item.refused)

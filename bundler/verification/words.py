@@ -1,0 +1,89 @@
+"""What a verification reached, in words for people: the levels' identifiers (`executed`) are for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from bundler.model.manifest import ProofRecord, VariantProofRecord
+
+THIS_HOST: Final = "on this host"
+BUILDING_HOST: Final = "on the host that built it"
+
+NOTHING_RUN: Final = "Not run: the bundle was built without verification (--no-prove)."
+
+
+def describe_verification(record: ProofRecord, host: str = THIS_HOST) -> tuple[str, ...]:
+    """A line for each thing that became of variants.
+
+    As `Verified: htp in Qualcomm QNN's emulator, cpu on this host.`; `host` is what the machine is called that ran what
+    ran in no other place.
+    """
+    if not record.variants:
+        return (NOTHING_RUN,)
+    groups: dict[str, list[VariantProofRecord]] = {"Verified": [], _UNCHECKED: [], "Failed": [], "Not run": []}
+    for variant in record.variants:
+        groups[_head(variant)].append(variant)
+    return tuple(f"{head}: {_describe(found, host)}." for head, found in groups.items() if found)
+
+
+def name_verification(record: ProofRecord) -> str:
+    """The same in a word or two."""
+    reached = [_head(variant) for variant in record.variants]
+    if not reached or set(reached) == {"Not run"}:
+        return "Not run"
+    return reached[0] if len(set(reached)) == 1 else "Verified in part"
+
+
+def describe_variants(records: Iterable[VariantProofRecord], host: str) -> tuple[str, ...]:
+    """A sentence for each of these variants, with the reason."""
+    return tuple(
+        f"Variant {record.variant}: {_lower(_head(record))}{_tell_place(record, host)}{_tell_reason(record)}."
+        for record in records
+    )
+
+
+def is_verified(record: VariantProofRecord) -> bool:
+    """Whether it ran and every output was compared, and held."""
+    return record.passed is True and record.level != "ran-unchecked"
+
+
+_UNCHECKED: Final = "Ran, and not every output could be checked"
+
+
+def _head(record: VariantProofRecord) -> str:
+    if record.passed is False:
+        return "Failed"
+    if record.level == "ran-unchecked":
+        return _UNCHECKED
+    return "Verified" if record.passed else "Not run"
+
+
+def _describe(records: Sequence[VariantProofRecord], host: str) -> str:
+    """The variants, each where it ran; those that are not verified by what stood in the way, which many may share."""
+    if is_verified(records[0]):
+        return ", ".join(f"{record.variant}{_tell_place(record, host)}" for record in records)
+    owners: dict[str, list[str]] = {}
+    for record in records:
+        owners.setdefault(record.reason, []).append(f"{record.variant}{_tell_place(record, host)}")
+    return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in owners.items())
+
+
+def _tell_place(record: VariantProofRecord, host: str) -> str:
+    if not record.passed:
+        return ""
+    instead = " in place of the device" if record.level == "stand-in" else ""
+    return f" {record.place or host}{instead}"
+
+
+def _tell_reason(record: VariantProofRecord) -> str:
+    return f" ({record.reason})" if record.reason else ""
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def same_levels(first: Sequence[VariantProofRecord], second: Sequence[VariantProofRecord]) -> bool:
+    """Whether two verifications of a bundle reached the same."""
+    return {record.variant: record.level for record in first} == {record.variant: record.level for record in second}

@@ -1,0 +1,137 @@
+"""A loader names what of the device's own software is missing, and tells whose the sizes are."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bundler.data import data_root
+from bundler.emitters.contract import EmitRequest
+from bundler.model.requirements import FixedSize, Need
+from bundler.model.runtime import ProviderEntry
+from tests.integration.python.packages import Package, imported, write_package
+
+CUDNN = Need(what="cuDNN", version="9", check="ldconfig", libraries=("libcudnn.so.9",))
+DRIVER = Need(what="driver", libraries=("libdriver.so.1", "libtool.so.2"))
+NPU = Need(what="NPU driver", check="Device Manager")
+
+
+@pytest.fixture
+def explain(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """`explain_missing` for needs, on a system that has `present`."""
+    monkeypatch.syspath_prepend(str(data_root("templates") / "python" / "package"))
+    needs = importlib.import_module("_loader.needs")
+
+    def ask(*wanted: Need, present: tuple[str, ...] = (), systems: tuple[str, ...] = ()) -> str:
+        def load(name: str) -> None:
+            if name not in present:
+                raise OSError(name)
+
+        requires = {"needs": [dataclasses.asdict(need) for need in wanted], "systems": list(systems)}
+        return needs.explain_missing(SimpleNamespace(requires=requires), load)
+
+    yield ask
+    for module in [module for module in sys.modules if module.startswith("_loader")]:
+        del sys.modules[module]
+
+
+def test_only_what_is_missing_is_named(explain: Any) -> None:
+    assert (
+        explain(CUDNN, DRIVER, present=("libcudnn.so.9", "libdriver.so.1")) == "not found here: driver (libtool.so.2)"
+    )
+    assert explain(CUDNN, DRIVER) == "not found here: cuDNN 9 (libcudnn.so.9), driver (libdriver.so.1 libtool.so.2)"
+
+
+def test_where_all_is_there_nothing_is_said(explain: Any) -> None:
+    assert explain(CUDNN, present=("libcudnn.so.9",)) == ""
+    assert explain() == ""
+
+
+def test_what_no_library_stands_for_is_told_with_how_to_check_it(explain: Any) -> None:
+    assert explain(NPU) == "it needs NPU driver (check: Device Manager)"
+
+
+def test_on_another_system_nothing_is_looked_for(explain: Any) -> None:
+    assert explain(CUDNN, systems=("Plan 9",)) == ""
+
+
+def test_no_library_outside_of_the_systems_own_is_loaded(explain: Any) -> None:
+    """A name with a folder in it would load a file of the bundle's choice."""
+    stray = Need(what="trap", libraries=("/somewhere/evil.so",))
+    assert explain(stray, present=("evil.so",)) == ""
+
+
+def _with_needs(request: EmitRequest) -> EmitRequest:
+    """A first variant on a provider that this runtime has not, with a library that no system has; then the CPU."""
+    requires = dataclasses.replace(
+        request.config.variants[0].requires,
+        needs=(Need(what="Fancy driver", version="3", libraries=("libno-such-thing.so.3",)),),
+    )
+    first = dataclasses.replace(
+        request.config.variants[0],
+        name="fancy",
+        providers=(ProviderEntry(name="CUDAExecutionProvider", options={}), *request.config.variants[0].providers),
+        requires=requires,
+    )
+    config = dataclasses.replace(request.config, variants=(first, *request.config.variants))
+    return dataclasses.replace(
+        request, config=config, models={**request.models, "fancy": next(iter(request.models.values()))}
+    )
+
+
+@pytest.fixture
+def needy(cnn_request: EmitRequest, tmp_path: Path) -> Iterator[ModuleType]:
+    with imported(write_package(_with_needs(cnn_request), tmp_path)) as module:
+        yield module
+
+
+def test_the_report_says_what_the_variant_that_does_not_run_lacks(needy: ModuleType) -> None:
+    with pytest.warns(needy.FallbackWarning, match=r"not found here: Fancy driver 3 \(libno-such-thing\.so\.3\)"):
+        model = needy.Model()
+    assert model.report.variant != "fancy"
+
+
+def _with_fixed(request: EmitRequest, by: Any) -> EmitRequest:
+    fixed = (FixedSize(name="height", size=16, by=by, axes={"image": (2,)}),)
+    return dataclasses.replace(request, config=dataclasses.replace(request.config, fixed_sizes=fixed))
+
+
+@pytest.mark.parametrize(
+    ("by", "words"), [("target", "by the target that it was built for"), ("user", "when it was built")]
+)
+def test_another_size_is_told_with_who_fixed_it(cnn_request: EmitRequest, tmp_path: Path, by: str, words: str) -> None:
+    with imported(write_package(_with_fixed(cnn_request, by), tmp_path)) as module:
+        model = module.Model()
+        with pytest.raises(module.InputError) as caught:
+            model.run(image=np.zeros((1, 3, 8, 16), np.float32))
+        assert f"axis 2 is 8, not 16; this bundle was fixed to 'height' = 16 {words}" in caught.value.why
+        assert "--dim height=N" in caught.value.hint
+        with pytest.raises(module.InputError) as caught:
+            model.run(image=np.zeros((1, 3, 16, 8), np.float32))
+        assert "fixed to" not in str(caught.value), "this size is the model's own"
+
+
+def test_telemetry_is_off_before_the_runtimes_library_is_loaded(package: Package) -> None:
+    """The library reads the variable when it is loaded, and not later."""
+    watch = (
+        "import os, sys\n"
+        "class Watch:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'onnxruntime':\n"
+        "            print(os.environ.get('ORT_DISABLE_TELEMETRY'))\n"
+        "sys.meta_path.insert(0, Watch())\n"
+        f"import {package.name}\n"
+    )
+    plain = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    done = subprocess.run([sys.executable, "-c", watch], cwd=package.root, env=plain, capture_output=True, check=True)
+    assert done.stdout.decode().split() == ["1"]

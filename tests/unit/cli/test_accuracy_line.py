@@ -1,0 +1,58 @@
+"""The line of a build's summary on accuracy claims what was compared, where, and against what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bundler.api.requests import AccuracyResult
+from bundler.cli.accuracy import accuracy_line
+from bundler.model.runtime import Tolerance
+
+INT8 = Tolerance(sqnr_db=15.0, low_sqnr_db=10.0, worst_sqnr_db=5.0, top1_agreement=0.95)
+FLOAT = Tolerance(absolute=1e-4, relative=1e-3, sqnr_db=40.0, worst_sqnr_db=30.0)
+
+
+def found(**figures: Any) -> str:
+    known: dict[str, Any] = {
+        "variant": "htp",
+        "samples": 40,
+        "outputs": 1,
+        "unjudged": 0,
+        "output": "scores",
+        "equal": False,
+        "max_absolute": 0.2,
+        "sqnr_db": 22.84,
+        "worst_sqnr_db": 8.04,
+        "top1_agreement": 0.975,
+        "agreement": None,
+        "limit": INT8,
+    }
+    return accuracy_line(AccuracyResult(**(known | figures)))
+
+
+def test_all_figures_stand_beside_their_limits() -> None:
+    assert found() == (
+        "accuracy of htp over 40 samples: largest error 0.2, 22.8 dB (at least 15), "
+        "8.0 dB in the worst sample (at least 5), top-1 agreement 0.975 (at least 0.95)"
+    )
+    assert found(limit=FLOAT, max_absolute=2e-7, sqnr_db=131.0, worst_sqnr_db=120.0, top1_agreement=None) == (
+        "accuracy of htp over 40 samples: largest error 2e-07 (at most 0.0001 + 0.001 of the reference), "
+        "131.0 dB (at least 40), 120.0 dB in the worst sample (at least 30)"
+    )
+
+
+def test_what_ran_elsewhere_or_could_not_be_judged_is_said() -> None:
+    told = found(variant="gpu", in_place_of="SomeProvider", outputs=3, unjudged=1, samples=1)
+    assert told.startswith(
+        "accuracy of gpu over 1 sample, run on the CPU in place of SomeProvider (output scores): largest error"
+    )
+    assert told.endswith("; 1 of 3 outputs could not be judged")
+
+
+def test_equal_answers_and_answers_that_are_held_to_nothing() -> None:
+    assert found(equal=True, max_absolute=0.0) == "accuracy of htp over 40 samples: equal to the bit"
+    assert found(limit=Tolerance(judged=False)) == "accuracy of htp over 40 samples: not judged, as the profile asks"
+
+
+def test_a_name_from_a_model_cannot_write_on_the_terminal() -> None:
+    assert "\x1b" not in found(output="\x1b[31m" + "x" * 500, outputs=2)

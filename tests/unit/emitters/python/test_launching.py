@@ -1,0 +1,39 @@
+"""A proof says which Python it was made with, and which of the bundle's were not started."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bundler.emitters.python import launching
+from bundler.emitters.python.layout import Layout
+from bundler.emitters.python.proving import Ending
+from tests.support import models
+from tests.support.bundles import make_request
+
+VERSIONS = ("3.11", "3.12", "3.13")
+
+
+def test_the_version_of_python_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = make_request(models.cnn(), tmp_path / "made").config
+    layout = Layout(
+        root=tmp_path,
+        package="tiny",
+        format="pex",
+        config=config,
+        artifact=tmp_path / "tiny.pex",
+        python_versions=VERSIONS,
+    )
+    told = {"status": "passed", "reason": "", "samples": 1, "outputs": [], "figures": {}}
+    answer = {"variants": [{**told, "variant": variant.name} for variant in config.variants]}
+    ending = Ending(answer=answer, failure=None, seconds=1.0)
+    monkeypatch.setattr("bundler.emitters.python.proving.start", lambda *_: ending)
+    monkeypatch.setattr(launching, "read_layout", lambda _: layout)
+    monkeypatch.setattr(launching, "is_native", lambda _: True)
+    monkeypatch.setattr(launching, "find_python", lambda *_: ("3.12", Path(sys.executable)))
+    (proof,) = launching.prove_bundle(tmp_path, tmp_path, lambda _: None)
+    assert proof.reason == "reproduced with onnxruntime 1.31.1 on Python 3.12, with no index"
+    assert proof.unrun == ("Python 3.11", "Python 3.13")
+    assert proof.place == ""

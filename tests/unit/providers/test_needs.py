@@ -1,0 +1,105 @@
+"""What must be on a device beside the bundle: rows of the provider files, for one target."""
+
+import pytest
+
+from bundler.model.requirements import describe_need
+from bundler.profiles.outlook import foresee_variants, judge_free_sizes, variant_needs
+from bundler.profiles.resolve import resolve_target, target_ids
+from bundler.providers.knowledge import NeedRule, ProviderKnowledge, SizeRule
+from bundler.providers.needs import OWN_VERSION, Place, list_needs
+from bundler.providers.registry import find_provider, provider_names
+
+LINUX = Place(system="linux", runtime="1.31.1")
+BOX = ProviderKnowledge(
+    name="box",
+    runtime_name="Box",
+    title="Box",
+    package="",
+    needs=(
+        NeedRule(what="driver", version="2", libraries={"linux": ("libdriver.so.2",)}, runtime_versions=">=1.28"),
+        NeedRule(what="driver", version="1", runtime_versions="<1.28"),
+        NeedRule(what="loader", systems=("windows",)),
+        NeedRule(what="NPU driver", when={"device": "NPU*"}),
+    ),
+    free_sizes=(SizeRule(sizes="refused", when={"device": "NPU*", "shape": ""}),),
+)
+
+
+def needs(options=None, place=LINUX, *more) -> list[str]:
+    chain = [(BOX, options or {}), *more]
+    return [describe_need(need) for need in list_needs(chain, place)]
+
+
+def test_a_row_holds_for_its_runtimes_systems_and_options():
+    assert needs() == ["driver 2"]
+    assert needs(place=Place(system="linux", runtime="1.27.0")) == ["driver 1"]
+    assert needs(place=Place(system="windows", runtime="1.31.1")) == ["driver 2", "loader"]
+    assert needs({"device": "NPU.1"}) == ["driver 2", "NPU driver"]
+
+
+def test_each_need_of_a_chain_is_told_once():
+    assert needs(None, LINUX, (BOX, {"device": "NPU"})) == ["driver 2", "NPU driver"]
+
+
+def test_libraries_are_those_of_the_system():
+    (linux,) = list_needs([(BOX, {})], LINUX)
+    windows, _ = list_needs([(BOX, {})], Place(system="windows", runtime="1.31.1"))
+    assert (linux.libraries, windows.libraries) == (("libdriver.so.2",), ())
+
+
+def test_of_a_runtime_of_ones_own_nobody_knows_the_versions():
+    own = Place(system="linux", runtime="1.31.1", own_build=True)
+    assert needs(place=own) == [f"driver {OWN_VERSION}"]
+
+
+def test_sizes_are_judged_by_options_and_their_defaults():
+    assert BOX.judge_free_sizes({}) == "taken"
+    assert BOX.judge_free_sizes({"device": "NPU"}) == "refused"
+    assert BOX.judge_free_sizes({"device": "NPU", "shape": "x[1]"}) == "taken"
+
+
+@pytest.mark.parametrize("name", provider_names())
+def test_every_condition_names_an_option_that_the_provider_has(name):
+    known = find_provider(name)
+    keys = {rule.key for rule in known.options}
+    assert {key for rule in (*known.needs, *known.free_sizes) for key in rule.when} <= keys
+
+
+@pytest.mark.parametrize("name", target_ids())
+def test_a_variant_on_an_accelerator_says_what_it_needs(name):
+    """What the runtime's own packages bring, and the browser's or the processor's, needs nothing else."""
+    complete = {"cpu", "wasm", "xnnpack", "openvino", "coreml"}
+    profile = resolve_target(name)
+    for variant, outlook in zip(profile.variants, foresee_variants(profile), strict=True):
+        if outlook.fate != "left out" and variant.providers[0].name not in complete:
+            assert variant_needs(variant, profile), variant.name
+
+
+def test_cuda_13_is_needed_from_the_runtime_on_that_is_built_with_it():
+    profile = resolve_target("a100", ())
+    told = [describe_need(need) for need in variant_needs(profile.variants[0], profile)]
+    assert [text.partition(" (")[0] for text in told] == [
+        "NVIDIA's driver 580 or later",
+        "CUDA 13",
+        "cuDNN 9",
+        "zlib, which cuDNN uses",
+        "TensorRT 10 for CUDA 13",
+    ]
+    assert "pip install onnxruntime-gpu[cuda,cudnn]" in told[1]
+    assert "pip show nvidia-cudnn-cu13" in told[2]
+    older = resolve_target("a100", ("runtime.version=1.26.0",))
+    of_older = [describe_need(need).partition(" (")[0] for need in variant_needs(older.variants[0], older)]
+    assert of_older[1:] == ["CUDA 12", "cuDNN 9", "zlib, which cuDNN uses", "TensorRT 10 for CUDA 12"]
+
+
+def test_of_versions_of_one_thing_the_latest_is_asked_for():
+    rules = tuple(NeedRule(what="iOS", version=f"{least} or later") for least in ("15", "18", "9"))
+    asking = ProviderKnowledge(name="a", runtime_name="A", title="A", package="", needs=rules)
+    assert [describe_need(need) for need in list_needs([(asking, {})], LINUX)] == ["iOS 18 or later"]
+
+
+def test_the_npu_of_openvino_needs_its_driver_and_the_cpu_nothing():
+    profile = resolve_target("intel-npu")
+    found = {variant.name: [need.what for need in variant_needs(variant, profile)] for variant in profile.variants}
+    assert found == {"npu": ["Intel's driver of the NPU"], "gpu": ["Intel's driver of the GPU"], "cpu": []}
+    assert [judge_free_sizes(variant) for variant in profile.variants] == ["refused", "taken", "taken"]

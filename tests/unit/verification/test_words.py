@@ -1,0 +1,90 @@
+"""What people read of a verification: what ran where, what did not and why, and no level's identifier."""
+
+import pytest
+
+from bundler.model.proof import PROOF_MEANINGS, VariantProof
+from bundler.verification.proof import LEVELS, combine_proofs
+from bundler.verification.words import (
+    BUILDING_HOST,
+    describe_variants,
+    describe_verification,
+    name_verification,
+    same_levels,
+)
+
+
+def prove(variant, level="executed", *, passed=True, reason="", place=""):
+    return VariantProof(
+        variant=variant, level=level, passed=passed, comparison=None, reason=reason, figures={}, place=place
+    )
+
+
+HTP = prove("htp", "emulated", place="in Qualcomm QNN's emulator")
+GPU = prove("gpu", passed=None, reason="its context is made on the device")
+CPU = prove("cpu")
+
+
+def test_each_variant_is_told_with_the_place_where_it_ran_or_why_it_did_not():
+    assert describe_verification(combine_proofs([HTP, GPU, CPU])) == (
+        "Verified: htp in Qualcomm QNN's emulator, cpu on this host.",
+        "Not run: gpu (its context is made on the device).",
+    )
+
+
+def test_a_bundle_says_host_of_the_machine_that_built_it_and_not_of_the_readers():
+    assert describe_verification(combine_proofs([CPU]), BUILDING_HOST) == ("Verified: cpu on the host that built it.",)
+
+
+def test_a_stand_in_is_not_told_as_the_device():
+    (line,) = describe_verification(combine_proofs([prove("cpu", "stand-in")]))
+    assert line == "Verified: cpu on this host in place of the device."
+
+
+def test_what_ran_and_could_not_be_compared_is_not_called_verified():
+    record = combine_proofs([prove("cpu", "ran-unchecked", reason="output 'noise' is random")])
+    assert describe_verification(record) == (
+        "Ran, and not every output could be checked: cpu on this host (output 'noise' is random).",
+    )
+    assert name_verification(record) == "Ran, and not every output could be checked"
+
+
+def test_what_failed_is_not_called_verified():
+    assert describe_verification(combine_proofs([prove("cpu", passed=False, reason="off by 2")])) == (
+        "Failed: cpu (off by 2).",
+    )
+
+
+def test_a_reason_that_several_share_is_told_once():
+    left = [prove(name, passed=None, reason="no browser") for name in ("webgpu", "wasm")]
+    other = prove("webnn", passed=None, reason="no WebNN")
+    assert describe_verification(combine_proofs([*left, other])) == (
+        "Not run: webgpu, wasm (no browser); webnn (no WebNN).",
+    )
+
+
+def test_without_a_proof_nothing_is_claimed():
+    assert describe_verification(combine_proofs([])) == (
+        "Not run: the bundle was built without verification (--no-prove).",
+    )
+    assert name_verification(combine_proofs([])) == "Not run"
+
+
+@pytest.mark.parametrize(
+    ("proofs", "name"),
+    [([CPU], "Verified"), ([CPU, GPU], "Verified in part"), ([GPU], "Not run"), ([CPU, HTP], "Verified")],
+)
+def test_a_bundle_of_which_a_part_was_not_run_is_verified_in_part(proofs, name):
+    assert name_verification(combine_proofs(proofs)) == name
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_identifier_of_a_level_is_shown(level):
+    record = combine_proofs([prove("first", level, reason="as it says", place="in a box")])
+    told = " ".join((*describe_verification(record), *describe_variants(record.variants, BUILDING_HOST)))
+    assert not [word for word in PROOF_MEANINGS if word in told]
+
+
+def test_two_verifications_are_the_same_when_each_variant_reached_the_same():
+    first, second = combine_proofs([HTP, CPU]).variants, combine_proofs([CPU, HTP]).variants
+    assert same_levels(first, second)
+    assert not same_levels(first, combine_proofs([CPU, GPU]).variants)
