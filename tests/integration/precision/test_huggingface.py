@@ -31,6 +31,7 @@ from tests.support import huggingface_models
 from tests.support.bundles import cache_root
 from tests.support.command_line import CommandLine
 from tests.support.fake_hub import COMMIT, FakeHub, serve_hub
+from tests.support.pytorch import resolve_pytorch
 from tests.support.real_models import run_python
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -54,7 +55,7 @@ def workshop(shared: Path) -> Iterator[Workshop]:
 
 @pytest.fixture(scope="module")
 def python(workshop: Workshop) -> Path:
-    return workshop.environments.resolve("optimum").python
+    return resolve_pytorch(workshop)
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +69,9 @@ def tiny(shared: Path, python: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def encoder(shared: Path) -> Path:
-    """A trained sentence encoder of 90 MB."""
+def encoder(shared: Path, python: Path) -> Path:
+    """A trained sentence encoder of 90 MB, where something can export it."""
+    assert python.exists()
     place = shared / "huggingface-encoder"
     with hold(shared / "huggingface-encoder.lock"):
         if not place.exists():
