@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
+from bundler.api.assemble import read_references
 from bundler.api.requests import AccuracyResult
 from bundler.model.codec import decode
 from bundler.model.gates import resolve_tolerance
@@ -15,19 +16,50 @@ from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import Gate, Tolerance
 
 
-def find_accuracies(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> tuple[AccuracyResult, ...]:
-    """One for each variant, in the plan's order; none for a variant whose model nothing changed."""
-    return tuple(_find_accuracies(plan, outcomes))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedRun:
+    """What the bundle's own runtime answered for the golden set, and where it ran (empty: on this machine)."""
+
+    variant: str
+    place: str
+    comparison: Comparison
 
 
-def _find_accuracies(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> Iterator[AccuracyResult]:
+def find_accuracies(
+    plan: BuildPlan, outcomes: Mapping[str, StepOutcome], runs: Iterable[VerifiedRun] = ()
+) -> tuple[AccuracyResult, ...]:
+    """One for each variant, in the plan's order; none for a variant whose model nothing changed.
+
+    The figures of the last stage are over the most samples. Where the CPU ran that one in place of the variant's own
+    provider, those of `runs` are nearer to what a device answers.
+    """
+    own = {run.variant: run for run in runs}
+    return tuple(_find_accuracies(plan, outcomes, own))
+
+
+def _find_accuracies(
+    plan: BuildPlan, outcomes: Mapping[str, StepOutcome], runs: Mapping[str, VerifiedRun]
+) -> Iterator[AccuracyResult]:
     steps = {step.id: step for step in plan.steps}
+    references = read_references(outcomes[plan.golden].facts)
     for variant in plan.variants:
         judged = next((name for name in reversed(variant.comparisons) if name in plan.gates), None)
-        if judged is not None:
-            comparison = decode(Comparison, outcomes[judged].facts)
-            in_place_of = "" if _ran_on(steps[judged], variant) else variant.providers[0].name
-            yield replace(_describe(variant.name, comparison, plan.gates[judged]), in_place_of=in_place_of)
+        if judged is None:
+            continue
+        comparison, gate = decode(Comparison, outcomes[judged].facts), plan.gates[judged]
+        run = runs.get(variant.name)
+        if _ran_on(steps[judged], variant):
+            yield _describe(variant.name, comparison, gate)
+        elif run is not None:
+            yield replace(_describe(variant.name, _refer(run.comparison, references), gate), place=run.place)
+        else:
+            yield replace(_describe(variant.name, comparison, gate), in_place_of=variant.providers[0].name)
+
+
+def _refer(comparison: Comparison, references: Mapping[str, ReferenceFigures]) -> Comparison:
+    """The same, each output with what is known of its golden answers, which a loader does not repeat."""
+    outputs = (replace(output, reference=references.get(output.name)) for output in comparison.outputs)
+    return replace(comparison, outputs=tuple(outputs))
 
 
 def _ran_on(step: Step, variant: VariantPlan) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bundler.api.accuracy import find_accuracies
+from bundler.api.accuracy import VerifiedRun, find_accuracies
 from bundler.api.assemble import make_runtime_config
 from bundler.api.judging import Verdict, judge_plan
 from bundler.api.memo import recall_bundle, remember_bundle
@@ -22,6 +22,7 @@ from bundler.api.stamp import bundle_key
 from bundler.api.workshop import Workshop
 from bundler.emitters.registry import find_emitter
 from bundler.model.attempts import Frontier
+from bundler.model.codec import decode
 from bundler.model.errors import GateError, UsageError
 from bundler.model.events import Listener, Message
 from bundler.model.plan import MODEL
@@ -60,8 +61,9 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
         remember_bundle(workshop.cache.root, final, key, summary)
     seconds = time.perf_counter() - began
     result = _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
+    runs = decode(tuple[VerifiedRun, ...], summary.get("runs", ()))
     return replace(
-        result, placements=_placements(prepared, outcomes), accuracies=find_accuracies(prepared.plan, outcomes)
+        result, placements=_placements(prepared, outcomes), accuracies=find_accuracies(prepared.plan, outcomes, runs)
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bundler.api.accuracy import VerifiedRun
 from bundler.api.golden import record_golden
 from bundler.api.judging import METRIC_STAGE
 from bundler.api.prepare import Prepared, tell_left_out
@@ -84,7 +85,7 @@ def finish_bundle(piece: Workpiece) -> Finished:
         measurements=measurements,
         phases=phases,
         downloads=emitted.downloads,
-        summary=_summary(piece, manifest, emitted.downloads),
+        summary=_summary(piece, manifest, emitted.downloads) | {"runs": _list_runs(proofs)},
     )
 
 
@@ -284,6 +285,16 @@ def _summary(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ..
             for item in downloads
         ],
     }
+
+
+def _list_runs(proofs: Sequence[VariantProof]) -> Any:
+    return encode(
+        tuple(
+            VerifiedRun(variant=proof.variant, place=proof.place, comparison=proof.comparison)
+            for proof in proofs
+            if proof.passed and proof.comparison
+        )
+    )
 
 
 def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finished: Finished, folder: Path) -> Path:

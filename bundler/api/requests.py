@@ -87,7 +87,8 @@ class AccuracyResult:
     """How close a variant came to the original model, in the last comparison that its gate judged. The figures are
     those of `output`, of all outputs the nearest to its limits (`bundler.model.results.OutputComparison`); `limit` is
     what it was held to. `unjudged` counts the outputs that no comparison could fail; `in_place_of` names the provider
-    for which another ran the model in this comparison, empty where it was the variant's own.
+    for which another ran the model in this comparison, empty where it was the variant's own. `place` says where the
+    bundle's own runtime ran, where these are its figures (`in Chromium 143`).
     """
 
     variant: str
@@ -103,6 +104,7 @@ class AccuracyResult:
     agreement: float | None
     limit: Tolerance
     in_place_of: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from bundler.api.requests import VerifyResult
@@ -38,7 +39,9 @@ def verify(bundle: Path, workshop: Workshop, listener: Listener, browser: Path |
         files=integrity.checked,
         proof=reached.level,
         claimed=manifest.proof.level,
-        variants=proofs,
+        variants=tuple(
+            replace(proof, level=record.level) for proof, record in zip(proofs, reached.variants, strict=True)
+        ),
         unstable_outputs=manifest.unstable_outputs,
         reservations=manifest.reservations,
         reached=reached,

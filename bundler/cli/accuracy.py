@@ -9,6 +9,8 @@ from bundler.cli.printing import printable
 
 NAME_LENGTH = 40
 """Characters of an output's name that the line shows."""
+PLACE_LENGTH = 80
+"""Characters of where it ran."""
 
 
 def accuracy_line(found: AccuracyResult) -> str:
@@ -18,7 +20,8 @@ def accuracy_line(found: AccuracyResult) -> str:
     named = "" if found.outputs == 1 or found.equal else f" (output {printable(found.output, NAME_LENGTH)})"
     missing = f"; {found.unjudged} of {found.outputs} outputs could not be judged" if found.unjudged else ""
     instead = f", run on the CPU in place of {found.in_place_of}" if found.in_place_of else ""
-    return f"accuracy of {found.variant} over {samples}{instead}{named}: {figures}{missing}"
+    place = f", {printable(found.place, PLACE_LENGTH)}" if found.place else ""
+    return f"accuracy of {found.variant} over {samples}{place}{instead}{named}: {figures}{missing}"
 
 
 def _figures(found: AccuracyResult) -> Iterator[str]:

@@ -13,6 +13,7 @@ from bundler.reporting.page import Accuracy, AccuracyCell, AccuracyRow, Dot
 from bundler.reporting.scales import Scale, linear_scale, log_scale
 
 METRIC_STAGE = "measure_metric"
+NOT_JUDGED = "not judged"
 _ROW_MIDDLE = 14.0
 
 
@@ -22,7 +23,7 @@ def chart_accuracy(data: ReportData) -> Accuracy | None:
     if not checks:
         return None
     limits = [_limits(data, check) for check in checks]
-    outputs = [output for check in checks for output in check.outputs]
+    outputs = [output for check in checks for output in judged_outputs(check)]
     errors = [output.max_absolute for output in outputs if output.max_absolute]
     error_scale = log_scale([*errors, *(limit.absolute for limit in limits if limit.absolute)] or [1.0])
     least = [limit.sqnr_db or 0.0 for limit in limits]
@@ -33,7 +34,7 @@ def chart_accuracy(data: ReportData) -> Accuracy | None:
         sqnr_scale=sqnr_scale,
         gate_text=_join(_tell_error(limit) for limit in limits),
         sqnr_gate_text=_join("" if limit.sqnr_db is None else f"at least {limit.sqnr_db:g} dB" for limit in limits),
-        equal=all(check.equal for check in checks),
+        equal=all(check.equal and judged_outputs(check) for check in checks),
         metrics=tuple(_tell_metrics(data)),
         doubts=tuple(tell_doubts(data.manifest)),
         rows=tuple(
@@ -93,6 +94,11 @@ def final_checks(data: ReportData) -> tuple[CheckRecord, ...]:
     return found or data.manifest.checks[-1:]
 
 
+def judged_outputs(check: CheckRecord) -> tuple[OutputCheck, ...]:
+    """The outputs whose comparison could have failed: the figures of others say nothing."""
+    return tuple(output for output in check.outputs if not output.unjudged)
+
+
 def least_decibels(outputs: Sequence[OutputCheck]) -> float | None:
     """The least SQNR among the outputs that have one."""
     return min(_decibels(outputs), default=None)
@@ -117,23 +123,25 @@ def _title(data: ReportData, check: CheckRecord) -> str:
 
 def _row(data: ReportData, check: CheckRecord, limit: Tolerance, *, scales: tuple[Scale, Scale]) -> AccuracyRow:
     error_scale, sqnr_scale = scales
-    least = least_decibels(check.outputs)
+    judged = judged_outputs(check)
+    least, equal = least_decibels(judged), bool(judged) and check.equal
+    error = show_error(greatest_error(judged)) if judged else NOT_JUDGED
     return AccuracyRow(
         label=_title(data, check),
         tag=show_tag(data, check.variant),
-        equal=check.equal,
+        equal=equal,
         dots=tuple(
             Dot(
                 x=error_scale.place(output.max_absolute),
                 y=_ROW_MIDDLE,
                 text=f"{output.name}: {show_error(output.max_absolute)}",
             )
-            for output in check.outputs
+            for output in judged
             if output.max_absolute
         ),
-        error="equal to the bit" if check.equal else show_error(greatest_error(check.outputs)),
+        error="equal to the bit" if equal else error,
         sqnr=None if least is None else sqnr_scale.place(least),
-        sqnr_text="equal to the bit" if check.equal else _show_decibels(least),
+        sqnr_text="equal to the bit" if equal else _show_decibels(least) if judged else NOT_JUDGED,
         gate=error_scale.place(limit.absolute) if limit.absolute and limit.relative is not None else None,
         sqnr_gate=None if limit.sqnr_db is None else sqnr_scale.place(limit.sqnr_db),
     )
@@ -147,12 +155,19 @@ def _cells(data: ReportData, check: CheckRecord) -> list[AccuracyCell]:
     tag = show_tag(data, check.variant)
     stage = f"{_title(data, check)} ({tag})" if tag else _title(data, check)
     return [
-        AccuracyCell(stage=stage, output=output.name, figures=_figures(output), remark=output.remark or "")
+        AccuracyCell(stage=stage, output=output.name, figures=_figures(output), remark=_remark(output))
         for output in check.outputs
     ]
 
 
+def _remark(output: OutputCheck) -> str:
+    return f"{NOT_JUDGED}: {output.unjudged}" if output.unjudged else output.remark or ""
+
+
 def _figures(output: OutputCheck) -> tuple[str, ...]:
+    """None of an output that cannot be judged: a difference of 0 from answers that any model gives reads as a merit."""
+    if output.unjudged:
+        return (show_error(None),) * 7
     return (
         show_error(output.max_absolute),
         show_error(output.mean_absolute),

@@ -11,7 +11,7 @@ from bundler.model.measurement import Measurement
 from bundler.model.plan import Step, VariantPlan
 from bundler.model.results import StepOutcome
 from bundler.providers.cpu import PROVIDER as CPU
-from bundler.reporting.accuracy import final_checks, greatest_error, least_decibels, tell_doubts
+from bundler.reporting.accuracy import final_checks, greatest_error, judged_outputs, least_decibels, tell_doubts
 from bundler.reporting.checks import check_output
 from bundler.reporting.claims import compare_medians
 from bundler.reporting.data import ReportData, Spread, summarize_series
@@ -177,10 +177,13 @@ def _before(spread: Spread | None) -> str:
 
 def _accuracy_card(data: ReportData) -> Card:
     checks = final_checks(data)
-    outputs = [*(output for check in checks for output in check.outputs), *_proven_outputs(data)]
+    outputs = [*(output for check in checks for output in judged_outputs(check)), *_proven_outputs(data)]
     samples = max((check.samples for check in checks), default=0)
     inputs = "synthetic " if data.manifest.synthetic_inputs else ""
     detail = f"over {samples} {inputs}{_plural(samples, 'sample')}{_tell_host(data)}"
+    if not outputs and checks:
+        detail = f"no output could differ, {detail}"
+        return Card(label="Accuracy", value="Not judged", change="", detail=detail, tone="none")
     if not outputs:
         return Card(label="Accuracy", value="Not compared", change="", detail="no stage changed the model", tone="none")
     if all(output.equal for output in outputs):
@@ -198,7 +201,15 @@ def _accuracy_card(data: ReportData) -> Card:
 
 def _proven_outputs(data: ReportData) -> list[OutputCheck]:
     """What the bundle's own runtime answered, which may be coarser than what the stages were compared with."""
-    return [check_output(output) for proof in data.proofs if proof.comparison for output in proof.comparison.outputs]
+    golden = data.manifest.golden
+    unjudged = golden.unjudged if golden else {}
+    return [
+        check_output(output)
+        for proof in data.proofs
+        if proof.comparison
+        for output in proof.comparison.outputs
+        if output.name not in unjudged
+    ]
 
 
 def _tell_host(data: ReportData) -> str:

@@ -83,7 +83,7 @@ def find_way(variant: RuntimeVariant) -> Way | str:
     if absent:
         return f"{RUNTIME} for Python, which would run it here, has no {' and no '.join(absent)}"
     version = variant.requires.runtime
-    remark = f"reproduced with {RUNTIME} {version} for Python on this machine"
+    remark = f"ran with {RUNTIME} {version} for Python on this machine"
     return Way(environment=f"{RUNTIME}=={version}", level="stand-in", remark=remark)
 
 
@@ -95,11 +95,11 @@ def _way_of_compiled(variant: RuntimeVariant, compiled: Compiled) -> Way | str:
         devices = ", ".join(compiled.devices)
         return f"it was compiled for several devices at once ({devices}), and only a device can pick its part"
     native = is_native(variant.requires)
-    how = f"with {knowledge.title} on this machine" if native else f"by {knowledge.title}'s library, without the device"
+    how = f"{knowledge.title} on this machine" if native else f"{knowledge.title}'s library, without the device"
     return Way(
         environment=knowledge.compiler.environment,
         level="stand-in" if native else "emulated",
-        remark=f"reproduced {how}",
+        remark=f"ran with {how}",
         plugin=next((carrier.module for carrier in knowledge.availability if carrier.is_plugin), ""),
         place="" if native else f"in {knowledge.title}'s emulator",
     )

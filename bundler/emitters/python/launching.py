@@ -120,7 +120,7 @@ def _explain_foreign(layout: Layout) -> str:
 @contextmanager
 def _launch_here(layout: Layout, version: str, python: Path, cache_root: Path) -> Iterator[Launch]:
     """The command of the bundle on this machine, for as long as it is needed."""
-    remark = f"reproduced with onnxruntime {_runtime(layout)} on Python {version}, with no index"
+    remark = f"ran with onnxruntime {_runtime(layout)} on Python {version}, with no index"
     with tempfile.TemporaryDirectory(prefix="bundler-site-", ignore_cleanup_errors=True) as name:
         if layout.format == "pex":
             command: tuple[str, ...] = (str(python), str(layout.artifact))
@@ -144,7 +144,7 @@ def _launch_here(layout: Layout, version: str, python: Path, cache_root: Path) -
 def _launch_there(layout: Layout, foreign: Foreign, cache_root: Path) -> Iterator[Launch]:
     """The same under emulation: the interpreter is the image's own, so the wheels are put beside it."""
     means = f"onnxruntime {_runtime(layout)} on Python {foreign.version} under emulation of {foreign.core}"
-    remark = f"reproduced with {means}, with no index"
+    remark = f"ran with {means}, with no index"
     site = prepare_site(
         foreign.python.uv_platform,
         foreign.version,

@@ -164,9 +164,9 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage) -> Varian
 
 
 def _remark(told: Mapping[str, Any], testimony: Testimony, package: OpenPackage) -> str:
-    """`reproduced with onnxruntime-web 1.30.0 in Chromium 156.0.8078.79, on the software adapter`."""
+    """`ran with onnxruntime-web 1.30.0 in Chromium 156.0.8078.79, on the software adapter`."""
     runtime = package.config.variants[0].requires.runtime
-    where = f"reproduced with onnxruntime-web {runtime} in {testimony.browser or 'the browser'}"
+    where = f"ran with onnxruntime-web {runtime} in {testimony.browser or 'the browser'}"
     extras = [f"{told['threads']} threads"] if told.get("threads", 0) > 1 else []
     extras += ["on the software adapter"] if told.get("software") else []
     extras += [f"and the page complained: {str(fault)[:200]}" for fault in told.get("faults", ())[:1]]

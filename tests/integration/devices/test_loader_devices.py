@@ -24,6 +24,7 @@ from bundler.model.runtime import Compatibility, Compiled, Gate, Preparation, Pr
 from tests.integration.python.packages import Package, write_package
 from tests.support import models
 from tests.support.bundles import cache_root, make_request, make_variant, model_artifact, with_variants
+from tests.support.openvino import require_openvino
 
 PROVIDER, MODULE, DISTRIBUTION, VERSION = (
     "OpenVINOExecutionProvider",
@@ -99,7 +100,9 @@ Install = Callable[..., Installed]
 @pytest.fixture(scope="session")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = cache_root(tmp_path_factory.mktemp("cache"))
-    return Environments(root).resolve("openvino").python
+    python = Environments(root).resolve("openvino").python
+    require_openvino(python)
+    return python
 
 
 @pytest.fixture(scope="session")
@@ -327,6 +330,7 @@ class TestPrewarm:
 
 
 @pytest.mark.slow  # The plugin's wheel has 72 MB, and is put into the bundle.
+@pytest.mark.usefixtures("python")
 @pytest.mark.parametrize("format_", ["dir", "wheel", "pex"])
 def test_a_whole_bundle_carries_the_plugin_and_is_proven(plain: EmitRequest, tmp_path: Path, format_: str) -> None:
     request = with_variants(plain, on_openvino(plain), make_variant("cpu", model_artifact(plain)))

@@ -40,7 +40,7 @@ def test_the_model_was_run_where_it_was_built_and_no_more_is_claimed(bundle: Pat
         "variant": "cpu",
         "level": "stand-in",
         "passed": True,
-        "reason": "reproduced with onnxruntime 1.31.1 for Python on this machine",
+        "reason": "ran with onnxruntime 1.31.1 for Python on this machine",
         "place": "",
     }
 

@@ -93,14 +93,17 @@ def test_the_example_for_a_phone_is_compiled_and_keeps_its_answers(
     fixed, lines = tmp_path / "fixed.onnx", tmp_path / "lines"
     run_python(Path(sys.executable), [EXAMPLES / "text_orientation" / "fix_sizes.py", orientation_model, fixed])
     run_python(Path(sys.executable), [EXAMPLES / "text_orientation" / "write_samples.py", lines])
+    data = (f"--calibration={lines / 'calibration'}", f"--samples={lines / 'held-out'}")
+    precision = "--set=variants.htp.precision=static-qnn-a16w8"
     target = "--target=snapdragon-8g3"
-    built = bundler.build(fixed, target, "--name=orientation", f"--calibration={lines}", f"--output={tmp_path}")
+    built = bundler.build(fixed, target, "--name=orientation", *data, precision, f"--output={tmp_path}")
     manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text(encoding="utf-8"))
     assert not manifest["synthetic_inputs"]
     emulated = [check for check in manifest["checks"] if check["after"] == "htp/compile_context"]
-    assert emulated
-    assert min(output["sqnr_db"] for check in emulated for output in check["outputs"]) > 40
-    assert {output["top1_agreement"] for check in emulated for output in check["outputs"]} == {1.0}
+    outputs = [output for check in emulated for output in check["outputs"]]
+    assert [check["samples"] for check in emulated] == [100, 16]  # held-out, then golden
+    assert [output["top1_agreement"] >= 0.95 and output["sqnr_db"] > 18 for output in outputs] == [True, True]
+    assert min(output["worst_sqnr_db"] for output in outputs) > 5
 
 
 def test_the_examples_lines_are_not_all_easy(orientation_model: Path, tmp_path: Path) -> None:

@@ -49,6 +49,11 @@ def test_what_ran_elsewhere_or_could_not_be_judged_is_said() -> None:
     assert told.endswith("; 1 of 3 outputs could not be judged")
 
 
+def test_figures_of_the_bundles_own_runtime_say_where_it_ran() -> None:
+    told = found(variant="webgpu", place="in Chromium 156.0 with a software adapter", samples=8)
+    assert told.startswith("accuracy of webgpu over 8 samples, in Chromium 156.0 with a software adapter: largest")
+
+
 def test_equal_answers_and_answers_that_are_held_to_nothing() -> None:
     assert found(equal=True, max_absolute=0.0) == "accuracy of htp over 40 samples: equal to the bit"
     assert found(limit=Tolerance(judged=False)) == "accuracy of htp over 40 samples: not judged, as the profile asks"

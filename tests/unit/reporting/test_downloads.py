@@ -84,7 +84,7 @@ def test_equal_downloads_are_told_in_equal_words(snapshot):
 
 def test_a_variant_that_this_browser_lacks_stands_among_what_was_not_proven(data):
     proven, *_ = data.manifest.proof.variants
-    reason = "reproduced with onnxruntime-web 1.30.0 in Chromium 156.0, on the software adapter"
+    reason = "ran with onnxruntime-web 1.30.0 in Chromium 156.0, on the software adapter"
     proof = dataclasses.replace(
         data.manifest.proof,
         variants=(

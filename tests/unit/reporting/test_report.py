@@ -247,6 +247,23 @@ def test_outputs_equal_to_the_bit_are_the_headline(data):
     assert "Least signal-to-noise ratio" not in text
 
 
+def test_what_could_not_be_judged_has_no_figures(data):
+    """Answers of zero, or of dice, are reached without an error: that is no merit of a model."""
+    why = "it is zero everywhere"
+    checks = tuple(
+        dataclasses.replace(
+            check, outputs=tuple(dataclasses.replace(o, equal=True, unjudged=why) for o in check.outputs), equal=True
+        )
+        for check in data.manifest.checks
+    )
+    unjudged = dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, checks=checks))
+    text = words(render_report(unjudged))
+    assert "to the bit" not in text
+    assert f"not judged: {why}" in text
+    told = accuracy_tile(unjudged)
+    assert (told.value, told.tone) == ("Not judged", "none")
+
+
 def test_several_variants_are_told_apart(data):
     second = dataclasses.replace(data.plan.variants[0], name="gpu")
     plan = dataclasses.replace(data.plan, variants=(*data.plan.variants, second))

@@ -58,7 +58,7 @@ def test_a_variant_of_the_cpu_runs_on_the_same_version_of_the_runtime(request_: 
     assert way == Way(
         environment="onnxruntime==1.31.1",
         level="stand-in",
-        remark="reproduced with onnxruntime 1.31.1 for Python on this machine",
+        remark="ran with onnxruntime 1.31.1 for Python on this machine",
     )
 
 

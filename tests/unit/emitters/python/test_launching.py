@@ -34,6 +34,6 @@ def test_the_version_of_python_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(launching, "is_native", lambda _: True)
     monkeypatch.setattr(launching, "find_python", lambda *_: ("3.12", Path(sys.executable)))
     (proof,) = launching.prove_bundle(tmp_path, tmp_path, lambda _: None)
-    assert proof.reason == "reproduced with onnxruntime 1.31.1 on Python 3.12, with no index"
+    assert proof.reason == "ran with onnxruntime 1.31.1 on Python 3.12, with no index"
     assert proof.unrun == ("Python 3.11", "Python 3.13")
     assert proof.place == ""
