@@ -65,7 +65,7 @@ def build(
     overrides: Overrides = None,
     bundle_format: Annotated[
         str | None,
-        typer.Option("--format", "-f", help="One of the target's formats: dir, wheel, pex; for the web dir, tgz."),
+        typer.Option("--format", "-f", help="Python: dir, wheel, pex; web: dir, tgz; any target: files, ortpackage."),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the bundle [the file's].")] = None,
     version: Annotated[str, typer.Option("--version", help="Version of the emitted package.")] = "1.0.0",

@@ -27,8 +27,9 @@ CHOOSING = """\
 4. Give `--calibration` where a variant has a method for it: NPUs want eight bits, and some have nothing else.
 5. Providers of phones and NPUs take fixed sizes. The targets fix dimensions of usual names, as shown; `--dim` fixes
    others, and goes over a target's.
-6. What is compiled before shipping makes the first start quick. What only the device can make is made there by
-   `prewarm`, at install or first start; until then the next variant answers.
+6. What is compiled before shipping makes the first start quick. What only the device can make is made there, at
+   install or first start (by `prewarm` in a Python bundle, by your application with a bundle of files); until then the
+   next variant answers.
 7. A variant for a runtime of your own build is left out unless `runtime.custom_build` is set, with your
    `runtime.package` and `runtime.version`.
 8. Every target can be written with `--format files`: models, contexts, configuration, proofs and report, for programs

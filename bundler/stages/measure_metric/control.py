@@ -17,10 +17,10 @@ from bundler.workbench.value_files import Value
 def swapped_answer(golden: GoldenSet) -> Answer:
     """The recorded answers to the sample that stands half a set further on."""
     count = len(golden.entries)
-    places = {entry["name"]: place for place, entry in enumerate(golden.entries)}
+    others = {entry["name"]: _opposite(place, count) for place, entry in enumerate(golden.entries)}
 
     def answer(sample: Recorded) -> Mapping[str, Value]:
-        return golden.sample((places[sample.name] + count // 2) % count).outputs
+        return golden.sample(others[sample.name]).outputs
 
     return answer
 
@@ -30,8 +30,12 @@ def swap_files(folder: Path, swapped: Path) -> Path:
     swapped.mkdir()
     names = sorted(path.name for path in folder.iterdir())
     for place, name in enumerate(names):
-        os.link(folder / names[(place + len(names) // 2) % len(names)], swapped / name)
+        os.link(folder / names[_opposite(place, len(names))], swapped / name)
     return swapped
+
+
+def _opposite(place: int, count: int) -> int:
+    return (place + count // 2) % count
 
 
 def check_metric(measure: Callable[[], float], reference: float, samples: int) -> tuple[Note, ...]:
