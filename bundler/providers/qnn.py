@@ -83,7 +83,7 @@ _PREPARING = (
 
 _TRACES = (
     choice("profiling_level", ("off", "basic", "detailed", "optrace"), "How much is timed.", default="off"),
-    text("profiling_file_path", "File on the device for what was timed."),
+    text("profiling_file_path", "File on the device for what was timed.", decided=DEBUGGING),
     flag("enable_framework_op_trace", "Record which operator became which.", decided=DEBUGGING),
     flag("dump_json_qnn_graph", "Write the graph as JSON.", decided=DEBUGGING),
     text("json_qnn_graph_dir", "Folder for it.", decided=DEBUGGING),

@@ -12,6 +12,7 @@ MOST_THREADS = 1024
 """More than any machine of a target has, and few enough that a slip of the finger is caught."""
 
 _BAKED = "`optimization.level` decides it; a baked model is opened with what is left to do"
+_FILES = "it writes files into the working folder of whoever opens the bundle; `bundler bench` times it"
 _WRITES = "bundler writes models itself; `optimization.format` chooses the format"
 
 SESSION_OPTIONS: tuple[OptionRule, ...] = (
@@ -35,6 +36,7 @@ SESSION_OPTIONS: tuple[OptionRule, ...] = (
         kind="flag",
         default="false",
         meaning="Write a trace file of every run into the working folder of the device.",
+        decided=_FILES,
     ),
     OptionRule(
         key="execution_mode",
@@ -97,7 +99,12 @@ SESSION_OPTIONS: tuple[OptionRule, ...] = (
     OptionRule(
         key="optimized_model_filepath", default="", meaning="Where the optimised model is saved.", decided=_WRITES
     ),
-    OptionRule(key="profile_file_prefix", default="onnxruntime_profile_", meaning="Start of the trace file's name."),
+    OptionRule(
+        key="profile_file_prefix",
+        default="onnxruntime_profile_",
+        meaning="Start of the trace file's name.",
+        decided=_FILES,
+    ),
     OptionRule(
         key="use_deterministic_compute",
         kind="flag",

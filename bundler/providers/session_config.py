@@ -8,6 +8,7 @@ is not here would do nothing. Entries of one provider alone (`ep.cuda.…`) come
 from __future__ import annotations
 
 from bundler.providers.knowledge import OptionRule
+from bundler.providers.rules import BUILDING_PATH, DEBUGGING
 
 _FORMAT = "bundler reads and writes models itself; `optimization.format` chooses the format"
 _BAKED = "bundler sets it for the stages that it has baked"
@@ -131,7 +132,11 @@ _GRAPH = (
         default="BNSH",
         meaning="Layout of the value cache that the caller binds to GroupQueryAttention.",
     ),
-    _flag("session.debug_layout_transformation", "Write the model after each step of layout transformation."),
+    _flag(
+        "session.debug_layout_transformation",
+        "Write the model after each step of layout transformation.",
+        decided=DEBUGGING,
+    ),
 )
 
 _MEMORY = (
@@ -148,7 +153,11 @@ _MEMORY = (
         decided=_LOADER,
     ),
     _text("session.model_external_initializers_file_folder_path", "Folder of external data.", decided=_LOADER),
-    _text("session.collect_node_memory_stats_to_file", "Write the memory use of each node as CSV into this file."),
+    _text(
+        "session.collect_node_memory_stats_to_file",
+        "Write the memory use of each node as CSV into this file.",
+        decided=DEBUGGING,
+    ),
 )
 
 _PLACEMENT = (
@@ -162,8 +171,12 @@ _PLACEMENT = (
     _flag("session.strict_workspace_verification", f"Fail where a kernel's workspace is larger than planned {_NAME}."),
     _text("session.layer_assignment_settings", "Devices for annotated layers: `cpu(embed); …`."),
     _text("session.name_based_layer_assignment", "Devices for nodes by parts of their names: `cpu(embed); …`."),
-    _text("session.node_partition_config_file", "File that spreads nodes over logical streams."),
-    _text("session.resource_cuda_partitioning_settings", "Memory limit and statistics file for placing nodes."),
+    _text("session.node_partition_config_file", "File that spreads nodes over logical streams.", decided=BUILDING_PATH),
+    _text(
+        "session.resource_cuda_partitioning_settings",
+        "Memory limit and statistics file for placing nodes.",
+        decided=BUILDING_PATH,
+    ),
 )
 
 _EXPERTS = (
@@ -171,7 +184,11 @@ _EXPERTS = (
     _flag("session.enable_moe_expert_statistics", f"Gather statistics of the experts of a mixture {_NAME}."),
     _text("session.moe_expert_counter_alpha", f"Factor alpha of the expert counters {_NAME}."),
     _text("session.moe_expert_counter_beta", f"Factor beta of the expert counters {_NAME}."),
-    _text("session.moe_expert_counter_state_file", f"File that keeps the expert counters between runs {_NAME}."),
+    _text(
+        "session.moe_expert_counter_state_file",
+        f"File that keeps the expert counters between runs {_NAME}.",
+        decided=BUILDING_PATH,
+    ),
 )
 
 _WRITING = (

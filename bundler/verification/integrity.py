@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
+from bundler.model.confinement import refuse_path
 from bundler.model.digests import digest_file
 from bundler.model.errors import VerificationError
 from bundler.model.manifest import MANIFEST_NAME, load_manifest_data
@@ -122,18 +123,8 @@ def _read_record(bundle: Path, entry: Any) -> FileRecord:
 
 
 def _refuse_path(path: str) -> str | None:
-    """Why a path of the manifest must not be opened, or None. A path is refused on every system that would let it
-    leave the bundle, so that a bundle is sound everywhere or nowhere.
-    """
-    if not path or "\0" in path:
-        return "no file name"
-    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive or PureWindowsPath(path).root:
-        return "absolute"
-    if "\\" in path:
-        return "a backslash"
-    if any(part in ("", ".", "..") for part in path.split("/")):
-        return "leaves its folder"
-    return "the manifest itself" if path == MANIFEST_NAME else None
+    """Why a path of the manifest must not be opened, or None."""
+    return refuse_path(path) or ("the manifest itself" if path == MANIFEST_NAME else None)
 
 
 def _walk(bundle: Path) -> tuple[set[str], set[str]]:

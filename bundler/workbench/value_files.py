@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bundler.model.confinement import find_inside
 from bundler.model.errors import StageError
 from bundler.model.signature import ValueType
 from bundler.workbench.elements import Element, element_named, element_of_array, storage_bytes
@@ -130,7 +131,9 @@ def _from_codes(codes: np.ndarray, element: Element) -> np.ndarray:
 
 
 def read_value(root: Path, entry: Mapping[str, Any]) -> Value:
-    """A value from its entry in the `index.json` that stands in `root`."""
+    """A value from its entry in the `index.json` that stands in `root`. Raises `ValueError` where an entry names a file
+    elsewhere, or none that can be read to its end.
+    """
     kind = entry["kind"]
     if kind == "none":
         return None
@@ -149,4 +152,4 @@ def _read_tensor(root: Path, entry: Mapping[str, Any]) -> np.ndarray:
     element = element_named(entry["type"])
     if element.name == "str":
         return np.array(entry["values"], dtype=object).reshape(entry["shape"])
-    return from_storage((root / entry["file"]).read_bytes(), element, entry["shape"])
+    return from_storage(find_inside(root, entry["file"]).read_bytes(), element, entry["shape"])

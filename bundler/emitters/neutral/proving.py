@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from bundler.emitters.neutral.running import Bench, open_bench
 from bundler.emitters.payload import CONFIG_NAME
 from bundler.environments.registry import RUNTIME, Environment
 from bundler.model.artifacts import record_folder
-from bundler.model.codec import decode
 from bundler.model.errors import EnvironmentMissingError, StageError, VerificationError
 from bundler.model.events import Message
 from bundler.model.gates import check_gate, describe_failures
@@ -23,9 +21,7 @@ from bundler.model.runtime import Compatibility, Compiled, RuntimeConfig, Runtim
 from bundler.model.stage import Note
 from bundler.providers.knowledge import ProviderKnowledge
 from bundler.providers.registry import find_provider, provider_names
-
-_BROKEN = (OSError, AttributeError, KeyError, TypeError, ValueError)
-"""What reading a damaged `runtime.json` may raise."""
+from bundler.verification.configuration import load_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +49,8 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
 
 
 def _check_golden(bundle: Path, config: RuntimeConfig) -> None:
-    """Raise `VerificationError` where nothing would be compared, or with another golden set than was recorded."""
-    if not config.variants:
-        raise _not_whole(bundle, "runtime.json names no variant")
-    if config.golden_digest and record_folder(bundle / "golden").digest != config.golden_digest:
+    """Raise `VerificationError` where another golden set would be compared with than was recorded."""
+    if record_folder(bundle / "golden").digest != config.golden_digest:
         raise _not_whole(bundle, "its golden set is not the one that runtime.json names")
 
 
@@ -65,11 +59,8 @@ def _not_whole(bundle: Path, why: str) -> VerificationError:
 
 
 def read_config(bundle: Path) -> RuntimeConfig:
-    """The bundle's `runtime.json`. Raises `VerificationError`."""
-    try:
-        return decode(RuntimeConfig, json.loads((bundle / CONFIG_NAME).read_bytes()))
-    except _BROKEN as error:
-        raise _not_whole(bundle, f"{type(error).__name__}: {error}") from error
+    """The bundle's `runtime.json`, held to what bundler writes. Raises `VerificationError`."""
+    return load_config(bundle, bundle / CONFIG_NAME)
 
 
 def find_way(variant: RuntimeVariant) -> Way | str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bundler.verification.configuration import load_config
 from tests.support import digits, models
 from tests.support.command_line import CommandLine, digest_folder
 from tests.support.encoders import encoder, sentences
@@ -253,6 +254,8 @@ def test_every_target_of_the_catalogue_is_built(bundler: CommandLine, tmp_path: 
     built = bundler.build_all(model, *chosen, *options, f"--output={tmp_path / 'out'}")
     assert [f"--target={bundle['target']}" for bundle in built] == chosen
     for bundle in built:
-        runtime = json.loads((Path(bundle["bundle"]) / "runtime.json").read_text("utf-8"))
-        assert all((Path(bundle["bundle"]) / variant["model"]).is_file() for variant in runtime["variants"])
-        assert runtime["target"] == bundle["target"]
+        runtime = load_config(
+            Path(bundle["bundle"]), Path(bundle["bundle"]) / "runtime.json"
+        )  # asks for nothing unusual
+        assert all((Path(bundle["bundle"]) / variant.model).is_file() for variant in runtime.variants)
+        assert runtime.target == bundle["target"]

@@ -182,7 +182,7 @@ def test_what_is_going_on_is_told(plain: EmitRequest, tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": 3}', json.dumps({"variants": 1})])
 def test_a_damaged_configuration_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "runtime.json").write_text(text)
-    with pytest.raises(VerificationError, match="is not a whole bundle of files"):
+    with pytest.raises(VerificationError, match="is not a whole bundle"):
         prove_bundle(ProofRequest(bundle=tmp_path, cache_root=tmp_path / "cache", listener=ignore))
 
 

@@ -1,0 +1,40 @@
+"""Paths that a stranger's file names: whether they stay where they belong."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+
+def refuse_path(path: str) -> str | None:
+    """Why a path with forward slashes must not be opened below a folder, or None. What would leave the folder on any
+    system is refused on every system, so that a bundle is sound everywhere or nowhere.
+    """
+    if not path or "\0" in path:
+        return "no file name"
+    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive or PureWindowsPath(path).root:
+        return "absolute"
+    if "\\" in path:
+        return "a backslash"
+    if any(part in ("", ".", "..") for part in path.split("/")):
+        return "leaves its folder"
+    return None
+
+
+def find_inside(root: Path, path: str) -> Path:
+    """The regular file at `path` below `root`. Raises `ValueError` where it would leave `root`, or is a link or no
+    regular file (which could block, or never end), and `OSError` where it cannot be looked at.
+    """
+    refusal = refuse_path(path)
+    if refusal:
+        raise ValueError(f"{path[:80]!r}: {refusal}")
+    place = root
+    parts = path.split("/")
+    for part in parts[:-1]:
+        place /= part
+        if not stat.S_ISDIR(place.lstat().st_mode):
+            raise ValueError(f"{path[:80]!r}: {part!r} is no folder")
+    place /= parts[-1]
+    if not stat.S_ISREG(place.lstat().st_mode):
+        raise ValueError(f"{path[:80]!r}: no regular file")
+    return place

@@ -1,0 +1,140 @@
+"""`runtime.json` of a bundle that somebody else may have written: its shape, and that it asks only for what a profile
+may ask for.
+
+A bundle's digests show that nothing changed since it was built, and nothing of who built it. What is opened on the
+word of this file is therefore held to the same tables as a profile: known options with known values, none that names
+a file, and models of the bundle itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from bundler.model.confinement import find_inside
+from bundler.model.errors import VerificationError
+from bundler.model.runtime import ProviderEntry, RuntimeConfig, RuntimeVariant
+from bundler.profiles.options import CONFIG, SESSION, WEB_SESSION, Rules, index_rules
+from bundler.providers.knowledge import ProviderKnowledge
+from bundler.providers.registry import find_provider, provider_names
+from bundler.providers.values import normalize_value
+
+MAX_BYTES: Final = 16 * 2**20
+"""Of a `runtime.json`: those that bundler writes have some kilobytes, and 1 MB with thousands of inputs."""
+
+MAX_NAMED: Final = 20
+"""Faults that an error names one by one."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6}){1,3}([a-z0-9.]{0,20})")
+_SET_BY_BUNDLER = {"graph_optimization_level"}
+"""Options that are not for a profile because bundler itself decides them, and writes them."""
+
+
+def load_config(bundle: Path, path: Path) -> RuntimeConfig:
+    """The configuration at `path`, which belongs to `bundle`. Raises `VerificationError`, which names every fault."""
+    config = _parse(bundle, path)
+    faults = list(_find_faults(config, path.parent))
+    if faults:
+        more = (f"… and {len(faults) - MAX_NAMED} more",) if len(faults) > MAX_NAMED else ()
+        raise VerificationError(
+            f"{bundle}: runtime.json asks for what bundler never writes",
+            details=(*faults[:MAX_NAMED], *more),
+            hint="do not use this bundle: it was altered, or made by something else",
+        )
+    return config
+
+
+def _parse(bundle: Path, path: Path) -> RuntimeConfig:
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - a tenth of a second that a build does not need
+
+    try:
+        data = find_inside(path.parent, path.name).read_bytes()
+        if len(data) > MAX_BYTES:
+            raise _damaged(bundle, f"runtime.json has {len(data)} bytes, which is more than {MAX_BYTES}")
+        return TypeAdapter(RuntimeConfig).validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise _damaged(bundle, f"runtime.json: {place[:200]}: {first['msg']}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(bundle, f"runtime.json cannot be read: {error}") from error
+
+
+def _damaged(bundle: Path, why: str) -> VerificationError:
+    return VerificationError(f"{bundle} is not a whole bundle", details=(why,), hint="copy it again, or build it again")
+
+
+def _find_faults(config: RuntimeConfig, root: Path) -> Iterator[str]:
+    names = [variant.name for variant in config.variants]
+    if not names:
+        yield "it has no variant"
+    for position, variant in enumerate(config.variants):
+        if _NAME.fullmatch(variant.name) is None or names.index(variant.name) != position:
+            yield f"variant {variant.name[:80]!r}: not a name, or given twice"
+        if _VERSION.fullmatch(variant.requires.runtime) is None:
+            yield f"variant {variant.name[:80]!r}: {variant.requires.runtime[:80]!r} is no version of a runtime"
+        for text in (*_check_files(variant, root), *_check_options(variant)):
+            yield f"variant {variant.name[:80]!r}: {text}"
+
+
+def _check_files(variant: RuntimeVariant, root: Path) -> Iterator[str]:
+    if variant.model not in {record.path for record in variant.files}:
+        yield f"its model {variant.model[:80]!r} is not among its files"
+    for record in variant.files:
+        try:
+            find_inside(root, record.path)
+        except (ValueError, OSError) as error:
+            yield f"its file {error if isinstance(error, ValueError) else repr(record.path[:80]) + ' is missing'}"
+
+
+def _check_options(variant: RuntimeVariant) -> Iterator[str]:
+    if not variant.providers:
+        yield "it names no provider"
+    session = WEB_SESSION if _is_web(variant) else SESSION
+    yield from _check_values("session", variant.session, session)
+    yield from _check_values("session_config", variant.session_config, CONFIG)
+    for entry in variant.providers:
+        yield from _check_provider(entry)
+
+
+def _is_web(variant: RuntimeVariant) -> bool:
+    return bool(variant.builds)
+
+
+def _check_provider(entry: ProviderEntry) -> Iterator[str]:
+    knowledge = _by_runtime_name().get(entry.name)
+    if knowledge is None:
+        yield f"{entry.name[:80]!r} is no provider that this bundler knows"
+        return
+    yield from _check_values(entry.name, entry.options, index_rules(knowledge.options))
+    modules = {carrier.module for carrier in knowledge.availability if carrier.is_plugin}
+    if entry.library and entry.library not in modules:
+        yield f"{entry.library[:80]!r} is no plugin of {entry.name}"
+    contradictions = knowledge.check(entry.options) if knowledge.check else ()
+    for key, text in contradictions:
+        yield f"{entry.name}.{key[:80]}: {text}"
+
+
+@functools.cache
+def _by_runtime_name() -> Mapping[str, ProviderKnowledge]:
+    return {knowledge.runtime_name: knowledge for knowledge in map(find_provider, provider_names())}
+
+
+def _check_values(where: str, given: Mapping[str, Any], rules: Rules) -> Iterator[str]:
+    for key, value in given.items():
+        shown = f"{where}.{json.dumps(key[:80])}"
+        rule = rules.get(key)
+        if rule is None:
+            yield f"{shown} is no option that is known"
+        elif rule.decided and key not in _SET_BY_BUNDLER:
+            yield f"{shown} is not for a bundle: {rule.decided}"
+        else:
+            try:
+                normalize_value(rule, value)
+            except ValueError as error:
+                yield f"{shown}: got {str(value)[:80]!r}, expected {error}"

@@ -1,0 +1,154 @@
+"""A `runtime.json` that somebody else wrote asks for nothing but what a profile may ask for."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bundler.emitters.neutral.emitter import EMITTER
+from bundler.model.errors import VerificationError
+from bundler.verification.configuration import MAX_BYTES, load_config
+from tests.support import models
+from tests.support.neutral_bundles import make_files_request
+
+KINDS = ("cpu", "htp", "series", "tensorrt", "openvino", "xnnpack")
+Edit = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    EMITTER.emit(make_files_request(models.mlp(), folder, *KINDS), folder / "bundle")
+    return folder / "bundle"
+
+
+def refuse(bundle: Path, edit: Edit) -> str:
+    """What is said of the bundle's configuration after `edit`."""
+    config = json.loads((bundle / "runtime.json").read_text("utf-8"))
+    edit(config)
+    altered = bundle / "altered.json"
+    altered.write_text(json.dumps(config))
+    with pytest.raises(VerificationError) as caught:
+        load_config(bundle, altered)
+    return "\n".join((caught.value.message, *caught.value.details))
+
+
+def test_what_bundler_writes_is_taken(bundle: Path) -> None:
+    assert [variant.name for variant in load_config(bundle, bundle / "runtime.json").variants] == list(KINDS)
+
+
+def set_in(place: str, key: str, value: Any) -> Edit:
+    def edit(config: dict[str, Any]) -> None:
+        config["variants"][0][place][key] = value
+
+    return edit
+
+
+def set_of_variant(key: str, value: Any) -> Edit:
+    def edit(config: dict[str, Any]) -> None:
+        config["variants"][0][key] = value
+
+    return edit
+
+
+def set_of_provider(position: int, key: str, value: Any) -> Edit:
+    def edit(config: dict[str, Any]) -> None:
+        config["variants"][position]["providers"][0][key] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (
+            set_in("session", "optimized_model_filepath", "/victim/x"),
+            "is not for a bundle: bundler writes models itself",
+        ),
+        (set_in("session", "enable_profiling", True), "is not for a bundle: it writes files"),
+        (set_in("session", "profile_file_prefix", "/victim/x"), "is not for a bundle"),
+        (set_in("session", "__class__", "x"), "is no option that is known"),
+        (set_in("session", "intra_op_num_threads", 10**9), "expected a whole number from 0 to 1024"),
+        (set_in("session_config", "session.collect_node_memory_stats_to_file", "/victim/x"), "is not for a bundle"),
+        (set_in("session_config", "session.node_partition_config_file", "/etc/passwd"), "is not for a bundle"),
+        (set_in("session_config", "ep.context_file_path", "/victim/x"), "is not for a bundle"),
+        (set_in("session_config", "of.no.table", "1"), "is no option that is known"),
+        (set_of_provider(0, "name", "EvilExecutionProvider"), "is no provider that this bundler knows"),
+        (set_of_provider(1, "library", "/victim/evil.so"), "is no plugin of QNNExecutionProvider"),
+        (set_of_provider(1, "options", {"backend_path": "/victim/evil.so"}), "is not for a bundle"),
+        (set_of_provider(1, "options", {"op_packages": "X:/victim/evil.so:f"}), "is not for a bundle"),
+        (set_of_provider(1, "options", {"profiling_file_path": "/victim/x"}), "is not for a bundle"),
+        (set_of_provider(4, "options", {"load_config": '{"CPU": {"CACHE_DIR": "/victim/x"}}'}), "CACHE_DIR"),
+        (set_of_variant("model", "../secret.onnx"), "is not among its files"),
+        (set_of_variant("name", "\x1b[2J"), "not a name"),
+        (set_of_variant("name", "htp"), "given twice"),
+        (set_of_variant("providers", []), "it names no provider"),
+        (set_in("requires", "runtime", "1.31.1 @ file:///victim"), "no version of a runtime"),
+        (set_in("requires", "runtime", "--index-url=x"), "no version of a runtime"),
+        (set_of_variant("session", ["x"]), "runtime.json: variants.0.session"),
+        (set_of_variant("gate", None), "runtime.json: variants.0.gate"),
+    ],
+)
+def test_what_it_must_not_ask_for_is_refused_and_named(bundle: Path, edit: Edit, said: str) -> None:
+    assert said in refuse(bundle, edit)
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret", "/etc/passwd", "C:\\x", "a//b", "models/./x", "", "link", "pipe", "gone"]
+)
+def test_files_of_variants_are_regular_files_of_the_bundle(bundle: Path, path: str) -> None:
+    if path == "link" and not (bundle / "link").is_symlink():
+        (bundle / "link").symlink_to("/etc/passwd")
+    if path == "pipe" and not (bundle / "pipe").exists():
+        os.mkfifo(bundle / "pipe")
+
+    def edit(config: dict[str, Any]) -> None:
+        config["variants"][0]["model"] = config["variants"][0]["files"][0]["path"] = path
+
+    assert "its file" in refuse(bundle, edit)
+
+
+def test_a_pipe_or_a_file_without_end_is_no_configuration(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "runtime.json")
+    with pytest.raises(VerificationError, match="is not a whole bundle"):
+        load_config(tmp_path, tmp_path / "runtime.json")
+    (tmp_path / "runtime.json").unlink()
+    (tmp_path / "runtime.json").write_bytes(b" " * (MAX_BYTES + 1))
+    with pytest.raises(VerificationError, match="is not a whole bundle"):
+        load_config(tmp_path, tmp_path / "runtime.json")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(value=JSON, position=st.integers(0, 10**6))
+def test_any_value_anywhere_is_taken_or_refused(bundle: Path, value: Any, position: int) -> None:
+    """Never another error."""
+    config = json.loads((bundle / "runtime.json").read_text("utf-8"))
+    places = list(walk(config))
+    holder, key = places[position % len(places)]
+    holder[key] = value
+    (bundle / "altered.json").write_text(json.dumps(config))
+    with contextlib.suppress(VerificationError):
+        load_config(bundle, bundle / "altered.json")
+
+
+def walk(data: Any) -> Any:
+    """Every place that a value stands at: what holds it, and its key."""
+    entries = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in list(entries):
+        yield data, key
+        yield from walk(value)
