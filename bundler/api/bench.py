@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.api.verify import check_digests
 from bundler.api.workshop import Workshop
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.registry import find_emitter
@@ -44,7 +45,8 @@ def bench(
 ) -> tuple[VariantTimes, ...]:
     """Time each variant that runs here in its bundle's own runtime; `baseline` is an ONNX file to time in turn with it.
 
-    Raises `UsageError` when there is no such file, `VerificationError` when a folder is no bundle or none runs here.
+    A bundle runs its own code, so its files are held to its manifest first. Raises `UsageError` when there is no such
+    file, `VerificationError` when a folder is no bundle, or an altered one, or none runs here.
     """
     if baseline is not None and not baseline.is_file():
         raise UsageError(f"there is no model {baseline}", hint="give the ONNX file that the bundles were built from")
@@ -60,6 +62,7 @@ def bench(
 
 
 def _time_bundle(request: ProofRequest) -> list[VariantTimes]:
+    check_digests(request.bundle)
     manifest = read_manifest(request.bundle)
     measurements = find_emitter(manifest.ecosystem).measure(request)
     return [_summarise(request.bundle, manifest, measurement) for measurement in measurements]

@@ -189,6 +189,7 @@ def _result(
         reservations=tuple(summary.get("reservations", ())),
         golden=summary.get("golden", {}),
         decisions=prepared.decisions,
+        digest=summary.get("digest", ""),
     )
 
 

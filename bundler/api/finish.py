@@ -17,9 +17,10 @@ from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.registry import find_emitter
 from bundler.emitters.verified import write_verification
 from bundler.model.codec import encode
+from bundler.model.digests import digest_file
 from bundler.model.errors import GateError, VerificationError
 from bundler.model.events import Listener, Message
-from bundler.model.manifest import GateRecord, Manifest, ModelRecord, RuntimeRecord
+from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import Measurement
 from bundler.model.proof import Download, Emitted, VariantProof
 from bundler.model.results import StepOutcome
@@ -257,11 +258,12 @@ def _proof_request(piece: Workpiece) -> ProofRequest:
 
 
 def _summary(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ...]) -> dict[str, Any]:
-    manifest_size = (piece.staged / "bundle.json").stat().st_size
+    manifest_size = (piece.staged / MANIFEST_NAME).stat().st_size
     plan, left_out = piece.prepared.plan, piece.prepared.plan_request.left_out
     heard = [*plan.notes, *(note for outcome in piece.outcomes.values() for note in outcome.notes)]
     notes = [*tell_left_out(left_out), *(note.text for note in heard if note.level == "warning")]
     return {
+        "digest": digest_file(piece.staged / MANIFEST_NAME),
         "proof": manifest.proof.level,
         "proofs": {record.variant: record.level for record in manifest.proof.variants},
         "unproven": {record.variant: record.reason for record in manifest.proof.variants if not record.passed},

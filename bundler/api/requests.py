@@ -127,7 +127,7 @@ class BuildResult:
     `golden` is the manifest's record of the golden set. `first_visits` are for what is visited rather than installed;
     `reservations` say why it must not be shipped; `decisions` are what was measured, by variant. `proof` is the least
     of `proofs`, the variants' own levels (none without a proof); `unproven` says of those that were not run why;
-    `verified` says all of it in words.
+    `verified` says all of it in words. `digest` is the SHA-256 of `bundle.json`, which lists that of every file.
     """
 
     name: str
@@ -153,6 +153,7 @@ class BuildResult:
     golden: Mapping[str, Any] = field(default_factory=dict)
     reservations: tuple[str, ...] = ()
     decisions: Mapping[str, Any] = field(default_factory=dict)
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,10 +177,20 @@ class PlanResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DigestResult:
+    """A bundle whose files match its `bundle.json`, which has the SHA-256 `digest`."""
+
+    bundle: Path
+    files: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
     """What `verify` found. `proof` is the level that was reached now, `claimed` the manifest's; of `unstable_outputs`,
     which a random operator makes differ on each run, only names, types and shapes are promised. `reservations` say why
     the bundle must not be shipped. `reached` is all of what was reached now, `built` what was when it was built.
+    `digest` is the SHA-256 of `bundle.json`.
     """
 
     bundle: Path
@@ -191,6 +202,7 @@ class VerifyResult:
     reservations: tuple[str, ...] = ()
     reached: ProofRecord | None = None
     built: ProofRecord | None = None
+    digest: str = ""
 
 
 def decision_key(name: str, target: str) -> str:

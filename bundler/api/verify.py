@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
-from bundler.api.requests import VerifyResult
+from bundler.api.requests import DigestResult, VerifyResult
 from bundler.api.workshop import Workshop
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.registry import find_emitter
-from bundler.model.errors import VerificationError
+from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener
 from bundler.reporting.manifest import read_manifest
-from bundler.verification.integrity import require_integrity
+from bundler.verification.integrity import digest_manifest, require_integrity
 from bundler.verification.proof import combine_proofs, unjudged_of
 
+_DIGEST: Final = re.compile(r"[0-9A-Fa-f]{64}")
 
-def verify(bundle: Path, workshop: Workshop, listener: Listener, browser: Path | None = None) -> VerifyResult:
-    """Check the digests, then run the golden set in the bundle's own runtime.
+
+def check_digests(bundle: Path, expected: str = "") -> DigestResult:
+    """Hold the bundle's `bundle.json` to the SHA-256 `expected` (empty: to none), and its files to `bundle.json`.
+
+    Nothing of the bundle is run. Raises `VerificationError` where one differs, and `UsageError` where `expected` is no
+    digest.
+    """
+    if expected and not _DIGEST.fullmatch(expected):
+        raise UsageError(
+            "--digest takes a SHA-256: 64 hexadecimal digits",
+            hint="a build prints that of the bundle.json it wrote; `sha256sum bundle.json` computes it",
+        )
+    digest = digest_manifest(bundle)
+    if expected and digest != expected.lower():
+        raise VerificationError(
+            f"{bundle} is not the bundle with that digest",
+            details=(f"bundle.json has {digest}", f"expected was {expected.lower()}"),
+            hint="do not use it: somebody built or altered it since",
+        )
+    integrity = require_integrity(bundle)
+    return DigestResult(bundle=bundle, files=integrity.checked, digest=digest)
+
+
+def verify(
+    bundle: Path, workshop: Workshop, listener: Listener, browser: Path | None = None, digest: str = ""
+) -> VerifyResult:
+    """Check the digests, then run the golden set in the bundle's own runtime; `digest` is what its `bundle.json` must
+    have (empty: any).
 
     Raises `VerificationError` when a file differs or an output does; a variant that cannot run here is told in the
     result, and the proof then claims no more than `resolved`.
     """
+    checked = check_digests(bundle, digest)
     manifest = read_manifest(bundle)
-    integrity = require_integrity(bundle)
     request = ProofRequest(bundle=bundle, cache_root=workshop.cache.root, listener=listener, browser=browser)
     proofs = find_emitter(manifest.ecosystem).prove(request)
     failed = [proof for proof in proofs if proof.passed is False]
@@ -36,7 +65,8 @@ def verify(bundle: Path, workshop: Workshop, listener: Listener, browser: Path |
     reached = combine_proofs(proofs, unjudged_of(manifest))
     return VerifyResult(
         bundle=bundle,
-        files=integrity.checked,
+        files=checked.files,
+        digest=checked.digest,
         proof=reached.level,
         claimed=manifest.proof.level,
         variants=tuple(

@@ -177,6 +177,7 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
             typer.echo(f"  NOT FOR SHIPPING: {reason}")
         if result.first_visits:
             typer.echo(f"  first visit {_tell_visits(result.first_visits)}")
+        typer.echo(f"  bundle.json has SHA-256 {result.digest}")
         typer.echo(f"  report {result.report}")
     for failure in failures:
         typer.echo(f"{failure.request.model} → {failure.request.target}: {render_error(failure.error)}", err=True)

@@ -13,14 +13,29 @@ from bundler.cli.options import progress_style
 from bundler.cli.printing import LONGEST_LINE, print_json, printable
 
 
-def run_verify(bundle: Path, *, browser: Path | None, cache: str | None, as_json: bool, progress: str) -> None:
+def print_digests(bundle: Path, digest: str, *, as_json: bool) -> None:
+    """Check the digests, run nothing, and print what was checked."""
+    from bundler.api.verify import check_digests  # noqa: PLC0415 - diff and bench do not need it
+
+    checked = check_digests(bundle, digest)
+    if as_json:
+        print_json(checked)
+        return
+    typer.echo(f"{bundle}: {checked.files} files match their checksums")
+    typer.echo(f"bundle.json has SHA-256 {checked.digest}{', as asked' if digest else ''}")
+    typer.echo("Not run: only checksums were asked for (--digests-only).")
+
+
+def run_verify(
+    bundle: Path, *, digest: str, browser: Path | None, cache: str | None, as_json: bool, progress: str
+) -> None:
     """Verify and print the level that was reached."""
     from bundler.api.verify import verify  # noqa: PLC0415 - diff and bench do not need it
     from bundler.api.workshop import open_workshop  # noqa: PLC0415
 
     style = cast("ProgressStyle", progress_style(progress, json=as_json))
     with open_workshop(cache, 1) as workshop, open_console(style) as listener:
-        result = verify(bundle, workshop, listener, browser)
+        result = verify(bundle, workshop, listener, browser, digest)
     if as_json:
         print_json(result)
     else:

@@ -50,7 +50,10 @@ def serve(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Serve a web bundle's demo on this machine, with the headers that it needs, until Ctrl-C."""
+    """Serve a web bundle's demo on this machine, with the headers that it needs, until Ctrl-C.
+
+    Its page runs code that came with the bundle in your browser: use it on bundles whose origin you trust.
+    """
     from bundler.cli.serving import run_serve  # noqa: PLC0415 - keeps --help quick
     from bundler.emitters.contract import ServeRequest  # noqa: PLC0415
 

@@ -13,6 +13,10 @@ VERIFY_EPILOG = """Examples:
 
   bundler verify dist/model-linux-x64 --json
 
+  bundler verify dist/model-linux-x64 --digests-only     (runs nothing of the bundle)
+
+  bundler verify model-linux-x64 --digest 0f4b…     (must be the bundle whose build printed this)
+
   bundler verify dist/model-web-webgpu --browser /usr/bin/chromium"""
 
 
@@ -26,15 +30,27 @@ def register(app: typer.Typer) -> None:
 def verify(
     bundle: Annotated[Path, typer.Argument(help="A bundle's folder.")],
     *,
+    digest: Annotated[
+        str, typer.Option("--digest", metavar="SHA256", help="What the SHA-256 of its bundle.json must be.")
+    ] = "",
+    digests_only: Annotated[
+        bool, typer.Option("--digests-only", help="Check the digests and run nothing of the bundle.")
+    ] = False,
     browser: Browser = None,
     cache: Cache = None,
     json: Json = False,
     progress: Progress = "auto",
 ) -> None:
-    """Check a bundle's digests, then run its golden set in its own runtime."""
-    from bundler.cli.checking import run_verify  # noqa: PLC0415 - keeps --help quick
+    """Check a bundle's digests, then run its golden set in its own runtime.
 
-    run_verify(bundle, browser=browser, cache=cache, as_json=json, progress=progress)
+    It runs code that came with the bundle: use it on bundles whose origin you trust, or with --digests-only.
+    """
+    from bundler.cli.checking import print_digests, run_verify  # noqa: PLC0415 - keeps --help quick
+
+    if digests_only:
+        print_digests(bundle, digest, as_json=json)
+    else:
+        run_verify(bundle, digest=digest, browser=browser, cache=cache, as_json=json, progress=progress)
 
 
 def diff(
@@ -58,7 +74,10 @@ def bench(
     json: Json = False,
     progress: Progress = "auto",
 ) -> None:
-    """Measure opening and latency of bundles in their own runtime, side by side."""
+    """Measure opening and latency of bundles in their own runtime, side by side.
+
+    It checks each bundle's digests, then runs code that came with it: use it on bundles whose origin you trust.
+    """
     from bundler.cli.checking import run_bench  # noqa: PLC0415 - keeps --help quick
 
     run_bench(tuple(bundles), baseline=baseline, browser=browser, cache=cache, as_json=json, progress=progress)

@@ -54,6 +54,12 @@ class IntegrityResult:
         return tuple(f"{word}: {path}" for word, paths in named for path in paths)
 
 
+def digest_manifest(bundle: Path) -> str:
+    """The SHA-256 of the bundle's manifest, which lists that of every other file. Raises `VerificationError`."""
+    load_manifest_data(bundle)  # a regular file of bounded size, or an error that says so
+    return digest_file(bundle / MANIFEST_NAME)
+
+
 def check_integrity(bundle: Path) -> IntegrityResult:
     """Compare the folder `bundle` with its manifest, hashing in parallel.
 
