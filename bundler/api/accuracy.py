@@ -85,6 +85,7 @@ def _describe(variant: str, comparison: Comparison, gate: Gate) -> AccuracyResul
         top1_agreement=None if limit.top1_agreement is None else output.top1_agreement,
         agreement=output.agreement,
         limit=limit,
+        typical_sqnr_db=output.typical_sqnr_db,
     )
 
 

@@ -105,6 +105,7 @@ class AccuracyResult:
     limit: Tolerance
     in_place_of: str = ""
     place: str = ""
+    typical_sqnr_db: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,12 +37,19 @@ def _figures(found: AccuracyResult) -> Iterator[str]:
     rows = (
         (found.sqnr_db, limit.sqnr_db, "{:.1f} dB"),
         (found.worst_sqnr_db, limit.worst_sqnr_db, "{:.1f} dB in the worst sample"),
+        (_beyond_fixed(found), limit.typical_sqnr_db, "{:.1f} dB beyond a fixed answer"),
         (found.top1_agreement, limit.top1_agreement, "top-1 agreement {:.4g}"),
         (found.agreement, limit.agreement, "{:.4g} of the integers and strings equal"),
     )
     for value, least, text in rows:
         if value is not None:
-            yield text.format(value) + ("" if least is None else f" (at least {least:g})")
+            yield text.format(value) + (f" (at least {least:g})" if least else "")
+    if found.sqnr_db is not None and limit.typical_sqnr_db is not None and found.typical_sqnr_db is None:
+        yield "too few answers to compare with a fixed one"
+
+
+def _beyond_fixed(found: AccuracyResult) -> float | None:
+    return None if found.limit.typical_sqnr_db is None else found.typical_sqnr_db
 
 
 def _allowed(found: AccuracyResult) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-WeaknessKind = Literal["synthetic", "few-samples", "one-size", "branch-not-taken", "branches-not-followed", "output"]
+WeaknessKind = Literal[
+    "synthetic", "few-samples", "one-size", "branch-not-taken", "branches-not-followed", "output", "repeats-input"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,7 +106,9 @@ class Tally:
         else:
             self._add_exact(reference, actual, where)
             if self.quantity and reference.dtype.kind in "iu":
-                self._add_finite(to_wide(reference).ravel(), to_wide(actual).ravel())
+                numbers, others = to_wide(reference), to_wide(actual)
+                self.trivial.add(numbers, others - numbers)
+                self._add_finite(numbers.ravel(), others.ravel())
 
     def _add_exact(self, reference: np.ndarray, actual: np.ndarray, where: str) -> None:
         different = np.argwhere(np.asarray(reference != actual))
@@ -132,7 +134,7 @@ class Tally:
             self.rows_agreed += agreed
         if reference.dtype.kind == "f":
             with np.errstate(invalid="ignore"):
-                self.trivial.add(reference, np.abs(actual - reference))
+                self.trivial.add(reference, actual - reference)
         self._add_finite(reference[finite], actual[finite])
 
     def _add_finite(self, reference: np.ndarray, actual: np.ndarray) -> None:

@@ -41,6 +41,12 @@ _PLACES: Final = frozenset(
     {"ArgMax", "ArgMin", "TopK", "NonZero", "Shape", "Size", "NonMaxSuppression", "Range", "OneHot"}
 )
 """Operators that answer with places and counts: arithmetic on those makes labels and ids."""
+_MIXING: Final = frozenset(
+    {"Cast", "Split", "Sum", "ReduceSum", "MatMul", "Gemm", "Where", "Min", "Max", "Neg", "Abs", "Mod"}
+)
+"""What else lies between numbers that are whole and the ids that are made of them."""
+_STEPS: Final = frozenset({"Round", "Floor", "Ceil", "Sign"})
+"""What is whole already: arithmetic on that makes ids, as a codebook's, of which one step is another entry."""
 
 
 def find_quantities(model: ModelProto) -> tuple[str, ...]:
@@ -75,16 +81,16 @@ def _rounds(node: NodeProto, producers: dict[str, NodeProto]) -> bool:
 
 
 def _counts(node: NodeProto, producers: dict[str, NodeProto]) -> bool:
-    """Whether arithmetic starts from places or counts."""
+    """Whether arithmetic starts from places, counts or numbers that are whole already."""
     pending, seen = [node], {node.output[0]}
     while pending:
         for name in pending.pop().input:
             before = producers.get(name)
             if before is None or before.output[0] in seen:
                 continue
-            if before.op_type in _PLACES:
+            if before.op_type in _PLACES | _STEPS:
                 return True
-            if before.op_type in _ARITHMETIC | _PASSING | {"Cast"}:
+            if before.op_type in _ARITHMETIC | _PASSING | _MIXING:
                 seen.add(before.output[0])
                 pending.append(before)
     return False

@@ -21,6 +21,12 @@ from bundler.workbench.value_files import Value
 LITTLE_SIGNAL: Final = 0.25
 """The quantile of the samples' own signals that stands for those below it: a quarter may be blank."""
 
+QUIET: Final = 0.01
+"""Samples with less than this share of that signal are quiet: their errors are held against more than they hold."""
+
+MANY_QUIET: Final = 0.05
+"""The share of quiet samples from which on it is said."""
+
 FEW_ELEMENTS: Final = 8
 """Below so many elements a sample has no signal of its own to speak of: its distance from the other samples counts."""
 
@@ -135,11 +141,7 @@ class ReferenceTally:
 
     def figures(self, *, stable: bool = True) -> ReferenceFigures:
         """What was found. An output that is not `stable` differs from run to run."""
-        total = Spread()
-        for spread in self.samples:
-            total = total.join(spread)
-        # Squares of numbers beyond 1e150 are infinite: there is no ratio, and single errors are held against the peak.
-        varies = self.numeric and self.greatest - self.least > EXACT * self._peak and math.isfinite(total.squares)
+        total, varies = self._total, self._varies
         scores = varies and self.rows.look_like_scores(self._usual_spread())
         return ReferenceFigures(
             name=self.name,
@@ -156,6 +158,19 @@ class ReferenceTally:
         )
 
     @property
+    def _total(self) -> Spread:
+        total = Spread()
+        for spread in self.samples:
+            total = total.join(spread)
+        return total
+
+    @property
+    def _varies(self) -> bool:
+        # Squares of numbers beyond 1e150 are infinite: there is no ratio, and single errors are held against the peak.
+        different = self.numeric and self.greatest - self.least > EXACT * self._peak
+        return different and math.isfinite(self._total.squares)
+
+    @property
     def _peak(self) -> float:
         return max(abs(self.least), abs(self.greatest)) if self.finite else 0.0
 
@@ -165,16 +180,24 @@ class ReferenceTally:
 
     def _sample_signals(self) -> tuple[float, ...]:
         """Of each sample the energy that its noise is held against: never nothing, or any noise would do."""
+        floor, powers = self._powers()
+        own = iter(powers)
+        return (
+            tuple(spread.count * max(next(own), floor) if spread.count else 0.0 for spread in self.samples)
+            if floor
+            else ()
+        )
+
+    def _powers(self) -> tuple[float, list[float]]:
+        """The least signal that a sample counts with, and that of each sample which has numbers, an element each."""
         present = [spread for spread in self.samples if spread.count]
         few = max(spread.count for spread in present) < FEW_ELEMENTS or not any(spread.squares for spread in present)
         middle = float(np.median([spread.mean for spread in present]))
         powers = [spread.squares / spread.count + ((spread.mean - middle) ** 2 if few else 0.0) for spread in present]
         seen = [power for power in powers if power]
         if not seen:  # squares of numbers below 1e-162 are nothing
-            return ()
-        floor = float(np.quantile(seen, 0.5 if few else LITTLE_SIGNAL))
-        own = iter(powers)
-        return tuple(spread.count * max(next(own), floor) if spread.count else 0.0 for spread in self.samples)
+            return 0.0, powers
+        return float(np.quantile(seen, 0.5 if few else LITTLE_SIGNAL)), powers
 
     def _explain_unjudged(self) -> str:
         if not self.elements:
@@ -207,8 +230,19 @@ class ReferenceTally:
             yield f"saturated: the highest probability is 0.999 or more in {share:.0%} of its rows"
         elif not scores and self._is_saturated:
             yield f"saturated: {1 - self.bounded / self.finite:.0%} of its values are within 0.001 of 0 or 1"
+        if self._varies:
+            yield from self._doubt_quiet()
         if self.numeric and self.finite < self.elements:
             yield "it is NaN or infinite in places, which are compared by their place alone"
+
+    def _doubt_quiet(self) -> Iterator[str]:
+        floor, powers = self._powers()
+        quiet = sum(power < QUIET * floor for power in powers)
+        if quiet > MANY_QUIET * len(powers):
+            yield (
+                f"in {quiet} of {len(powers)} samples its signal is below a hundredth of the usual, "
+                "and errors there are held against the usual"
+            )
 
     @property
     def _is_saturated(self) -> bool:

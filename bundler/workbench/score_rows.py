@@ -7,6 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from bundler.workbench.column_units import find_units, ranges_of
+
 MOST_CLASSES: Final = 65_536
 """Entries of the last axis up to which its rows are compared by their highest place; vocabularies are larger."""
 
@@ -21,6 +23,15 @@ DECIDED: Final = 0.5
 
 SATURATED: Final = 0.999
 """A probability from here on leaves no room in which a change would show."""
+
+MOST_KEPT: Final = 4096
+"""Rows that are kept to see whether their columns are of one unit."""
+
+MOST_COLUMNS: Final = 256
+"""Rows with more columns are not: heads of several units have few."""
+
+OUTERMOST: Final = 0.05
+"""The share of the least and of the greatest values of a column that do not count there."""
 
 PAIR: Final = 2
 """The least of dimensions, and of classes."""
@@ -47,6 +58,23 @@ def count_agreeing(reference: np.ndarray, actual: np.ndarray) -> tuple[int, int]
     return len(rows), int((np.isnan(best) | (found >= best - near)).sum())
 
 
+def _hold_several_units(rows: np.ndarray) -> bool:
+    """Whether columns differ in unit. The outermost rows do not count: one loud sample makes no unit."""
+    least, greatest = np.quantile(rows, (OUTERMOST, 1 - OUTERMOST), axis=0)
+    return len(list(find_units(*ranges_of(np.clip(rows, least, greatest))))) > 1
+
+
+def _without_masks(rows: np.ndarray) -> np.ndarray:
+    """Rows of numbers, with the least of each in place of minus infinity, which masks a class; others are left out."""
+    masked = np.isneginf(rows)
+    kept = (np.isfinite(rows) | masked).all(axis=1) & (np.isfinite(rows).sum(axis=1) >= PAIR)
+    rows, masked = rows[kept], masked[kept]
+    if not masked.any():
+        return rows
+    least = np.where(masked, np.inf, rows).min(axis=1, keepdims=True)
+    return np.where(masked, least, rows)
+
+
 @dataclass(slots=True)
 class ScoreRows:
     """Gathers what rows of one output have in common. Scores of classes differ from an embedding, a picture or a mask
@@ -59,16 +87,19 @@ class ScoreRows:
     rows: int = 0
     likely: bool = True
     tops: list[np.ndarray] = field(default_factory=list)
+    kept: dict[int, list[np.ndarray]] = field(default_factory=dict)
+    """Some rows by their number of columns, to see whether these are of one unit."""
 
     def add(self, array: np.ndarray) -> None:
         """Take in one sample."""
         if not has_rows(array):
             self.likely = False
             return
-        rows = array.reshape(-1, array.shape[-1])[: max(0, MOST_ROWS - self.rows)]
-        if not rows.size or not np.isfinite(rows).all():
+        rows = _without_masks(array.reshape(-1, array.shape[-1])[: max(0, MOST_ROWS - self.rows)])
+        if not rows.size:
             return
         self.rows += len(rows)
+        self._keep(rows)
         two = np.partition(rows, -2, axis=1)[:, -2:]
         self.leads.append(two[:, 1] - two[:, 0])
         self.places.update(np.unique(rows.argmax(axis=1)).tolist())
@@ -76,10 +107,17 @@ class ScoreRows:
         probable = bool((rows >= 0).all() and np.abs(sums - 1).max() < 1e-3)  # noqa: PLR2004 - a softmax in half precision
         self.tops.append(two[:, 1] if probable else np.empty(0))
 
+    def _keep(self, rows: np.ndarray) -> None:
+        room = MOST_KEPT - sum(len(one) for kept in self.kept.values() for one in kept)
+        if room > 0 and rows.shape[1] <= MOST_COLUMNS:
+            self.kept.setdefault(rows.shape[1], []).append(rows[:room].copy())
+
     def look_like_scores(self, spread: float) -> bool:
         """Whether the highest place varies and most rows are decided, for an output of this standard deviation."""
         if not self.likely or len(self.places) < PAIR or spread <= 0:
             return False
+        if any(_hold_several_units(np.concatenate(kept)) for kept in self.kept.values()):
+            return False  # of a box beside scores, which number is the highest says nothing
         return float(np.median(np.concatenate(self.leads))) >= DECIDED * spread
 
     def saturated_share(self) -> float:

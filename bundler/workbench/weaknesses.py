@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from onnx import ModelProto
 
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
@@ -71,6 +72,19 @@ def _sizes_of(item: FreeDimension, values: Inputs) -> Iterator[int]:
     for array in value if isinstance(value, list) else [value]:
         if isinstance(array, np.ndarray) and array.ndim > item.axis:
             yield array.shape[item.axis]
+
+
+def describe_repeated(model: ModelProto) -> Iterator[Weakness]:
+    """The outputs that hold an input as it came in beside what is new, as a decoder's keys and values do."""
+    producers = {name: node for node in model.graph.node for name in node.output}
+    inputs = {item.name for item in model.graph.input} - {item.name for item in model.graph.initializer}
+    for output in model.graph.output:
+        node = producers.get(output.name)
+        repeated = [name for name in node.input if name in inputs] if node and node.op_type == "Concat" else []
+        if repeated:
+            what = f"output {output.name!r} repeats input {repeated[0]!r}"
+            text = f"{what}, beside which an error in what is new counts little"
+            yield Weakness(kind="repeats-input", name=output.name, text=text)
 
 
 def describe_branches(untaken: Sequence[Branch] | None) -> Iterator[Weakness]:

@@ -46,7 +46,7 @@ def tiny_encoder(**sizes: Any) -> ModelProto:
 
 def encoder(**sizes: Any) -> ModelProto:
     """An encoder of the sizes given; the rest as in `Shape`."""
-    return _Writer(shape=Shape(**sizes)).make()
+    return Writer(shape=Shape(**sizes)).make()
 
 
 def sentences(
@@ -67,7 +67,7 @@ def sentences(
 
 
 @dataclass
-class _Writer:
+class Writer:
     shape: Shape
     nodes: list[NodeProto] = field(default_factory=list)
     weights: dict[str, TensorProto] = field(default_factory=dict)
@@ -91,11 +91,11 @@ class _Writer:
         shape = self.shape
         length = self._node("Gather", self._node("Shape", "input_ids"), self._constant("one", 1), axis=0)
         ends = (self._constant("zeros", [0]), self._unsqueeze(length, 0), self._constant("ones", [1]))
-        table = self._keep("position_ids", np.arange(shape.positions).reshape(1, -1))
+        table = self.keep("position_ids", np.arange(shape.positions).reshape(1, -1))
         places = self._node("Slice", table, *ends, self._constant("ones", [1]))
-        place = self._node("Gather", self._draw("position", shape.positions, shape.width), places, axis=0)
-        kind = self._node("Gather", self._draw("type", 2, shape.width), "token_type_ids", axis=0)
-        word = self._node("Gather", self._draw("word", shape.vocabulary, shape.width), "input_ids", axis=0)
+        place = self._node("Gather", self.draw("position", shape.positions, shape.width), places, axis=0)
+        kind = self._node("Gather", self.draw("type", 2, shape.width), "token_type_ids", axis=0)
+        word = self._node("Gather", self.draw("word", shape.vocabulary, shape.width), "input_ids", axis=0)
         return self._normalise(self._node("Add", self._node("Add", word, kind), place), "embeddings.")
 
     def _mask(self) -> str:
@@ -150,8 +150,8 @@ class _Writer:
         return self._node("Mul", product, self._number("half", 0.5))
 
     def _normalise(self, x: str, prefix: str) -> str:
-        scale = self._draw(f"{prefix}scale", self.shape.width, middle=1)
-        shift = self._draw(f"{prefix}shift", self.shape.width)
+        scale = self.draw(f"{prefix}scale", self.shape.width, middle=1)
+        shift = self.draw(f"{prefix}shift", self.shape.width)
         if self.shape.opset >= NORMALIZATION:
             return self._node("LayerNormalization", x, scale, shift, axis=-1, epsilon=1e-12)
         centred = self._node("Sub", x, self._node("ReduceMean", x, axes=[-1]))
@@ -160,8 +160,8 @@ class _Writer:
         return self._node("Add", self._node("Mul", self._node("Div", centred, deviation), scale), shift)
 
     def _linear(self, x: str, prefix: str, size: int, out: int) -> str:
-        product = self._node("MatMul", x, self._draw(f"{prefix}weight", size, out))
-        return self._node("Add", self._draw(f"{prefix}bias", out), product)
+        product = self._node("MatMul", x, self.draw(f"{prefix}weight", size, out))
+        return self._node("Add", self.draw(f"{prefix}bias", out), product)
 
     def _unsqueeze(self, x: str, axis: int) -> str:
         if self.shape.opset < AXES_AS_INPUT:
@@ -174,14 +174,14 @@ class _Writer:
         return output
 
     def _constant(self, name: str, values: int | list[int]) -> str:
-        return self._keep(name, np.array(values, np.int64))
+        return self.keep(name, np.array(values, np.int64))
 
     def _number(self, name: str, number: float) -> str:
-        return self._keep(name, np.array(number, np.float32))
+        return self.keep(name, np.array(number, np.float32))
 
-    def _draw(self, name: str, *shape: int, middle: float = 0.0) -> str:
-        return self._keep(name, (self.rng.standard_normal(shape, np.float32) * np.float32(0.1) + np.float32(middle)))
+    def draw(self, name: str, *shape: int, middle: float = 0.0) -> str:
+        return self.keep(name, (self.rng.standard_normal(shape, np.float32) * np.float32(0.1) + np.float32(middle)))
 
-    def _keep(self, name: str, values: np.ndarray) -> str:
+    def keep(self, name: str, values: np.ndarray) -> str:
         self.weights[name] = numpy_helper.from_array(np.ascontiguousarray(values).reshape(values.shape), name)
         return name

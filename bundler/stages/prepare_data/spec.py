@@ -35,8 +35,9 @@ class Options:
     """`entry` is `FUNCTION` in the Python file `data`, or `package.module:FUNCTION`. `preprocessing` is the encoded
     declaration.
 
-    `part` `held-out` takes the first of every `every` samples, by the natural order of their names, and `calibration`
-    the others. `limit` samples at most are taken of those, spread evenly (of a function's the first; 0: all).
+    `part` `held-out` takes one of every `every` samples, by the natural order of their names and at changing places,
+    and `calibration` the others. `limit` samples at most are taken of those, spread evenly (of a function's the first;
+    0: all).
     `dimensions` gives dynamic dimensions a size by name. `allow_constant` takes samples that all hold one value,
     or NaN, which give no range to calibrate with. `seed` and `count` are for synthetic data.
     """

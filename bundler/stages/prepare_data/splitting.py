@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
 from bundler.model.errors import UsageError
@@ -10,10 +11,16 @@ from bundler.stages.prepare_data.spec import Options
 
 
 def belongs(position: int, options: Options) -> bool:
-    """Whether the sample at `position` is in the part: held out is the first of every `options.every`."""
+    """Whether the sample at `position` is in the part: held out is one of every `options.every`.
+
+    Which one changes from block to block, as if thrown and always the same: samples whose names take turns between
+    kinds would else be judged by one kind alone.
+    """
     if options.part == "all":
         return True
-    return (position % options.every == 0) == (options.part == "held-out")
+    block, place = divmod(position, options.every)
+    chosen = zlib.crc32(block.to_bytes(8, "little")) % options.every if block else 0  # so that any few have one
+    return (place == chosen) == (options.part == "held-out")
 
 
 def choose_positions(total: int, options: Options) -> Sequence[int]:

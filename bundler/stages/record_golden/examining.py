@@ -14,7 +14,7 @@ from bundler.model.stage import Note
 from bundler.workbench.branches import has_branches, untaken_branches
 from bundler.workbench.seeded_sets import MAX_SET_MULTIPLICATIONS
 from bundler.workbench.value_files import Value
-from bundler.workbench.weaknesses import describe_branches, describe_sizes
+from bundler.workbench.weaknesses import describe_branches, describe_repeated, describe_sizes
 from bundler.workbench.workload import count_multiplications
 
 Samples = Sequence[Mapping[str, Value]]
@@ -27,8 +27,9 @@ def weaknesses_of(
     samples: Samples,
     tried: Sequence[TriedDimension] = (),
 ) -> Iterator[Weakness]:
-    """Dimensions of one size and branches that no sample takes."""
+    """Dimensions of one size, branches that no sample takes, and outputs that carry an input along."""
     yield from describe_sizes(signature, samples, tried)
+    yield from describe_repeated(structure)
     if has_branches(structure):
         yield from describe_branches(untaken_branches(model, samples))
 

@@ -31,13 +31,20 @@ NODES = {
         ("Where", ["g", "two", "scale"], "w", {}),
         ("Cast", ["w"], "y", {"to": TensorProto.INT64}),
     ],
+    "codebook": [
+        ("Round", ["x"], "r", {}),
+        ("Mul", ["r", "two"], "m", {}),
+        ("Split", ["m"], "left,right", {"axis": 1, "num_outputs": 2}),
+        ("Add", ["left", "right"], "a", {}),
+        ("Cast", ["a"], "y", {"to": TensorProto.INT64}),
+    ],
     "places": [("NonZero", ["x"], "y", {})],
 }
 
 
 @pytest.mark.parametrize("name", NODES)
 def test_only_what_arithmetic_rounds_is_a_quantity(name: str) -> None:
-    nodes = [helper.make_node(kind, ins, [out], **attributes) for kind, ins, out, attributes in NODES[name]]
+    nodes = [helper.make_node(kind, ins, out.split(","), **attributes) for kind, ins, out, attributes in NODES[name]]
     constants = (
         models.tensor("two", np.array([2], np.float32)),
         models.tensor("scale", np.array(0.1, np.float32)),

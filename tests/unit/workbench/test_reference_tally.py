@@ -144,3 +144,29 @@ def test_labels_that_are_nearly_all_one_are_named() -> None:
 def test_numbers_whose_squares_are_nothing_do_not_end_the_recording() -> None:
     found = describe(np.array([1e-170, -1e-170, 3e-170]))
     assert "as good as zero" in found.unjudged
+
+
+def test_a_box_beside_scores_is_no_row_of_scores_and_a_masked_class_is_passed_over() -> None:
+    random = np.random.default_rng(5)
+    scores = random.standard_normal((60, 6)) + 8 * np.eye(6)[random.integers(0, 6, 60)]
+    boxes = 300 * random.random((60, 4))
+    mixed, masked = ReferenceTally(name="y"), ReferenceTally(name="y")
+    mixed.add(np.concatenate([boxes, scores], axis=1))
+    masked.add(np.concatenate([scores, np.full((60, 1), -np.inf)], axis=1))
+    assert not mixed.figures().scores
+    assert masked.figures().scores
+
+
+def test_samples_that_are_held_against_more_than_they_say_are_counted() -> None:
+    random = np.random.default_rng(5)
+
+    def doubts(quiet: int) -> tuple[str, ...]:
+        tally = ReferenceTally(name="y")
+        for number in range(40):
+            tally.add(random.standard_normal((1, 20)) * (0.002 if number < quiet else 1.0))
+        return tally.figures().doubts
+
+    assert doubts(1) == ()
+    assert doubts(8) == (
+        "in 8 of 40 samples its signal is below a hundredth of the usual, and errors there are held against the usual",
+    )

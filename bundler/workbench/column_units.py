@@ -1,0 +1,52 @@
+"""Which columns of an output may hold numbers of one unit: a salary and a rating do not, nor do boxes and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+LARGE: Final = 2.0
+"""Columns that stay within 0 and 1 are apart from those that go beyond this: scores beside coordinates."""
+
+GAP: Final = 5.0
+"""Columns are of different units where their spreads (standard deviations), in order, leave a gap of this factor."""
+
+FEW: Final = 1 / 32
+"""Of many columns, fewer than this share that are quieter than the rest are no unit of their own: nobody uses them."""
+
+Ranges = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""The least value, the greatest and the standard deviation of each column."""
+
+
+def ranges_of(rows: np.ndarray) -> Ranges:
+    """Of an array of rows by columns."""
+    return rows.min(axis=0), rows.max(axis=0), rows.std(axis=0)
+
+
+def find_units(least: np.ndarray, greatest: np.ndarray, spread: np.ndarray) -> Iterator[np.ndarray]:
+    """The columns of each unit, as masks. Columns that never change are in none of them, unless all are so."""
+    changing = greatest > least
+    if not changing.any():
+        yield np.ones(len(spread), dtype=bool)
+        return
+    shares = changing & (least >= 0) & (greatest <= 1)
+    if shares.any() and not (np.maximum(np.abs(least), np.abs(greatest)) > LARGE).any():
+        yield changing
+        return
+    if shares.any():
+        yield shares
+    yield from _by_spread(spread, changing & ~shares)
+
+
+def _by_spread(spread: np.ndarray, chosen: np.ndarray) -> Iterator[np.ndarray]:
+    places = np.flatnonzero(chosen)
+    ordered = places[np.argsort(-spread[places], kind="stable")]
+    sizes = spread[ordered]
+    ends = np.flatnonzero(sizes[:-1] > GAP * sizes[1:]) + 1
+    for position, group in enumerate(np.split(ordered, ends) if ordered.size else ()):
+        if position == 0 or len(group) >= FEW * len(spread):
+            mask = np.zeros(len(spread), dtype=bool)
+            mask[group] = True
+            yield mask
