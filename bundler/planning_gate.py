@@ -101,14 +101,15 @@ def _over(fallback: Tolerance, asked: Figures) -> Tolerance:
 
 
 def _follow(fallback: Tolerance, given: Mapping[str, Any]) -> Tolerance:
-    """Limits for single samples stay as far below that for all of them as they were, where only the latter is given.
+    """Limits for single samples, and beyond a fixed answer, stay as far below that for all samples as they were, where
+    only the latter is given.
     A limit on top-1 agreement is for every output, and needs none for scores beside it.
     """
     wanted, usual = given.get("sqnr_db"), fallback.sqnr_db
     if wanted is not None and usual is not None:
         moved = {
             name: value + wanted - usual
-            for name in ("low_sqnr_db", "worst_sqnr_db")
+            for name in ("low_sqnr_db", "worst_sqnr_db", "typical_sqnr_db")
             if (value := getattr(fallback, name)) is not None
         }
         fallback = dataclasses.replace(fallback, **moved)

@@ -140,7 +140,7 @@ class SizeSearch:
         spent = f" within {self._limit():g} s" if self.is_over else ""
         named = ", or sizes with --dim NAME=SIZE" if self.signature.symbols else ""
         return ModelError(
-            f"the model does not run on any seeded input that fits its signature{spent}",
+            f"the model ran on no seeded input that was tried{spent}",
             details=tuple(_list_tries(self.refused)),
             hint=f"give real inputs with --samples{named}",
         )
