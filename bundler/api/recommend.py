@@ -31,12 +31,14 @@ from bundler.profiles.matching import (
 )
 from bundler.profiles.recommending import FAMILIES, OPEN_SIZE, explain_fit, family_targets, suggest_dimensions
 from bundler.profiles.resolve import resolve_target
-from bundler.profiles.schema import TargetProfile
+from bundler.profiles.schema import Platform, TargetProfile
 
 MODEL_WORD = "MODEL"
 """Stands in commands for a model whose name no terminal should be shown."""
 
 _ALL_TARGETS = "`bundler targets list` shows all; `bundler targets new` writes a profile for a device of your own"
+
+_LAPTOP_ARCHITECTURES = ("x64", "arm64")
 
 _PROVISIONAL = 16
 """The size that a dimension is planned with while only the user knows it."""
@@ -98,7 +100,7 @@ def find_matches(device: str, summaries: Sequence[Summary]) -> tuple[Match, ...]
     candidates = _candidates(summaries)
     matches = find_devices(device, candidates) or find_stand_ins(device, candidates)
     refusals = () if matches else find_refusals(device, candidates)
-    # A target of another generation runs there as little as one that refuses it.
+    # What stands in for another number would run there as little as a target that refuses it.
     matches = matches or (() if refusals else _general(device, candidates))
     if matches:
         return matches
@@ -113,16 +115,36 @@ def find_matches(device: str, summaries: Sequence[Summary]) -> tuple[Match, ...]
 
 
 def _general(device: str, candidates: Sequence[Candidate]) -> tuple[Match, ...]:
-    """The general targets of the machines whose other generations are known."""
+    """The general targets of the machines whose names differ in a number alone."""
     plain = {candidate.id for candidate in candidates}
     found: dict[str, Match] = {}
     for sibling in find_siblings(device, candidates):
-        platform = resolve_target(sibling.target).platform
-        general = f"{platform.system}-{platform.architecture}"
-        why = f"{_quote(sibling.name)} ({sibling.target}) is another generation, and this one runs on the CPU"
-        if general in plain:
-            found.setdefault(general, Match(target=general, name="", score=0.0, stands_in=why))
+        for general in _generals(sibling):
+            if general in plain:
+                why = _explain_general(sibling, general)
+                found.setdefault(general, Match(target=general, name="", score=0.0, stands_in=why))
     return tuple(found.values())
+
+
+def _generals(sibling: Match) -> tuple[str, ...]:
+    platform = resolve_target(sibling.target).platform
+    return tuple(f"{platform.system}-{architecture}" for architecture in _architectures(sibling, platform))
+
+
+def _architectures(sibling: Match, platform: Platform) -> tuple[str, ...]:
+    """Laptops for Windows of one line have this processor or that one, where their name comes with a caution."""
+    is_mixed = bool(sibling.caution) and platform.system == "windows"
+    return _LAPTOP_ARCHITECTURES if is_mixed else (platform.architecture,)
+
+
+def _explain_general(sibling: Match, general: str) -> str:
+    variants = ", ".join(variant.name for variant in resolve_target(general).variants)
+    which = "ask which processor it has; " if len(_generals(sibling)) > 1 else ""
+    named = f"{_quote(sibling.name)} ({sibling.target})"
+    return (
+        f"{which}no target names it, and whether what is compiled for {named} runs there is not known; "
+        f"this one is for every machine of its kind (variants: {variants})"
+    )
 
 
 def pick_targets(

@@ -66,6 +66,8 @@ _BRANDS = {
 """Words that say who makes a device, where its names do not."""
 _IDLE = frozenset(word for line in _IDLE_LINES for word in line.split()) | _MAKERS | {"microsoft", "lenovo"}
 """Words that tell no chip from another: makers and kinds of device."""
+_WIDE_KINDS = frozenset(("phone", "smartphone", "tablet"))
+"""Kinds of device that a family has many of: `Pixel Tablet` is none of the phones."""
 _SYSTEM_WORDS = ("linux", "windows", "android", "ios", "ipados", "macos")
 """Left out only where a text with them matches nothing."""
 _QUANTITY = re.compile(r"@?\s*\b\d+(\.\d+)?\s*(gb|gib|tb|mb|[mg]hz|w|nm)\b", re.IGNORECASE)
@@ -116,7 +118,8 @@ def find_devices(text: str, candidates: Sequence[Candidate]) -> tuple[Match, ...
         return ()
     found = _rank(words, candidates, "") or (_rank(bare, candidates, "") if bare else ())
     mended = _mend(bare, candidates)
-    return found or (_rank(mended, candidates, " ".join(mended)) if mended != bare else ())
+    found = found or (_rank(mended, candidates, " ".join(mended)) if mended != bare else ())
+    return () if _is_guess(text, found, candidates) else found
 
 
 def find_stand_ins(text: str, candidates: Sequence[Candidate]) -> tuple[Match, ...]:
@@ -142,13 +145,17 @@ def find_refusals(text: str, candidates: Sequence[Candidate]) -> tuple[str, ...]
 
 
 def find_siblings(text: str, candidates: Sequence[Candidate]) -> tuple[Match, ...]:
-    """The targets with a name that differs from `text` in numbers alone: other generations of the device."""
+    """The targets with a name that differs from `text` in numbers alone: other models of its line."""
     shape, found = _shape(_bare(text)), []
     for candidate in candidates:
         alike = shape and not _is_of_others(text, candidate)
         names = [name for name in candidate.names if alike and _shape(_bare(name)) == shape]
-        found += [Match(target=candidate.id, name=names[0], score=0.0)] if names else []
+        found += [_sibling(names[0], candidate)] if names else []
     return tuple(found)[:_SHOWN]
+
+
+def _sibling(name: str, candidate: Candidate) -> Match:
+    return Match(target=candidate.id, name=name, score=0.0, caution=_caution(name, candidate))
 
 
 def suggest_devices(text: str, candidates: Sequence[Candidate]) -> tuple[str, ...]:
@@ -185,6 +192,13 @@ def _bare(text: str) -> tuple[str, ...]:
     return tuple(word for word in _distinguish(text) if word not in _SYSTEM_WORDS)
 
 
+def _is_guess(text: str, found: Sequence[Match], candidates: Iterable[Candidate]) -> bool:
+    """Whether the text says no more than a family that targets serve, and what was found is one of its many devices."""
+    if not found or found[0].score >= 1 or not (len(found) == 1 or _WIDE_KINDS & {*split_words(text)}):
+        return False
+    return any(_bare(text) == _bare(name) for candidate in candidates for name in candidate.serves)
+
+
 def _is_of_others(text: str, candidate: Candidate) -> bool:
     """Whether the text names a maker that is none of the target's; a target for devices of any maker has none."""
     asked = _MAKERS & {*split_words(text)}
@@ -214,8 +228,13 @@ def _match(words: Sequence[str], candidate: Candidate, read_as: str) -> Match | 
         score = 0.55 + 0.3 * len("".join(names[name])) / len("".join(words))
     if not score:
         return None
-    caution = next((text for known, text in candidate.cautions.items() if _distinguish(known) == names[name]), "")
-    return Match(target=candidate.id, name=name, score=score, read_as=read_as, caution=caution)
+    return Match(target=candidate.id, name=name, score=score, read_as=read_as, caution=_caution(name, candidate))
+
+
+def _caution(name: str, candidate: Candidate) -> str:
+    """What to check first of a device that is called so; nothing for most."""
+    rows = candidate.cautions.items()
+    return next((text for known, text in rows if _distinguish(known) == _distinguish(name)), "")
 
 
 def _score(asked: Sequence[str], name: Sequence[str], *, whole: bool = False) -> float:

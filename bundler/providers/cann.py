@@ -72,10 +72,10 @@ PROVIDER = ProviderKnowledge(
     availability=(
         Availability(
             package="onnxruntime-cann",
-            versions=">=1.22.1,<=1.24.4",
+            versions=">=1.13.1,<=1.24.4",
             platforms=("linux/x64", "linux/arm64"),
-            source="package index: 1.22.1 to 1.24.4; option names are strings of its library, values are Huawei's "
-            "(not verified on a device)",
+            source="package index: 1.13.1 and 1.21.0 to 1.24.4; option names are strings of its library, values are "
+            "Huawei's (not verified on a device)",
         ),
     ),
     instead="onnxruntime-cann as runtime.package (1.24.4 is the newest), on Linux with Huawei's CANN toolkit",

@@ -24,7 +24,7 @@ GPU_RUNTIME = (
 )
 """The whole runtime that has both of NVIDIA's older providers."""
 
-_EXTRAS = "the extras `cuda` and `cudnn` of onnxruntime-gpu, read from 1.22.0 to 1.31.1 (there is no 1.27)"
+_EXTRAS = "the extras `cuda` and `cudnn` of onnxruntime-gpu, read from 1.22.0 to 1.31.1: for CUDA 13 from 1.27.0 on"
 _BY_PIP = "or pip show {} after `pip install onnxruntime-gpu[cuda,cudnn]`"
 _RELEASES = "CUDA Toolkit Release Notes, drivers for minor version compatibility"
 
@@ -33,9 +33,23 @@ DRIVER = NeedRule(
     version="580 or later",
     check="nvidia-smi",
     libraries={"linux": ("libcuda.so.1",)},
-    runtime_versions=">=1.28",
+    runtime_versions=">=1.27",
     source=_RELEASES,
 )
+
+
+def _cuda_13(package: str, *more: str, runtimes: str, source: str) -> NeedRule:
+    """CUDA 13, whose runtime pip knows as `package`; `more` are libraries beyond those of every such runtime."""
+    libraries = ("libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcurand.so.10", "libnvrtc.so.13")
+    return NeedRule(
+        what="CUDA",
+        version="13",
+        check=f"ldconfig -p | grep libcudart.so.13, {_BY_PIP.format(package)}",
+        libraries={"linux": (*libraries, *more)},
+        runtime_versions=runtimes,
+        source=source,
+    )
+
 
 CUDA_NEEDS = (
     DRIVER,
@@ -44,26 +58,27 @@ CUDA_NEEDS = (
         version="525 or later",
         check="nvidia-smi",
         libraries={"linux": ("libcuda.so.1",)},
-        runtime_versions=">=1.19,<1.28",
+        runtime_versions=">=1.19,<1.27",
         source=_RELEASES,
     ),
-    NeedRule(
-        what="CUDA",
-        version="13",
-        check=f"ldconfig -p | grep libcudart.so.13, {_BY_PIP.format('nvidia-cuda-runtime')}",
-        libraries={
-            "linux": ("libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcurand.so.10", "libnvrtc.so.13")
-        },
-        runtime_versions=">=1.28",
+    _cuda_13(
+        "nvidia-cuda-runtime",
+        runtimes=">=1.28",
         source=f"{_EXTRAS}; what the provider's library of 1.31.1 is linked to, and libnvrtc, which it opens by name",
     ),
-    NeedRule(what="CUDA", version="12", runtime_versions=">=1.19,<1.28", source=_EXTRAS),
+    _cuda_13(
+        "nvidia-cuda-runtime-cu13",
+        "libcufft.so.12",
+        runtimes=">=1.27,<1.28",
+        source=f"{_EXTRAS}; what the provider's library of 1.27.0 is linked to",
+    ),
+    NeedRule(what="CUDA", version="12", runtime_versions=">=1.19,<1.27", source=_EXTRAS),
     NeedRule(
         what="cuDNN",
         version="9",
         check=f"ldconfig -p | grep libcudnn.so.9, {_BY_PIP.format('nvidia-cudnn-cu13')}",
         libraries={"linux": ("libcudnn.so.9",)},
-        runtime_versions=">=1.28",
+        runtime_versions=">=1.27",
         source=_EXTRAS,
     ),
     NeedRule(
@@ -71,7 +86,7 @@ CUDA_NEEDS = (
         version="9",
         check=f"ldconfig -p | grep libcudnn.so.9, {_BY_PIP.format('nvidia-cudnn-cu12')}",
         libraries={"linux": ("libcudnn.so.9",)},
-        runtime_versions=">=1.19,<1.28",
+        runtime_versions=">=1.19,<1.27",
         source=_EXTRAS,
     ),
     NeedRule(
@@ -88,9 +103,9 @@ CUDA_NEEDS = (
 
 _ARM_RUNTIME = Availability(
     package="onnxruntime-gpu",
-    versions=">=1.28",
+    versions=">=1.29",
     platforms=("linux/arm64",),
-    source="wheels of onnxruntime-gpu 1.30.0 and 1.31.1 for Linux on Arm (none before 1.28): without TensorRT, and "
+    source="wheels of onnxruntime-gpu 1.29.0 to 1.31.1 for Linux on Arm (none before 1.29): without TensorRT, and "
     "1.31.1 with code for compute capability 8.9, 9.0, 12.0 and 12.1 alone (read in its library)",
 )
 

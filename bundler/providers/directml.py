@@ -69,9 +69,10 @@ PROVIDER = ProviderKnowledge(
         ),
         Availability(
             package="onnxruntime-windowsml",
-            versions=">=1.30",
+            versions=">=1.23.2",
             platforms=("windows/x64", "windows/arm64"),
-            source="package index: 1.30.0.202609102321; its library has the options, and DirectML.dll is beside it",
+            source="package index: 1.23.2.202512041916 to 1.30.0.202609102321; the libraries of 1.24.5, 1.28.3 and "
+            "1.30.0 have the options, and DirectML.dll is beside them",
         ),
     ),
     gone="DirectML gets no new features: onnxruntime-directml stays at 1.24.4, and onnxruntime-windowsml has it, too",

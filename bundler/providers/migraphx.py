@@ -82,7 +82,7 @@ PROVIDER = ProviderKnowledge(
             package="onnxruntime-migraphx",
             versions=">=1.23,<=1.27.1",
             platforms=("linux/x64",),
-            source="package index: 1.23.0 to 1.27.1, wheels of manylinux_2_39 x86_64 (glibc of Ubuntu 24.04)",
+            source="package index: 1.23.0 to 1.27.1, wheels of manylinux_2_34 x86_64 (1.23.0: 2_35)",
         ),
     ),
     instead="onnxruntime-migraphx as runtime.package, on Linux x64 with ROCm; on Windows webgpu-native",

@@ -143,7 +143,7 @@ PROVIDER = ProviderKnowledge(
     check=_check,
     needs=(
         *CUDA_NEEDS,
-        _library("13", ">=1.28"),
-        _library("12", ">=1.19,<1.28"),
+        _library("13", ">=1.27"),
+        _library("12", ">=1.19,<1.27"),
     ),
 )

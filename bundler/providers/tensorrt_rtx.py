@@ -99,14 +99,15 @@ def _digits(capability: str) -> str:
     return capability.lower().removeprefix("sm").lstrip("_").replace(".", "")
 
 
-def _plugin(package: str, platforms: tuple[str, ...]) -> Availability:
+def _plugin(package: str, platforms: tuple[str, ...], versions: str = "", tag: str = "") -> Availability:
     return Availability(
         package=package,
+        versions=versions,
         platforms=platforms,
         module="onnxruntime_ep_nv_tensorrt_rtx",
         # It states no requirement; plugins need the interface that this version of the runtime brought.
         runtime_versions=">=1.24",
-        source=f"wheels of {package} 0.5.0",
+        source=f"wheels of {package} 0.5.0{tag}",
     )
 
 
@@ -132,6 +133,12 @@ PROVIDER = ProviderKnowledge(
     spoilers=("WeightBiasQuantization",),
     availability=(
         _plugin("onnxruntime-ep-nv-tensorrt-rtx-cu13", ("linux/x64", "windows/x64", "windows/arm64")),
+        _plugin(
+            "onnxruntime-ep-nv-tensorrt-rtx-cu13",
+            ("linux/arm64",),
+            versions=">=0.4",
+            tag=" and 0.4.0 (none of 0.3.0), manylinux_2_35_aarch64",
+        ),
         _plugin("onnxruntime-ep-nv-tensorrt-rtx-cu12", ("linux/x64", "windows/x64")),
     ),
     compiler=Compiler(

@@ -154,6 +154,21 @@ def test_engines_are_built_here_for_linux_and_there_for_windows(name, capability
     assert linux.runtime.plugins == windows.runtime.plugins
 
 
+def test_the_engine_of_gb10_is_made_on_the_device():
+    profile = resolve_target("gb10")
+    fates = [(outlook.name, outlook.fate) for outlook in foresee_variants(profile)]
+    assert fates == [("tensorrt-rtx", "on the device"), ("cuda", "as it is"), ("cpu", "as it is")]
+    assert "not tried" in profile.description
+    assert profile.platform.minimum == "2.35"
+
+
+@pytest.mark.parametrize(
+    ("name", "gigabytes", "part"), [("rockchip-rk3588", 2, 4), ("rockchip-rk3576", 2, 4), ("jetson-nano", 4, 8)]
+)
+def test_a_boards_largest_model_is_a_part_of_its_smallest_memory(name, gigabytes, part):
+    assert resolve_target(name).budget.model_mb == gigabytes * 1000 / part
+
+
 @pytest.mark.parametrize(
     "name", ["jetson-thor", "jetson-orin", "jetson-xavier", "jetson-nano", "rockchip-rk3576", "rockchip-rk3588"]
 )

@@ -265,6 +265,21 @@ def test_another_name_of_a_known_device_finds_it(text, targets):
         *((f"Raspberry Pi {name}", "microcontroller") for name in ("Pico", "Pico 2 W")),
         *((f"Raspberry Pi {name}", "Armv6") for name in ("1 Model B+", "Zero W", "Zero", "Model B+", "A+")),
         *((name, "Intel") for name in ("MacBook Pro 2019", "MacBook Air Intel", "Intel iMac", "Mac mini 2018")),
+        *((name, "Intel") for name in ("MacBook Air 2010", "MacBook Pro Early 2020", "MacBook Pro Core i7")),
+        *((name, "Intel") for name in ("iMac Pro", "iMac 27-inch", "MacBook 12-inch", "iMac 2020")),
+        ("iMac G5", "PowerPC"),
+        *((f"Jetson {name}", "Armv7") for name in ("TK1", "TK1 Developer Kit")),
+        *((f"Tegra {name}", "Armv7") for name in ("K1", "2", "3", "4")),
+        *((name, "Armv7") for name in ("RK3288", "RK3188", "Rockchip RK3066", "Raspberry Pi 2 Model B")),
+        *((f"Orange Pi {name}", "Armv7") for name in ("Zero", "One", "PC", "Lite", "PC Plus")),
+        *((f"Banana Pi {name}", "Armv7") for name in ("M1", "M2", "M2 Zero", "M3")),
+        *((name, "RISC-V") for name in ("Orange Pi RV2", "Banana Pi BPI-F3")),
+        *((name, "no phone") for name in ("Galaxy Watch 7", "Galaxy Buds 3", "Galaxy Ring", "Pixel Watch 3")),
+        *((name, "no phone") for name in ("OnePlus Watch 2", "Xiaomi Watch S3")),
+        *((name, "32 bits") for name in ("Galaxy S2", "Galaxy S5", "Galaxy S III", "Snapdragon 200", "Snapdragon 400")),
+        *((f"iPhone {name}", "iOS 15.1") for name in ("3G", "4", "4s", "5s", "6", "6 Plus")),
+        *((f"iPad {name}", "iOS 15.1") for name in ("2", "4", "mini 3", "Air 1")),
+        *((f"Apple A{number}", "iOS 15.1") for number in range(4, 9)),
     ],
 )
 def test_where_nothing_runs_the_reason_is_said(text, why):
@@ -282,9 +297,94 @@ def test_where_nothing_runs_the_reason_is_said(text, why):
         ("GB300", "linux-arm64"),
         ("Snapdragon G3x Gen 2", "android-arm64"),
         ("MacBook Pro 2023", "macbook-m3"),
+        ("iPhone 6s", "ios-arm64"),
+        ("iPad Air 2", "ios-arm64"),
+        ("Apple A8X", "ios-arm64"),
+        ("Galaxy Tab S5e", "android-arm64"),
+        ("Galaxy S6", "android-arm64"),
+        ("Pixel Tablet", "android-arm64"),
+        ("Pixel phone", "android-arm64"),
+        ("Dimensity 7200", "android-arm64"),
+        ("Orange Pi", "linux-arm64"),
+        ("Orange Pi Zero 3", "linux-arm64"),
+        ("Orange Pi Zero 2W", "linux-arm64"),
+        ("Banana Pi M2S", "linux-arm64"),
+        ("RK3399", "linux-arm64"),
+        ("Ascend 310P", "linux-arm64"),
+        ("Kunpeng 920", "linux-arm64"),
+        ("Radxa X4", "linux-x64"),
+        ("Galaxy Book4 Edge", "windows-arm64"),
+        ("Surface Pro X", "windows-arm64"),
+        *((f"Surface Laptop {number}", "windows-x64") for number in range(1, 7)),
+        *((f"Surface Pro {number}", "windows-x64") for number in range(3, 9)),
     ],
 )
 def test_a_stand_in_is_for_the_machines_kind(text, target):
     (match,) = find(text)
     assert match.target == target
     assert match.stands_in
+
+
+@pytest.mark.parametrize("text", ["Surface Pro 9", "Surface Pro 10", "Galaxy Book 4", "ThinkPad T14s Gen 5"])
+def test_a_laptop_with_one_architecture_or_the_other_gets_both_and_is_to_be_asked(text):
+    matches = find(text)
+    assert {match.target for match in matches} == {"windows-x64", "windows-arm64"}
+    assert all("processor" in match.stands_in for match in matches)
+
+
+@pytest.mark.parametrize("text", ["Galaxy S6", "Redmi Note 99", "Orange Pi 3", "iPad 8", "MacBook Pro 2022"])
+def test_what_only_a_familys_word_says_is_said_with_a_condition(text):
+    for match in find(text):
+        assert match.stands_in.startswith("if ")
+
+
+@pytest.mark.parametrize("text", ["B100", "B300", "RTX 2080 Ti", "Jetson TX2", "Apple M7", "Snapdragon 8 Elite Gen 7"])
+def test_what_is_not_known_is_not_called_another_generation(text):
+    matches = find(text)
+    assert matches
+    assert not any("another generation" in match.stands_in for match in matches)
+
+
+def test_what_stands_in_says_which_of_its_variants_run():
+    (match,) = find("B100")
+    assert "no target names it" in match.stands_in
+    assert "(variants: cpu)" in match.stands_in
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("A800", "a100"),
+        *((name, "h100") for name in ("H800", "H20")),
+        ("L20", "l4"),
+        ("A2", "a10"),
+        *((name, "rtx-3090") for name in ("RTX A1000", "RTX A4500")),
+        *((name, "rtx-4090") for name in ("RTX 3500 Ada", "RTX 4500 Ada")),
+        *((f"RTX PRO {name}", "rtx-5090") for name in ("2000 Blackwell", "6000 Max-Q")),
+        *((name, "ios-arm64") for name in ("iPhone 15", "iPhone 15 Plus", "Apple A16")),
+        *((name, "rockchip-rk3588") for name in ("Rock 5B+", "Orange Pi 5 Plus")),
+        ("Raspberry Pi 400", "raspberry-pi-4"),
+        *(("Copilot+ PC", name) for name in ("snapdragon-x-plus-8", "snapdragon-x2-elite", "intel-npu")),
+    ],
+)
+def test_a_model_of_the_same_chip_has_the_target_of_its_chip(text, target):
+    found = {match.target: match for match in find(text)}
+    assert not found[target].stands_in
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        *((name, "Intel's chip") for name in ("MacBook Pro", "MacBook Air", "iMac", "Mac mini", "MacBook Air 2020")),
+        ("Chromebook", "Arm"),
+        ("Copilot+ PC", "Qualcomm"),
+        ("A2", "16 GB"),
+    ],
+)
+def test_a_name_of_more_than_one_kind_of_machine_comes_with_a_caution(text, why):
+    assert all(why in match.caution for match in find(text))
+
+
+@pytest.mark.parametrize("name", ["RTX 2000", "MacBook Pro M3", "iMac M3", "Apple M4"])
+def test_a_name_that_says_the_chip_needs_no_caution_of_the_family(name):
+    assert not any("Intel's chip" in match.caution for match in find(name))

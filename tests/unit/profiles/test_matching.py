@@ -128,6 +128,22 @@ def test_another_number_is_another_generation():
 
 
 @pytest.mark.parametrize(
+    ("text", "targets"), [("phone one", []), ("one tablet", []), ("One 5", ["one-5"]), ("Lone", []), ("Two", ["two-6"])]
+)
+def test_a_word_of_a_family_alone_is_none_of_its_devices(text, targets):
+    family = Candidate(id="general", names=("general",), serves={"One": "it runs on all", "Lone": "it runs on all"})
+    named = (("one-5", "One 5"), ("one-7", "One 7"), ("lone-5", "Lone 5"), ("two-6", "Two 6"))
+    devices = [Candidate(id=name, names=(name, title)) for name, title in named]
+    assert [match.target for match in find_devices(text, [family, *devices])] == targets
+
+
+def test_another_number_of_a_device_with_a_caution_has_it_too():
+    assert [match.caution for match in find_siblings("Galaxy S29", CATALOGUE) if match.target == "phone-two"] == [
+        "two chips"
+    ]
+
+
+@pytest.mark.parametrize(
     ("text", "caution"), [("Samsung Galaxy S22", "two chips"), ("galaxy s22 plus", "two chips, too"), ("phone-two", "")]
 )
 def test_a_phone_with_one_chip_or_another_comes_with_a_caution(text, caution):

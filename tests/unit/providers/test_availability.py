@@ -186,6 +186,27 @@ def test_what_targets_ship(name, package, plugins, platform, wanted):
     assert (found and found.package) == wanted
 
 
+@pytest.mark.parametrize(
+    ("name", "package", "first", "before", "platform"),
+    [
+        ("cuda", "onnxruntime-gpu", "1.29.0", "1.28.0", ("linux", "arm64")),
+        ("directml", "onnxruntime-windowsml", "1.23.2.202512041916", "1.23.1", ("windows", "arm64")),
+        ("cann", "onnxruntime-cann", "1.21.0", "1.13.0", ("linux", "arm64")),
+    ],
+)
+def test_the_first_version_of_a_package_that_has_it(name, package, first, before, platform):
+    known = find_provider(name)
+    assert find_carrier(known, package, first, {}, *platform)
+    assert find_carrier(known, package, before, {}, *platform) is None
+
+
+@pytest.mark.parametrize(("plugin", "wanted"), [("0.3.0", False), ("0.4.0", True), ("0.5.0", True)])
+def test_tensorrt_for_rtx_has_a_library_for_linux_on_arm(plugin, wanted):
+    plugins = {"onnxruntime-ep-nv-tensorrt-rtx-cu13": plugin}
+    found = find_carrier(find_provider("tensorrt-rtx"), "onnxruntime-gpu", "1.31.1", plugins, "linux", "arm64")
+    assert bool(found) == wanted
+
+
 def test_every_row_says_where_it_was_read():
     for name in ("qnn", "openvino", "cuda", "tensorrt", "tensorrt-rtx"):
         assert all(row.source for row in find_provider(name).availability)

@@ -92,6 +92,24 @@ def test_cuda_13_is_needed_from_the_runtime_on_that_is_built_with_it():
     assert of_older[1:] == ["CUDA 12", "cuDNN 9", "zlib, which cuDNN uses", "TensorRT 10 for CUDA 12"]
 
 
+@pytest.mark.parametrize(
+    ("version", "driver", "cuda", "package"),
+    [
+        ("1.26.0", "525", "12", ""),
+        ("1.27.0", "580", "13", "nvidia-cuda-runtime-cu13 "),
+        ("1.28.0", "580", "13", "nvidia-cuda-runtime "),
+    ],
+)
+def test_the_runtime_of_each_version_names_its_own_cuda(version, driver, cuda, package):
+    profile = resolve_target("a100", (f"runtime.version={version}",))
+    needs = {need.what: need for need in variant_needs(profile.variants[0], profile)}
+    assert needs["NVIDIA's driver"].version.startswith(driver)
+    assert (needs["CUDA"].version, needs["TensorRT"].version) == (cuda, f"10 for CUDA {cuda}")
+    assert package in needs["CUDA"].check
+    assert f"nvidia-cudnn-cu{cuda}" in needs["cuDNN"].check
+    assert ("libcufft.so.12" in needs["CUDA"].libraries) == (version == "1.27.0")
+
+
 def test_of_versions_of_one_thing_the_latest_is_asked_for():
     rules = tuple(NeedRule(what="iOS", version=f"{least} or later") for least in ("15", "18", "9"))
     asking = ProviderKnowledge(name="a", runtime_name="A", title="A", package="", needs=rules)
