@@ -91,7 +91,9 @@ class Executor:
     def execute(
         self, plan_steps: Sequence[Step], sources: Mapping[str, Source], listener: Listener, build: str
     ) -> dict[str, StepOutcome]:
-        """Outcomes by step id. Raises the first `BundlerError`; then, and when interrupted, its workers are ended."""
+        """Outcomes by step id. Raises the `BundlerError` of the earliest step in the plan's order that fails, whichever
+        failed first; then, and when interrupted, its workers are ended.
+        """
         journal = Journal(self._cache.root, build, self._cache.scratch.id)
         run = Run(build=build, listener=_one_at_a_time(listener), journal=journal)
         large = sum(source.size for source in sources.values()) > LARGE_BYTES
@@ -151,15 +153,31 @@ class _Walk:
         self._sources, self._run, self._executor, self._width = sources, run, executor, width
         self._running: dict[futures.Future[StepOutcome], tuple[Step, float]] = {}
         self._outcomes: dict[str, StepOutcome] = {}
+        self._failed: tuple[Step, BundlerError] | None = None
 
     def finish(self) -> dict[str, StepOutcome]:
         while self._waiting or self._running:
             self._advance()
             if self._running:
                 self._collect()
-            elif self._waiting:
+            elif self._waiting and self._failed is None:
                 raise DefectError(f"step {self._waiting[0].id} waits for a step that the plan does not have before it")
+            self._raise_failure()
         return {step: self._outcomes[step] for step in self._position}
+
+    def _raise_failure(self) -> None:
+        """Raise what failed once no step before it can fail any more: of two that fail side by side, always the same
+        is told.
+        """
+        if self._failed is None:
+            return
+        step, error = self._failed
+        earlier = [running for running, _ in self._running.values() if self._is_before(running, step)]
+        if not earlier and not any(self._is_ready(waiting) for waiting in self._waiting):
+            raise error
+
+    def _is_before(self, step: Step, other: Step) -> bool:
+        return self._position[step.id] < self._position[other.id]
 
     def give_up(self) -> None:
         """End the workers that serve this plan, and wait until its tasks have noticed."""
@@ -174,9 +192,15 @@ class _Walk:
         for step in tuple(self._waiting):
             if len(self._running) >= self._width:
                 return
-            if all(name in self._sources or name in self._outcomes for name in step.inputs.values()):
+            if self._is_ready(step):
                 self._waiting.remove(step)
                 self._begin(step)
+
+    def _is_ready(self, step: Step) -> bool:
+        """Whether its inputs are there, and no step before it has failed."""
+        if self._failed is not None and not self._is_before(step, self._failed[0]):
+            return False
+        return all(name in self._sources or name in self._outcomes for name in step.inputs.values())
 
     def _begin(self, step: Step) -> None:
         self._run.check()
@@ -199,9 +223,14 @@ class _Walk:
             step, started = self._running.pop(future)
             try:
                 outcome = future.result()
-            except (BundlerError, Cancelled) as error:
-                self._run.journal.write("failed", step=step.id, message=str(error)[:500])
+            except Cancelled:
+                self._run.journal.write("failed", step=step.id, message="cancelled")
                 raise
+            except BundlerError as error:
+                self._run.journal.write("failed", step=step.id, message=str(error)[:500])
+                if self._failed is None or self._is_before(step, self._failed[0]):
+                    self._failed = step, error
+                continue
             self._done(step, outcome, time.perf_counter() - started)
 
     def _done(self, step: Step, outcome: StepOutcome, seconds: float) -> None:

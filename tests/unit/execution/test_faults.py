@@ -179,3 +179,20 @@ def test_events_of_a_listener_that_fails_end_the_build(executor: Executor, sourc
 
     with pytest.raises(RuntimeError, match="StepStarted"):
         executor.execute((step("grow"),), sources, broken, "x")
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.0, 0.3), (0.3, 0.0)])
+def test_of_two_that_fail_side_by_side_the_earlier_in_the_plan_is_told(
+    execute: Execute, first: float, second: float
+) -> None:
+    """Whichever is quicker, so that the same bad model ends with the same exit code each time."""
+    with pytest.raises(ModelError, match="the model is bad"):
+        execute(
+            step("raises", id="a", kind="model", after=first),
+            step("raises", id="b", kind="value", after=second),
+        )
+    with pytest.raises(StageError):
+        execute(
+            step("raises", id="a", kind="value", after=first),
+            step("raises", id="b", kind="model", after=second),
+        )
