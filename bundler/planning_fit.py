@@ -9,9 +9,8 @@ from bundler.model.errors import ProfileError, UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import Decision
 from bundler.planning_precision import CALIBRATION_HINT
-from bundler.planning_sessions import split_options
 from bundler.profiles.methods import NONE, Loss
-from bundler.profiles.outlook import explain_left_out, judge_free_sizes
+from bundler.profiles.outlook import as_texts, explain_left_out, judge_free_sizes
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
@@ -81,7 +80,7 @@ def check_numbers(variant: Variant, facts: ModelFacts, loss: Loss) -> None:
     known = find_provider(variant.providers[0].name)
     if known.wants_integers is None or facts.quantized or loss not in ("none", "half", "bfloat16"):
         return
-    reason = known.wants_integers(split_options(known, variant.providers[0].options)[0])
+    reason = known.wants_integers(as_texts(variant.providers[0]))
     if reason:
         raise UsageError(
             f"variant {variant.name} takes quantised models only ({reason})",

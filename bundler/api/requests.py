@@ -88,7 +88,8 @@ class AccuracyResult:
     those of `output`, of all outputs the nearest to its limits (`bundler.model.results.OutputComparison`); `limit` is
     what it was held to. `unjudged` counts the outputs that no comparison could fail; `in_place_of` names the provider
     for which another ran the model in this comparison, empty where it was the variant's own. `place` says where the
-    bundle's own runtime ran, where these are its figures (`in Chromium 143`).
+    bundle's own runtime ran, where these are its figures (`in Chromium 143`). `device_limit` is what the device is held
+    to, and `rounding` what it computes in, where that is another limit than `limit`.
     """
 
     variant: str
@@ -105,6 +106,8 @@ class AccuracyResult:
     limit: Tolerance
     in_place_of: str = ""
     place: str = ""
+    device_limit: Tolerance | None = None
+    rounding: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, PlacementResult, bundle_name
 from bundler.api.workshop import Workshop, open_workshop, start_early
-from bundler.cli.accuracy import accuracy_line
+from bundler.cli.accuracy import accuracy_line, device_lines
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.failures import render_error
 from bundler.cli.options import parse_dimensions, progress_style
@@ -161,26 +162,26 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
             f"  model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
             f"bundle {megabytes(result.bundle_bytes)} ({result.format})"
         )
-        for line in result.verified:
-            typer.echo(f"  {printable(line, LONGEST_LINE)}")
-        for accuracy in result.accuracies:
-            typer.echo(f"  {accuracy_line(accuracy)}")
-        for choice in result.precisions:
-            typer.echo(f"  precision {_tell_choice(choice)}")
-        for metric in result.metrics:
-            typer.echo(
-                f"  metric of {metric.variant} {metric.value:.6g}; the original model's answers {metric.reference:.6g}"
-            )
-        for placed in result.placements:
-            typer.echo(f"  {_tell_placement(placed)}")
-        for reason in result.reservations:
-            typer.echo(f"  NOT FOR SHIPPING: {reason}")
+        for line in (*_describe_judged(result), *(f"NOT FOR SHIPPING: {reason}" for reason in result.reservations)):
+            typer.echo(f"  {line}")
         if result.first_visits:
             typer.echo(f"  first visit {_tell_visits(result.first_visits)}")
         typer.echo(f"  bundle.json has SHA-256 {result.digest}")
         typer.echo(f"  report {result.report}")
     for failure in failures:
         typer.echo(f"{failure.request.model} → {failure.request.target}: {render_error(failure.error)}", err=True)
+
+
+def _describe_judged(result: BuildResult) -> Iterator[str]:
+    """What was verified, how close the answers are, and what was chosen and taken."""
+    yield from (printable(line, LONGEST_LINE) for line in result.verified)
+    for accuracy in result.accuracies:
+        yield accuracy_line(accuracy)
+        yield from device_lines(accuracy)
+    yield from (f"precision {_tell_choice(choice)}" for choice in result.precisions)
+    for metric in result.metrics:
+        yield f"metric of {metric.variant} {metric.value:.6g}; the original model's answers {metric.reference:.6g}"
+    yield from (_tell_placement(placed) for placed in result.placements)
 
 
 def _tell_placement(placed: PlacementResult) -> str:
