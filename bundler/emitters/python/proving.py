@@ -16,7 +16,7 @@ from typing import Any
 
 from bundler.emitters.contract import Proof, VariantProof
 from bundler.emitters.python.layout import Layout
-from bundler.model.results import Comparison, OutputComparison
+from bundler.model.results import Comparison, restore_output
 
 TIME_LIMIT = 1800.0
 """Seconds for the golden set of all variants; a bundle that takes longer is taken to hang."""
@@ -182,4 +182,6 @@ def _tell_copy(told: Mapping[str, Any]) -> str:
 
 
 def _read_comparison(told: Mapping[str, Any]) -> Comparison:
-    return Comparison(samples=told["samples"], outputs=tuple(OutputComparison(**output) for output in told["outputs"]))
+    unjudged = told.get("unjudged", {})
+    outputs = (restore_output(output, unjudged.get(output["name"], "")) for output in told["outputs"])
+    return Comparison(samples=told["samples"], outputs=tuple(outputs))

@@ -16,7 +16,7 @@ from bundler.emitters.web.visiting import Ending, Visit, visit_page
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Listener, Message
 from bundler.model.proof import VariantProof
-from bundler.model.results import Comparison, OutputComparison
+from bundler.model.results import Comparison, OutputComparison, restore_output
 from bundler.model.stage import Note
 
 TIME_LIMIT: Final = 1800.0
@@ -182,10 +182,12 @@ def _read_comparison(told: Mapping[str, Any]) -> Comparison | None:
     outputs = told.get("outputs", ())
     if not outputs:
         return None
-    return Comparison(samples=int(told["samples"]), outputs=tuple(_read_output(output) for output in outputs))
+    unjudged = told.get("unjudged", {})
+    read = (_read_output(output, str(unjudged.get(output["name"], ""))) for output in outputs)
+    return Comparison(samples=int(told["samples"]), outputs=tuple(read))
 
 
-def _read_output(told: Mapping[str, Any]) -> OutputComparison:
+def _read_output(told: Mapping[str, Any], unjudged: str) -> OutputComparison:
     """Numbers that JSON lacks stand there as words; the name of an output may be such a word, too."""
     read = {key: _NUMBERS.get(value, value) if isinstance(value, str) else value for key, value in told.items()}
-    return OutputComparison(**{**read, "name": told["name"], "mismatch": told.get("mismatch")})
+    return restore_output({**read, "name": told["name"], "mismatch": told.get("mismatch")}, unjudged)

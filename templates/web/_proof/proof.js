@@ -52,6 +52,7 @@ function describe(report, test, figures, variant) {
     samples: test.samples,
     synthetic: test.synthetic,
     outputs: test.outputs,
+    unjudged: test.unjudged,
     providers: report.providers,
     rejected: report.rejected,
     threads: report.threads,
