@@ -206,8 +206,17 @@ def _tell_choice(choice: ChosenPrecision) -> str:
     return f"{choice.method} for {choice.variant}, {latency}"
 
 
+def _show_range(least: int, most: int) -> str:
+    low, high = megabytes(least), megabytes(most)
+    number, _, unit = low.partition(" ")
+    if low == high:
+        return high
+    return f"{number if high.endswith(unit) else low} to {high}"
+
+
 def _tell_visits(visits: tuple[FirstVisit, ...]) -> str:
-    """`3.1 MB (webgpu), 2.8 MB (wasm) with brotli`, each variant on the preferred one of its builds of the runtime."""
-    preferred = {visit.variant: visit for visit in reversed(visits)}
-    told = [f"{megabytes(preferred[name].brotli)} ({name})" for name in dict.fromkeys(v.variant for v in visits)]
+    """`2.7 to 4.0 MB (webgpu), 2.8 MB (wasm) with brotli`: a range where a variant's builds of the runtime differ."""
+    names = dict.fromkeys(visit.variant for visit in visits)
+    sizes = {name: sorted(visit.brotli for visit in visits if visit.variant == name) for name in names}
+    told = [f"{_show_range(found[0], found[-1])} ({name})" for name, found in sizes.items()]
     return f"{', '.join(told)} with brotli; a second visit takes it from the browser's cache"

@@ -158,13 +158,19 @@ class GateRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantProofRecord:
-    """How far one variant was proven, where (empty: on the machine itself), and why not further."""
+    """How far one variant was proven, where (empty: on the machine itself), and why not further. `stand_in` says that
+    another host ran it in place of the device, whatever level that came to; `means` and `unrun` are those of
+    `bundler.model.proof.VariantProof`.
+    """
 
     variant: str
     level: Proof
     passed: bool | None
     reason: str
     place: str = ""
+    stand_in: bool = False
+    means: str = ""
+    unrun: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,7 +94,8 @@ class VariantProof:
     never into the bundle). `passed` is None when it did not run; `reason` then says why. `nodes` counts the nodes of
     the graph that each provider took, by the runtime's name of the provider; empty where the runtime did not tell.
     `place` says where it ran, as `in Chromium 143`; empty for the machine that ran it, as it is.
-    `unrun` are means that the bundle is for and that it was not run with, as `Python 3.12`.
+    `means` is what it was run with and `unrun` are those that the bundle is for, too, and that it was not run with, as
+    `Python 3.12`.
     """
 
     variant: str
@@ -105,4 +106,5 @@ class VariantProof:
     figures: Mapping[str, float]
     nodes: Mapping[str, int] = field(default_factory=dict)
     place: str = ""
+    means: str = ""
     unrun: tuple[str, ...] = ()

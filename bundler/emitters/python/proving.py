@@ -28,7 +28,7 @@ _SELF_TEST = ("self-test", "--json", "--variant", "each")
 class Launch:
     """How the bundle is started: the command that stands for `python -m <package>`, and what it needs to be told.
 
-    `place` and `unrun` are as in `VariantProof`.
+    `place`, `means` and `unrun` are as in `VariantProof`.
     """
 
     command: tuple[str, ...]
@@ -36,6 +36,7 @@ class Launch:
     level: Proof
     remark: str
     place: str = ""
+    means: str = ""
     unrun: tuple[str, ...] = ()
 
 
@@ -165,6 +166,7 @@ def _make_proof(name: str, told: Mapping[str, Any] | None, ending: Ending, launc
         figures={**told["figures"], "process_seconds": ending.seconds} if ran else {},
         nodes=dict(told.get("nodes", {})),
         place=launch.place if ran else "",
+        means=launch.means if ran else "",
         unrun=launch.unrun if ran else (),
     )
 

@@ -158,6 +158,7 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage) -> Varian
             figures={str(key): float(value) for key, value in told.get("figures", {}).items()},
             nodes={str(key): int(value) for key, value in told.get("nodes", {}).items()},
             place=_tell_place(told, testimony),
+            **_tell_means(told, package),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return _unproven(name, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
@@ -176,6 +177,17 @@ def _remark(told: Mapping[str, Any], testimony: Testimony, package: OpenPackage)
 def _tell_place(told: Mapping[str, Any], testimony: Testimony) -> str:
     adapter = " with a software adapter" if told.get("software") else ""
     return f"in {testimony.browser or 'a browser'}{adapter}"
+
+
+def _tell_means(told: Mapping[str, Any], package: OpenPackage) -> dict[str, Any]:
+    """The build of the runtime that the page chose, and what else the variant is for: its other builds, and Node.js
+    where it needs no browser's device.
+    """
+    variant = next(one for one in package.config.variants if one.name == told["variant"])
+    ran = str(told.get("build", ""))
+    others = [f"the build {build}" for build in variant.builds if build != ran]
+    others += [] if any(entry.device for entry in variant.providers) else ["Node.js"]
+    return {"means": f"the build {ran}" if len(variant.builds) > 1 else "", "unrun": tuple(others)}
 
 
 def _read_comparison(told: Mapping[str, Any]) -> Comparison | None:

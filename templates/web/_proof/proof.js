@@ -53,6 +53,7 @@ function describe(report, test, figures, variant) {
     synthetic: test.synthetic,
     outputs: test.outputs,
     unjudged: test.unjudged,
+    build: report.build,
     providers: report.providers,
     rejected: report.rejected,
     threads: report.threads,

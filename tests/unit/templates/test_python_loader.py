@@ -25,7 +25,7 @@ def loader(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
 
 @pytest.mark.parametrize("equal", [True, False])
 def test_an_output_that_could_not_be_judged_has_no_figures(
-    loader: dict[str, ModuleType], equal: bool, capsys: pytest.CaptureFixture[str]
+    loader: dict[str, ModuleType], capsys: pytest.CaptureFixture[str], *, equal: bool
 ) -> None:
     figures = loader["metrics"].OutputFigures("y")
     values = np.ones((2, 2), np.float32)

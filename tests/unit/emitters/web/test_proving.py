@@ -93,6 +93,13 @@ def test_a_variant_that_reproduces_is_executed(package: Path, browse: Browse) ->
     assert wasm.comparison.outputs[0].max_relative == math.inf
 
 
+def test_what_of_a_variant_was_not_run_is_told(package: Path, browse: Browse) -> None:
+    ran = outcome("webgpu", build="jspi")
+    webgpu, wasm = prove_bundle(ask(package, browse(["hold", NAME, ran, outcome("wasm", build="wasm"), DONE])))
+    assert (webgpu.means, webgpu.unrun) == ("the build jspi", ("the build asyncify",))
+    assert (wasm.means, wasm.unrun) == ("", ("Node.js",))
+
+
 def test_an_output_that_could_not_be_judged_has_its_reason_and_no_figures(package: Path, browse: Browse) -> None:
     blank = {name: "y" if name == "name" else None for name in OUTPUT}
     told = outcome("webgpu", outputs=[blank], unjudged={"y": "it differs from run to run"})
