@@ -41,3 +41,11 @@ def test_an_output_that_could_not_be_judged_has_no_figures(
 def test_of_two_runs_of_it_none_is_the_worse(loader: dict[str, ModuleType]) -> None:
     told = loader["metrics"].OutputFigures("y").to_json(judged=False)
     assert loader["metrics"].take_worse(told, told) == told
+
+
+def test_a_file_that_does_not_exist_is_said_not_to(loader: dict[str, ModuleType]) -> None:
+    arrays = importlib.import_module("_loader.arrays")
+    with pytest.raises(Exception, match=r"there is no file /nonexistent\.npz") as caught:
+        arrays.read_inputs(["/nonexistent.npz"], [])
+    assert "give the path of a file" in str(caught.value)
+    assert loader
