@@ -14,6 +14,9 @@ from bundler.profiles.outlook import as_texts, explain_left_out, judge_free_size
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
+LEFT_OUT = "left out"
+"""What a decision says of a variant that is not built."""
+
 
 def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ...]]:
     """`profile` without the variants that only a runtime of one's own build can run, and a decision for each.
@@ -31,7 +34,7 @@ def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ..
             hint="with such a runtime at hand, build with --set runtime.custom_build=true",
         )
     decisions = tuple(
-        Decision(subject=f"variant {variant.name}", choice="left out", reason=_explain(variant)) for variant in gone
+        Decision(subject=f"variant {variant.name}", choice=LEFT_OUT, reason=_explain(variant)) for variant in gone
     )
     return (profile.model_copy(update={"variants": kept}) if gone else profile), decisions
 

@@ -193,7 +193,8 @@ class VerifyResult:
     """What `verify` found. `proof` is the level that was reached now, `claimed` the manifest's; of `unstable_outputs`,
     which a random operator makes differ on each run, only names, types and shapes are promised. `reservations` say why
     the bundle must not be shipped. `reached` is all of what was reached now, `built` what was when it was built.
-    `digest` is the SHA-256 of `bundle.json`.
+    `digest` is the SHA-256 of `bundle.json`; `left_out` says which variants of the target the bundle has not, and
+    `shortfalls` which take fewer nodes than was asked for.
     """
 
     bundle: Path
@@ -206,6 +207,8 @@ class VerifyResult:
     reached: ProofRecord | None = None
     built: ProofRecord | None = None
     digest: str = ""
+    left_out: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
 
 
 def decision_key(name: str, target: str) -> str:

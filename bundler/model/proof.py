@@ -80,12 +80,14 @@ class Emitted:
     """What was written. `payload` is the folder (relative, forward slashes, `.` for the root) holding `runtime.json`,
     `golden/` and the models, or None when a packed format hides it; `package` is the name that users import;
     `components` are what was vendored. `downloads` are for ecosystems whose users fetch a bundle piece by piece.
+    `notes` are what the user of the bundle must do, a sentence each.
     """
 
     payload: str | None
     package: str
     components: tuple[Component, ...]
     downloads: tuple[Download, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
