@@ -26,7 +26,8 @@ from bundler.planning_rules import BakeRule
 from bundler.planning_sizes import fix_sizes, size_decisions, size_notes
 from bundler.planning_variants import Draft, baker_of, checked, make_step, plan_variant
 from bundler.profiles.methods import AUTO, METHODS, NONE, Loss
-from bundler.profiles.schema import TargetProfile
+from bundler.profiles.outlook import computes_tf32
+from bundler.profiles.schema import TargetProfile, Variant
 
 INSPECT_ID = "inspect"
 
@@ -180,10 +181,42 @@ def _rule_decisions(rules: Mapping[str, BakeRule]) -> tuple[Decision, ...]:
 
 
 def _gate_decisions(facts: ModelFacts, profile: TargetProfile, methods: Mapping[str, str]) -> tuple[Decision, ...]:
-    """The gates of the variants: by what their methods lose, and by what their devices' arithmetic loses."""
+    """The gates of the variants: of what their methods lose, and of what their devices' arithmetic loses beside it."""
     own: dict[str, Loss] = {
         name: METHODS[method].loss if method != NONE else "none" for name, method in methods.items()
     }
-    device = (computed_loss(profile, variant, own[variant.name]) for variant in profile.variants)
-    losses = dict.fromkeys((*own.values(), *device))
-    return tuple(gate_decision(facts, profile, loss) for loss in losses)
+    here = _group({name: gate_decision(facts, profile, loss) for name, loss in own.items()})
+    device = _group(
+        {variant.name: _device_gate(facts, profile, variant, own[variant.name]) for variant in profile.variants}
+    )
+    return (
+        *(_name_gate(decision, "" if len(here) == 1 else f" of {names}") for decision, names in here.items()),
+        *(_name_gate(decision, f" of {names} on the device") for decision, names in device.items()),
+    )
+
+
+def _group(found: Mapping[str, Decision | None]) -> dict[Decision, str]:
+    """The names that share each decision; those without one are left out."""
+    return {
+        decision: ", ".join(name for name, other in found.items() if other == decision)
+        for decision in found.values()
+        if decision is not None
+    }
+
+
+def _device_gate(facts: ModelFacts, profile: TargetProfile, variant: Variant, loss: Loss) -> Decision | None:
+    """The gate of the device's answers, where it is another than that of the stages here."""
+    computed = computed_loss(profile, variant, loss)
+    if choose_gate(facts, profile, computed) == choose_gate(facts, profile, loss):
+        return None
+    decision = gate_decision(facts, profile, computed)
+    if not computes_tf32(profile, variant):
+        return decision
+    return replace(decision, reason=decision.reason.replace(*_TF32_REASON))
+
+
+_TF32_REASON = ("FP16 rounds every value", "TF32 keeps 10 bits of what is multiplied")
+
+
+def _name_gate(decision: Decision, whose: str) -> Decision:
+    return replace(decision, subject=f"{decision.subject}{whose}")

@@ -19,8 +19,8 @@ from bundler.planning_rules import (
     choose_level,
     choose_simplifier,
 )
-from bundler.planning_sessions import split_options
 from bundler.profiles.methods import Loss
+from bundler.profiles.outlook import judge_rounding
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
@@ -88,7 +88,5 @@ def _choose_device_level(facts: ModelFacts, profile: TargetProfile) -> Choice:
 
 def computed_loss(profile: TargetProfile, variant: Variant, loss: Loss) -> Loss:
     """How coarse the answers are on the device: of the method, or of the device where that is coarser."""
-    known = find_provider(variant.providers[0].name)
-    options, _ = split_options(known, variant.providers[0].options)
-    device: Loss = known.judge_rounding(options, profile.platform.compute_capability)
+    device: Loss = judge_rounding(profile, variant)
     return max(loss, device, key=_ORDER.index)

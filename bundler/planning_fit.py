@@ -9,11 +9,13 @@ from bundler.model.errors import ProfileError, UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import Decision
 from bundler.planning_precision import CALIBRATION_HINT
-from bundler.planning_sessions import split_options
 from bundler.profiles.methods import NONE, Loss
-from bundler.profiles.outlook import explain_left_out, judge_free_sizes
+from bundler.profiles.outlook import as_texts, explain_left_out, judge_free_sizes
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
+
+LEFT_OUT = "left out"
+"""What a decision says of a variant that is not built."""
 
 
 def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ...]]:
@@ -32,7 +34,7 @@ def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ..
             hint="with such a runtime at hand, build with --set runtime.custom_build=true",
         )
     decisions = tuple(
-        Decision(subject=f"variant {variant.name}", choice="left out", reason=_explain(variant)) for variant in gone
+        Decision(subject=f"variant {variant.name}", choice=LEFT_OUT, reason=_explain(variant)) for variant in gone
     )
     return (profile.model_copy(update={"variants": kept}) if gone else profile), decisions
 
@@ -81,7 +83,7 @@ def check_numbers(variant: Variant, facts: ModelFacts, loss: Loss) -> None:
     known = find_provider(variant.providers[0].name)
     if known.wants_integers is None or facts.quantized or loss not in ("none", "half", "bfloat16"):
         return
-    reason = known.wants_integers(split_options(known, variant.providers[0].options)[0])
+    reason = known.wants_integers(as_texts(variant.providers[0]))
     if reason:
         raise UsageError(
             f"variant {variant.name} takes quantised models only ({reason})",

@@ -68,13 +68,13 @@ class BakeRule:
     decisions: tuple[Decision, ...] = ()
 
 
-def choose_baking(facts: ModelFacts, profile: TargetProfile) -> BakeRule:
-    """The rule for one model and one target."""
+def choose_baking(facts: ModelFacts, profile: TargetProfile, dimensions: Mapping[str, int]) -> BakeRule:
+    """The rule for one model and one target, where these of its dynamic dimensions are fixed."""
     level = choose_level(facts, profile)
     model_format = _choose_format(facts, profile)
     layout = facts.has_operator(*CONVOLUTIONS)
     opening = _choose_opening(layout=layout, baked=level.choice != "none")
-    memory = _choose_memory(facts, profile)
+    memory = _choose_memory(facts, dimensions)
     threads = choose_threads(facts, layout=layout)
     packing = _choose_packing(facts, layout=layout)
     return BakeRule(
@@ -107,7 +107,7 @@ def choose_simplifier(profile: TargetProfile) -> Choice:
     asked = profile.optimization.simplifier
     if asked != "none":
         return Choice(decision=Decision(subject="simplifier", choice=asked, reason="the profile asks for it"))
-    reason = "the runtime's own optimiser finds the same, measured"
+    reason = "none gained size or time on the benchmark models, so none runs unless it is asked for"
     return Choice(decision=Decision(subject="simplifier", choice="none", reason=reason))
 
 
@@ -122,7 +122,7 @@ def choose_level(facts: ModelFacts, profile: TargetProfile) -> Choice:
             f"the model generates its weights at each start; baked, they would add {megabytes:.0f} MB to the bundle"
         )
         return Choice(choice="none", decision=Decision(subject="level", choice="none", reason=reason))
-    reason = "the highest level whose result is the same and right on every CPU of the target"
+    reason = "the highest level that takes no memory layout from the CPU of the building machine"
     return Choice(choice="extended", decision=Decision(subject="level", choice="extended", reason=reason))
 
 
@@ -135,7 +135,7 @@ def _choose_format(facts: ModelFacts, profile: TargetProfile) -> Choice:
     elif facts.has_operator(*CONVOLUTIONS):
         choice, reason = "onnx", "an ORT-format file would lose the memory layout that convolutions need"
     else:
-        choice, reason = "onnx", "its weights are mapped from a file of their own, or are too small to matter"
+        choice, reason = "onnx", "from 1 MB of weights on, large tensors go into a file that the runtime maps"
     if choice == "ort" and facts.total_bytes >= PROTOBUF_LIMIT:
         choice, reason = "onnx", "an ORT-format file cannot hold more than 2 GB"
     return Choice(choice=choice, decision=Decision(subject="format", choice=choice, reason=reason))
@@ -162,10 +162,10 @@ def _choose_opening(*, layout: bool, baked: bool) -> Choice:
     return Choice(session={"graph_optimization_level": ENABLE_ALL}, disabled=disabled, decision=decision)
 
 
-def _choose_memory(facts: ModelFacts, profile: TargetProfile) -> Choice:
+def _choose_memory(facts: ModelFacts, dimensions: Mapping[str, int]) -> Choice:
     """Without known shapes the planner of memory reuse searches long at every start and finds little."""
     unknown = any(
-        not isinstance(size, int) and size not in profile.dimensions
+        not isinstance(size, int) and size not in dimensions
         for port in facts.signature.inputs
         for size in (port.type.shape or ())
     )

@@ -28,7 +28,7 @@ from bundler.planning_rules import DISABLE_ALL, ENABLE_ALL, BakeRule, choose_bak
 from bundler.planning_sessions import as_text, carrier_of, provider_entry, session_of
 from bundler.planning_web import choose_web_baking
 from bundler.profiles.methods import METHODS, NONE, Loss
-from bundler.profiles.outlook import variant_needs
+from bundler.profiles.outlook import explain_rounding, variant_needs
 from bundler.profiles.schema import Metric, TargetProfile, Variant
 from bundler.providers.graph_optimizers import CONSTANT_FOLDING
 from bundler.providers.registry import find_provider
@@ -63,7 +63,7 @@ def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mappin
     variant = settle_compile(variant, draft.facts, dimensions)
     _check_capture(variant, draft.facts, dimensions)
     check_shapes(variant, draft.facts, dimensions)
-    rule = _choose_rule(draft.facts, draft.profile, variant)
+    rule = _choose_rule(draft, variant, dimensions)
     if method != NONE and METHODS[method].keeps_constants:
         rule = _leave_folding(rule)
     half = computes_half(method) and is_accelerated(variant)
@@ -84,7 +84,15 @@ def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mappin
     if plan.compiled:
         gates |= {step: device_gate for step in gates if step.startswith(f"{plan.compiled}/")}
     return VariantDraft(
-        steps=steps, plan=replace(plan, comparisons=comparisons, gate=device_gate), rule=rule, gates=gates
+        steps=steps,
+        plan=replace(
+            plan,
+            comparisons=comparisons,
+            gate=device_gate,
+            rounding=explain_rounding(draft.profile, variant) if device_gate != gate else "",
+        ),
+        rule=rule,
+        gates=gates,
     )
 
 
@@ -311,12 +319,13 @@ def _variant_plan(profile: TargetProfile, variant: Variant, rule: BakeRule) -> V
     )
 
 
-def _choose_rule(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> BakeRule:
+def _choose_rule(draft: Draft, variant: Variant, dimensions: Mapping[str, int]) -> BakeRule:
+    facts, profile = draft.facts, draft.profile
     if profile.platform.system == "web":
         return choose_web_baking(facts, profile, variant)
     if is_accelerated(variant):
         return choose_device_baking(profile, facts, variant)
-    return choose_baking(facts, profile)
+    return choose_baking(facts, profile, dimensions)
 
 
 def _check_capture(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> None:

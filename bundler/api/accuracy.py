@@ -48,12 +48,13 @@ def _find_accuracies(
             continue
         comparison, gate = decode(Comparison, outcomes[judged].facts), plan.gates[judged]
         run = runs.get(variant.name)
+        device = variant.gate or gate
         if _ran_on(steps[judged], variant):
-            yield _describe(variant.name, comparison, gate)
+            yield _describe(variant, comparison, gate)
         elif run is not None:
-            yield replace(_describe(variant.name, _refer(run.comparison, references), gate), place=run.place)
+            yield replace(_describe(variant, _refer(run.comparison, references), device), place=run.place)
         else:
-            yield replace(_describe(variant.name, comparison, gate), in_place_of=variant.providers[0].name)
+            yield replace(_describe(variant, comparison, gate), in_place_of=variant.providers[0].name)
 
 
 def _refer(comparison: Comparison, references: Mapping[str, ReferenceFigures]) -> Comparison:
@@ -68,17 +69,19 @@ def _ran_on(step: Step, variant: VariantPlan) -> bool:
     return first is not None and first[0] == variant.providers[0].name
 
 
-def _describe(variant: str, comparison: Comparison, gate: Gate) -> AccuracyResult:
+def _describe(variant: VariantPlan, comparison: Comparison, gate: Gate) -> AccuracyResult:
     limits = {output.name: resolve_tolerance(gate.of(output.name), _known(output)) for output in comparison.outputs}
-    output = min(comparison.outputs, key=lambda one: _margin(one, limits[one.name]))
+    judged = [one for one in comparison.outputs if _is_judged(one, limits[one.name])]
+    output = min(judged or comparison.outputs, key=lambda one: _margin(one, limits[one.name]))
     limit = limits[output.name]
+    device = resolve_tolerance((variant.gate or gate).of(output.name), _known(output))
     return AccuracyResult(
-        variant=variant,
+        variant=variant.name,
         samples=comparison.samples,
         outputs=len(comparison.outputs),
-        unjudged=sum(bool(_known(one).unjudged) or not limits[one.name].judged for one in comparison.outputs),
+        unjudged=len(comparison.outputs) - len(judged),
         output=output.name,
-        equal=comparison.equal,
+        equal=all(one.equal for one in judged or comparison.outputs),
         max_absolute=output.max_absolute,
         sqnr_db=output.sqnr_db,
         worst_sqnr_db=output.worst_sqnr_db,
@@ -86,7 +89,14 @@ def _describe(variant: str, comparison: Comparison, gate: Gate) -> AccuracyResul
         agreement=output.agreement,
         limit=limit,
         typical_sqnr_db=output.typical_sqnr_db,
+        device_limit=None if device == limit else device,
+        rounding="" if device == limit else variant.rounding,
     )
+
+
+def _is_judged(output: OutputComparison, limit: Tolerance) -> bool:
+    """Whether the comparison of this output could have failed."""
+    return limit.judged and not _known(output).unjudged
 
 
 def _known(output: OutputComparison) -> ReferenceFigures:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bundler.api.verify import check_digests
 from bundler.api.workshop import Workshop
-from bundler.emitters.contract import ProofRequest
+from bundler.emitters.contract import ProofRequest, Untimed
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener
@@ -57,8 +57,15 @@ def bench(
     ]
     found = [times for request in requests for times in _time_bundle(request)]
     if not found:
-        raise VerificationError("no bundle could be timed on this machine", hint="see `bundler verify`")
+        raise _nothing_timed([request.bundle for request in requests])
     return tuple(found)
+
+
+def _nothing_timed(bundles: Iterable[Path]) -> VerificationError:
+    emitters = {bundle: find_emitter(read_manifest(bundle).ecosystem) for bundle in bundles}
+    told = [f"{bundle}: {emitter.untimed}" for bundle, emitter in emitters.items() if isinstance(emitter, Untimed)]
+    hint = "build it in the target's own format, without --format" if told else "see `bundler verify`"
+    return VerificationError("no bundle could be timed on this machine", details=tuple(told), hint=hint)
 
 
 def _time_bundle(request: ProofRequest) -> list[VariantTimes]:

@@ -11,9 +11,10 @@ from typing import Any
 from bundler.api.accuracy import VerifiedRun
 from bundler.api.golden import record_golden
 from bundler.api.judging import METRIC_STAGE
+from bundler.api.placement import describe_shortfalls
 from bundler.api.prepare import Prepared, tell_left_out
 from bundler.api.workshop import Workshop
-from bundler.emitters.contract import EmitRequest, ProofRequest
+from bundler.emitters.contract import EmitRequest, Emitter, ProofRequest, Untimed
 from bundler.emitters.registry import find_emitter
 from bundler.emitters.verified import write_verification
 from bundler.model.codec import encode
@@ -28,7 +29,7 @@ from bundler.model.runtime import RuntimeConfig
 from bundler.model.stage import Note
 from bundler.planning_data import CALIBRATED
 from bundler.reporting.data import ReportData
-from bundler.reporting.manifest import ManifestRequest, make_manifest, write_manifest
+from bundler.reporting.manifest import ManifestRequest, make_manifest, weigh_bundle, write_manifest
 from bundler.reporting.notices import NOTICES_NAME, render_notices
 from bundler.reporting.report import write_report as write_report_files
 from bundler.reporting.sbom import SBOM_NAME, render_sbom
@@ -68,6 +69,8 @@ def finish_bundle(piece: Workpiece) -> Finished:
     with _timed(phases, "emit"):
         emitted = _emit(piece)
         _write_notices(piece, emitted)
+    for text in emitted.notes:
+        piece.listener(Message(build=piece.prepared.title, note=Note(text=text)))
     manifest = _write_manifest(piece, emitted)
     _check_budget(piece, manifest, emitted.downloads)
     proofs: tuple[VariantProof, ...] = ()
@@ -77,22 +80,25 @@ def finish_bundle(piece: Workpiece) -> Finished:
             proofs = _prove(piece)
         manifest = replace(manifest, proof=combine_proofs(proofs, unjudged_of(manifest)))
     manifest = _tell_verification(piece, manifest)
+    _check_budget(piece, manifest, emitted.downloads)  # Again: what was verified makes the manifest longer.
     if piece.prepared.request.prove:
         with _timed(phases, "measure"):
             measurements = _measure(piece)
+    if not measurements:
+        phases.pop("measure", None)
     return Finished(
         manifest=manifest,
         proofs=proofs,
         measurements=measurements,
         phases=phases,
         downloads=emitted.downloads,
-        summary=_summary(piece, manifest, emitted.downloads) | {"runs": _list_runs(proofs)},
+        summary=_summary(piece, manifest, emitted) | {"runs": _list_runs(proofs)},
     )
 
 
 def _tell_verification(piece: Workpiece, manifest: Manifest) -> Manifest:
     """Put what was verified into the README, which was written before, and both into the manifest."""
-    lines = describe_verification(manifest.proof, BUILDING_HOST)
+    lines = (*describe_verification(manifest.proof, BUILDING_HOST), *manifest.shortfalls)
     changed = write_verification(piece.staged, lines)
     if changed is not None:
         files = tuple(changed if record.path == changed.path else record for record in manifest.files)
@@ -174,6 +180,7 @@ def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
         golden=record_golden(outcomes[prepared.plan.golden], piece.config),
         synthetic_inputs=bool(outcomes[prepared.plan.golden].facts.get("synthetic")),
         reservations=_reservations(prepared),
+        shortfalls=describe_shortfalls(prepared.plan, outcomes),
     )
     manifest = make_manifest(piece.staged, request)
     write_manifest(piece.staged, manifest)
@@ -207,8 +214,9 @@ def _check_budget(piece: Workpiece, manifest: Manifest, downloads: tuple[Downloa
         for name, size in models.items()
         if budget.model_mb is not None and size > budget.model_mb * MEGABYTE
     ]
-    if budget.bundle_mb is not None and manifest.size > budget.bundle_mb * MEGABYTE:
-        over.append(f"bundle: {manifest.size / MEGABYTE:.2f} MB, budget {budget.bundle_mb:g} MB")
+    size = weigh_bundle(manifest)
+    if budget.bundle_mb is not None and size > budget.bundle_mb * MEGABYTE:
+        over.append(f"bundle: {size / MEGABYTE:.2f} MB, budget {budget.bundle_mb:g} MB")
     over += [
         f"download of variant {item.variant} ({item.build}): {item.brotli / MEGABYTE:.2f} MB with brotli, "
         f"budget {budget.download_mb:g} MB"
@@ -257,20 +265,27 @@ def _proof_request(piece: Workpiece) -> ProofRequest:
     )
 
 
-def _summary(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ...]) -> dict[str, Any]:
-    manifest_size = (piece.staged / MANIFEST_NAME).stat().st_size
-    plan, left_out = piece.prepared.plan, piece.prepared.plan_request.left_out
-    heard = [*plan.notes, *(note for outcome in piece.outcomes.values() for note in outcome.notes)]
-    notes = [*tell_left_out(left_out), *(note.text for note in heard if note.level == "warning")]
+def list_notes(prepared: Prepared, outcomes: Mapping[str, StepOutcome], told: Sequence[str]) -> list[str]:
+    """All that was said on the way, each once: of variants left out, by the plan, by the steps before it and in it, of
+    accelerators that take too little, and what the emitter `told`.
+    """
+    steps = (*prepared.earlier, *outcomes.values())
+    heard = [*prepared.plan.notes, *(note for outcome in steps for note in outcome.notes)]
+    shortfalls = describe_shortfalls(prepared.plan, outcomes)
+    left_out = tell_left_out(prepared.plan_request.left_out)
+    return list(dict.fromkeys((*left_out, *(note.text for note in heard), *shortfalls, *told)))
+
+
+def _summary(piece: Workpiece, manifest: Manifest, emitted: Emitted) -> dict[str, Any]:
     return {
         "digest": digest_file(piece.staged / MANIFEST_NAME),
         "proof": manifest.proof.level,
         "proofs": {record.variant: record.level for record in manifest.proof.variants},
         "unproven": {record.variant: record.reason for record in manifest.proof.variants if not record.passed},
         "verified": list(describe_verification(manifest.proof)),
-        "bundle_bytes": manifest.size + manifest_size,
+        "bundle_bytes": weigh_bundle(manifest),
         "model_bytes": sum(record.size for record in piece.config.variants[0].files),
-        "notes": notes,
+        "notes": list_notes(piece.prepared, piece.outcomes, emitted.notes),
         "golden": encode(manifest.golden),
         "reservations": list(manifest.reservations),
         "metrics": [
@@ -284,7 +299,7 @@ def _summary(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ..
         ],
         "first_visits": [
             {"variant": item.variant, "build": item.build, "size": item.size, "gzip": item.gzip, "brotli": item.brotli}
-            for item in downloads
+            for item in emitted.downloads
         ],
     }
 
@@ -308,7 +323,7 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
         manifest=finished.manifest,
         proofs=finished.proofs,
         measurements=finished.measurements,
-        unmeasured=_unmeasured(finished),
+        unmeasured=explain_unmeasured(finished.proofs, find_emitter(prepared.plan.emitter)),
         assignments={proof.variant: proof.nodes for proof in finished.proofs if proof.nodes},
         phases=finished.phases,
         downloads=finished.downloads,
@@ -318,14 +333,15 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
     return write_report_files(folder, data)
 
 
-def _unmeasured(finished: Finished) -> str:
-    if not finished.proofs:
+def explain_unmeasured(proofs: Sequence[VariantProof], emitter: Emitter) -> str:
+    """Why a bundle with these proofs has no times, where it has none."""
+    if isinstance(emitter, Untimed):
+        return emitter.untimed
+    if not proofs:
         return "the bundle was not run (--no-prove)"
-    if any(proof.passed and proof.level in ("emulated", "stand-in") for proof in finished.proofs):
+    if any(proof.passed and proof.level in ("emulated", "stand-in") for proof in proofs):
         return "what ran here is not as fast or as slow as the device"
-    return (
-        "; ".join(sorted({proof.reason for proof in finished.proofs if proof.passed is None})) or "it was not asked for"
-    )
+    return "; ".join(sorted({proof.reason for proof in proofs if proof.passed is None})) or "it was not asked for"
 
 
 def _log_lines(outcomes: Mapping[str, StepOutcome]) -> list[str]:

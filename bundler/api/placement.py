@@ -42,6 +42,15 @@ def check_placements(title: str, plan: BuildPlan, outcomes: Mapping[str, StepOut
         listener(Message(build=title, note=Note(text=text, level="warning")))
 
 
+def describe_shortfalls(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> tuple[str, ...]:
+    """A sentence for each variant whose provider takes less than the profile's share."""
+    return tuple(
+        f"{_tell(placement, variant)}; the rest runs on the CPU"
+        for variant, placement in find_placements(plan, outcomes)
+        if placement.share < variant.least_share
+    )
+
+
 def _tell(placement: PlacementFacts, variant: VariantPlan) -> str:
     total = placement.taken + placement.left
     took = "is likely to take" if placement.estimated else "took"

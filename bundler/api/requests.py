@@ -88,7 +88,8 @@ class AccuracyResult:
     those of `output`, of all outputs the nearest to its limits (`bundler.model.results.OutputComparison`); `limit` is
     what it was held to. `unjudged` counts the outputs that no comparison could fail; `in_place_of` names the provider
     for which another ran the model in this comparison, empty where it was the variant's own. `place` says where the
-    bundle's own runtime ran, where these are its figures (`in Chromium 143`).
+    bundle's own runtime ran, where these are its figures (`in Chromium 143`). `device_limit` is what the device is held
+    to, and `rounding` what it computes in, where that is another limit than `limit`.
     """
 
     variant: str
@@ -106,6 +107,8 @@ class AccuracyResult:
     in_place_of: str = ""
     place: str = ""
     typical_sqnr_db: float | None = None
+    device_limit: Tolerance | None = None
+    rounding: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +194,8 @@ class VerifyResult:
     """What `verify` found. `proof` is the level that was reached now, `claimed` the manifest's; of `unstable_outputs`,
     which a random operator makes differ on each run, only names, types and shapes are promised. `reservations` say why
     the bundle must not be shipped. `reached` is all of what was reached now, `built` what was when it was built.
-    `digest` is the SHA-256 of `bundle.json`.
+    `digest` is the SHA-256 of `bundle.json`; `left_out` says which variants of the target the bundle has not, and
+    `shortfalls` which take fewer nodes than was asked for.
     """
 
     bundle: Path
@@ -204,6 +208,8 @@ class VerifyResult:
     reached: ProofRecord | None = None
     built: ProofRecord | None = None
     digest: str = ""
+    left_out: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
 
 
 def decision_key(name: str, target: str) -> str:

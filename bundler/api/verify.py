@@ -13,6 +13,8 @@ from bundler.emitters.contract import ProofRequest
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener
+from bundler.model.manifest import Manifest
+from bundler.planning_fit import LEFT_OUT
 from bundler.reporting.manifest import read_manifest
 from bundler.verification.integrity import digest_manifest, require_integrity
 from bundler.verification.proof import combine_proofs, unjudged_of
@@ -76,4 +78,12 @@ def verify(
         reservations=manifest.reservations,
         reached=reached,
         built=manifest.proof,
+        left_out=find_left_out(manifest),
+        shortfalls=manifest.shortfalls,
     )
+
+
+def find_left_out(manifest: Manifest) -> tuple[str, ...]:
+    """The variants of the target that the bundle has not, each with the reason."""
+    rows = (decision for decision in manifest.decisions if decision.choice == LEFT_OUT)
+    return tuple(f"{row.subject}: {row.reason}" for row in rows)

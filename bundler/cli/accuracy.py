@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bundler.api.requests import AccuracyResult
 from bundler.cli.printing import printable
+from bundler.model.runtime import Tolerance
 
 NAME_LENGTH = 40
 """Characters of an output's name that the line shows."""
@@ -24,8 +25,29 @@ def accuracy_line(found: AccuracyResult) -> str:
     return f"accuracy of {found.variant} over {samples}{place}{instead}{named}: {figures}{missing}"
 
 
+def device_lines(found: AccuracyResult) -> Iterator[str]:
+    """`gpu on the device: computes in half precision, its answers are held to 30 dB (25 in nine of ten samples, 15 in
+    each)`, where the device is held to another limit than what ran here.
+    """
+    if found.device_limit is not None:
+        computes = f"{found.rounding}, " if found.rounding else ""
+        yield f"{found.variant} on the device: {computes}its answers are held to {_describe_limit(found.device_limit)}"
+
+
+def _describe_limit(limit: Tolerance) -> str:
+    rows = ((limit.low_sqnr_db, "{:g} in nine of ten samples"), (limit.worst_sqnr_db, "{:g} in each"))
+    told = ", ".join(text.format(value) for value, text in rows if value is not None)
+    parts = [] if limit.sqnr_db is None else [f"{limit.sqnr_db:g} dB" + (f" ({told})" if told else "")]
+    parts += [] if limit.absolute is None else [f"an error of {limit.absolute:g}"]
+    parts += [] if limit.top1_agreement is None else [f"top-1 agreement of {limit.top1_agreement:g}"]
+    parts += [] if limit.agreement is None or parts else [f"{limit.agreement:g} of its values equal"]
+    return ", ".join(parts) or "no limit"
+
+
 def _figures(found: AccuracyResult) -> Iterator[str]:
     limit = found.limit
+    if found.unjudged == found.outputs and limit.judged:
+        return
     if found.equal:
         yield "equal to the bit"
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, PlacementResult, bundle_name
 from bundler.api.workshop import Workshop, open_workshop, start_early
-from bundler.cli.accuracy import accuracy_line
+from bundler.cli.accuracy import accuracy_line, device_lines
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.failures import render_error
 from bundler.cli.options import parse_dimensions, progress_style
@@ -161,26 +162,26 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
             f"  model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
             f"bundle {megabytes(result.bundle_bytes)} ({result.format})"
         )
-        for line in result.verified:
-            typer.echo(f"  {printable(line, LONGEST_LINE)}")
-        for accuracy in result.accuracies:
-            typer.echo(f"  {accuracy_line(accuracy)}")
-        for choice in result.precisions:
-            typer.echo(f"  precision {_tell_choice(choice)}")
-        for metric in result.metrics:
-            typer.echo(
-                f"  metric of {metric.variant} {metric.value:.6g}; the original model's answers {metric.reference:.6g}"
-            )
-        for placed in result.placements:
-            typer.echo(f"  {_tell_placement(placed)}")
-        for reason in result.reservations:
-            typer.echo(f"  NOT FOR SHIPPING: {reason}")
+        for line in (*_describe_judged(result), *(f"NOT FOR SHIPPING: {reason}" for reason in result.reservations)):
+            typer.echo(f"  {line}")
         if result.first_visits:
             typer.echo(f"  first visit {_tell_visits(result.first_visits)}")
         typer.echo(f"  bundle.json has SHA-256 {result.digest}")
         typer.echo(f"  report {result.report}")
     for failure in failures:
         typer.echo(f"{failure.request.model} → {failure.request.target}: {render_error(failure.error)}", err=True)
+
+
+def _describe_judged(result: BuildResult) -> Iterator[str]:
+    """What was verified, how close the answers are, and what was chosen and taken."""
+    yield from (printable(line, LONGEST_LINE) for line in result.verified)
+    for accuracy in result.accuracies:
+        yield accuracy_line(accuracy)
+        yield from device_lines(accuracy)
+    yield from (f"precision {_tell_choice(choice)}" for choice in result.precisions)
+    for metric in result.metrics:
+        yield f"metric of {metric.variant} {metric.value:.6g}; the original model's answers {metric.reference:.6g}"
+    yield from (_tell_placement(placed) for placed in result.placements)
 
 
 def _tell_placement(placed: PlacementResult) -> str:
@@ -205,8 +206,17 @@ def _tell_choice(choice: ChosenPrecision) -> str:
     return f"{choice.method} for {choice.variant}, {latency}"
 
 
+def _show_range(least: int, most: int) -> str:
+    low, high = megabytes(least), megabytes(most)
+    number, _, unit = low.partition(" ")
+    if low == high:
+        return high
+    return f"{number if high.endswith(unit) else low} to {high}"
+
+
 def _tell_visits(visits: tuple[FirstVisit, ...]) -> str:
-    """`3.1 MB (webgpu), 2.8 MB (wasm) with brotli`, each variant on the preferred one of its builds of the runtime."""
-    preferred = {visit.variant: visit for visit in reversed(visits)}
-    told = [f"{megabytes(preferred[name].brotli)} ({name})" for name in dict.fromkeys(v.variant for v in visits)]
+    """`2.7 to 4.0 MB (webgpu), 2.8 MB (wasm) with brotli`: a range where a variant's builds of the runtime differ."""
+    names = dict.fromkeys(visit.variant for visit in visits)
+    sizes = {name: sorted(visit.brotli for visit in visits if visit.variant == name) for name in names}
+    told = [f"{_show_range(found[0], found[-1])} ({name})" for name, found in sizes.items()]
     return f"{', '.join(told)} with brotli; a second visit takes it from the browser's cache"

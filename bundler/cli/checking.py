@@ -55,6 +55,8 @@ def _print_verified(result: VerifyResult) -> None:
     for variant in result.variants:
         if variant.passed and variant.reason:
             typer.echo(f"  {printable(f'{variant.variant}: {variant.reason}', LONGEST_LINE)}")
+    for line in (*(f"left out: {text}" for text in result.left_out), *result.shortfalls):
+        typer.echo(f"  {printable(line, LONGEST_LINE)}")
     for reason in result.reservations:
         typer.echo(f"  NOT FOR SHIPPING: {reason}")
     for name in result.unstable_outputs:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bundler.api.inspect import Inspection
 from bundler.cli.printing import megabytes, printable
 from bundler.model.facts import ModelFacts
-from bundler.model.signature import Port, describe_type
+from bundler.model.signature import Port, Signature, describe_type
 
 SHOWN_OPERATORS = 12
 
@@ -19,14 +19,30 @@ def inspection_lines(inspection: Inspection) -> Iterator[str]:
     yield from _general(facts)
     yield from _ports("inputs", facts.signature.inputs)
     yield from _ports("outputs", facts.signature.outputs)
-    symbols = ", ".join(printable(name, 40) for name in facts.signature.symbols)
-    yield f"dynamic     {symbols or 'none'}" + ("   (fix one with --dim name=n)" if symbols else "")
+    yield f"dynamic     {_describe_dynamic(facts.signature)}"
     yield from (f"note        {note}" for note in inspection.notes)
     yield "targets"
     width = max((len(fit.target) for fit in inspection.targets), default=0)
     for fit in inspection.targets:
         yield f"  {'fits' if fit.fits else 'NO  '}  {fit.target:<{width}}  {fit.title}"
         yield from (f"        {printable(obstacle, 1000)}" for obstacle in fit.obstacles)
+
+
+def _describe_dynamic(signature: Signature) -> str:
+    """`n, m   (fix one with --dim name=n); 3 sizes of 'x' without a name`."""
+    symbols = ", ".join(printable(name, 40) for name in signature.symbols)
+    counts = {port.name: (port.type.shape or ()).count(None) for port in signature.inputs}
+    unnamed = [
+        f"{count} size{'' if count == 1 else 's'} of '{printable(name, 40)}' without a name"
+        for name, count in counts.items()
+        if count
+    ]
+    named = [f"{symbols}   (fix one with --dim name=n)"] if symbols else []
+    return "; ".join((*named, *unnamed)) or "none"
+
+
+def _has_free_sizes(signature: Signature) -> bool:
+    return any(not isinstance(size, int) for port in signature.inputs for size in port.type.shape or ())
 
 
 def _general(facts: ModelFacts) -> Iterator[str]:
@@ -36,7 +52,8 @@ def _general(facts: ModelFacts) -> Iterator[str]:
     external = f", {megabytes(facts.external_bytes)} of it external" if facts.external_bytes else ""
     yield f"size        {megabytes(facts.total_bytes)}{external}; {facts.parameter_count:,} parameters"
     memory = "unknown" if facts.peak_memory_bytes is None else f"about {megabytes(facts.peak_memory_bytes)}"
-    yield f"memory      {memory}"
+    batch = " at batch size one" if facts.peak_memory_bytes is not None and _has_free_sizes(facts.signature) else ""
+    yield f"memory      {memory}{batch}"
     ordered = sorted(facts.operators.items(), key=lambda item: (-item[1], item[0]))
     shown = ", ".join(f"{printable(name, 60)} x{count}" for name, count in ordered[:SHOWN_OPERATORS])
     more = f" and {len(ordered) - SHOWN_OPERATORS} more" if len(ordered) > SHOWN_OPERATORS else ""

@@ -29,6 +29,7 @@ __all__ = [
     "Servable",
     "ServeRequest",
     "Served",
+    "Untimed",
     "VariantProof",
 ]
 
@@ -93,6 +94,14 @@ class Servable(Protocol):
     def serve(self, request: ServeRequest, report: Callable[[str], None]) -> AbstractContextManager[Served]:
         """Serve a bundle and its demo for as long as the context lasts; `report` hears of refused requests."""
         ...
+
+
+@runtime_checkable
+class Untimed(Protocol):
+    """What an emitter says beside, when its bundles have no runtime of their own to time."""
+
+    untimed: str
+    """Why no bundle of its is timed."""
 
 
 class Emitter(Protocol):

@@ -31,6 +31,9 @@ __all__ = ["Executor", "Source", "StepStatus"]
 
 State = Literal["cached", "stale", "new", "unknown"]
 
+EARLIER_SECONDS = 5.0
+"""How long steps that stand earlier in the plan may still fail in place of one that failed: a bad model fails soon."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepStatus:
@@ -154,6 +157,7 @@ class _Walk:
         self._running: dict[futures.Future[StepOutcome], tuple[Step, float]] = {}
         self._outcomes: dict[str, StepOutcome] = {}
         self._failed: tuple[Step, BundlerError] | None = None
+        self._failed_at = 0.0
 
     def finish(self) -> dict[str, StepOutcome]:
         while self._waiting or self._running:
@@ -172,6 +176,8 @@ class _Walk:
         if self._failed is None:
             return
         step, error = self._failed
+        if time.monotonic() - self._failed_at > EARLIER_SECONDS:
+            raise error
         earlier = [running for running, _ in self._running.values() if self._is_before(running, step)]
         if not earlier and not any(self._is_ready(waiting) for waiting in self._waiting):
             raise error
@@ -229,7 +235,7 @@ class _Walk:
             except BundlerError as error:
                 self._run.journal.write("failed", step=step.id, message=str(error)[:500])
                 if self._failed is None or self._is_before(step, self._failed[0]):
-                    self._failed = step, error
+                    self._failed, self._failed_at = (step, error), time.monotonic()
                 continue
             self._done(step, outcome, time.perf_counter() - started)
 

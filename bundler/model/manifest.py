@@ -158,13 +158,19 @@ class GateRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantProofRecord:
-    """How far one variant was proven, where (empty: on the machine itself), and why not further."""
+    """How far one variant was proven, where (empty: on the machine itself), and why not further. `stand_in` says that
+    another host ran it in place of the device, whatever level that came to; `means` and `unrun` are those of
+    `bundler.model.proof.VariantProof`.
+    """
 
     variant: str
     level: Proof
     passed: bool | None
     reason: str
     place: str = ""
+    stand_in: bool = False
+    means: str = ""
+    unrun: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +187,7 @@ class ProofRecord:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The whole of `bundle.json`. `reservations` say why the bundle must not be shipped; there are none where it may.
+    `shortfalls` are sentences on variants whose accelerator takes fewer nodes than the profile asks for.
     `golden` counts what was judged (None in bundles of schema 2). `files` lists every file of the bundle but the
     manifest itself, by path; `payload` is the folder of `runtime.json` (None where a packed format hides it); `stages`
     are in the order of the plan.
@@ -205,6 +212,7 @@ class Manifest:
     gate: GateRecord
     proof: ProofRecord
     reservations: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
     golden: GoldenRecord | None = None
 
     @property

@@ -52,7 +52,8 @@ class VariantPlan:
     `reproduction` is the id of the comparison with the golden set itself where the others are with a larger set, else
     empty. `features` are what the provider's device must offer. `compiled` is the id of the step that compiles the
     model for the device, where that is done before shipping; `prepare` what is done on the device instead.
-    `gate` is what its answers must meet on the device. `least_share` is as in `runtime.json`; with
+    `gate` is what its answers must meet on the device, and `rounding` says what the device computes in where that is
+    another gate than the stages'. `least_share` is as in `runtime.json`; with
     `tolerates_shortfall` fewer nodes are a reservation and no failure. `needs` are what its providers use of the
     device's own software.
     """
@@ -74,6 +75,7 @@ class VariantPlan:
     least_share: float = 0.0
     tolerates_shortfall: bool = False
     gate: Gate | None = None
+    rounding: str = ""
     needs: tuple[Need, ...] = ()
 
 

@@ -80,12 +80,14 @@ class Emitted:
     """What was written. `payload` is the folder (relative, forward slashes, `.` for the root) holding `runtime.json`,
     `golden/` and the models, or None when a packed format hides it; `package` is the name that users import;
     `components` are what was vendored. `downloads` are for ecosystems whose users fetch a bundle piece by piece.
+    `notes` are what the user of the bundle must do, a sentence each.
     """
 
     payload: str | None
     package: str
     components: tuple[Component, ...]
     downloads: tuple[Download, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,8 @@ class VariantProof:
     never into the bundle). `passed` is None when it did not run; `reason` then says why. `nodes` counts the nodes of
     the graph that each provider took, by the runtime's name of the provider; empty where the runtime did not tell.
     `place` says where it ran, as `in Chromium 143`; empty for the machine that ran it, as it is.
-    `unrun` are means that the bundle is for and that it was not run with, as `Python 3.12`.
+    `means` is what it was run with and `unrun` are those that the bundle is for, too, and that it was not run with, as
+    `Python 3.12`.
     """
 
     variant: str
@@ -105,4 +108,5 @@ class VariantProof:
     figures: Mapping[str, float]
     nodes: Mapping[str, int] = field(default_factory=dict)
     place: str = ""
+    means: str = ""
     unrun: tuple[str, ...] = ()

@@ -76,6 +76,17 @@ class OutputComparison:
     reference: ReferenceFigures | None = None
 
 
+def restore_output(told: Mapping[str, Any], unjudged: str) -> OutputComparison:
+    """An output as a loader tells it. One that could not be judged, for the reason `unjudged`, has no figures there:
+    here nothing is equal, and the reason stands in its reference. Raises `TypeError` for other keys.
+    """
+    if not unjudged:
+        return OutputComparison(**told)
+    nothing = {"equal": False, "max_absolute": 0.0, "mean_absolute": 0.0, "max_relative": 0.0}
+    reference = ReferenceFigures(name=told["name"], unjudged=unjudged)
+    return OutputComparison(**{**told, **nothing, "reference": reference})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """All outputs of one stage (or of a bundle) against the golden set."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from bundler.model.requirements import Need
 from bundler.profiles.schema import Provider, TargetProfile, Variant
-from bundler.providers.knowledge import SIZES, FreeSizes, ProviderKnowledge
+from bundler.providers.knowledge import SIZES, FreeSizes, ProviderKnowledge, Rounding
 from bundler.providers.needs import Place, list_needs
 from bundler.providers.registry import find_provider
 
@@ -51,14 +51,37 @@ def wants_ranges(variant: Variant) -> bool:
     model is compiled on the device.
     """
     compiler = find_provider(variant.providers[0].name).compiler
-    given = _texts(variant.providers[0])
+    given = as_texts(variant.providers[0])
     return compiler is not None and bool(compiler.ranges) and not all(given.get(key) for key in compiler.ranges)
 
 
 def judge_free_sizes(variant: Variant) -> FreeSizes:
     """What the variant's first provider does with sizes that are not fixed."""
     first = variant.providers[0]
-    return find_provider(first.name).judge_free_sizes(_texts(first))
+    return find_provider(first.name).judge_free_sizes(as_texts(first))
+
+
+def judge_rounding(profile: TargetProfile, variant: Variant) -> Rounding:
+    """How coarsely the variant's first provider computes a model in floating point."""
+    first = variant.providers[0]
+    return find_provider(first.name).judge_rounding(as_texts(first), profile.platform.compute_capability)
+
+
+def computes_tf32(profile: TargetProfile, variant: Variant) -> bool:
+    """Whether it is TF32 that the variant's first provider rounds to."""
+    return find_provider(variant.providers[0].name).tf32 and judge_rounding(profile, variant) == "half"
+
+
+def explain_rounding(profile: TargetProfile, variant: Variant) -> str:
+    """What its first provider computes floats in, where that is less than the model has; else empty."""
+    return _TF32 if computes_tf32(profile, variant) else _ROUNDINGS.get(judge_rounding(profile, variant), "")
+
+
+_TF32 = "may compute in TF32 (10 bits of fraction)"
+_ROUNDINGS = {
+    "half": "computes in half precision",
+    "bfloat16": "computes in bfloat16 where the CPU multiplies in it",
+}
 
 
 def variant_needs(variant: Variant, profile: TargetProfile) -> tuple[Need, ...]:
@@ -66,11 +89,13 @@ def variant_needs(variant: Variant, profile: TargetProfile) -> tuple[Need, ...]:
     place = Place(
         system=profile.platform.system, runtime=profile.runtime.version, own_build=profile.runtime.custom_build
     )
-    return list_needs(((find_provider(entry.name), _texts(entry)) for entry in variant.providers), place)
+    return list_needs(((find_provider(entry.name), as_texts(entry)) for entry in variant.providers), place)
 
 
-def _texts(entry: Provider) -> dict[str, str]:
-    """Options as the runtime is given them: booleans as `1` and `0`."""
+def as_texts(entry: Provider) -> dict[str, str]:
+    """All options as text, booleans as `1` and `0`; also those that choose a plugin's device, on which hangs what it
+    computes in.
+    """
     return {key: str(int(value)) if isinstance(value, bool) else str(value) for key, value in entry.options.items()}
 
 

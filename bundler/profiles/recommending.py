@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 from bundler.model.facts import ModelFacts
 from bundler.profiles.methods import METHODS, NONE
-from bundler.profiles.outlook import is_compiled_here, judge_free_sizes, shipped_variants, wants_ranges
+from bundler.profiles.outlook import (
+    explain_rounding,
+    is_compiled_here,
+    judge_free_sizes,
+    shipped_variants,
+    wants_ranges,
+)
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
@@ -139,28 +145,10 @@ def _explain_floats(profile: TargetProfile, variant: Variant) -> Iterator[str]:
     calibrated = variant.calibrated or profile.precision.calibrated
     if method in METHODS:
         yield f"its numbers become {METHODS[method].title}"
-    elif rounding := _tell_rounding(profile, variant):
+    elif rounding := explain_rounding(profile, variant):
         yield rounding
     if method == NONE and calibrated in METHODS:
         yield f"with --calibration DATA it gets {METHODS[calibrated].title}"
-
-
-def _tell_rounding(profile: TargetProfile, variant: Variant) -> str:
-    """What its first provider computes floats in, where that is less than the model has."""
-    provider = find_provider(variant.providers[0].name)
-    options = {
-        key: str(int(value)) if isinstance(value, bool) else str(value)
-        for key, value in variant.providers[0].options.items()
-    }
-    rounding = provider.judge_rounding(options, profile.platform.compute_capability)
-    return _TF32 if provider.tf32 and rounding == "half" else _ROUNDINGS.get(rounding, "")
-
-
-_TF32 = "may compute in TF32 (10 bits of fraction)"
-_ROUNDINGS = {
-    "half": "computes in half precision",
-    "bfloat16": "computes in bfloat16 where the CPU multiplies in it",
-}
 
 
 def _explain_making(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> Iterator[str]:

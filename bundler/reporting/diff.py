@@ -211,6 +211,8 @@ def _accuracy(manifest: Manifest) -> dict[str, Any]:
 
 
 def _figures(subject: str, output: OutputCheck) -> dict[str, Any]:
+    if output.unjudged:
+        return {subject: f"not judged: {output.unjudged}"}
     if output.equal:
         return {f"{subject}": "equal to the bit"}
     return {

@@ -61,6 +61,7 @@ class ManifestRequest:
     synthetic_inputs: bool
     golden: GoldenRecord
     reservations: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -89,6 +90,7 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
         gate=request.gate,
         proof=request.proof,
         reservations=request.reservations,
+        shortfalls=request.shortfalls,
         golden=request.golden,
     )
 
@@ -103,12 +105,21 @@ def render_manifest(manifest: Manifest) -> str:
     return json.dumps(encode(manifest), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def weigh_bundle(manifest: Manifest) -> int:
+    """Bytes of all files of the bundle, `bundle.json` itself included."""
+    return manifest.size + len(_to_bytes(manifest))
+
+
+def _to_bytes(manifest: Manifest) -> bytes:
+    # Half of a surrogate pair is no text: strict JSON readers refuse even its escape, so it is written as `?`.
+    return render_manifest(manifest).encode("utf-8", "replace")
+
+
 def write_manifest(bundle: Path, manifest: Manifest) -> Path:
     """Write `bundle.json` in one piece."""
     path = bundle / MANIFEST_NAME
     partial = path.with_suffix(".json.tmp")
-    # Half of a surrogate pair is no text: strict JSON readers refuse even its escape, so it is written as `?`.
-    partial.write_bytes(render_manifest(manifest).encode("utf-8", "replace"))
+    partial.write_bytes(_to_bytes(manifest))
     os.replace(partial, path)  # noqa: PTH105 - Path.replace is the same call
     return path
 

@@ -19,6 +19,7 @@ from bundler.reporting.data import ReportData, summarize_series
 from bundler.reporting.downloads import chart_downloads, render_downloads
 from bundler.reporting.figures import show_bytes, word_figures
 from bundler.reporting.frontier import chart_precisions
+from bundler.reporting.manifest import weigh_bundle
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
 from bundler.reporting.page import Page
 from bundler.reporting.placement import chart_placements, tell_unassigned
@@ -112,7 +113,7 @@ def make_page(data: ReportData) -> Page:
         notes=collect_notes(data),
         steps=list_steps(data),
         files=chart_files(data.manifest.files),
-        file_count=f"{len(data.manifest.files)} files, {show_bytes(data.manifest.size)}",
+        file_count=f"{len(data.manifest.files)} files and bundle.json, {show_bytes(weigh_bundle(data.manifest))}",
     )
 
 

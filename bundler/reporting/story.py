@@ -17,7 +17,7 @@ from bundler.reporting.claims import compare_medians
 from bundler.reporting.data import ReportData, Spread, summarize_series
 from bundler.reporting.downloads import make_download_card
 from bundler.reporting.figures import show_bytes, show_error, show_milliseconds, show_percent
-from bundler.reporting.manifest import order_outcomes
+from bundler.reporting.manifest import order_outcomes, weigh_bundle
 from bundler.reporting.models import show_tag, title_stage, title_step
 from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
 from bundler.reporting.placement import tell_shortfalls
@@ -51,9 +51,7 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     told = describe_variants(verified, BUILDING_HOST)
     proven = [text + ratios.get(record.variant, "") for record, text in zip(verified, told, strict=True)]
     unproven = list(describe_variants([record for record in records if record not in verified], BUILDING_HOST))
-    if manifest.checks:
-        count = len({check.after for check in manifest.checks})
-        proven.append(f"Outputs were compared with the original model's after {count} {_plural(count, 'stage')}.")
+    proven += _tell_compared(manifest)
     proven.append(f"Size and SHA-256 of all {len(manifest.files)} files stand in the manifest.")
     if not manifest.proof.variants:
         unproven.append("Nothing was run in the bundle's own runtime.")
@@ -65,6 +63,18 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     else:
         unproven += _tell_untimed(data)
     return tuple(proven), tuple(unproven)
+
+
+def _tell_compared(manifest: Manifest) -> list[str]:
+    """Of how many outputs a comparison could have failed; nothing where of none."""
+    count = len({check.after for check in manifest.checks})
+    named = manifest.golden.outputs if manifest.golden else ()
+    judged = sum(not output.unjudged for output in named)
+    if not count or (named and not judged):
+        return []
+    whole = judged == len(named)
+    subject, rest = ("Outputs", "") if whole else (f"{judged} of {len(named)} outputs", "; the rest cannot be judged")
+    return [f"{subject} were compared with the original model's after {count} {_plural(count, 'stage')}{rest}."]
 
 
 def _tell_unrun(data: ReportData) -> list[str]:
@@ -156,7 +166,7 @@ def _size_card(data: ReportData) -> Card:
         label="Model size",
         value=show_bytes(after),
         change=show_percent(after, before),
-        detail=f"original {show_bytes(before)}; whole bundle {show_bytes(data.manifest.size)}",
+        detail=f"original {show_bytes(before)}; whole bundle {show_bytes(weigh_bundle(data.manifest))}",
         tone="good" if after < before * 0.995 else "plain",
     )
 

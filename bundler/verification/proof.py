@@ -10,6 +10,7 @@ output was not shown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from bundler.model.manifest import Manifest, ProofRecord, VariantProofRecord
@@ -51,8 +52,11 @@ def _record(proof: VariantProof, unjudged: Mapping[str, str]) -> VariantProofRec
     reason = proof.reason or _default_reason(proof)
     if unjudged and reaches(level, "ran-unchecked"):
         level, reason = "ran-unchecked", f"{reason}; not checked: {name_unjudged(unjudged)}"
-    place = proof.place if proof.passed else ""
-    return VariantProofRecord(variant=proof.variant, level=level, passed=proof.passed, reason=reason, place=place)
+    record = VariantProofRecord(variant=proof.variant, level=level, passed=proof.passed, reason=reason)
+    if not proof.passed:
+        return record
+    stand_in = proof.level == "stand-in"
+    return replace(record, place=proof.place, stand_in=stand_in, means=proof.means, unrun=proof.unrun)
 
 
 def name_unjudged(unjudged: Mapping[str, str]) -> str:

@@ -62,18 +62,31 @@ def _head(record: VariantProofRecord) -> str:
 def _describe(records: Sequence[VariantProofRecord], host: str) -> str:
     """The variants, each where it ran; those that are not verified by what stood in the way, which many may share."""
     if is_verified(records[0]):
-        return ", ".join(f"{record.variant}{_tell_place(record, host)}" for record in records)
+        return ", ".join(_tell_run(record, host) for record in records)
     owners: dict[str, list[str]] = {}
     for record in records:
-        owners.setdefault(record.reason, []).append(f"{record.variant}{_tell_place(record, host)}")
+        owners.setdefault(record.reason, []).append(_tell_run(record, host))
     return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in owners.items())
 
 
 def _tell_place(record: VariantProofRecord, host: str) -> str:
     if not record.passed:
         return ""
-    instead = " in place of the device" if record.level == "stand-in" else ""
+    # Bundles of before have the level alone.
+    instead = " in place of the device" if record.stand_in or record.level == "stand-in" else ""
     return f" {record.place or host}{instead}"
+
+
+def _tell_run(record: VariantProofRecord, host: str) -> str:
+    return f"{record.variant}{_tell_place(record, host)}{_tell_means(record)}"
+
+
+def _tell_means(record: VariantProofRecord) -> str:
+    """` (Python 3.12; not run with Python 3.11)`, where the bundle is for more than what ran it."""
+    if not record.unrun:
+        return ""
+    unrun = f"not run with {', '.join(record.unrun)}"
+    return f" ({record.means}; {unrun})" if record.means else f" ({unrun})"
 
 
 def _tell_reason(record: VariantProofRecord) -> str:

@@ -82,15 +82,16 @@ def make_config(variants: tuple[str, ...]) -> RuntimeConfig:
 
 
 def _make_variant(name: str) -> RuntimeVariant:
+    builds = ("jspi", "asyncify") if name == "webgpu" else ("wasm",)
     return RuntimeVariant(
         name=name,
         model="models/model.onnx",
         files=(),
-        providers=(ProviderEntry(name="wasm", options={}),),
+        providers=(ProviderEntry(name=name, options={}, device="gpu-buffer" if name == "webgpu" else None),),
         session={},
         session_config={},
         disabled_optimizers=(),
         requires=Compatibility(systems=("Emscripten",), machines=("wasm32",), runtime="1.30.0"),
         gate=Gate(default=Tolerance(absolute=1e-5, relative=1e-4)),
-        builds=("wasm",),
+        builds=builds,
     )

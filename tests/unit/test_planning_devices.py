@@ -7,8 +7,12 @@ from bundler.model.facts import ModelFacts
 from bundler.model.plan import BuildPlan, VariantPlan
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.planning import PlanRequest, make_plan, step_environments
+from bundler.planning_devices import computed_loss
 from bundler.planning_fit import apply_recipe, leave_out
+from bundler.planning_gate import LOSSY
+from bundler.profiles.methods import Loss
 from bundler.profiles.resolve import resolve_target
+from bundler.profiles.schema import Provider, Variant
 from tests.support.facts import make_facts
 
 PHONE = "snapdragon-8g3"
@@ -167,3 +171,55 @@ def test_no_decision_speaks_of_a_loader_that_a_bundle_may_lack(target: str) -> N
     reasons = [decision.reason for decision in plan(target, facts=facts).decisions]
     assert any("is made there, at install or first start" in reason for reason in reasons)
     assert not [reason for reason in reasons if "prewarm" in reason or "kept there" in reason]
+
+
+FIXED = Signature(
+    inputs=(Port(name="image", type=ValueType(element_type="float32", shape=(1, 3, 8, 8))),),
+    outputs=(Port(name="scores", type=ValueType(element_type="float32", shape=(1, 10))),),
+)
+
+
+@pytest.mark.parametrize("variant", ["npu", "gpu"])
+def test_what_an_option_of_the_plugins_device_computes_in_is_what_its_answers_are_held_to(variant: str) -> None:
+    found = find_variant(plan("intel-npu", facts=make_facts(signature=FIXED)), variant)
+    assert found.gate is not None
+    assert found.gate.default == LOSSY["half"]
+    assert found.rounding == "computes in half precision"
+
+
+@pytest.mark.parametrize(
+    ("device", "named", "loss"),
+    [("GPU", "GPU", "none"), ("GPU.1", "GPU", "none"), ("GPU", "CPU", "half"), ("CPU", "CPU", "none")],
+)
+def test_a_device_that_is_told_to_compute_exactly_is_known_by_its_own_name(device: str, named: str, loss: Loss) -> None:
+    config = f'{{"{named}": {{"INFERENCE_PRECISION_HINT": "f32"}}}}'
+    options = {"device_type": device, "load_config": config}
+    variant = Variant(name="own", providers=(Provider(name="openvino", options=options),))
+    assert computed_loss(resolve_target("intel-npu"), variant, "none") == loss
+
+
+def gates_of(result: BuildPlan) -> dict[str, str]:
+    return {row.subject: row.reason for row in result.decisions if row.subject.startswith("accuracy gate")}
+
+
+def test_decisions_on_gates_name_the_variants_and_what_they_compute_in() -> None:
+    facts = make_facts(signature=FIXED)
+    found = gates_of(plan("intel-npu", facts=facts))
+    assert list(found) == ["accuracy gate", "accuracy gate of npu, gpu on the device"]
+    assert found["accuracy gate of npu, gpu on the device"].startswith("FP16 rounds every value")
+    assert list(gates_of(plan("linux-x64", facts=facts))) == ["accuracy gate"]
+
+
+def test_tf32_is_a_reason_of_its_own() -> None:
+    found = gates_of(plan("rtx-4090"))
+    (reason,) = (reason for subject, reason in found.items() if "cuda" in subject)
+    assert reason.startswith("TF32 keeps 10 bits of what is multiplied")
+    assert find_variant(plan("rtx-4090"), "cuda").rounding == "may compute in TF32 (10 bits of fraction)"
+
+
+def test_a_gate_that_the_profile_sets_is_one_for_all() -> None:
+    asked = [f"accuracy.{name}=0" for name in ("absolute", "relative")]
+    limits = [f"accuracy.{name}=60" for name in ("sqnr_db", "low_sqnr_db", "worst_sqnr_db", "typical_sqnr_db")]
+    shares = [f"accuracy.{name}=1" for name in ("top1_agreement", "agreement")]
+    result = plan("intel-npu", *asked, *limits, *shares, facts=make_facts(signature=FIXED))
+    assert {variant.gate.default.sqnr_db for variant in result.variants if variant.gate} == {60.0}

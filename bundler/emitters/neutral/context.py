@@ -90,6 +90,7 @@ class Context:
     plugged: bool
     optimizers: bool
     deferred: bool
+    compiled: bool
     device: DeviceContext
 
 
@@ -114,6 +115,7 @@ def make_context(request: EmitRequest, unsaid: tuple[str, ...] = ()) -> Context:
         plugged=any(provider.library for variant in variants for provider in variant.providers),
         optimizers=any(variant.disabled_optimizers for variant in variants),
         deferred=any(variant.deferred for variant in variants),
+        compiled=any(variant.requires.compiled for variant in config.variants),
         device=describe_device(request),
     )
 

@@ -34,6 +34,7 @@ class NeutralEmitter:
 
     name: str = "neutral"
     formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
+    untimed: str = "a bundle of files has no runtime of its own to time"
 
     def preload(self) -> None:
         """Compile the templates."""
@@ -59,7 +60,7 @@ class NeutralEmitter:
         return prove_bundle(request)
 
     def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
-        """Nothing: the bundle has no runtime of its own, and another's times would say nothing of the device's."""
+        """Nothing: see `untimed`; another runtime's times would say nothing of the device's."""
         del request
         return ()
 

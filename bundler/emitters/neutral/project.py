@@ -14,6 +14,10 @@ from bundler.emitters.writing import write_text
 from bundler.model.proof import Emitted
 
 TEMPLATE = "neutral"
+SILENCING = (
+    "the runtime that your application adds may report usage; the application turns that off with "
+    "ORT_DISABLE_TELEMETRY=1, set before it is loaded"
+)
 PAYLOAD = "."
 """The bundle's own folder: nothing else is in it that would want a folder apart."""
 
@@ -30,4 +34,5 @@ def write_folder(request: EmitRequest, folder: Path, unsaid: Sequence[str]) -> E
     context = make_context(request, tuple(unsaid))
     fields = {field.name: getattr(context, field.name) for field in dataclasses.fields(context)}
     write_project(load_template(TEMPLATE), fields, {}, folder)
-    return Emitted(payload=PAYLOAD, package=context.name, components=())
+    notes = (SILENCING,) if context.silenced else ()
+    return Emitted(payload=PAYLOAD, package=context.name, components=(), notes=notes)

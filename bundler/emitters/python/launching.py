@@ -136,6 +136,7 @@ def _launch_here(layout: Layout, version: str, python: Path, cache_root: Path) -
             environment=environment,
             level="executed",
             remark=remark,
+            means=f"Python {version}",
             unrun=_list_unrun(layout, version),
         )
 
@@ -160,6 +161,7 @@ def _launch_there(layout: Layout, foreign: Foreign, cache_root: Path) -> Iterato
             level="emulated",
             remark=remark,
             place=f"under emulation of {foreign.core}",
+            means=f"Python {foreign.version}",
             unrun=_list_unrun(layout, foreign.version),
         )
 

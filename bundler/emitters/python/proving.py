@@ -16,7 +16,7 @@ from typing import Any
 
 from bundler.emitters.contract import Proof, VariantProof
 from bundler.emitters.python.layout import Layout
-from bundler.model.results import Comparison, OutputComparison
+from bundler.model.results import Comparison, restore_output
 
 TIME_LIMIT = 1800.0
 """Seconds for the golden set of all variants; a bundle that takes longer is taken to hang."""
@@ -28,7 +28,7 @@ _SELF_TEST = ("self-test", "--json", "--variant", "each")
 class Launch:
     """How the bundle is started: the command that stands for `python -m <package>`, and what it needs to be told.
 
-    `place` and `unrun` are as in `VariantProof`.
+    `place`, `means` and `unrun` are as in `VariantProof`.
     """
 
     command: tuple[str, ...]
@@ -36,6 +36,7 @@ class Launch:
     level: Proof
     remark: str
     place: str = ""
+    means: str = ""
     unrun: tuple[str, ...] = ()
 
 
@@ -165,6 +166,7 @@ def _make_proof(name: str, told: Mapping[str, Any] | None, ending: Ending, launc
         figures={**told["figures"], "process_seconds": ending.seconds} if ran else {},
         nodes=dict(told.get("nodes", {})),
         place=launch.place if ran else "",
+        means=launch.means if ran else "",
         unrun=launch.unrun if ran else (),
     )
 
@@ -182,4 +184,6 @@ def _tell_copy(told: Mapping[str, Any]) -> str:
 
 
 def _read_comparison(told: Mapping[str, Any]) -> Comparison:
-    return Comparison(samples=told["samples"], outputs=tuple(OutputComparison(**output) for output in told["outputs"]))
+    unjudged = told.get("unjudged", {})
+    outputs = (restore_output(output, unjudged.get(output["name"], "")) for output in told["outputs"])
+    return Comparison(samples=told["samples"], outputs=tuple(outputs))

@@ -16,7 +16,7 @@ from bundler.emitters.web.visiting import Ending, Visit, visit_page
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Listener, Message
 from bundler.model.proof import VariantProof
-from bundler.model.results import Comparison, OutputComparison
+from bundler.model.results import Comparison, OutputComparison, restore_output
 from bundler.model.stage import Note
 
 TIME_LIMIT: Final = 1800.0
@@ -158,6 +158,7 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage) -> Varian
             figures={str(key): float(value) for key, value in told.get("figures", {}).items()},
             nodes={str(key): int(value) for key, value in told.get("nodes", {}).items()},
             place=_tell_place(told, testimony),
+            **_tell_means(told, package),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return _unproven(name, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
@@ -178,14 +179,27 @@ def _tell_place(told: Mapping[str, Any], testimony: Testimony) -> str:
     return f"in {testimony.browser or 'a browser'}{adapter}"
 
 
+def _tell_means(told: Mapping[str, Any], package: OpenPackage) -> dict[str, Any]:
+    """The build of the runtime that the page chose, and what else the variant is for: its other builds, and Node.js
+    where it needs no browser's device.
+    """
+    variant = next(one for one in package.config.variants if one.name == told["variant"])
+    ran = str(told.get("build", ""))
+    others = [f"the build {build}" for build in variant.builds if build != ran]
+    others += [] if any(entry.device for entry in variant.providers) else ["Node.js"]
+    return {"means": f"the build {ran}" if len(variant.builds) > 1 else "", "unrun": tuple(others)}
+
+
 def _read_comparison(told: Mapping[str, Any]) -> Comparison | None:
     outputs = told.get("outputs", ())
     if not outputs:
         return None
-    return Comparison(samples=int(told["samples"]), outputs=tuple(_read_output(output) for output in outputs))
+    unjudged = told.get("unjudged", {})
+    read = (_read_output(output, str(unjudged.get(output["name"], ""))) for output in outputs)
+    return Comparison(samples=int(told["samples"]), outputs=tuple(read))
 
 
-def _read_output(told: Mapping[str, Any]) -> OutputComparison:
+def _read_output(told: Mapping[str, Any], unjudged: str) -> OutputComparison:
     """Numbers that JSON lacks stand there as words; the name of an output may be such a word, too."""
     read = {key: _NUMBERS.get(value, value) if isinstance(value, str) else value for key, value in told.items()}
-    return OutputComparison(**{**read, "name": told["name"], "mismatch": told.get("mismatch")})
+    return restore_output({**read, "name": told["name"], "mismatch": told.get("mismatch")}, unjudged)

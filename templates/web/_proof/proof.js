@@ -52,6 +52,8 @@ function describe(report, test, figures, variant) {
     samples: test.samples,
     synthetic: test.synthetic,
     outputs: test.outputs,
+    unjudged: test.unjudged,
+    build: report.build,
     providers: report.providers,
     rejected: report.rejected,
     threads: report.threads,

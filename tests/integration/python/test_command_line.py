@@ -70,7 +70,7 @@ def test_run_writes_what_it_read(package: Package, image: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nothing.npy"], "cannot read nothing.npy"),
+        (["nothing.npy"], "there is no file nothing.npy"),
         (["imgae={image}"], "did you mean 'image'"),
         (["{image}", "--variant", "gpu"], "the variants are cpu"),
         (["{image}", "-o", "/nowhere/out.npz"], "cannot write"),

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { makePackage } from "../../../templates/web/package/loader/index.js";
-import { packageOf, platformOf, port, runtime, Tensor, variant } from "./fakes.js";
+import { asset, bytesOf, packageOf, platformOf, port, runtime, Tensor, variant } from "./fakes.js";
 
 /**
  * @param {Parameters<typeof runtime>[0]} [hooks]
@@ -176,6 +176,38 @@ describe("a lost GPU", () => {
     await assert.rejects(model.run({ x }), { name: "DeviceLostError", hint: /load the model again/ });
     await model.dispose();
     assert.ok((await (await load()).run({ x })).y);
+  });
+});
+
+describe("the self-test", () => {
+  /** @param {string} unjudged */
+  async function test(unjudged) {
+    const zeros = "\0".repeat(8);
+    const known = { name: "y", signal: null, signals: [], quiet_peak: 0, quantity: false, unjudged };
+    const entry = { kind: "tensor", type: "float32", shape: [1, 2], file: "zeros" };
+    const samples = [{ name: "first", inputs: { x: entry }, outputs: { y: entry } }];
+    const index = JSON.stringify({ synthetic: true, outputs: [known], samples });
+    const given = packageOf([variant("wasm")], { unstable_outputs: unjudged ? ["y"] : [] });
+    const files = { "payload/golden/index.json": index, "payload/golden/zeros": zeros };
+    for (const [path, text] of Object.entries(files)) Object.assign(given.assets, { [path]: asset(path, [text]) });
+    const read = Object.entries(files).map(([path, text]) => [`${path}#0`, () => bytesOf(text)]);
+    const { platform, data } = platformOf(given, { files: Object.fromEntries(read) });
+    return (await makePackage(data, platform).load()).selfTest();
+  }
+
+  it("has no figures of an output that could not be judged", async () => {
+    const { passed, unjudged, outputs } = await test("it differs from run to run");
+    assert.ok(passed);
+    assert.deepEqual(unjudged, { y: "it differs from run to run" });
+    const [{ name, ...figures }] = outputs;
+    assert.equal(name, "y");
+    assert.deepEqual([...new Set(Object.values(figures))], [null]);
+  });
+
+  it("has figures of one that could", async () => {
+    const { passed, outputs } = await test("");
+    assert.ok(!passed);
+    assert.deepEqual([outputs[0].equal, outputs[0].max_absolute], [false, 1]);
   });
 });
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from bundler.api.inspect import Inspection, _fit
 from bundler.cli.inspection import inspection_lines
 from tests.support.facts import SIGNATURE, make_facts
@@ -30,3 +32,27 @@ def test_names_of_dimensions_reach_no_terminal_as_they_are():
     fits = tuple(_fit(facts, target) for target in ("snapdragon-8g3", "linux-x64"))
     lines = list(inspection_lines(Inspection(facts=facts, digest="0" * 64, notes=(), targets=fits)))
     assert not [line for line in lines if "\x1b" in line]
+
+
+def lines_of(facts):
+    return [
+        " ".join(line.split()) for line in inspection_lines(Inspection(facts=facts, digest="", notes=(), targets=()))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [
+        ((None, 3, None, None), "dynamic 3 sizes of 'image' without a name"),
+        (("n", None), "dynamic n (fix one with --dim name=n); 1 size of 'image' without a name"),
+        ((1, 3), "dynamic none"),
+    ],
+)
+def test_sizes_without_a_name_are_no_fixed_ones(shape, told):
+    assert told in lines_of(with_shape(*shape))
+
+
+def test_memory_is_told_with_the_batch_that_it_is_for():
+    free, fixed = (dataclasses.replace(with_shape(*shape), peak_memory_bytes=328) for shape in (("n", 3), (1, 3)))
+    assert "memory about 328 B at batch size one" in lines_of(free)
+    assert "memory about 328 B" in lines_of(fixed)

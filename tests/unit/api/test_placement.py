@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bundler.api.placement import check_placements, find_placements
+from bundler.api.placement import check_placements, describe_shortfalls, find_placements
 from bundler.model.errors import StageError
 from bundler.model.events import Event, Message
 from bundler.model.plan import BuildPlan
@@ -75,3 +75,10 @@ def test_an_estimate_ends_no_build() -> None:
 def test_of_a_graph_without_nodes_all_was_taken() -> None:
     ((_, placement),) = find_placements(plan(), outcomes(taken=0, left=0))
     assert placement.share == 1.0
+
+
+def test_a_shortfall_is_a_statement_of_the_bundle() -> None:
+    (told,) = describe_shortfalls(plan("variants.htp.shortfall=report"), outcomes(taken=0, left=9))
+    asked = "less than the 90% that the profile asks for"
+    assert told == f"variant htp: QNNExecutionProvider took 0 of 9 nodes, {asked}; the rest runs on the CPU"
+    assert describe_shortfalls(plan(), outcomes(taken=9, left=1)) == ()

@@ -15,6 +15,8 @@ from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import ignore
 from bundler.model.measurement import Measurement
 from bundler.reporting.data import Spread
+from bundler.reporting.manifest import make_manifest, write_manifest
+from tests.unit.reporting.builds import make_request
 
 
 def spread(median: float, count: int = 30) -> Spread:
@@ -63,6 +65,7 @@ def test_a_missing_baseline_is_told(workshop: Workshop, tmp_path: Path) -> None:
 
 def test_nothing_to_time_is_told(workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benching, "_time_bundle", lambda *_: [])
+    write_manifest(tmp_path, make_manifest(tmp_path, make_request()))
     with pytest.raises(VerificationError, match="no bundle could be timed"):
         bench((tmp_path,), None, workshop, ignore)
 

@@ -4,6 +4,7 @@ import pytest
 
 from bundler.planning_devices import computed_loss
 from bundler.profiles import outlook, recommending
+from bundler.profiles.outlook import explain_rounding
 from bundler.profiles.recommending import (
     FAMILIES,
     describe_light,
@@ -11,7 +12,7 @@ from bundler.profiles.recommending import (
     family_targets,
     suggest_dimensions,
 )
-from bundler.profiles.resolve import resolve_target
+from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.profiles.schema import Platform, Precision
 from tests.support.facts import make_facts
 from tests.unit.profiles.devices import CPU, find_known, make_target, make_variant
@@ -133,3 +134,13 @@ def test_a_gpu_without_tf32_is_held_to_the_gate_of_what_loses_nothing(target, lo
     profile = resolve_target(target)
     found = {v.name: computed_loss(profile, v, "none") for v in profile.variants if v.name in ("cuda", "tensorrt")}
     assert found == {"cuda": loss, "tensorrt": loss}
+
+
+@pytest.mark.parametrize("target", target_ids())
+def test_what_is_told_of_a_device_is_what_its_answers_are_held_to(target):
+    profile = resolve_target(target)
+    words = {"none": "", "half": ("half precision", "TF32"), "bfloat16": "bfloat16"}
+    for variant in profile.variants:
+        told, wanted = explain_rounding(profile, variant), words[computed_loss(profile, variant, "none")]
+        assert bool(told) is bool(wanted)
+        assert any(word in told for word in ([wanted] if isinstance(wanted, str) else wanted))

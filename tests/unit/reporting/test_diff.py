@@ -81,3 +81,12 @@ def test_what_is_no_bundle_cannot_be_compared(bundle, manifest, tmp_path):
     write_manifest(bundle, manifest)
     with pytest.raises(VerificationError, match="is no bundle"):
         diff_bundles(bundle, tmp_path / "nothing")
+
+
+def test_an_output_that_cannot_be_judged_is_equal_to_nothing(manifest):
+    last = manifest.checks[-1]
+    output = dataclasses.replace(last.outputs[0], equal=True, unjudged="it is empty in every sample")
+    other = dataclasses.replace(manifest, checks=(*manifest.checks[:-1], dataclasses.replace(last, outputs=(output,))))
+    told = render_diff(diff_manifests(manifest, other, names=("a", "b")))
+    assert "not judged: it is empty in every sample" in told
+    assert "absent → equal to the bit" not in told

@@ -353,3 +353,25 @@ def test_what_the_golden_set_cannot_show_was_not_verified(data):
     assert "Output 'boxes' could not be judged: it is empty in every sample." in unproven
     assert "Three samples are few." in unproven
     assert sum("seeded" in line or "synthetic" in line for line in unproven) == 1
+
+
+@pytest.mark.parametrize(
+    ("unjudged", "told"),
+    [
+        (("", ""), "Outputs were compared with the original model's after 3 stages."),
+        (
+            ("", "it is empty"),
+            "1 of 2 outputs were compared with the original model's after 3 stages; the rest cannot be",
+        ),
+        (("it is NaN", "it is empty"), None),
+    ],
+)
+def test_only_outputs_that_can_be_judged_are_said_to_be_compared(data, unjudged, told):
+    manifest = data.manifest
+    outputs = tuple(
+        dataclasses.replace(output, unjudged=why) for output, why in zip(manifest.golden.outputs, unjudged, strict=True)
+    )
+    golden = dataclasses.replace(manifest.golden, outputs=outputs)
+    proven, _ = tell_proof(dataclasses.replace(data, manifest=dataclasses.replace(manifest, golden=golden)))
+    lines = [line for line in proven if "compared with the original" in line]
+    assert [line[: len(told)] for line in lines] == [told] if told else not lines

@@ -13,9 +13,9 @@ from bundler.verification.words import (
 )
 
 
-def prove(variant, level="executed", *, passed=True, reason="", place=""):
+def prove(variant, level="executed", *, passed=True, reason="", **where):
     return VariantProof(
-        variant=variant, level=level, passed=passed, comparison=None, reason=reason, figures={}, place=place
+        variant=variant, level=level, passed=passed, comparison=None, reason=reason, figures={}, **where
     )
 
 
@@ -38,6 +38,24 @@ def test_a_bundle_says_host_of_the_machine_that_built_it_and_not_of_the_readers(
 def test_a_stand_in_is_not_told_as_the_device():
     (line,) = describe_verification(combine_proofs([prove("cpu", "stand-in")]))
     assert line == "Verified: cpu on this host in place of the device."
+
+
+def test_a_stand_in_that_could_not_be_compared_is_not_told_as_the_device():
+    record = combine_proofs([prove("cpu", "stand-in")], {"y": "it differs from run to run"})
+    (line,) = describe_verification(record)
+    assert line.startswith("Ran, and not every output could be checked: cpu on this host in place of the device (")
+    assert " in place of the device " in describe_variants(record.variants, BUILDING_HOST)[0]
+
+
+def test_what_it_was_not_run_with_is_told_beside_what_it_was():
+    unrun = ("Python 3.11", "Python 3.13")
+    cpu = prove("cpu", means="Python 3.12", unrun=unrun)
+    wasm = prove("wasm", place="in Chromium", unrun=("Node.js",))
+    first = "cpu on this host (Python 3.12; not run with Python 3.11, Python 3.13)"
+    (line,) = describe_verification(combine_proofs([cpu, wasm]))
+    assert line == f"Verified: {first}, wasm in Chromium (not run with Node.js)."
+    alone = combine_proofs([prove("cpu", means="Python 3.12")])
+    assert describe_verification(alone) == ("Verified: cpu on this host.",)
 
 
 def test_what_ran_and_could_not_be_compared_is_not_called_verified():

@@ -165,8 +165,10 @@ class OutputFigures:
         """Whether a ratio was promised that cannot be had."""
         return tolerance.get("sqnr_db") is not None and self.reference.signal is None and self.max_absolute > 0
 
-    def to_json(self) -> dict[str, Any]:
-        """The figures as `self-test --json` prints them."""
+    def to_json(self, *, judged: bool = True) -> dict[str, Any]:
+        """The figures as `self-test --json` prints them: all None where the output could not be `judged`, for then
+        they say nothing.
+        """
         names = (
             "name",
             "equal",
@@ -181,7 +183,8 @@ class OutputFigures:
             "agreement",
             "mismatch",
         )
-        return {name: getattr(self, name) for name in names}
+        told = names if judged else ("name", "mismatch")
+        return {name: getattr(self, name) if name in told else None for name in names}
 
     def _add(self, actual: Any, reference: Any, tolerance: Tolerance) -> str | None:
         if isinstance(reference, list):

@@ -107,7 +107,7 @@ def _prove_opened(
     outcome.update(
         samples=result.samples,
         synthetic=result.synthetic,
-        outputs=[figures.to_json() for figures in result.outputs],
+        outputs=[figures.to_json(judged=figures.name not in result.unjudged) for figures in result.outputs],
         unjudged=result.unjudged,
         providers=report.providers,
         rejected=dict(report.rejected),
@@ -165,6 +165,7 @@ def print_outcomes(outcomes: list[dict[str, Any]]) -> None:
 
 
 def _describe_output(output: dict[str, Any], unjudged: dict[str, str]) -> str:
-    equal = "equal to the bit" if output["equal"] else f"largest error {output['max_absolute']:.3g}"
     why = unjudged.get(output["name"])
-    return equal if why is None else f"{equal}; could not be judged: {why}"
+    if why is not None:
+        return f"could not be judged: {why}"
+    return "equal to the bit" if output["equal"] else f"largest error {output['max_absolute']:.3g}"

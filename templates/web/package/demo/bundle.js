@@ -23,8 +23,8 @@ import * as data from "../runtime.js";
  * @typedef {{ variant: string, providers: string[], build: string, threads: number, crossOriginIsolated: boolean,
  *   softwareAdapter: boolean | null, adapter: string | null, rejected: Record<string, string>, fellBack: boolean,
  *   notes: string[], fromCache: boolean, seconds: { download: number, open: number } }} Report
- * @typedef {{ name: string, equal: boolean, max_absolute: number, mean_absolute: number, max_relative: number,
- *   cosine: number | null, sqnr_db: number | null, top1_agreement: number | null, agreement: number | null,
+ * @typedef {{ name: string, equal: boolean | null, max_absolute: number | null, mean_absolute: number | null,
+ *   max_relative: number | null, cosine: number | null, sqnr_db: number | null, top1_agreement: number | null, agreement: number | null,
  *   mismatch: string | null }} Figures
  * @typedef {{ passed: boolean, samples: number, synthetic: boolean, faults: string[],
  *   unjudged: Record<string, string>, outputs: Figures[] }} SelfTest

@@ -76,6 +76,9 @@ function summaryOf(result) {
     return `${plural(result.faults.length, "output")} out of tolerance: see the figures.`;
   }
   const unjudged = Object.keys(result.unjudged).length;
+  if (unjudged && unjudged === result.outputs.length) {
+    return "It ran; no output could be judged: see the figures.";
+  }
   if (unjudged) {
     return `Within tolerance. ${plural(unjudged, "output")} could not be judged: see the figures.`;
   }
@@ -84,11 +87,18 @@ function summaryOf(result) {
 
 /** @param {SelfTest} result */
 function summaryFacts(result) {
-  const worst = Math.max(0, ...result.outputs.map((output) => output.max_absolute));
   return [
     fact("Samples", `${formatCount(result.samples)} recorded${result.synthetic ? ", from a seed" : ""}`),
-    fact("Largest error", worst ? formatNumber(worst) : "none: equal to the bit"),
+    fact("Largest error", largestError(result)),
   ];
+}
+
+/** @param {SelfTest} result */
+function largestError({ outputs, unjudged }) {
+  const errors = outputs.filter(({ name }) => !Object.hasOwn(unjudged, name)).map((output) => output.max_absolute ?? 0);
+  const worst = Math.max(0, ...errors);
+  if (!errors.length) return "not judged";
+  return worst ? formatNumber(worst) : "none: equal to the bit";
 }
 
 /** @param {SelfTest} result */
@@ -131,7 +141,7 @@ function tableOf({ outputs, unjudged }) {
     ...heads.map((text, index) => element("th", { scope: "col", class: index && "num" }, text)),
   );
   const rows = outputs.map((output) =>
-    element("tr", {}, nameCell(output, unjudged[output.name] ?? ""), ...cellsOf(output)),
+    element("tr", {}, nameCell(output, Object.hasOwn(unjudged, output.name) ? unjudged[output.name] ?? "" : ""), ...cellsOf(output)),
   );
   return element(
     "div",
@@ -156,7 +166,8 @@ function cellsOf(output) {
   const share = output.top1_agreement ?? output.agreement;
   const agreement = share === null ? "–" : `${formatNumber(share * 100)} %`;
   const sqnr = output.sqnr_db === null ? "–" : `${formatNumber(Number(output.sqnr_db.toFixed(1)))} dB`;
-  const texts = [...errors.map(formatNumber), cosineText(output.cosine), sqnr, agreement];
+  const shown = errors.map((error) => (error === null ? "–" : formatNumber(error)));
+  const texts = [...shown, cosineText(output.cosine), sqnr, agreement];
   return texts.map((text) => element("td", { class: "num" }, text));
 }
 

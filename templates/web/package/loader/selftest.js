@@ -27,14 +27,26 @@ export async function testModel(model, data, platform) {
     const fault = found.findFault(data.config.unstable_outputs.includes(port.name) ? null : toleranceOf(port.name));
     return fault === null ? [] : [`output ${quoteName(port.name)}: ${fault}`];
   });
+  const unjudged = findUnjudged(figures.map(({ found }) => found), toleranceOf);
   return {
     passed: !faults.length,
     samples: golden.samples.length,
     synthetic: golden.synthetic,
     faults,
-    unjudged: findUnjudged(figures.map(({ found }) => found), toleranceOf),
-    outputs: figures.map(({ found }) => found.toJSON()),
+    unjudged,
+    outputs: figures.map(({ found }) => (Object.hasOwn(unjudged, found.name) ? blank(found) : found.toJSON())),
   };
+}
+
+/**
+ * An output without its figures: where it could not be judged, they say nothing.
+ *
+ * @param {OutputFigures} found
+ */
+function blank(found) {
+  const { name, mismatch, ...figures } = found.toJSON();
+  const none = Object.fromEntries(Object.keys(figures).map((key) => [key, null]));
+  return /** @type {import("./types.js").OutputFigures} */ (/** @type {unknown} */ ({ name, ...none, mismatch }));
 }
 
 /**

@@ -113,13 +113,16 @@ export type Value = TensorData | { readonly data: TensorData; readonly dims: rea
 export type Inputs = Record<string, Value>;
 export type Outputs = Record<string, Tensor>;
 
-/** Figures of one output against the golden set; null where a figure does not apply. */
+/**
+ * Figures of one output against the golden set; null where a figure does not apply, and all of them where the output
+ * could not be judged.
+ */
 export interface OutputFigures {
   name: string;
-  equal: boolean;
-  max_absolute: number;
-  mean_absolute: number;
-  max_relative: number;
+  equal: boolean | null;
+  max_absolute: number | null;
+  mean_absolute: number | null;
+  max_relative: number | null;
   cosine: number | null;
   /** Signal to noise in decibels over all samples, of the signal without its mean. */
   sqnr_db: number | null;

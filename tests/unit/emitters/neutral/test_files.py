@@ -171,3 +171,19 @@ def test_one_version_of_the_system_is_asked_for(minimum: str, lines: list[str], 
     system, *told = describe_device(with_config(request, variants=(variant,))).needs
     assert system == f"iOS {minimum} or later on arm64"
     assert [line.partition(" (")[0] for line in told] == lines
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_only_what_was_compiled_is_said_to_be(tmp_path: Path, *, compiled: bool) -> None:
+    request = make_files_request(models.cnn(), tmp_path / "made", *(["htp"] if compiled else []))
+    (tmp_path / "bundle").mkdir()
+    EMITTER.emit(request, tmp_path / "bundle")
+    assert ("what was compiled was compiled for these" in readme(tmp_path / "bundle")) is compiled
+
+
+def test_an_application_is_told_to_turn_telemetry_off_when_the_bundle_is_built(tmp_path: Path) -> None:
+    request = make_files_request(models.cnn(), tmp_path / "made")
+    (tmp_path / "bundle").mkdir()
+    (note,) = EMITTER.emit(request, tmp_path / "bundle").notes
+    assert "ORT_DISABLE_TELEMETRY=1" in note
+    assert "ORT_DISABLE_TELEMETRY=1" in readme(tmp_path / "bundle")

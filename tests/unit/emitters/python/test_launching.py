@@ -36,4 +36,4 @@ def test_the_version_of_python_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     (proof,) = launching.prove_bundle(tmp_path, tmp_path, lambda _: None)
     assert proof.reason == "ran with onnxruntime 1.31.1 on Python 3.12, with no index"
     assert proof.unrun == ("Python 3.11", "Python 3.13")
-    assert proof.place == ""
+    assert (proof.place, proof.means) == ("", "Python 3.12")

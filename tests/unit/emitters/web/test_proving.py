@@ -93,6 +93,24 @@ def test_a_variant_that_reproduces_is_executed(package: Path, browse: Browse) ->
     assert wasm.comparison.outputs[0].max_relative == math.inf
 
 
+def test_what_of_a_variant_was_not_run_is_told(package: Path, browse: Browse) -> None:
+    ran = outcome("webgpu", build="jspi")
+    webgpu, wasm = prove_bundle(ask(package, browse(["hold", NAME, ran, outcome("wasm", build="wasm"), DONE])))
+    assert (webgpu.means, webgpu.unrun) == ("the build jspi", ("the build asyncify",))
+    assert (wasm.means, wasm.unrun) == ("", ("Node.js",))
+
+
+def test_an_output_that_could_not_be_judged_has_its_reason_and_no_figures(package: Path, browse: Browse) -> None:
+    blank = {name: "y" if name == "name" else None for name in OUTPUT}
+    told = outcome("webgpu", outputs=[blank], unjudged={"y": "it differs from run to run"})
+    webgpu, _ = prove_bundle(ask(package, browse(["hold", NAME, told, outcome("wasm"), DONE])))
+    assert webgpu.comparison is not None
+    (output,) = webgpu.comparison.outputs
+    assert (output.equal, output.sqnr_db) == (False, None)
+    assert output.reference is not None
+    assert output.reference.unjudged == "it differs from run to run"
+
+
 def test_an_output_may_be_called_like_a_number_that_is_none(package: Path, browse: Browse) -> None:
     odd = outcome("webgpu", outputs=[{**OUTPUT, "name": "Infinity"}])
     webgpu, _ = prove_bundle(ask(package, browse(["hold", NAME, odd, outcome("wasm"), DONE])))

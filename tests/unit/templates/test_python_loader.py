@@ -1,0 +1,51 @@
+"""The loader of Python bundles claims nothing of outputs that could not be judged."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from bundler.data import data_root
+
+WHY = "it differs from run to run"
+
+
+@pytest.fixture
+def loader(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
+    monkeypatch.syspath_prepend(str(data_root("templates") / "python" / "package"))
+    yield {name: importlib.import_module(f"_loader.{name}") for name in ("metrics", "proving")}
+    for module in [module for module in sys.modules if module.startswith("_loader")]:
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_an_output_that_could_not_be_judged_has_no_figures(
+    loader: dict[str, ModuleType], capsys: pytest.CaptureFixture[str], *, equal: bool
+) -> None:
+    figures = loader["metrics"].OutputFigures("y")
+    values = np.ones((2, 2), np.float32)
+    figures.add(values if equal else values + 1, values, {}, "sample 'a'")
+    told = figures.to_json(judged=False)
+    assert {value for name, value in told.items() if name != "name"} == {None}
+    assert told.keys() == figures.to_json().keys()
+    outcome = {"variant": "cpu", "status": "passed", "reason": "", "outputs": [told], "unjudged": {"y": WHY}}
+    loader["proving"].print_outcomes([outcome])
+    assert capsys.readouterr().out == f"cpu: passed\n  'y': could not be judged: {WHY}\n"
+
+
+def test_of_two_runs_of_it_none_is_the_worse(loader: dict[str, ModuleType]) -> None:
+    told = loader["metrics"].OutputFigures("y").to_json(judged=False)
+    assert loader["metrics"].take_worse(told, told) == told
+
+
+def test_a_file_that_does_not_exist_is_said_not_to(loader: dict[str, ModuleType]) -> None:
+    arrays = importlib.import_module("_loader.arrays")
+    with pytest.raises(Exception, match=r"there is no file /nonexistent\.npz") as caught:
+        arrays.read_inputs(["/nonexistent.npz"], [])
+    assert "give the path of a file" in str(caught.value)
+    assert loader
