@@ -20,6 +20,7 @@ _VARYING = (
     (r"\b(Chromium|Chrome|Edge) [\d.]+", "browser #"),
     (r"\bPython 3\.\d+", "Python 3.#"),
     (r"\bcp3\d+\b", "cp3#"),
+    (r"\b[0-9a-f]{64}\b", "# SHA-256"),
 )
 
 
