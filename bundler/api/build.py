@@ -20,7 +20,7 @@ from bundler.api.prepare import Prepared, prepare
 from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, MetricResult, PlacementResult
 from bundler.api.stamp import bundle_key
 from bundler.api.workshop import Workshop
-from bundler.emitters.registry import find_emitter
+from bundler.emitters.registry import NEUTRAL, find_emitter
 from bundler.model.attempts import Frontier
 from bundler.model.codec import decode
 from bundler.model.errors import GateError, UsageError
@@ -120,7 +120,8 @@ def report_folder(bundle: Path) -> Path:
 def _check_format(prepared: Prepared) -> None:
     emitter = find_emitter(prepared.plan.emitter)
     if prepared.plan.format not in emitter.formats:
-        known = tuple(f"{name}: {text}" for name, text in emitter.formats.items())
+        formats = {**emitter.formats, **find_emitter(NEUTRAL).formats}
+        known = tuple(f"{name}: {text}" for name, text in formats.items())
         raise UsageError(
             f"{prepared.profile.id} bundles have no format {prepared.plan.format!r}",
             details=known,

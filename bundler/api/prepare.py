@@ -130,11 +130,43 @@ def inspect_source(
 def check_model_path(path: Path) -> None:
     """Raise `ModelError` when there is no file at `path`."""
     if path.is_dir():
-        raise ModelError(
-            f"{path} is a folder, not an ONNX file", hint="name the .onnx file in it, for example model.onnx"
-        )
+        raise _folder_error(path)
     if not path.is_file():
         raise ModelError(f"there is no file {path}", hint="give the path of an ONNX model")
+    how = _EXPORTS.get(path.suffix.lower())
+    if how is not None and not _begins_as_onnx(path):
+        raise ModelError(f"{path} is no ONNX model, by its name", hint=f"export it to ONNX first: {how}")
+
+
+_PYTORCH = "torch.onnx.export(model, inputs, 'model.onnx', dynamo=True) in Python"
+_EXPORTS: Mapping[str, str] = {
+    ".pt": _PYTORCH,
+    ".pth": _PYTORCH,
+    ".safetensors": "`bundler build hf:./FOLDER` takes the folder of a Transformers model; else export it from PyTorch",
+    ".h5": "`python -m tf2onnx.convert --keras FILE --output model.onnx`",
+    ".keras": "`python -m tf2onnx.convert --keras FILE --output model.onnx`",
+    ".tflite": "`python -m tf2onnx.convert --tflite FILE --output model.onnx`",
+}
+"""How files of other kinds become ONNX models, by the end of their name."""
+
+MOST_NAMED = 3
+"""Files of a folder that an error names."""
+
+
+def _begins_as_onnx(path: Path) -> bool:
+    """Whether its first field is the version of ONNX's format, whatever the file is called."""
+    with path.open("rb") as file:
+        return file.read(1) == b"\x08"
+
+
+def _folder_error(path: Path) -> ModelError:
+    models = sorted(entry.name for entry in path.glob("*.onnx"))
+    if not models:
+        return ModelError(
+            f"{path} is a folder with no .onnx file in it", hint="give the path of an ONNX model, or hf:FOLDER"
+        )
+    names = " or ".join(str(path / name) for name in models[:MOST_NAMED])
+    return ModelError(f"{path} is a folder, not an ONNX file", hint=f"name the model in it: {names}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

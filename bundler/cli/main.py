@@ -87,8 +87,11 @@ def _run() -> int:
 
 
 def _report_usage(error: Any) -> int:
-    """What the parser did not understand, in our words."""
+    """What the parser did not understand, in our words; without any arguments there is nothing to understand."""
     context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(error.format_message())
+        return UsageError.exit_code
     command = context.command_path if context else "bundler"
     return report_error(UsageError(error.format_message().rstrip("."), hint=f"`{command} --help` shows the options"))
 

@@ -78,8 +78,10 @@ def parse_dimensions(pairs: list[str] | None) -> dict[str, int]:
     dimensions: dict[str, int] = {}
     for pair in pairs or ():
         name, _, size = pair.rpartition("=")
-        if not name or not size.isdecimal() or int(size) == 0:
+        if not name or not size.isdecimal():
             raise UsageError(f"--dim {pair}: not of the form name=n", hint="for example --dim batch=1")
+        if int(size) == 0:
+            raise UsageError(f"--dim {pair}: a dimension has a size of at least 1", hint=f"for example --dim {name}=1")
         dimensions[name] = int(size)
     return dimensions
 

@@ -12,7 +12,7 @@ from bundler.cli.options import Cache, Json, Overrides
 app = typer.Typer(no_args_is_help=True)
 
 
-@app.command("list", epilog="Example:\n\n  bundler targets list --group boards")
+@app.command("list", epilog="Example:\n\n  bundler targets list --group snapdragon")
 def list_(
     *,
     group: Annotated[

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
-from bundler.model.errors import VerificationError
+from bundler.model.errors import UsageError, VerificationError
 from bundler.model.golden_inputs import Weakness
 from bundler.model.plan import Decision
 from bundler.model.proof import Proof
@@ -245,6 +245,11 @@ def load_manifest_data(bundle: Path) -> dict[str, Any]:
 
 
 def _read_text(path: Path) -> str:
+    if path.parent.is_file():
+        raise UsageError(
+            f"{path.parent} is a file, not a bundle",
+            hint="give the folder that `bundler build` wrote; it holds bundle.json",
+        )
     if path.is_symlink():
         raise VerificationError(
             f"{path} is a symbolic link", hint="a bundle holds its own manifest: copy the bundle again"

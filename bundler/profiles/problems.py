@@ -16,6 +16,9 @@ from pydantic.fields import FieldInfo
 from bundler.profiles.chain import Key, Layered, shorten
 from bundler.profiles.schema import TargetProfile
 
+MOST_MEANT = 2
+"""Methods that a message suggests."""
+
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -171,4 +174,6 @@ def _section_in(annotation: Any) -> type[BaseModel] | None:
 def describe_unknown_method(name: str, known: Iterable[str]) -> str:
     """There is no such precision method, which there are, and which was perhaps meant."""
     names = tuple(known)
-    return f"there is no precision method {shorten(name)} (known: {', '.join(names)}){suggest(name, names)}"
+    parts = [method for method in names if name.lower() in method.split("-")][:MOST_MEANT]
+    meant = f"; did you mean {' or '.join(map(json.dumps, parts))}?" if parts else suggest(name, names)
+    return f"there is no precision method {shorten(name)} (known: {', '.join(names)}){meant}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bundler.model.errors import ProfileError
+from bundler.model.errors import BundlerError, ProfileError
 from bundler.profiles.chain import Layered, load_chain, shorten
 from bundler.profiles.locations import find_catalogue
 from bundler.profiles.overrides import apply_overrides
@@ -116,10 +116,35 @@ def _invalid(layered: Layered, problems: Sequence[Problem]) -> ProfileError:
     )
 
 
+MOST_MEANT = 4
+"""Targets that a message suggests."""
+
+
 def _unknown_target(name: str) -> ProfileError:
-    close = difflib.get_close_matches(name.lower(), target_ids(), n=2, cutoff=0.7)
+    close = _find_meant(name.lower())[:MOST_MEANT]
     meant = "; did you mean " + " or ".join(f'"{target}"' for target in close) + "?" if close else ""
     return ProfileError(
         f"there is no target {shorten(name)}{meant}",
-        hint="`bundler targets list` shows all; a file of your own is given by its path, ending in .toml",
+        hint="`bundler targets list` shows all, `bundler targets recommend MODEL --device NAME` finds a device by any "
+        "of its names; a file of your own is given by its path, ending in .toml",
     )
+
+
+def _find_meant(name: str) -> list[str]:
+    """Targets that have `name` for an alias, that begin with it, or that are spelt nearly so."""
+    ids = target_ids()
+    plain = _plain(name)
+    aliased = [target for target in ids if plain in map(_plain, _aliases_of(target))]
+    begun = [target for target in ids if target.startswith(f"{name}-")]
+    return aliased or begun or difflib.get_close_matches(name, ids, n=2, cutoff=0.7)
+
+
+def _aliases_of(target: str) -> tuple[str, ...]:
+    try:
+        return resolve_target(target).aliases
+    except BundlerError:  # of a file of somebody's own that is not valid: that is told where it is asked for
+        return ()
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.casefold() if character.isalnum())

@@ -22,7 +22,7 @@ _WRITERS: Mapping[str, Writer] = MappingProxyType({"files": write_files, "ortpac
 
 _FORMATS: Mapping[str, str] = MappingProxyType(
     {
-        "files": "a folder of models, golden set and papers, for an application to take from",
+        "files": "a folder of models, golden set and documents, for an application to take from",
         "ortpackage": "the same folder, which ONNX Runtime 1.28 and later opens as a model package",
     }
 )

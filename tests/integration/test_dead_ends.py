@@ -1,0 +1,69 @@
+"""Usual mistakes, each with the message that says what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import models
+from tests.support.command_line import CommandLine
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
+
+
+def test_without_any_arguments_there_is_help_and_no_error(bundler: CommandLine) -> None:
+    answer = bundler.run().expect(2)
+    assert answer.out.startswith("Usage: bundler [OPTIONS] COMMAND")
+    assert "error" not in answer.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--target=rpi5",), 4, 'there is no target "rpi5"; did you mean "raspberry-pi-5"?'),
+        (("--target=web",), 4, 'did you mean "web-wasm" or "web-webgpu" or "web-webnn"?'),
+        (("--target=linux-x46",), 4, 'did you mean "linux-x64"'),
+        (("--target=linux-x64", "--dim", "batch=0"), 2, "--dim batch=0: a dimension has a size of at least 1"),
+        (("--target=linux-x64", "--format", "docker"), 2, "  files: a folder of models"),
+        (
+            ("--target=linux-x64", "--set", "precision.method=int8"),
+            4,
+            'did you mean "dynamic-int8" or "static-int8"?',
+        ),
+    ],
+)
+def test_what_is_not_there_is_said_with_what_is_near(
+    bundler: CommandLine, model: Path, options: tuple[str, ...], code: int, said: str
+) -> None:
+    assert said in bundler.run("build", model, *options).expect(code).err
+
+
+def test_other_files_and_folders_are_no_model_and_the_message_says_how_to_get_one(
+    bundler: CommandLine, model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "net.pt").write_bytes(b"PK\3\4")
+    (tmp_path / "empty").mkdir()
+
+    def refuse(path: Path) -> str:
+        return bundler.run("build", path, "--target=linux-x64").expect(3).err
+
+    assert "export it to ONNX first: torch.onnx.export(" in refuse(tmp_path / "net.pt")
+    assert "is a folder with no .onnx file in it" in refuse(tmp_path / "empty")
+    assert f"name the model in it: {model}" in refuse(model.parent)
+
+
+def test_a_model_of_any_name_is_a_model(bundler: CommandLine, model: Path) -> None:
+    renamed = model.rename(model.with_suffix(".pt"))
+    assert "inputs" in bundler.run("inspect", renamed).expect(0).out
+
+
+def test_a_model_is_no_bundle(bundler: CommandLine, model: Path) -> None:
+    assert bundler.run("verify", model).expect(2).err.startswith(f"error: {model} is a file, not a bundle")
+
+
+def test_the_example_of_help_lists_something(bundler: CommandLine) -> None:
+    assert "snapdragon-8g3" in bundler.run("targets", "list", "--group", "snapdragon").expect(0).out
