@@ -33,9 +33,16 @@ function sizeField(port, sizes, axis, title) {
   const named = typeof symbol === "string" && /\w/.test(symbol) ? showName(symbol, 18) : `axis ${axis}`;
   const input = element("input", { type: "number", min: 0, max: MOST, step: 1, class: "short" });
   input.value = String(sizes.get(port, axis));
-  input.addEventListener("change", () => sizes.set(port, axis, Math.min(MOST, Number(input.value))));
-  sizes.listeners.add(() => {
+  const show = () => {
     input.value = String(sizes.get(port, axis));
+  };
+  // While it is typed: on leaving the field the page would move under the pointer, and the click on Run be lost.
+  input.addEventListener("input", () => {
+    if (input.value !== "") sizes.set(port, axis, Math.min(MOST, Number(input.value)));
+  });
+  input.addEventListener("change", show);
+  sizes.listeners.add(() => {
+    if (document.activeElement !== input) show();
   });
   return field(title ?? named, input);
 }

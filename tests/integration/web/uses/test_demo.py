@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from onnx import helper
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
+from tests.support import models
+from tests.support.command_line import CommandLine
 from tests.support.web_host import Host, host, missing
 from tests.support.web_pages import Visitor, visitor
 
@@ -37,6 +40,27 @@ def test_person_sees_that_it_works_runs_it_and_gives_a_picture(demo: Visitor, tm
     page.screenshot(path=tmp_path / "demo.png", full_page=True)
     assert (tmp_path / "demo.png").stat().st_size > 10_000
     assert demo.complaints == []
+
+
+def test_a_click_on_run_right_after_a_size_was_typed_is_not_lost(
+    bundler: CommandLine, browser: Browser, tmp_path: Path
+) -> None:
+    """The click takes the focus from the field; what is shown must not move under the pointer then."""
+    nodes = [helper.make_node("GlobalAveragePool", ["image"], ["means"])]
+    sizes = ["batch", 3, "height", "width"]
+    model = models.make_model(nodes, [models.value("image", sizes)], [models.value("means", ["batch", 3, 1, 1])])
+    path = models.save(model, tmp_path, "means.onnx")
+    built = bundler.build(path, "--target=web-wasm", "--no-prove", f"--output={tmp_path / 'out'}")
+    Image.new("RGB", (240, 60), (200, 30, 90)).save(tmp_path / "picture.png")
+    with host(Path(built["bundle"])) as site, visitor(browser, viewport={"width": 1280, "height": 1400}) as found:
+        page = found.visit(site, "/demo/index.html").page
+        expect(page.locator("#test")).to_contain_text("Passed", timeout=60_000)
+        page.get_by_label("Picture").check()
+        page.locator("#inputs input[type=file]").first.set_input_files(tmp_path / "picture.png")
+        for label, size in (("Height", "48"), ("Width", "192")):
+            page.get_by_label(label, exact=True).fill(size)
+        page.get_by_role("button", name="Run", exact=True).click()
+        expect(page.locator("#outputs")).to_contain_text("means", timeout=30_000)
 
 
 def test_page_says_why_it_fell_back(bare_browser: Browser, webgpu_bundle: Path) -> None:
