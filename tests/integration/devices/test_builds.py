@@ -195,7 +195,8 @@ def test_a_sentence_encoder_computes_in_halves_on_the_npu(bundler: CommandLine, 
 def test_a_sentence_encoder_of_the_size_that_people_ship(bundler: CommandLine, tmp_path: Path) -> None:
     sizes = {"layers": 6, "width": 384, "hidden": 1536, "heads": 12, "vocabulary": 30522, "positions": 512}
     work = write_encoder(tmp_path, **sizes)
-    calibrated = (*work.options, f"--calibration={tmp_path / 'calibration'}")
+    # Weights that nobody trained answer nearly the same to every sentence, and int8 keeps little of what is left.
+    calibrated = (*work.options, f"--calibration={tmp_path / 'calibration'}", "--set=accuracy.typical_sqnr_db=4")
     for options, least in ((work.options, 40), (calibrated, 10)):
         answer = bundler.run("build", *options, "--target", PHONE, "--output", tmp_path / "out", "--json", timeout=500)
         built = Built(result=answer.expect(0).document["bundles"][0])
