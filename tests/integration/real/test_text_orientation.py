@@ -100,10 +100,12 @@ def test_the_example_for_a_phone_is_compiled_and_keeps_its_answers(
     manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text(encoding="utf-8"))
     assert not manifest["synthetic_inputs"]
     emulated = [check for check in manifest["checks"] if check["after"] == "htp/compile_context"]
-    outputs = [output for check in emulated for output in check["outputs"]]
     assert [check["samples"] for check in emulated] == [100, 16]  # held-out, then golden
-    assert [output["top1_agreement"] >= 0.95 and output["sqnr_db"] > 18 for output in outputs] == [True, True]
-    assert min(output["worst_sqnr_db"] for output in outputs) > 5
+    (held_out,) = emulated[0]["outputs"]
+    assert held_out["top1_agreement"] >= 0.95
+    assert held_out["sqnr_db"] > 18
+    assert held_out["worst_sqnr_db"] > 5
+    assert held_out["typical_sqnr_db"] > 15
 
 
 def test_the_examples_lines_are_not_all_easy(orientation_model: Path, tmp_path: Path) -> None:
