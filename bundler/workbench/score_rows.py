@@ -30,7 +30,7 @@ MOST_KEPT: Final = 4096
 MOST_COLUMNS: Final = 256
 """Rows with more columns are not: heads of several units have few."""
 
-OUTERMOST: Final = 0.05
+OUTERMOST: Final = 0.2
 """The share of the least and of the greatest values of a column that do not count there."""
 
 PAIR: Final = 2

@@ -170,3 +170,12 @@ def test_samples_that_are_held_against_more_than_they_say_are_counted() -> None:
     assert doubts(8) == (
         "in 8 of 40 samples its signal is below a hundredth of the usual, and errors there are held against the usual",
     )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_loud_sample_of_ten_makes_no_other_unit_of_its_columns(seed: int) -> None:
+    random, tally = np.random.default_rng(seed), ReferenceTally(name="y")
+    for number in range(10):
+        rows = random.standard_normal((50, 10)) + 4 * np.eye(10)[random.integers(0, 10, 50)]
+        tally.add(rows * (1000 if number == 0 else 1))
+    assert tally.figures().scores
