@@ -119,9 +119,7 @@ def _follow(fallback: Tolerance, given: Mapping[str, Any]) -> Tolerance:
 _DERIVED = ("scores_top1_agreement", "scales")
 """What of a tolerance is ours to decide."""
 
-FIGURES = tuple(
-    field.name for field in dataclasses.fields(Tolerance) if field.name not in ("scores_top1_agreement", "scales")
-)
+FIGURES = tuple(field.name for field in dataclasses.fields(Tolerance) if field.name not in _DERIVED)
 
 
 def _check_names(facts: ModelFacts, asked: Mapping[str, Figures]) -> None:

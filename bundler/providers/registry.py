@@ -47,6 +47,13 @@ def find_provider(name: str) -> ProviderKnowledge:
     return knowledge
 
 
+@functools.cache
+def find_by_runtime_name(name: str) -> ProviderKnowledge | None:
+    """What is known of the provider that the runtime calls so, as `CPUExecutionProvider`; None for an unknown one."""
+    found = (find_provider(short) for short in provider_names())
+    return next((knowledge for knowledge in found if knowledge.runtime_name == name), None)
+
+
 def describe_unknown(name: str) -> str:
     """One sentence: the name is unknown, which are known, and which was perhaps meant."""
     names = provider_names()

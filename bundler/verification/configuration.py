@@ -8,7 +8,6 @@ a file, and models of the bundle itself.
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -19,8 +18,7 @@ from bundler.model.confinement import find_inside
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import ProviderEntry, RuntimeConfig, RuntimeVariant
 from bundler.profiles.options import CONFIG, SESSION, WEB_SESSION, Rules, index_rules
-from bundler.providers.knowledge import ProviderKnowledge
-from bundler.providers.registry import find_provider, provider_names
+from bundler.providers.registry import find_by_runtime_name
 from bundler.providers.values import normalize_value
 
 MAX_BYTES: Final = 16 * 2**20
@@ -53,10 +51,10 @@ def _parse(bundle: Path, path: Path) -> RuntimeConfig:
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - a tenth of a second that a build does not need
 
     try:
-        data = find_inside(path.parent, path.name).read_bytes()
-        if len(data) > MAX_BYTES:
-            raise _damaged(bundle, f"runtime.json has {len(data)} bytes, which is more than {MAX_BYTES}")
-        return TypeAdapter(RuntimeConfig).validate_json(data)
+        size = find_inside(path.parent, path.name).stat().st_size
+        if size > MAX_BYTES:
+            raise _damaged(bundle, f"runtime.json has {size} bytes, which is more than {MAX_BYTES}")
+        return TypeAdapter(RuntimeConfig).validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -107,7 +105,7 @@ def _is_web(variant: RuntimeVariant) -> bool:
 
 
 def _check_provider(entry: ProviderEntry) -> Iterator[str]:
-    knowledge = _by_runtime_name().get(entry.name)
+    knowledge = find_by_runtime_name(entry.name)
     if knowledge is None:
         yield f"{entry.name[:80]!r} is no provider that this bundler knows"
         return
@@ -118,11 +116,6 @@ def _check_provider(entry: ProviderEntry) -> Iterator[str]:
     contradictions = knowledge.check(entry.options) if knowledge.check else ()
     for key, text in contradictions:
         yield f"{entry.name}.{key[:80]}: {text}"
-
-
-@functools.cache
-def _by_runtime_name() -> Mapping[str, ProviderKnowledge]:
-    return {knowledge.runtime_name: knowledge for knowledge in map(find_provider, provider_names())}
 
 
 def _check_values(where: str, given: Mapping[str, Any], rules: Rules) -> Iterator[str]:

@@ -13,7 +13,7 @@ from bundler.model.results import OutputComparison
 from bundler.workbench.elements import element_of_array, to_wide
 from bundler.workbench.equality import is_float, same_value
 from bundler.workbench.score_rows import count_agreeing, has_rows
-from bundler.workbench.trivial_answers import TrivialAnswers
+from bundler.workbench.trivial_answers import TrivialAnswers, decibels
 from bundler.workbench.value_files import Value
 
 _SHOWN = 80
@@ -156,7 +156,7 @@ class Tally:
     def result(self, reference: ReferenceFigures | None = None) -> OutputComparison:
         """The figures so far, beside what the recorded answers say of the output by themselves (None: nothing)."""
         known = reference or ReferenceFigures(name=self.name)
-        ratios = [_decibels(signal, one.noise) for signal, one in zip(known.signals, self.samples, strict=False)]
+        ratios = [decibels(signal, one.noise) for signal, one in zip(known.signals, self.samples, strict=False)]
         worst = self._worst_sample(known)
         return OutputComparison(
             name=self.name,
@@ -165,7 +165,7 @@ class Tally:
             mean_absolute=self.sum_absolute / self.count if self.count else 0.0,
             max_relative=self.max_relative,
             cosine=self._cosine(),
-            sqnr_db=_decibels(known.signal or 0.0, float(np.sum([one.noise for one in self.samples]))),
+            sqnr_db=decibels(known.signal or 0.0, float(np.sum([one.noise for one in self.samples]))),
             low_sqnr_db=_low(ratios),
             typical_sqnr_db=self.trivial.ratio_db(),
             worst_sqnr_db=min((ratio for ratio in ratios if ratio is not None), default=None),
@@ -192,11 +192,6 @@ class Tally:
     def _cosine(self) -> float | None:
         norm = math.sqrt(self.actual_power) * math.sqrt(self.reference_power)
         return max(-1.0, min(1.0, self.product / norm)) if norm else None
-
-
-def _decibels(signal: float, noise: float) -> float | None:
-    """Signal to noise; None where there is no noise, or nothing to hold it against."""
-    return 10 * (math.log10(signal) - math.log10(noise)) if signal and noise else None
 
 
 def _low(ratios: Sequence[float | None]) -> float | None:

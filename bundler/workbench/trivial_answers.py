@@ -128,7 +128,7 @@ def _answer_ratio(reference: np.ndarray, error: np.ndarray) -> float | None:
     if count >= WIDE:
         around = around - around.mean(axis=1, keepdims=True)
     signal = _middle(np.square(around).sum(axis=1))
-    return _decibels(signal, _middle(np.square(error.reshape(units.shape)).sum(axis=1)))
+    return decibels(signal, _middle(np.square(error.reshape(units.shape)).sum(axis=1)))
 
 
 def _column_ratio(reference: np.ndarray, error: np.ndarray, *, leveled: bool) -> float | None:
@@ -138,10 +138,11 @@ def _column_ratio(reference: np.ndarray, error: np.ndarray, *, leveled: bool) ->
     around = reference - reference.mean(axis=0)
     if leveled:
         around, error = (one - one.mean(axis=1, keepdims=True) for one in (around, error))
-    return _decibels(float(np.square(around).sum()), float(np.square(error).sum()))
+    return decibels(float(np.square(around).sum()), float(np.square(error).sum()))
 
 
-def _decibels(signal: float, noise: float) -> float | None:
+def decibels(signal: float, noise: float) -> float | None:
+    """Signal to noise; None where there is no noise, or nothing to hold it against."""
     return 10 * (math.log10(signal) - math.log10(noise)) if signal and noise else None
 
 

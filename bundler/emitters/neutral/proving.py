@@ -19,8 +19,7 @@ from bundler.model.proof import Proof, VariantProof
 from bundler.model.results import Comparison
 from bundler.model.runtime import Compatibility, Compiled, RuntimeConfig, RuntimeVariant
 from bundler.model.stage import Note
-from bundler.providers.knowledge import ProviderKnowledge
-from bundler.providers.registry import find_provider, provider_names
+from bundler.providers.registry import find_by_runtime_name
 from bundler.verification.configuration import load_config
 
 
@@ -79,7 +78,7 @@ def find_way(variant: RuntimeVariant) -> Way | str:
 
 
 def _way_of_compiled(variant: RuntimeVariant, compiled: Compiled) -> Way | str:
-    knowledge = _find_knowledge(compiled.provider)
+    knowledge = find_by_runtime_name(compiled.provider)
     if knowledge is None or knowledge.compiler is None or not knowledge.compiler.executes:
         return f"what was compiled for {compiled.provider} runs on the device alone"
     if len(compiled.devices) > 1:
@@ -106,15 +105,10 @@ def is_native(requires: Compatibility) -> bool:
 
 def _is_everywhere(runtime_name: str) -> bool:
     """Whether every build of the runtime has this provider: none stands in for it where bundles are made."""
-    knowledge = _find_knowledge(runtime_name)
+    knowledge = find_by_runtime_name(runtime_name)
     if knowledge is None or knowledge.rehearsed_by or knowledge.gone:
         return False
     return knowledge.package == RUNTIME and not knowledge.availability
-
-
-def _find_knowledge(runtime_name: str) -> ProviderKnowledge | None:
-    found = (find_provider(name) for name in provider_names())
-    return next((knowledge for knowledge in found if knowledge.runtime_name == runtime_name), None)
 
 
 def _prove(variant: RuntimeVariant, config: RuntimeConfig, bench: Bench) -> VariantProof:
