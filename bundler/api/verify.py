@@ -16,7 +16,7 @@ from bundler.model.events import Listener
 from bundler.model.manifest import Manifest
 from bundler.planning_fit import LEFT_OUT
 from bundler.reporting.manifest import read_manifest
-from bundler.verification.integrity import digest_manifest, require_integrity
+from bundler.verification.integrity import check_integrity, require_sound
 from bundler.verification.proof import combine_proofs, unjudged_of
 
 _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{64}")
@@ -33,15 +33,15 @@ def check_digests(bundle: Path, expected: str = "") -> DigestResult:
             "--digest takes a SHA-256: 64 hexadecimal digits",
             hint="a build prints that of the bundle.json it wrote; `sha256sum bundle.json` computes it",
         )
-    digest = digest_manifest(bundle)
-    if expected and digest != expected.lower():
+    integrity = check_integrity(bundle)
+    if expected and integrity.digest != expected.lower():
         raise VerificationError(
             f"{bundle} is not the bundle with that digest",
-            details=(f"bundle.json has {digest}", f"expected was {expected.lower()}"),
+            details=(f"bundle.json has {integrity.digest}", f"expected was {expected.lower()}"),
             hint="do not use it: somebody built or altered it since",
         )
-    integrity = require_integrity(bundle)
-    return DigestResult(bundle=bundle, files=integrity.checked, digest=digest)
+    require_sound(bundle, integrity)
+    return DigestResult(bundle=bundle, files=integrity.checked, digest=integrity.digest)
 
 
 def verify(

@@ -226,9 +226,14 @@ def load_manifest_data(bundle: Path) -> dict[str, Any]:
 
     Raises `VerificationError` when there is none, when it is no JSON object, or when a newer bundler wrote it.
     """
+    return parse_manifest(bundle, read_manifest_bytes(bundle))
+
+
+def parse_manifest(bundle: Path, content: bytes) -> dict[str, Any]:
+    """As `load_manifest_data`, from bytes that were read already: what is checked and what is used are the same."""
     path = bundle / MANIFEST_NAME
     try:
-        data = json.loads(_read_text(path), parse_constant=_refuse_constant)
+        data = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise _malformed(path, str(error) or "nested too deeply") from error
     if not isinstance(data, dict):
@@ -244,7 +249,9 @@ def load_manifest_data(bundle: Path) -> dict[str, Any]:
     return data
 
 
-def _read_text(path: Path) -> str:
+def read_manifest_bytes(bundle: Path) -> bytes:
+    """The bytes of a bundle's manifest: a regular file of bounded size. Raises `VerificationError`."""
+    path = bundle / MANIFEST_NAME
     if path.parent.is_file():
         raise UsageError(
             f"{path.parent} is a file, not a bundle",
@@ -257,7 +264,7 @@ def _read_text(path: Path) -> str:
     try:
         if path.stat().st_size > MANIFEST_BYTES:
             raise _malformed(path, f"it is larger than {MANIFEST_BYTES:,} bytes")
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except OSError as error:
         raise VerificationError(
             f"{path.parent} is no bundle: its manifest cannot be read",

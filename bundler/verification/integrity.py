@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from bundler.model.artifacts import FileRecord
 from bundler.model.confinement import refuse_path
 from bundler.model.digests import digest_file
 from bundler.model.errors import VerificationError
-from bundler.model.manifest import MANIFEST_NAME, load_manifest_data
+from bundler.model.manifest import MANIFEST_NAME, parse_manifest, read_manifest_bytes
 
 _SHOWN = 20
 """Faults that an error names one by one; the rest is counted."""
@@ -25,9 +26,10 @@ class IntegrityResult:
 
     `links` are symbolic links and other things that are no regular files: they are never followed. `escapes` are
     paths of the manifest that could leave the bundle: they are never opened. `checked` counts the files that were
-    hashed, `size` their bytes.
+    hashed, `size` their bytes. `digest` is the SHA-256 of the manifest that they were compared with.
     """
 
+    digest: str
     checked: int
     size: int
     altered: tuple[str, ...] = ()
@@ -54,23 +56,19 @@ class IntegrityResult:
         return tuple(f"{word}: {path}" for word, paths in named for path in paths)
 
 
-def digest_manifest(bundle: Path) -> str:
-    """The SHA-256 of the bundle's manifest, which lists that of every other file. Raises `VerificationError`."""
-    load_manifest_data(bundle)  # a regular file of bounded size, or an error that says so
-    return digest_file(bundle / MANIFEST_NAME)
-
-
 def check_integrity(bundle: Path) -> IntegrityResult:
     """Compare the folder `bundle` with its manifest, hashing in parallel.
 
     Raises `VerificationError` when there is no readable manifest; differences are returned, not raised.
     """
-    listed, escapes = _read_listing(bundle)
+    content = read_manifest_bytes(bundle)
+    listed, escapes = _read_listing(bundle, content)
     found, links = _walk(bundle)
     present = [record for path, record in listed.items() if path in found]
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
         faults = list(pool.map(lambda record: _find_fault(bundle, record), present))
     return IntegrityResult(
+        digest=hashlib.sha256(content).hexdigest(),
         checked=len(present),
         size=sum(record.size for record in present),
         altered=tuple(fault for fault in faults if fault is not None),
@@ -83,7 +81,11 @@ def check_integrity(bundle: Path) -> IntegrityResult:
 
 def require_integrity(bundle: Path) -> IntegrityResult:
     """As `check_integrity`. Raises `VerificationError` naming every fault when there is one."""
-    result = check_integrity(bundle)
+    return require_sound(bundle, check_integrity(bundle))
+
+
+def require_sound(bundle: Path, result: IntegrityResult) -> IntegrityResult:
+    """The result of a check of `bundle`. Raises `VerificationError` naming every fault when there is one."""
     if result.sound:
         return result
     faults = result.faults
@@ -102,9 +104,9 @@ def _hint(result: IntegrityResult) -> str:
     return "do not use it: copy the bundle again from where it was built, or build it again"
 
 
-def _read_listing(bundle: Path) -> tuple[dict[str, FileRecord], list[str]]:
+def _read_listing(bundle: Path, content: bytes) -> tuple[dict[str, FileRecord], list[str]]:
     """The files that the manifest lists, by path, and its paths that are refused."""
-    entries = load_manifest_data(bundle).get("files")
+    entries = parse_manifest(bundle, content).get("files")
     if not isinstance(entries, list):
         raise _malformed(bundle, "it has no list of files")
     listed: dict[str, FileRecord] = {}
