@@ -10,11 +10,13 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from bundler.model.confinement import find_files
 from bundler.model.digests import digest_file
 from bundler.model.errors import ModelError
 
@@ -167,12 +169,20 @@ def resolve_path(package: _Package, folder: Path, text: str) -> Path:
 
 def hash_folder(folder: Path) -> str:
     """The digest that names a shared asset: SHA-256 over a line `<SHA-256>  <path>` for each file, by path."""
-    entries = list(folder.rglob("*")) if folder.is_dir() else []
-    if not entries or any(path.is_symlink() for path in entries):
-        raise _bad(f"the shared asset {_show(folder.name)} is missing, or holds links")
-    files = {path.relative_to(folder).as_posix(): path for path in entries if path.is_file()}
+    files = list_files(folder, f"the shared asset {_show(folder.name)}") if folder.is_dir() else {}
+    if not files:
+        raise _bad(f"the shared asset {_show(folder.name)} is missing")
     text = "".join(f"{digest_file(files[name])}  {name}\n" for name in sorted(files, key=os.fsencode))
     return hashlib.sha256(os.fsencode(text)).hexdigest()
+
+
+def list_files(folder: Path, what: str) -> dict[str, Path]:
+    """Every file in a folder of the package, by its path. Raises `ModelError` where something there is a link."""
+    try:
+        return find_files(folder)
+    except (OSError, ValueError) as error:
+        why = str(error) if isinstance(error, ValueError) else f"{_show(folder.name)}: {error.strerror}"
+        raise _bad(f"{what} holds more than plain files: {why}") from error
 
 
 def _confine(root: Path, folder: Path, text: Any) -> Path:
@@ -181,10 +191,15 @@ def _confine(root: Path, folder: Path, text: Any) -> Path:
     parts, windows = PurePosixPath(text), PureWindowsPath(text)
     if ".." in windows.parts or parts.is_absolute() or windows.drive or windows.root:
         raise _bad(f"the path {_show(text)} leaves the package")
-    try:
-        place = (folder / parts).resolve(strict=True)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise _bad(f"there is no {_show(text)} in it") from error
+    place = folder
+    for part in parts.parts:
+        place /= part
+        try:
+            mode = place.lstat().st_mode
+        except (OSError, ValueError) as error:
+            raise _bad(f"there is no {_show(text)} in it") from error
+        if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+            raise _bad(f"the path {_show(text)} leads through what is neither a folder nor a plain file")
     if not place.is_relative_to(root):
         raise _bad(f"the path {_show(text)} leaves the package")
     return place
@@ -192,7 +207,10 @@ def _confine(root: Path, folder: Path, text: Any) -> Path:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > _LARGEST:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            raise _bad(f"{_show(path.name)} is no plain file")
+        if status.st_size > _LARGEST:
             raise _bad(f"{_show(path.name)} is larger than {_LARGEST:,} bytes")
         data = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-from bundler.api.package_manifest import PackagedVariant, is_package, read_components
+from bundler.api.package_manifest import PackagedVariant, is_package, list_files, read_components
 from bundler.model.errors import ModelError, UsageError
 from bundler.providers.registry import find_provider
 
@@ -89,11 +89,11 @@ def find_model(reference: PackageReference) -> PackageModel:
 def join_model(found: PackageModel, folder: Path) -> Path:
     """The model with its weights beside it, as ONNX has them: where it stands, or copied into the empty `folder`.
 
-    Raises `ModelError` where two files have one name.
+    Raises `ModelError` where two files have one name, or something among the weights is a link.
     """
     if found.weights is None:
         return found.model
-    files = {path.relative_to(found.weights).as_posix(): path for path in found.weights.rglob("*") if path.is_file()}
+    files = list_files(found.weights, "the folder of its weights")
     if found.model.name in files:
         raise ModelError(
             "the model package cannot be read", details=(f"a file of its weights is named {found.model.name!a}, too",)

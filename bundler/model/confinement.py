@@ -38,3 +38,23 @@ def find_inside(root: Path, path: str) -> Path:
     if not stat.S_ISREG(place.lstat().st_mode):
         raise ValueError(f"{path[:80]!r}: no regular file")
     return place
+
+
+def find_files(root: Path) -> dict[str, Path]:
+    """Every file below `root` by its path with forward slashes. Raises `ValueError` where there is a link of any kind,
+    or what is neither a folder nor a regular file, and `OSError` where something cannot be looked at.
+
+    A hard link is a file of another place under this name: whoever copies it gives that away.
+    """
+    found = {}
+    for place in root.rglob("*"):
+        status = place.lstat()
+        if stat.S_ISDIR(status.st_mode):
+            continue
+        path = place.relative_to(root).as_posix()
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError(f"{path[:80]!r}: no regular file")
+        if status.st_nlink > 1:
+            raise ValueError(f"{path[:80]!r}: a hard link")
+        found[path] = place
+    return found

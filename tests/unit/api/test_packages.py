@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +208,48 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     reference = write(tmp_path / "p")
     (tmp_path / "p" / "cpu" / "model.onnx").unlink()
     (tmp_path / "p" / "cpu" / "model.onnx").symlink_to(tmp_path / "secret.onnx")
-    assert "leaves the package" in why(reference)
+    assert "leads through what is neither a folder nor a plain file" in why(reference)
+
+
+@pytest.mark.parametrize("kind", ["symbolic", "hard", "folder", "fifo"])
+def test_weights_with_a_link_among_them_copy_nothing(tmp_path: Path, kind: str) -> None:
+    """Weights that stand apart are copied beside the model: a link among them would carry off what it points to."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "private.txt").write_text("the user's own")
+    reference = write_weights_apart(tmp_path / "p")
+    place = tmp_path / "p" / "weights" / "w2.bin"
+    if kind == "symbolic":
+        place.symlink_to(tmp_path / "home" / "private.txt")
+    elif kind == "hard":
+        place.hardlink_to(tmp_path / "home" / "private.txt")
+    elif kind == "folder":
+        place.symlink_to(tmp_path / "home", target_is_directory=True)
+    else:
+        os.mkfifo(place)
+    found = find_model(reference)
+    (tmp_path / "joined").mkdir()
+    with pytest.raises(ModelError) as error:
+        join_model(found, tmp_path / "joined")
+    assert "the folder of its weights holds more than plain files: 'w2.bin'" in error.value.details[0]
+    assert not list((tmp_path / "joined").iterdir())
+
+
+def write_weights_apart(root: Path) -> PackageReference:
+    """A model whose weights stand in a folder of the package that no digest names."""
+    (root / "weights").mkdir(parents=True)
+    (root / "weights" / "w.bin").write_bytes(b"weights")
+    options = {"session.model_external_initializers_file_folder_path": "weights"}
+    orders = {"ort": {"model_file": "cpu/model.onnx", "session_options": options}}
+    return write(root, {"cpu": body(variant_directory=".", executor_info=orders)})
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "decoder/component.json"])
+def test_a_description_that_never_ends_is_not_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "decoder").mkdir()
+    (tmp_path / "manifest.json").write_text('{"schema_version": "1.0", "components": {"decoder": "decoder"}}')
+    (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / name).symlink_to("/dev/zero")
+    assert f"{Path(name).name!r} is no plain file" in why(PackageReference(folder=tmp_path))
 
 
 def test_a_newer_minor_may_have_fields_of_its_own(tmp_path: Path) -> None:
