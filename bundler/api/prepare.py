@@ -26,6 +26,7 @@ from bundler.model.stage import Note
 from bundler.planning import INSPECT_ID, PlanRequest, inspect_step, make_plan
 from bundler.planning_data import DataRequest
 from bundler.planning_fit import apply_recipe, leave_out
+from bundler.profiles.commands import check_commands
 from bundler.profiles.overrides import ORIGIN
 from bundler.profiles.resolve import Resolved, resolve_layers
 from bundler.profiles.schema import TargetProfile
@@ -55,6 +56,8 @@ class Prepared:
 def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Prepared:
     """Resolve, inspect and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
     resolved = resolve_layers(request.target, request.overrides)
+    if not request.trust_target:
+        check_commands(resolved)
     profile, left_out = leave_out(resolved.profile)
     for text in tell_left_out(left_out):  # before anything takes time
         listener(Message(build=profile.id, note=Note(text=text, level="warning")))

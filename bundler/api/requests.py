@@ -27,7 +27,8 @@ class BuildRequest:
     declaration for folders of images, sound or text. `format` None takes the profile's. `prove` runs the golden set in
     the bundle's own runtime and measures it; without it the manifest claims no more than `resolved`. `browser` is the
     one to prove web bundles in (None: the one that is found). `decisions` are what was measured before, by
-    `decision_key` and variant; with `locked` nothing new is measured.
+    `decision_key` and variant; with `locked` nothing new is measured. `trust_target` lets the target's file name
+    programs that run (its `accuracy.metric`).
     """
 
     model: Path
@@ -47,6 +48,7 @@ class BuildRequest:
     synthetic_count: int = 8
     decisions: Mapping[str, Any] = field(default_factory=dict)
     locked: bool = False
+    trust_target: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

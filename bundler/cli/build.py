@@ -18,6 +18,7 @@ from bundler.cli.options import (
     Preprocessing,
     Progress,
     Samples,
+    TrustTarget,
 )
 
 BUILD_EPILOG = """Examples:
@@ -75,6 +76,7 @@ def build(
     browser: Browser = None,
     locked: Annotated[bool, typer.Option("--locked", help="Refuse to change bundler.lock.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of synthetic inputs.")] = 0,
+    trust_target: TrustTarget = False,
     cache: Cache = None,
     jobs: Jobs = 2,
     json: Json = False,
@@ -99,6 +101,7 @@ def build(
         browser=browser,
         locked=locked,
         seed=seed,
+        trust_target=trust_target,
     )
     run_builds(arguments, cache=cache, jobs=jobs, as_json=json, progress=progress)
 
@@ -112,6 +115,7 @@ def plan(
     preprocessing: Preprocessing = None,
     dim: Dimensions = None,
     overrides: Overrides = None,
+    trust_target: TrustTarget = False,
     cache: Cache = None,
     json: Json = False,
 ) -> None:
@@ -131,6 +135,7 @@ def plan(
         preprocessing=preprocessing,
         dimensions=parse_dimensions(dim),
         overrides=tuple(overrides or ()),
+        trust_target=trust_target,
     )
     with open_workshop(cache, 1) as workshop:
         result = make_plan(request, workshop, ignore)

@@ -40,6 +40,7 @@ class BuildArguments:
     browser: Path | None
     locked: bool
     seed: int
+    trust_target: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +117,7 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
             prove=arguments.prove,
             browser=arguments.browser,
             seed=arguments.seed,
+            trust_target=arguments.trust_target,
         )
         for model in arguments.models
         for target in arguments.targets

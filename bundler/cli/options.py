@@ -71,6 +71,9 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the profile (accuracy.absolute=1e-3)."),
 ]
+TrustTarget = Annotated[
+    bool, typer.Option("--trust-target", help="Let the target's own file name programs that run (accuracy.metric).")
+]
 
 
 def parse_dimensions(pairs: list[str] | None) -> dict[str, int]:

@@ -31,6 +31,7 @@ def build_project(
         bundle_format=arguments.format,
         prove=arguments.prove,
         browser=arguments.browser,
+        trust_target=arguments.trust_target,
     )
     check_clashes(requests)
     lock = read_lock(loaded.lock_path)

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bundler.model.errors import UsageError
+from bundler.project.ownership import check_owner
 from bundler.project.schema import Project
 
 FILE_NAME = "bundler.toml"
@@ -39,12 +40,13 @@ class LoadedProject:
 
 
 def find_project(start: Path) -> LoadedProject:
-    """The project file in `start` or the nearest folder above it. Raises `UsageError`."""
+    """The project file in `start` or the nearest folder above it. Raises `UsageError`, for another user's file too."""
     for folder in (start, *start.parents):
         for name in (FILE_NAME, PYPROJECT):
             path = folder / name
             data = _read(path) if path.is_file() else None
             if data is not None:
+                check_owner(path)
                 return LoadedProject(path=path, project=_check(path, data))
     raise UsageError(
         f"no model given, and no {FILE_NAME} in {start} or above it",

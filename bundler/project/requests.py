@@ -21,6 +21,7 @@ def project_requests(
     bundle_format: str | None,
     prove: bool,
     browser: Path | None = None,
+    trust_target: bool = False,
 ) -> tuple[BuildRequest, ...]:
     """One request for each model and each of its targets. What the command line gives comes over the file.
 
@@ -41,6 +42,7 @@ def project_requests(
             format=bundle_format or model.format,
             prove=prove,
             browser=browser,
+            trust_target=trust_target,
         )
         for model in loaded.project.models
         for target in targets or _targets_of(loaded, model)

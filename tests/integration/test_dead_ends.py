@@ -67,3 +67,21 @@ def test_a_model_is_no_bundle(bundler: CommandLine, model: Path) -> None:
 
 def test_the_example_of_help_lists_something(bundler: CommandLine) -> None:
     assert "snapdragon-8g3" in bundler.run("targets", "list", "--group", "snapdragon").expect(0).out
+
+
+def test_a_targets_file_runs_no_program_unless_it_is_trusted(bundler: CommandLine, model: Path, tmp_path: Path) -> None:
+    program, ran = tmp_path / "judge.sh", tmp_path / "it-ran"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\necho 1\n")
+    program.chmod(0o755)
+    profile = tmp_path / "mine.toml"
+    profile.write_text(
+        f'extends = "linux-x64"\nid = "mine"\ntitle = "Mine"\n[accuracy.metric]\nleast = 0\n'
+        f'command = ["{program}", "{{answers}}"]\n'
+    )
+    asked = ("build", model, "--target", profile, "--format=files", "--no-prove", "--output", tmp_path / "out")
+    refused = bundler.run(*asked).expect(4).err
+    assert 'accuracy.metric.command would run "judge.sh"' in refused
+    assert not ran.exists()
+    bundler.run("plan", model, "--target", profile).expect(4)
+    bundler.run(*asked, "--trust-target").expect(0)
+    assert ran.exists()
