@@ -95,8 +95,9 @@ constraints: $(READY) ## Resolve the versions of the development environment ane
 		--no-annotate --no-header --output-file constraints.txt
 
 # The README's terminals are recorded from the demos, with empty caches: some minutes.
-docs: $(READY) ## Write the generated tables, the schema and the README's terminals again
+docs: $(READY) ## Write the generated tables, the schemas and the README's terminals again
 	$(BIN)/python -m bundler.profiles.documents docs
+	$(BIN)/python -m bundler.project.documents docs
 	$(BIN)/python -m docs.console
 
 benchmarks: $(READY) ## Measure side by side and print what goes to benchmarks/RESULTS.md

@@ -23,8 +23,16 @@ def init(
     *,
     target: Annotated[list[str] | None, typer.Option("--target", "-t", help="Targets [this machine's].")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a project file that is there.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Write nothing; print the JSON Schema of project files.")
+    ] = False,
 ) -> None:
-    """Write a project file, so that `bundler build` alone builds everything."""
+    """Write a project file, so that `bundler build` alone builds everything (docs/project.md has all its keys)."""
+    if schema:
+        from bundler.project.documents import describe_project_schema  # noqa: PLC0415 - keeps --help quick
+
+        typer.echo(describe_project_schema(), nl=False)
+        return
     from bundler.project.starter import write_starter  # noqa: PLC0415 - keeps --help quick
 
     path = write_starter(Path.cwd(), tuple(models or ()), tuple(target or ()), force=force)

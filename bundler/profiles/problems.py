@@ -54,8 +54,12 @@ def suggest(name: object, known: Iterable[str]) -> str:
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
-def explain_errors(error: ValidationError, data: Mapping[str, Any]) -> list[Problem]:
-    """Every error of the check, one problem for each place (a value that fits no type of several is one problem)."""
+def explain_errors(
+    error: ValidationError, data: Mapping[str, Any], root: type[BaseModel] = TargetProfile
+) -> list[Problem]:
+    """Every error of the check of `data` as a `root`, one problem for each place (a value that fits no type of several
+    is one problem).
+    """
     problems: dict[Key, Problem] = {}
     for item in error.errors(include_url=False, include_context=True):
         if item["type"] == "too_short" and item["input"]:
@@ -63,7 +67,7 @@ def explain_errors(error: ValidationError, data: Mapping[str, Any]) -> list[Prob
             continue
         key, cut = _trim(item["loc"], data, missing=item["type"] == "missing")
         if key not in problems:
-            problems[key] = Problem(key=key, text=_explain(key, item, several=cut))
+            problems[key] = Problem(key=key, text=_explain(key, item, root, several=cut))
     return list(problems.values())
 
 
@@ -82,8 +86,8 @@ def _trim(loc: Key, data: Any, *, missing: bool) -> tuple[Key, bool]:
     return tuple(key), False
 
 
-def _explain(key: Key, item: Any, *, several: bool) -> str:
-    section, field = _find_field(key)
+def _explain(key: Key, item: Any, root: type[BaseModel], *, several: bool) -> str:
+    section, field = _find_field(key, root)
     kind = item["type"]
     if kind == "extra_forbidden":
         known = list(section.model_fields) if section else []
@@ -140,7 +144,7 @@ def _expected(item: Any) -> str:
 
 def takes_text(key: Key) -> bool:
     """Whether the field at `key` is text, or nothing."""
-    field = _find_field(key)[1]
+    field = _find_field(key, TargetProfile)[1]
     options = typing.get_args(field.annotation) if field else ()
     kinds = {option for option in options if option is not type(None)} or ({field.annotation} if field else set())
     return bool(kinds) and all(_is_text(kind) for kind in kinds)
@@ -150,9 +154,9 @@ def _is_text(kind: Any) -> bool:
     return kind is str or (typing.get_origin(kind) is typing.Annotated and typing.get_args(kind)[0] is str)
 
 
-def _find_field(key: Key) -> tuple[type[BaseModel] | None, FieldInfo | None]:
+def _find_field(key: Key, root: type[BaseModel]) -> tuple[type[BaseModel] | None, FieldInfo | None]:
     """The section that the last part of `key` belongs to, and its field there."""
-    section: type[BaseModel] | None = TargetProfile
+    section: type[BaseModel] | None = root
     field: FieldInfo | None = None
     owner = section
     for part in key:

@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from bundler.model.errors import UsageError
+from bundler.project.checking import Source, check_project
 from bundler.project.ownership import check_owner
 from bundler.project.schema import Project
 
 FILE_NAME = "bundler.toml"
 PYPROJECT = "pyproject.toml"
+LARGEST = 1_000_000
+"""Bytes of a project file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,50 +47,60 @@ def find_project(start: Path) -> LoadedProject:
     for folder in (start, *start.parents):
         for name in (FILE_NAME, PYPROJECT):
             path = folder / name
-            data = _read(path) if path.is_file() else None
-            if data is not None:
+            source = _read(path) if path.is_file() else None
+            if source is not None:
                 check_owner(path)
-                return LoadedProject(path=path, project=_check(path, data))
+                return LoadedProject(path=path, project=check_project(source))
     raise UsageError(
         f"no model given, and no {FILE_NAME} in {start} or above it",
         hint="bundler build MODEL --target TARGET, or `bundler init` to write a project file",
     )
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> Source | None:
     """The project's table in `path`; None when a pyproject.toml has none."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not valid TOML", details=(str(error),)) from error
+        text = _read_text(path)
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise UsageError(f"{path} is not valid TOML", details=(_locate_fault(path, reason),)) from error
     if path.name == FILE_NAME:
-        return data
+        return Source(path=path, text=text, data=data)
     table = data.get("tool", {}).get("bundler")
-    return table if isinstance(table, dict) else None
+    return Source(path=path, text=text, data=table, table=("tool", "bundler")) if isinstance(table, dict) else None
 
 
-def _check(path: Path, data: dict[str, Any]) -> Project:
+def _read_text(path: Path) -> str:
     try:
-        return Project.model_validate(data)
-    except ValidationError as error:
-        lines = tuple(
-            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors(include_url=False)
-        )
-        raise UsageError(
-            f"{path} is not a valid project file",
-            details=lines,
-            hint=f"its keys are: {', '.join(Project.model_fields)}",
-        ) from error
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}", hint="check its permissions") from error
+    if len(content) > LARGEST:
+        raise ValueError(f"it has more than {LARGEST:,} bytes")
+    return content.decode("utf-8").replace("\r\n", "\n")
+
+
+def _locate_fault(path: Path, message: str) -> str:
+    """What the parser says, with the line first as in all other messages."""
+    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
+    return f"{path.name}:{found[2]}: {found[1]} (column {found[3]})" if found else f"{path.name}: {message}"
 
 
 def overrides_for(project: Project, target: str, root: Path) -> tuple[str, ...]:
     """The project's changes to the profile `target`, as `dotted.key=value` in order: gates, budgets, then globs. The
     file of a metric is relative to `root`.
     """
-    accuracy = _locate_metric(project.accuracy, root)
-    tables: list[Mapping[str, Any]] = [{"accuracy": accuracy}, {"budget": project.budget}]
+    accuracy = _locate_metric(_given(project.accuracy), root)
+    tables: list[Mapping[str, Any]] = [{"accuracy": accuracy}, {"budget": _given(project.budget)}]
     tables += [table for pattern, table in project.overrides.items() if fnmatch.fnmatchcase(target, pattern)]
     return tuple(line for table in tables for line in _flatten(table, ()))
+
+
+def _given(section: BaseModel) -> dict[str, Any]:
+    """What the file says itself: the rest is the profile's."""
+    return section.model_dump(mode="json", exclude_unset=True)
 
 
 def _locate_metric(accuracy: Mapping[str, Any], root: Path) -> Mapping[str, Any]:

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bundler.profiles.schema import Accuracy, Budget
+
 
 class Section(BaseModel):
     """A part of the project file: frozen, and unknown keys are refused."""
@@ -45,9 +47,9 @@ class Project(Section):
     """Target ids, or paths of profiles relative to the project file."""
     models: tuple[ProjectModel, ...] = Field(min_length=1)
     """The models, each built for every target."""
-    accuracy: dict[str, Any] = {}
-    """The gate of all builds, over the profiles' (`absolute`, `relative`, `sqnr_db`, …; `outputs`, `metric`)."""
-    budget: dict[str, float] = {}
-    """Budgets of all builds, over the profiles' (`model_mb`, `bundle_mb`)."""
+    accuracy: Accuracy = Accuracy()
+    """The gate of all builds, over the profiles'. The file of a metric is relative to the project file."""
+    budget: Budget = Budget()
+    """Sizes that no bundle may exceed, over the profiles'."""
     overrides: dict[str, dict[str, Any]] = {}
     """Parts of profiles to replace, by glob of target id: `[overrides."raspberry-*".optimization]`."""

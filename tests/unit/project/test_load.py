@@ -67,18 +67,88 @@ def test_limits_of_an_output_and_a_metric_reach_the_profile() -> None:
     assert (found.metric.command, found.metric.least) == (("judge", "{answers}"), 0.9)
 
 
-def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
-    (tmp_path / "bundler.toml").write_text('modles = 3\n[[models]]\nnmae = "x"\n')
+MISTAKES = """\
+# a comment
+targets = [
+    "linux-x64",
+    "linux-arm64",
+]
+output = 3
+
+[[models]]
+path = "a.onnx"
+
+[[models]]
+nmae = "x"
+dimensions = { batch = "1" }
+
+[accuracy]
+metric = { drop = 1.0 }
+absolut = 1e-3
+
+[overrides."linux-*".optimization]
+level = "bsic"
+
+[overrides."rasp*"]
+variants.cpu.sesion.x = 1
+"""
+
+
+def test_every_mistake_is_told_at_once_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "bundler.toml").write_text(MISTAKES)
+    with pytest.raises(UsageError, match=r"bundler\.toml is not a valid project file: 8 problems") as caught:
+        find_project(tmp_path)
+    told = caught.value.details
+    assert [line.split(": ", 2)[:2] for line in told] == [
+        ["bundler.toml:6", "output"],
+        ["bundler.toml:11", "models[1].path"],
+        ["bundler.toml:12", "models[1].nmae"],
+        ["bundler.toml:13", "models[1].dimensions.batch"],
+        ["bundler.toml:16", "accuracy.metric"],
+        ["bundler.toml:17", "accuracy.absolut"],
+        ["bundler.toml:20", 'overrides."linux-*".optimization.level'],
+        ["bundler.toml:23", 'overrides."rasp*".variants.cpu.sesion'],
+    ]
+    assert told[1].endswith("is missing (The ONNX file, relative to the project file)")
+    assert told[2].endswith('unknown key; did you mean "name"?')
+    assert told[6].partition(" (")[0].endswith('expected one of auto, none, basic, extended; did you mean "basic"?')
+
+
+def test_a_target_that_is_not_there_is_told_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "bundler.toml").write_text('[[models]]\npath = "a.onnx"\ntargets = ["linux-x46", "own/board.toml"]\n')
     with pytest.raises(UsageError) as caught:
         find_project(tmp_path)
-    text = "\n".join(caught.value.details)
-    assert "modles" in text
-    assert "models.0.path" in text
-    assert "models.0.nmae" in text
+    (told,) = caught.value.details
+    assert told.startswith(
+        'bundler.toml:3: models[0].targets[0]: there is no target "linux-x46"; did you mean "linux-x64"'
+    )
 
 
-def test_text_that_is_no_toml_is_told_with_its_place(tmp_path: Path) -> None:
-    (tmp_path / "bundler.toml").write_text("a = [1,\n")
+def test_lines_of_a_table_in_pyproject_are_those_of_the_whole_file(tmp_path: Path) -> None:
+    text = '[project]\nname = "x"\n\n[tool.bundler]\nmodels = [{ path = "a.onnx" }]\ntarget = []\n'
+    (tmp_path / "pyproject.toml").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        find_project(tmp_path)
+    assert caught.value.details == ('pyproject.toml:6: target: unknown key; did you mean "targets"?',)
+
+
+def test_a_key_cannot_control_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "bundler.toml").write_text('models = [{ path = "a.onnx" }]\n"\\u001b[2J" = "\\u001b[2J"\n')
+    with pytest.raises(UsageError) as caught:
+        find_project(tmp_path)
+    assert "\x1b" not in "".join(caught.value.details)
+
+
+def test_text_that_is_no_toml_is_told_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "bundler.toml").write_text("\na = [1,\n b = 3\n")
+    with pytest.raises(UsageError, match="not valid TOML") as caught:
+        find_project(tmp_path)
+    assert caught.value.details[0].startswith("bundler.toml:3: ")
+
+
+@pytest.mark.parametrize("text", ["x = " + "[" * 5000, "x = " + "9" * 5000, "#" * 1_000_001, "x = '\udc80'"])
+def test_text_that_breaks_a_parser_is_no_toml(tmp_path: Path, text: str) -> None:
+    (tmp_path / "bundler.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(UsageError, match="not valid TOML"):
         find_project(tmp_path)
 

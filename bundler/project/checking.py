@@ -1,0 +1,106 @@
+"""Holding a project file to its schema. Every mistake is told at once, by its line, in the file's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from bundler.model.errors import ProfileError, UsageError
+from bundler.profiles.problems import Problem, explain_errors, show_key
+from bundler.profiles.resolve import locate_target
+from bundler.profiles.schema import TargetProfile, Variant
+from bundler.project.positions import Key, find_line
+from bundler.project.schema import Project
+
+VARIANTS = "variants"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A project file as it was read: its text, and of its data the project's `table` (none: all of it)."""
+
+    path: Path
+    text: str
+    data: Mapping[str, Any]
+    table: tuple[str, ...] = ()
+
+    def find_line(self, key: Key) -> int | None:
+        """The line in which `key`, or the table that misses it, begins."""
+        return find_line(self.text, (*self.table, *key))
+
+
+def check_project(source: Source) -> Project:
+    """The checked project. Raises `UsageError` with one line of `details` for each thing that is wrong."""
+    problems = list(_find_override_problems(source.data.get("overrides")))
+    try:
+        project = Project.model_validate(_freeze(source.data), strict=True)
+    except ValidationError as error:
+        raise _invalid(source, [*explain_errors(error, source.data, Project), *problems]) from error
+    problems += _find_unknown_targets(project)
+    if problems:
+        raise _invalid(source, problems)
+    return project
+
+
+def _find_unknown_targets(project: Project) -> Iterator[Problem]:
+    named: list[tuple[Key, tuple[str, ...]]] = [(("targets",), project.targets)]
+    named += [(("models", number, "targets"), model.targets) for number, model in enumerate(project.models)]
+    for key, targets in named:
+        for position, target in enumerate(targets):
+            try:
+                locate_target(target)
+            except ProfileError as error:
+                yield Problem(key=(*key, position), text=error.message)
+
+
+def _find_override_problems(overrides: Any) -> Iterator[Problem]:
+    """Unknown keys and values of the wrong type in parts of profiles; whether they fit a profile only that can tell."""
+    for pattern, part in overrides.items() if isinstance(overrides, Mapping) else ():
+        if isinstance(part, Mapping):
+            yield from _check_part(part, ("overrides", pattern))
+
+
+def _check_part(part: Mapping[str, Any], above: Key) -> Iterator[Problem]:
+    """A table of variants names those that it changes: `variants.cpu.session`; an array would replace them all."""
+    variants = part.get(VARIANTS)
+    named = variants if isinstance(variants, Mapping) else {}
+    yield from _check_section({key: value for key, value in part.items() if not (key == VARIANTS and named)}, above)
+    for name, variant in named.items():
+        yield from _check_section(variant, (*above, VARIANTS, name), Variant)
+
+
+def _check_section(part: Any, above: Key, section: type[BaseModel] = TargetProfile) -> Iterator[Problem]:
+    try:
+        section.model_validate(_freeze(part), strict=True)
+    except ValidationError as error:
+        for problem in explain_errors(error, part if isinstance(part, Mapping) else {}, section):
+            if not problem.text.startswith("is missing"):  # a part need not be whole
+                yield Problem(key=(*above, *problem.key), text=problem.text)
+
+
+def _freeze(value: Any) -> Any:
+    """TOML's arrays as the tuples that the schema asks for."""
+    if isinstance(value, Mapping):
+        return {key: _freeze(item) for key, item in value.items()}
+    return tuple(_freeze(item) for item in value) if isinstance(value, list) else value
+
+
+def _invalid(source: Source, problems: list[Problem]) -> UsageError:
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    placed = [(source.find_line(problem.key), problem) for problem in problems]
+    placed.sort(key=lambda item: item[0] or 0)
+    return UsageError(
+        f"{source.path} is not a valid project file: {count}",
+        details=tuple(_show(source.path, line, problem) for line, problem in placed),
+        hint="`bundler init --schema` describes every key, and so does docs/project.md",
+    )
+
+
+def _show(path: Path, line: int | None, problem: Problem) -> str:
+    """`bundler.toml:12: models[0].nmae: unknown key`."""
+    place = path.name if line is None else f"{path.name}:{line}"
+    return f"{place}: {show_key(problem.key)}: {problem.text}"
