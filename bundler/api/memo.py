@@ -6,7 +6,6 @@ it; any other state means that it is written again.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,32 +13,35 @@ from typing import Any
 
 from bundler.model.digests import digest_json
 from bundler.model.errors import Json
+from bundler.model.remembered import recall, remember
 
 
 def recall_bundle(root: Path, bundle: Path, key: str) -> Mapping[str, Any] | None:
     """What `remember_bundle` kept for this bundle and key, if the bundle on disk is still the same."""
-    try:
-        memo = json.loads(_path(root, bundle).read_text(encoding="utf-8"))
-        if memo["key"] != key or memo["files"] != _fingerprints(bundle):
-            return None
-    except (OSError, ValueError, KeyError, TypeError):
+    memo = recall(_path(root, bundle), _about(bundle))
+    if not isinstance(memo, dict) or memo.get("key") != key:
         return None
-    summary: Mapping[str, Any] = memo["summary"]
-    return summary
+    try:
+        if memo.get("files") != _fingerprints(bundle):
+            return None
+    except OSError:
+        return None
+    summary = memo.get("summary")
+    return summary if isinstance(summary, dict) else None
 
 
 def remember_bundle(root: Path, bundle: Path, key: str, summary: Mapping[str, Json]) -> None:
     """Keep the fingerprints of the bundle's files with `summary`."""
-    path = _path(root, bundle)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"key": key, "files": _fingerprints(bundle), "summary": dict(summary)})
-    partial = path.with_suffix(f".{os.getpid()}.tmp")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    memo = {"key": key, "files": _fingerprints(bundle), "summary": dict(summary)}
+    remember(_path(root, bundle), memo, _about(bundle))
 
 
 def _path(root: Path, bundle: Path) -> Path:
     return root / "bundles" / f"{digest_json(str(bundle.absolute()))}.json"
+
+
+def _about(bundle: Path) -> str:
+    return f"bundle {bundle.absolute()}"
 
 
 def _fingerprints(bundle: Path) -> dict[str, list[int]]:

@@ -21,6 +21,7 @@ from bundler.environments.npm import is_npm, resolve_package
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
 from bundler.model.plan import HOST
+from bundler.model.remembered import read_bounded, replace_whole, seal_bytes, unseal_bytes
 from bundler.model.stage import Note
 
 RUNTIME = "onnxruntime"
@@ -147,10 +148,10 @@ class Environments:
     def _kept_lock(self, name: str, requirements: Sequence[str], listener: Listener, build: str) -> Lock:
         """The lock of what bundler ships no lock for: resolved once, then kept in the cache."""
         place = self._root / "locked" / f"{name.replace('==', '-')}.lock"
-        try:
-            return parse_lock(name, place.read_text(encoding="utf-8"))
-        except (OSError, DefectError):
-            _say(listener, build)(f"resolving the packages of environment {name}, which has no lock yet")
+        kept = _recall_lock(place, name)
+        if kept is not None:
+            return kept
+        _say(listener, build)(f"resolving the packages of environment {name}, which has no lock yet")
         place.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
         try:
@@ -158,11 +159,18 @@ class Environments:
                 lock = resolve_package(name, requirements, self, listener, build)
             else:
                 lock = resolve_lock(name, requirements, scratch)
-            (scratch / "kept").write_text(render_pins(lock.pins), encoding="utf-8")
-            (scratch / "kept").replace(place)
+            replace_whole(place, seal_bytes(render_pins(lock.pins).encode(), f"lock {name}"))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         return lock
+
+
+def _recall_lock(place: Path, name: str) -> Lock | None:
+    try:
+        text = unseal_bytes(read_bounded(place), f"lock {name}")
+        return parse_lock(name, text.decode("utf-8")) if text else None
+    except (OSError, ValueError, DefectError):
+        return None
 
 
 def runtime_requirements(version: str) -> tuple[str, ...]:

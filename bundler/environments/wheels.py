@@ -6,7 +6,7 @@ index configuration. What was fetched once is found again without a network.
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import secrets
 import shutil
@@ -22,6 +22,7 @@ from bundler.environments.tools import run_tool, run_uv
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
+from bundler.model.remembered import recall, remember
 from bundler.model.stage import Note
 
 
@@ -145,15 +146,12 @@ def _remember(place: Path, wheels: Sequence[Wheel]) -> None:
         }
         for wheel in wheels
     ]
-    place.parent.mkdir(parents=True, exist_ok=True)
-    passing = place.with_name(f".{place.name}-{os.getpid()}-{secrets.token_hex(3)}")
-    passing.write_text(json.dumps(items), encoding="utf-8")
-    passing.replace(place)
+    remember(place, items, _about(place))
 
 
 def _recall(place: Path, cache_root: Path) -> tuple[Wheel, ...] | None:
+    items = recall(place, _about(place))
     try:
-        items = json.loads(place.read_text(encoding="utf-8"))
         wheels = tuple(_recall_wheel(item, cache_root) for item in items)
         identities = [list(_identify(wheel.path)) for wheel in wheels]
     except (OSError, ValueError, KeyError, TypeError):
@@ -163,7 +161,8 @@ def _recall(place: Path, cache_root: Path) -> tuple[Wheel, ...] | None:
             return None
         _remember(place, wheels)
     for path in (place, *(wheel.path.parent for wheel in wheels)):
-        os.utime(path)  # used now: the last that trimming the cache removes
+        with contextlib.suppress(OSError):
+            os.utime(path)  # used now: the last that trimming the cache removes
     return wheels
 
 
@@ -171,6 +170,10 @@ def _recall_wheel(item: dict[str, str], cache_root: Path) -> Wheel:
     path = cache_root / "wheels" / item["sha256"][:2] / item["sha256"] / Path(item["file"]).name
     size = path.stat().st_size
     return Wheel(name=item["name"], version=item["version"], path=path, sha256=item["sha256"], size=size)
+
+
+def _about(place: Path) -> str:
+    return f"wheels {place.stem}"
 
 
 def _identify(path: Path) -> tuple[int, int, int, int]:

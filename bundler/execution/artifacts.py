@@ -7,7 +7,6 @@ they are and their identities at the time of storing. Folders arrive by rename a
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from bundler.model.artifacts import Artifact, FileRecord, record_folder
 from bundler.model.codec import encode
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import StageError
+from bundler.model.remembered import recall, seal
 
 
 class ArtifactStore:
@@ -98,18 +98,23 @@ class ArtifactStore:
 
     def _write_manifest(self, artifact: Artifact, identities: dict[str, Identity], scratch: Scratch) -> None:
         data = {"files": encode(artifact.files), "identities": identities}
-        write_atomically(self._manifest(artifact.digest), json.dumps(data).encode(), scratch.new_path())
+        sealed = seal(data, _about(artifact.digest))
+        write_atomically(self._manifest(artifact.digest), sealed, scratch.new_path())
 
     def _read_manifest(self, digest: str) -> tuple[Artifact, dict[str, Identity]] | None:
+        data = recall(self._manifest(digest), _about(digest))
         try:
-            data = json.loads(self._manifest(digest).read_bytes())
             files = tuple(FileRecord(**item) for item in data["files"])
             identities = {path: (a, b, c, d) for path, (a, b, c, d) in data["identities"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             return None
         if digest_json(files) != digest:
             return None
         return Artifact(digest=digest, files=files), identities
+
+
+def _about(digest: str) -> str:
+    return f"artifact {digest}"
 
 
 def copy_into(record: FileRecord, folder: Path, fetch: Callable[[Path], None]) -> bool:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bundler.execution.cache import Cache
 from bundler.execution.scratch import write_atomically
+from bundler.model.remembered import recall, seal
 
 Steps = dict[str, dict[str, Any]]
 
 
 def recall_history(cache: Cache, model: Path | None, build: str) -> Steps:
     """Ingredients by step id, as the last build of this model under this name used them; empty when there was none."""
-    try:
-        data = json.loads(_place(cache, model, build).read_bytes())
-    except (OSError, ValueError):
-        return {}
+    data = recall(_place(cache, model, build), _about(model, build))
     return {str(step): item for step, item in data.items() if isinstance(item, dict)} if isinstance(data, dict) else {}
 
 
@@ -30,7 +27,7 @@ def remember_history(cache: Cache, model: Path | None, build: str, steps: Mappin
     known = recall_history(cache, model, build)
     merged = {**known, **steps}  # a build may execute its plan in parts
     if merged != known:
-        data = json.dumps(merged, sort_keys=True).encode()
+        data = seal(merged, _about(model, build))
         with contextlib.suppress(OSError):
             write_atomically(place, data, cache.scratch.new_path())
 
@@ -38,3 +35,7 @@ def remember_history(cache: Cache, model: Path | None, build: str, steps: Mappin
 def _place(cache: Cache, model: Path | None, build: str) -> Path:
     name = hashlib.sha256(f"{model}\0{build}".encode("utf-8", "surrogateescape")).hexdigest()
     return cache.root / "history" / f"{name}.json"
+
+
+def _about(model: Path | None, build: str) -> str:
+    return f"history {model} {build}"

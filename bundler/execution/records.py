@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bundler.execution.scratch import Scratch, write_atomically
-from bundler.model.artifacts import Artifact
-from bundler.model.codec import decode
-from bundler.model.digests import canonical_json, digest_json
+from bundler.model.artifacts import Artifact, make_artifact
+from bundler.model.codec import conforms, decode
+from bundler.model.digests import digest_json
+from bundler.model.remembered import read_bounded, seal, unseal
 from bundler.model.stage import Note
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,7 @@ class RecordStore:
         """The record, or None when it is missing or altered. Marks it as used, for `bundler cache trim`."""
         path = self.path(key)
         try:
-            record = parse_record(key, path.read_bytes())
+            record = parse_record(key, read_bounded(path))
         except OSError:
             return None
         with contextlib.suppress(OSError):
@@ -55,7 +57,7 @@ class RecordStore:
     def has(self, key: str) -> bool:
         """Whether there is a whole record of `key`; does not mark it as used."""
         try:
-            return parse_record(key, self.path(key).read_bytes()) is not None
+            return parse_record(key, read_bounded(self.path(key))) is not None
         except OSError:
             return False
 
@@ -67,32 +69,34 @@ class RecordStore:
 
 
 def render_record(record: ActionRecord) -> bytes:
-    """The record as it is stored: the digest of the text on the first line, then the text."""
-    text = canonical_json(record).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(text).hexdigest().encode() + b"\n" + text + b"\n"
+    """The record as it is stored, below the checksum that binds it to its key."""
+    return seal(record, _about(digest_json(record.ingredients)))
 
 
 def parse_record(key: str, data: bytes) -> ActionRecord | None:
-    """The record of `key` from its bytes, or None when they are not what was written for that key."""
-    check, _, text = data.partition(b"\n")
-    text = text.removesuffix(b"\n")
-    if hashlib.sha256(text).hexdigest().encode() != check:
+    """The record of `key` from its bytes, or None when they are not what was written for that key. Never raises."""
+    value = unseal(data, _about(key))
+    if value is None or not conforms(ActionRecord, value):
         return None
-    try:
-        record = decode(ActionRecord, json.loads(text.decode("utf-8", "surrogatepass")))
-    except (ValueError, KeyError, TypeError):
-        return None
-    if digest_json(record.ingredients) != key or not _has_safe_paths(record):
+    record = decode(ActionRecord, value)
+    if digest_json(record.ingredients) != key or not _is_sound(record):
         return None
     return record
 
 
-def _has_safe_paths(record: ActionRecord) -> bool:
-    """Records may come from a shared cache: their paths must stay inside the artifact's folder."""
+def _about(key: str) -> str:
+    return f"record {key}"
+
+
+def _is_sound(record: ActionRecord) -> bool:
+    """Records may come from a shared cache: the artifact is the one of its digest, whose paths stay in its folder."""
     if record.artifact is None:
         return record.entry is None
-    return all(is_safe_path(item.path) for item in record.artifact.files) and (
-        record.entry is None or record.entry in {item.path for item in record.artifact.files}
+    files = record.artifact.files
+    return (
+        make_artifact(files).digest == record.artifact.digest
+        and all(is_safe_path(item.path) and item.size >= 0 and _DIGEST.fullmatch(item.sha256) for item in files)
+        and (record.entry is None or record.entry in {item.path for item in files})
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from bundler.execution.scratch import write_atomically
 from bundler.model.artifacts import Artifact, FileRecord, make_artifact
 from bundler.model.digests import digest_file
 from bundler.model.errors import StageError, UsageError
+from bundler.model.remembered import recall, seal
 from bundler.model.results import StepOutcome
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def digest_source(path: Path, extra_files: Iterable[Path], cache: Cache) -> Sour
 def is_known(path: Path, cache: Cache) -> bool:
     """Whether the file's digest is remembered: then its steps most likely are, too. Reads nothing of the file."""
     try:
-        return _recall(_memory(path.absolute(), cache), identify(path)) is not None
+        path = path.absolute()
+        return _recall(path, identify(path), cache) is not None
     except OSError:
         return False
 
@@ -83,8 +84,7 @@ def _memory(path: Path, cache: Cache) -> Path:
 def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
     before = identify(path)
     name = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()
-    memory = _memory(path, cache)
-    digest = _recall(memory, before)
+    digest = _recall(path, before, cache)
     if digest is None:
         digest = digest_file(path)
         if identify(path) != before:
@@ -92,19 +92,22 @@ def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
                 f"{path} changed while it was read", hint="let whatever writes it finish, then build again"
             )
         if is_settled(before):
-            _remember(memory, before, digest, cache)
+            _remember(path, before, digest, cache)
     return FileRecord(path=name, size=before[0], sha256=digest)
 
 
-def _recall(memory: Path, identity: Identity) -> str | None:
-    try:
-        data = json.loads(memory.read_bytes())
-        return str(data["sha256"]) if tuple(data["identity"]) == identity else None
-    except (OSError, ValueError, KeyError, TypeError):
+def _recall(path: Path, identity: Identity, cache: Cache) -> str | None:
+    memory = recall(_memory(path, cache), _about(path))
+    if not isinstance(memory, dict) or memory.get("identity") != list(identity):
         return None
+    return str(memory.get("sha256"))
 
 
-def _remember(memory: Path, identity: Identity, digest: str, cache: Cache) -> None:
-    data = json.dumps({"identity": identity, "sha256": digest}).encode()
+def _remember(path: Path, identity: Identity, digest: str, cache: Cache) -> None:
+    data = seal({"identity": identity, "sha256": digest}, _about(path))
     with contextlib.suppress(OSError):  # a full disk costs the memory, not the build
-        write_atomically(memory, data, cache.scratch.new_path())
+        write_atomically(_memory(path, cache), data, cache.scratch.new_path())
+
+
+def _about(path: Path) -> str:
+    return f"source {path}"

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+MAX_DEPTH = 50
+"""How deep plain JSON may nest: what is remembered of models nests a few levels."""
+MAX_INTEGER = 1 << 64
+"""Larger whole numbers have no meaning anywhere, and some operations on them no end."""
 
 
 def encode(value: Any) -> Any:
@@ -63,3 +69,61 @@ def _decode_union(arguments: tuple[Any, ...], data: Any) -> Any:
         if dataclasses.is_dataclass(candidate) and isinstance(data, Mapping):
             return _decode(candidate, data)
     return data
+
+
+def conforms(kind: Any, data: Any) -> bool:
+    """Whether JSON `data` is what `encode` makes of a `kind`: every field with its type, none missing, none unknown.
+
+    Unlike `decode`, which takes the word of whoever calls it, this holds hostile data to the type. Never raises.
+    """
+    if dataclasses.is_dataclass(kind):
+        return _conforms_to_fields(typing.cast("type", kind), data)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return any(conforms(candidate, data) for candidate in arguments)
+    if origin is typing.Literal:
+        return isinstance(data, str) and data in arguments
+    if origin is tuple:
+        return isinstance(data, list) and _conform_items(arguments, data)
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(data, dict) and all(conforms(arguments[1], item) for item in data.values())
+    return _conforms_to_scalar(kind, data)
+
+
+def _conforms_to_fields(kind: type, data: Any) -> bool:
+    fields = dataclasses.fields(kind)
+    nothing = dataclasses.MISSING
+    needed = {field.name for field in fields if field.default is nothing and field.default_factory is nothing}
+    if not isinstance(data, dict) or not needed <= set(data) <= {field.name for field in fields}:
+        return False
+    hints = _hints(kind)
+    return all(conforms(hints[name], item) for name, item in data.items())
+
+
+def _conform_items(arguments: tuple[Any, ...], items: list[Any]) -> bool:
+    if len(arguments) == 2 and arguments[1] is Ellipsis:  # noqa: PLR2004 - tuple[kind, ...]
+        return all(conforms(arguments[0], item) for item in items)
+    return len(items) == len(arguments) and all(map(conforms, arguments, items))
+
+
+def _conforms_to_scalar(kind: Any, data: Any) -> bool:
+    if kind is Any:
+        return is_plain(data)
+    if kind is None or kind is type(None):
+        return data is None
+    if isinstance(data, bool):  # an int for Python, not for us
+        return kind is bool
+    if kind not in (int, float):
+        return isinstance(kind, type) and isinstance(data, kind)
+    return isinstance(data, int if kind is int else int | float) and is_plain(data)
+
+
+def is_plain(data: Any, depth: int = MAX_DEPTH) -> bool:
+    """Whether `data` is JSON that everything takes: not too deep, every number finite and of a size that occurs."""
+    if isinstance(data, dict):
+        return depth > 0 and all(is_plain(item, depth - 1) for item in data.values())
+    if isinstance(data, list):
+        return depth > 0 and all(is_plain(item, depth - 1) for item in data)
+    if isinstance(data, float):
+        return math.isfinite(data)
+    return isinstance(data, str | bool | None) or abs(data) < MAX_INTEGER

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from bundler.emitters.writing import write_text
 from bundler.environments.interpreters import find_interpreter
 from bundler.environments.lockfiles import Lock, render_pins
 from bundler.environments.making import interpreter_in
 from bundler.environments.tools import run_uv
 from bundler.environments.wheels import fresh_environment
 from bundler.model.digests import digest_json
+from bundler.model.remembered import recall, remember
 
 Provide = Callable[[], AbstractContextManager[Path]]
 """Gives the folder of wheels, when an environment has to be made after all."""
@@ -29,17 +29,20 @@ def find_python(versions: Sequence[str], cache_root: Path) -> tuple[str, Path] |
     Looking takes longer than a proof, so what was found is remembered for as long as it stands there unchanged.
     """
     memory = cache_root / "proofs" / f"python-{digest_json([list(versions), os.environ.get('PATH', '')])[:32]}.json"
-    found = _recall(memory)
+    about = f"python {memory.stem}"
+    found = _recall(memory, about)
     if found is None:
         found = _search(versions)
         if found is not None:
-            write_text(memory, json.dumps([found[0], str(found[1]), _stamp(found[1])]))
+            with contextlib.suppress(OSError):  # it is looked for again the next time
+                remember(memory, [found[0], str(found[1]), _stamp(found[1])], about)
     return found
 
 
-def _recall(memory: Path) -> tuple[str, Path] | None:
+def _recall(memory: Path, about: str) -> tuple[str, Path] | None:
+    kept = recall(memory, about)
     try:
-        version, path, stamp = json.loads(memory.read_text("utf-8"))
+        version, path, stamp = kept
         return (version, Path(path)) if _stamp(Path(path)) == stamp else None
     except (OSError, ValueError, TypeError):
         return None

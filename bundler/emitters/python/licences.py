@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import threading
 import zipfile
 from dataclasses import replace
 from email.message import Message
 from pathlib import Path, PurePosixPath
 
 from bundler.environments.wheels import Wheel
-from bundler.model.codec import decode, encode
+from bundler.model.codec import decode
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.proof import Component
+from bundler.model.remembered import recall, remember
 
 FORMAT = 1
 """Raise it when a component is read from a wheel in another way."""
@@ -30,26 +28,20 @@ def describe_wheel(wheel: Wheel, folder: str) -> Component:
     Raises `EnvironmentMissingError` when the file is no wheel. Its place in the cache is named by its digest, so what
     it says of itself is kept beside it.
     """
-    kept = wheel.path.parent / f"component-{FORMAT}.json"
-    component = _recall(kept) or _read_component(wheel)
-    if not kept.exists():
-        _remember(kept, component)
+    kept, about = wheel.path.parent / f"component-{FORMAT}.json", f"component of {wheel.sha256}"
+    component = _recall(kept, about)
+    if component is None:
+        component = _read_component(wheel)
+        with contextlib.suppress(OSError):  # its failure costs the next build some milliseconds only
+            remember(kept, component, about)
     return replace(component, file=f"{folder}/{wheel.path.name}" if folder else None)
 
 
-def _recall(kept: Path) -> Component | None:
+def _recall(kept: Path, about: str) -> Component | None:
     try:
-        return decode(Component, json.loads(kept.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError):
+        return decode(Component, recall(kept, about))
+    except (KeyError, TypeError, AttributeError):
         return None
-
-
-def _remember(kept: Path, component: Component) -> None:
-    """Its failure costs the next build some milliseconds only."""
-    draft = kept.with_name(f".{kept.name}-{os.getpid()}-{threading.get_ident()}")
-    with contextlib.suppress(OSError):
-        draft.write_text(json.dumps(encode(component)), "utf-8")
-        draft.replace(kept)
 
 
 def _read_component(wheel: Wheel) -> Component:

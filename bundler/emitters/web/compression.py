@@ -9,13 +9,13 @@ import contextlib
 import functools
 import json
 import os
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
+from bundler.model.remembered import read_bounded, replace_whole, seal, seal_bytes, unseal, unseal_bytes
 
 GZIP_LEVEL = 9
 BEST_BROTLI = 11
@@ -83,20 +83,21 @@ class Compressor:
 
     def _measure(self, source: Path, record: FileRecord, quality: int) -> Sizes:
         place = self._place(record, f"sizes-{GZIP_LEVEL}-{quality}.json")
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            data = json.loads(_read(place))
-            return Sizes(gzip=int(data["gzip"]), brotli=int(data["brotli"]))
+        known = unseal(_read(place, record.size), _about(place))
+        if isinstance(known, dict):
+            return Sizes(gzip=known["gzip"], brotli=known["brotli"])
         content = source.read_bytes()
         sizes = Sizes(gzip=len(compress_gzip(content)), brotli=len(compress_brotli(content, quality)))
-        _keep(place, json.dumps({"gzip": sizes.gzip, "brotli": sizes.brotli}).encode("ascii"))
+        _keep(place, seal({"gzip": sizes.gzip, "brotli": sizes.brotli}, _about(place)))
         return sizes
 
     def _recall(self, source: Path, record: FileRecord, name: str, compress: Callable[[bytes], bytes]) -> bytes:
         place = self._place(record, name)
-        with contextlib.suppress(OSError):
-            return _read(place)
+        known = unseal_bytes(_read(place, record.size), _about(place))
+        if known is not None:
+            return known
         data = compress(source.read_bytes())
-        _keep(place, data)
+        _keep(place, seal_bytes(data, _about(place)))
         return data
 
     def _place(self, record: FileRecord, name: str) -> Path:
@@ -110,17 +111,24 @@ def _shipped_sizes() -> Mapping[str, Mapping[str, Any]]:
     return data
 
 
-def _read(place: Path) -> bytes:
-    """What is kept; it was used now, and so is the last that trimming the cache removes."""
-    data = place.read_bytes()
-    os.utime(place.parent)
+def _read(place: Path, size: int) -> bytes:
+    """What is kept, nothing when there is none; it was used now, and so is the last that trimming the cache removes.
+    What became of `size` bytes is hardly ever more, and never much.
+    """
+    try:
+        data = read_bounded(place, size + (1 << 20))
+    except OSError:
+        return b""
+    with contextlib.suppress(OSError):
+        os.utime(place.parent)
     return data
 
 
 def _keep(place: Path, data: bytes) -> None:
     """Its failure costs the next build some seconds only."""
-    draft = place.with_name(f".{place.name}-{os.getpid()}-{secrets.token_hex(3)}")
     with contextlib.suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(data)
-        draft.replace(place)
+        replace_whole(place, data)
+
+
+def _about(place: Path) -> str:
+    return f"{place.name} of {place.parent.name}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ from bundler.environments.survey import survey
 from bundler.environments.wheels import fetch_wheels, fresh_environment
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Event
+from bundler.model.remembered import remember
 
 
 def write_wheel(folder: Path, version: str) -> str:
@@ -183,9 +183,8 @@ def kept_wheels(tmp_path: Path) -> tuple[str, Path]:
         "sha256": sha256,
         "identity": [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino],
     }
-    sets = tmp_path / "cache" / "wheels" / "sets"
-    sets.mkdir()
-    (sets / f"{digest_json([lock.digest, ['win_amd64'], '3.12'])}.json").write_text(json.dumps([item]))
+    question = digest_json([lock.digest, ["win_amd64"], "3.12"])
+    remember(tmp_path / "cache" / "wheels" / "sets" / f"{question}.json", [item], f"wheels {question}")
     return text, place
 
 
@@ -208,6 +207,16 @@ def test_an_altered_wheel_is_fetched_again(
     monkeypatch.setattr("bundler.environments.wheels._download", lambda *_: (_ for _ in ()).throw(LookupError))
     with pytest.raises(LookupError):
         fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", Environments(tmp_path / "cache"))
+
+
+def test_an_altered_set_of_wheels_is_fetched_again(
+    kept_wheels: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (kept,) = (tmp_path / "cache" / "wheels" / "sets").iterdir()
+    kept.write_bytes(kept.read_bytes().replace(b'"version":"1.0"', b'"version":"9.9"'))
+    monkeypatch.setattr("bundler.environments.wheels._download", lambda *_: (_ for _ in ()).throw(LookupError))
+    with pytest.raises(LookupError):
+        fetch_wheels(parse_lock("x", kept_wheels[0]), ("win_amd64",), "3.12", Environments(tmp_path / "cache"))
 
 
 def test_interpreters_are_found() -> None:
