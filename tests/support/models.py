@@ -273,6 +273,30 @@ def if_model() -> ModelProto:
     return make_model(nodes, inputs, [value("y", [1, 3])])
 
 
+def choosing() -> ModelProto:
+    """A matrix product, then a choice by its sum: adding or multiplying a weight that only the branches read."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "first"], ["product"]),
+        helper.make_node("ReduceSum", ["product"], ["sum"], keepdims=0),
+        helper.make_node("Greater", ["sum", "zero"], ["positive"]),
+        helper.make_node(
+            "If",
+            ["positive"],
+            ["chosen"],
+            then_branch=_branch("then", helper.make_node("Add", ["product", "shift"], ["moved"])),
+            else_branch=_branch("else", helper.make_node("Mul", ["product", "shift"], ["scaled"])),
+        ),
+        helper.make_node("MatMul", ["chosen", "last"], ["y"]),
+    ]
+    initializers = (
+        tensor("first", weights(3, 3)),
+        tensor("zero", np.array(0, np.float32)),
+        tensor("shift", weights(3, seed=1)),
+        tensor("last", weights(3, 3, seed=2)),
+    )
+    return make_model(nodes, [value("x", [1, 3])], [value("y", [1, 3])], initializers)
+
+
 def loop_model(*, trips: int = 3) -> ModelProto:
     """Adds x to itself a fixed number of times."""
     body = helper.make_graph(

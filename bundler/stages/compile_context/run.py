@@ -15,6 +15,7 @@ from bundler.model.codec import decode
 from bundler.model.errors import StageError, error_from_json
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.compile_context.apart import NOTHING_TAKEN, start_compiler
+from bundler.stages.compile_context.captures import captures_weights, write_with_own_weights
 from bundler.stages.compile_context.compiling import Job, NothingTakenError, compile_models
 from bundler.stages.compile_context.finishing import (
     Compiled,
@@ -91,12 +92,15 @@ def _compile(models: list[_Model], options: Options, scratch: Path) -> None:
 
 def _stand(models: list[_Model], scratch: Path) -> Path:
     """The folder in which the models lie under fixed names: compilers mix their path into what they write."""
-    if len(models) == 1 and models[0].source.name == ENTRY:
+    if len(models) == 1 and models[0].source.name == ENTRY and not captures_weights(models[0].before):
         return models[0].source.parent
     for index, model in enumerate(models):
         place = scratch / _place(index)
         place.parent.mkdir(exist_ok=True)
-        shutil.copyfile(model.source, place)
+        if captures_weights(model.before):
+            write_with_own_weights(model.source, place)
+        else:
+            shutil.copyfile(model.source, place)
         for name in external_names(model.before):
             (place.parent / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(model.source.parent / name, place.parent / name)

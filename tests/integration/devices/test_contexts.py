@@ -108,6 +108,17 @@ def test_a_quantised_classifier_runs_as_its_golden_answers_say(
     assert device.outputs[0].top1_agreement >= 22 / 24
 
 
+def test_branches_that_read_weights_of_the_main_graph(tmp_path: Path, run: StageRunner) -> None:
+    """The runtime forgot those weights when it wrote the compiled model, and called the rest unsorted."""
+    source = models.save(models.choosing(), tmp_path / "choosing")
+    feeds = [{"x": np.full((1, 3), sign, np.float32)} for sign in (-1, 1)]
+    golden = record(source, tmp_path / "golden", write_samples(tmp_path / "inputs", source, feeds))
+    call_stage("optimize", tmp_path / "optimized", {"model": source}, level="basic")
+    outcome = compile_for(run, tmp_path / "optimized" / "model.onnx", SM8650 | HALF)
+    assert outcome.facts["contexts"] == 1
+    assert worst_sqnr(compare_on(run, outcome.path, golden, SM8650 | HALF, session_config=SEALED)) > 35
+
+
 def test_a_float_encoder_computes_in_halves(tmp_path: Path, run: StageRunner) -> None:
     sizes = {"batch": 1, "sequence": 16}
     source = models.save(encoder(**sizes), tmp_path / "encoder")

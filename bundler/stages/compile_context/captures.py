@@ -1,0 +1,79 @@
+"""Weights that only the branches and bodies of a model read, put where they are read.
+
+ONNX Runtime writes a compiled model anew and forgets such weights of the main graph: it counts what the nodes that stay
+behind read, and not what the graphs inside of them take from outside. It then refuses its own model ("nodes in a graph
+must be topologically sorted", 1.31).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
+from bundler.workbench.structure import subgraphs
+
+
+def captures_weights(model: ModelProto) -> bool:
+    """Whether a graph inside of a node reads a weight of the main graph."""
+    names = {tensor.name for tensor in model.graph.initializer}
+    return any(not names.isdisjoint(_taken_from_outside(inner)) for inner in _inner_graphs(model))
+
+
+def write_with_own_weights(source: Path, target: Path) -> None:
+    """A copy of the model at `source` in which each graph inside of a node has the weights that it reads. Those of two
+    graphs stand twice, unless they are external data. External files are to lie beside `target` as beside `source`.
+    """
+    model = onnx.load(source, load_external_data=False)
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    used = {name for node in model.graph.node for name in node.input} | {value.name for value in model.graph.output}
+    used |= {value.name for value in model.graph.input}
+    taken: set[str] = set()
+    for number, inner in enumerate(_inner_graphs(model)):
+        names = {name: f"{name}.bundler.{number}" for name in sorted(tensors.keys() & _taken_from_outside(inner))}
+        inner.initializer.extend(_copy_tensor(tensors[old], new) for old, new in names.items())
+        _rename(inner, names)
+        taken |= names.keys()
+    for index in reversed(range(len(model.graph.initializer))):
+        if model.graph.initializer[index].name in taken - used:
+            del model.graph.initializer[index]
+    target.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def _inner_graphs(model: ModelProto) -> list[GraphProto]:
+    """The graphs inside of the main graph's nodes; those within them read from these."""
+    return [inner for node in model.graph.node for inner in subgraphs(node)]
+
+
+def _taken_from_outside(graph: GraphProto) -> set[str]:
+    read = {name for node in graph.node for name in _reads(node)} | {value.name for value in graph.output}
+    return read - _made_in(graph)
+
+
+def _reads(node: NodeProto) -> set[str]:
+    return set(node.input).union(*(_taken_from_outside(inner) for inner in subgraphs(node)))
+
+
+def _made_in(graph: GraphProto) -> set[str]:
+    made = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    made |= {sparse.values.name for sparse in graph.sparse_initializer}
+    return made | {name for node in graph.node for name in node.output}
+
+
+def _copy_tensor(tensor: TensorProto, name: str) -> TensorProto:
+    copy = TensorProto()
+    copy.CopyFrom(tensor)
+    copy.name = name
+    return copy
+
+
+def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
+    """Let everything in `graph` read the new names."""
+    for node in graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        for inner in subgraphs(node):
+            _rename(inner, {old: new for old, new in names.items() if old not in _made_in(inner)})
+    for value in graph.output:
+        value.name = names.get(value.name, value.name)
