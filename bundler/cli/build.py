@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from bundler.cli.options import (
     Dimensions,
     Jobs,
     Json,
+    Only,
     Overrides,
     Preprocessing,
     Progress,
@@ -31,13 +32,21 @@ BUILD_EPILOG = """Examples:
 
   bundler build model.onnx -t linux-x64 --calibration images/ --set precision.method=auto
 
-  bundler build            (all that bundler.toml names)"""
+  bundler build            (all that bundler.toml names)
+
+  bundler build --only 'raspberry-*' --only detector-linux-x64"""
+
+PLAN_EPILOG = """Examples:
+
+  bundler plan model.onnx --target linux-x64
+
+  bundler plan             (all that bundler.toml names)"""
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
     app.command(name="build", epilog=BUILD_EPILOG)(build)
-    app.command(name="plan", epilog="Example:\n\n  bundler plan model.onnx --target linux-x64")(plan)
+    app.command(name="plan", epilog=PLAN_EPILOG)(plan)
     app.command(name="inspect", epilog="Example:\n\n  bundler inspect model.onnx --json")(inspect)
 
 
@@ -75,6 +84,7 @@ def build(
     ] = False,
     browser: Browser = None,
     locked: Annotated[bool, typer.Option("--locked", help="Refuse to change bundler.lock.")] = False,
+    only: Only = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of synthetic inputs.")] = 0,
     trust_target: TrustTarget = False,
     cache: Cache = None,
@@ -101,75 +111,45 @@ def build(
         browser=browser,
         locked=locked,
         seed=seed,
+        only=tuple(only or ()),
         trust_target=trust_target,
     )
     run_builds(arguments, cache=cache, jobs=jobs, as_json=json, progress=progress)
 
 
 def plan(
-    model: Annotated[Path, typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME.")],
+    model: Annotated[
+        Path | None,
+        typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME; without one, what the project file names."),
+    ] = None,
     *,
-    target: Annotated[str, typer.Option("--target", "-t", help="Target id or a profile's path.")],
+    target: Targets = None,
     samples: Samples = None,
     calibration: Calibration = None,
     preprocessing: Preprocessing = None,
     dim: Dimensions = None,
     overrides: Overrides = None,
+    only: Only = None,
     trust_target: TrustTarget = False,
     cache: Cache = None,
     json: Json = False,
 ) -> None:
     """Show what a build would run, what is cached, and why a step is stale."""
-    from bundler.api.plan import plan as make_plan  # noqa: PLC0415 - keeps --help quick
-    from bundler.api.requests import BuildRequest  # noqa: PLC0415
-    from bundler.api.workshop import open_workshop  # noqa: PLC0415
-    from bundler.cli.options import parse_dimensions  # noqa: PLC0415
-    from bundler.cli.printing import print_json  # noqa: PLC0415
-    from bundler.model.events import ignore  # noqa: PLC0415
+    from bundler.cli.building import BuildArguments  # noqa: PLC0415 - keeps --help quick
+    from bundler.cli.planning import run_plan  # noqa: PLC0415
 
-    request = BuildRequest(
-        model=model,
-        target=target,
+    arguments = BuildArguments(
+        models=(model,) if model else (),
+        targets=tuple(target or ()),
         samples=samples,
         calibration=calibration,
         preprocessing=preprocessing,
-        dimensions=parse_dimensions(dim),
+        dimensions=tuple(dim or ()),
         overrides=tuple(overrides or ()),
+        only=tuple(only or ()),
         trust_target=trust_target,
     )
-    with open_workshop(cache, 1) as workshop:
-        result = make_plan(request, workshop, ignore)
-    if json:
-        print_json(result)
-        return
-    typer.echo(f"{result.plan.model_name} → {result.plan.target} ({result.plan.emitter}, {result.plan.format})")
-    _print_steps(result.steps)
-    _print_rest(result.plan)
-
-
-def _print_rest(plan: Any) -> None:
-    """What was decided, what the device must have, and what a person should know before a build."""
-    from bundler.cli.printing import printable  # noqa: PLC0415
-    from bundler.model.requirements import describe_need  # noqa: PLC0415
-
-    typer.echo("decisions")
-    for decision in plan.decisions:
-        typer.echo(f"  {printable(f'{decision.subject}: {decision.choice}: {decision.reason}', 400)}")
-    needs = [(variant.name, need) for variant in plan.variants for need in variant.needs]
-    if needs:
-        typer.echo("must be on the device, for the bundle does not hold it")
-    for name, need in needs:
-        typer.echo(f"  {name}: {describe_need(need)}")
-    for note in plan.notes:
-        typer.echo(f"{'warning: ' if note.level == 'warning' else ''}{printable(note.text, 600)}")
-
-
-def _print_steps(steps: Any) -> None:
-    from bundler.cli.printing import printable  # noqa: PLC0415
-
-    width = max(len(step.id) for step in steps)
-    for number, step in enumerate(steps, start=1):
-        typer.echo(f"  {number:2} {step.id:<{width}}  {step.state:<7} {printable(step.reason)}")
+    run_plan(arguments, cache=cache, as_json=json)
 
 
 def inspect(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,24 +23,32 @@ from bundler.model.events import Listener
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildArguments:
-    """The command line of `bundler build`, as typed."""
+    """The command line of `bundler build` or `bundler plan`, as typed."""
 
-    models: tuple[Path, ...]
-    targets: tuple[str, ...]
-    output: Path | None
-    samples: str | None
-    calibration: str | None
-    preprocessing: Path | None
-    dimensions: tuple[str, ...]
-    overrides: tuple[str, ...]
-    format: str | None
-    name: str | None
-    version: str
-    prove: bool
-    browser: Path | None
-    locked: bool
-    seed: int
+    models: tuple[Path, ...] = ()
+    targets: tuple[str, ...] = ()
+    output: Path | None = None
+    samples: str | None = None
+    calibration: str | None = None
+    preprocessing: Path | None = None
+    dimensions: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    format: str | None = None
+    name: str | None = None
+    version: str = "1.0.0"
+    prove: bool = True
+    browser: Path | None = None
+    locked: bool = False
+    only: tuple[str, ...] = ()
+    seed: int = 0
     trust_target: bool = False
+
+
+_OF_ONE_MODEL = ("samples", "calibration", "preprocessing", "dimensions", "name", "version", "seed")
+"""Options that say something of a model: a project file says it itself."""
+
+_FLAGS = {"dimensions": "dim"}
+"""Names on the command line that differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +57,10 @@ class Failure:
 
     request: BuildRequest
     error: BundlerError
+
+    def to_json(self) -> dict[str, object]:
+        """As the document of `--json` has it."""
+        return {"model": str(self.request.model), "target": self.request.target, "error": self.error.to_json()}
 
 
 def run_builds(arguments: BuildArguments, *, cache: str | None, jobs: int, as_json: bool, progress: str) -> None:
@@ -81,6 +93,18 @@ def _style(progress: str, *, as_json: bool) -> ProgressStyle:
     return cast("ProgressStyle", progress_style(progress, json=as_json))
 
 
+def check_project_options(arguments: BuildArguments, file: str) -> None:
+    """Raise `UsageError` for options of one model without a model: they would change nothing."""
+    plain = BuildArguments()
+    given = [name for name in _OF_ONE_MODEL if getattr(arguments, name) != getattr(plain, name)]
+    if given:
+        flag = f"--{_FLAGS.get(given[0], given[0])}"
+        raise UsageError(
+            f"{flag} says something of one model, and no model was given",
+            hint=f"write it into {file} (docs/project.md has its keys), or name the model and its target",
+        )
+
+
 def check_clashes(requests: tuple[BuildRequest, ...]) -> None:
     """Raise `UsageError` when two builds would write the same bundle."""
     seen: dict[tuple[str, str, Path], Path] = {}
@@ -96,6 +120,8 @@ def check_clashes(requests: tuple[BuildRequest, ...]) -> None:
 
 def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
     """One request for each model and target. Raises `UsageError` when a target is missing, or two builds clash."""
+    if arguments.only:
+        raise UsageError("--only picks from what a project file names", hint="leave the model out, or --only")
     if not arguments.targets:
         raise UsageError("no target given", hint="`bundler targets list` shows the targets; give one with --target")
     if arguments.name and len(arguments.models) > 1:
@@ -149,10 +175,7 @@ def _print_document(results: list[BuildResult], failures: list[Failure]) -> None
     print_json(
         {
             "bundles": results,
-            "failures": [
-                {"model": str(item.request.model), "target": item.request.target, "error": item.error.to_json()}
-                for item in failures
-            ],
+            "failures": [item.to_json() for item in failures],
         }
     )
 
@@ -170,6 +193,11 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
             typer.echo(f"  first visit {_tell_visits(result.first_visits)}")
         typer.echo(f"  bundle.json has SHA-256 {result.digest}")
         typer.echo(f"  report {result.report}")
+    print_failures(failures)
+
+
+def print_failures(failures: Sequence[Failure]) -> None:
+    """What failed and why, on standard error."""
     for failure in failures:
         typer.echo(f"{failure.request.model} → {failure.request.target}: {render_error(failure.error)}", err=True)
 

@@ -71,6 +71,14 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the profile (accuracy.absolute=1e-3)."),
 ]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="NAME",
+        help="Of what the project file names: bundles, models or targets by name or glob; may be repeated.",
+    ),
+]
 TrustTarget = Annotated[
     bool, typer.Option("--trust-target", help="Let the target's own file name programs that run (accuracy.metric).")
 ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bundler.api.requests import BuildResult
+from bundler.api.requests import BuildRequest, BuildResult
 from bundler.api.workshop import open_workshop, start_early
-from bundler.cli.building import BuildArguments, Failure, build_all, check_clashes
+from bundler.cli.building import BuildArguments, Failure, build_all, check_clashes, check_project_options
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.project.decisions import record_decisions, with_decisions
-from bundler.project.load import find_project
+from bundler.project.load import LoadedProject, find_project
 from bundler.project.lock import read_lock
+from bundler.project.narrowing import narrow_requests
 from bundler.project.pinning import pin_project
 from bundler.project.requests import project_requests
 
@@ -23,6 +24,7 @@ def build_project(
     Brings `bundler.lock` up to date first, or, with `--locked`, raises `UsageError` when it is not.
     """
     loaded = find_project(Path.cwd())
+    check_project_options(arguments, loaded.path.name)
     requests = project_requests(
         loaded,
         targets=arguments.targets,
@@ -34,12 +36,24 @@ def build_project(
         trust_target=arguments.trust_target,
     )
     check_clashes(requests)
+    pinned_requests = (*_whole_project(loaded), *requests)
+    requests = narrow_requests(requests, arguments.only)
     lock = read_lock(loaded.lock_path)
     with open_workshop(cache, jobs, lock.environments if lock else None) as workshop, open_console(style) as listener:
         start_early(workshop, [request.model for request in requests])
-        pinned = pin_project(loaded, requests, workshop.environments, locked=arguments.locked, listener=listener)
+        pinned = pin_project(loaded, pinned_requests, workshop.environments, locked=arguments.locked, listener=listener)
         requests = with_decisions(requests, pinned.lock, locked=arguments.locked)
         finished = build_all(requests, workshop, listener, jobs)
     results = [item for item in finished if isinstance(item, BuildResult)]
     record_decisions(loaded.lock_path, pinned.lock, results)
     return finished
+
+
+def _whole_project(loaded: LoadedProject) -> tuple[BuildRequest, ...]:
+    """What the file builds without a command line: the lock stays whole when a part is built. Empty where only the
+    command line gives targets.
+    """
+    project = loaded.project
+    if not all(model.targets or project.targets for model in project.models):
+        return ()
+    return project_requests(loaded, targets=(), output=None, overrides=(), bundle_format=None, prove=True)

@@ -29,8 +29,12 @@ class Pinned:
 def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -> dict[str, tuple[str, ...]]:
     """Requirements by lock name, of all that these builds may download. Raises `ProfileError`."""
     found: dict[str, tuple[str, ...]] = {}
+    profiles = {
+        key: leave_out(resolve_target(*key))[0]
+        for key in dict.fromkeys((request.target, request.overrides) for request in requests)
+    }
     for request in requests:
-        profile, _ = leave_out(resolve_target(request.target, request.overrides))
+        profile = profiles[request.target, request.overrides]
         chosen = request.format or profile.bundle.format
         found |= find_writer(profile.bundle.ecosystem, chosen).locks(profile, chosen)
         for name in (*step_environments(profile), *source_environments(request)):

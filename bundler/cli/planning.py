@@ -1,0 +1,118 @@
+"""`bundler plan`: of one model, or of all that the project file names."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import typer
+
+from bundler.api.plan import plan
+from bundler.api.requests import BuildRequest, PlanResult, StepPreview
+from bundler.api.workshop import Workshop, open_workshop
+from bundler.cli.building import BuildArguments, Failure, check_project_options, make_requests, print_failures
+from bundler.cli.printing import print_json, printable
+from bundler.model.errors import BundlerError
+from bundler.model.events import ignore
+from bundler.model.plan import BuildPlan
+from bundler.model.requirements import describe_need
+from bundler.project.decisions import with_decisions
+from bundler.project.load import find_project
+from bundler.project.lock import read_lock
+from bundler.project.narrowing import narrow_requests
+from bundler.project.requests import project_requests
+
+
+def run_plan(arguments: BuildArguments, *, cache: str | None, as_json: bool) -> None:
+    """Plan all that is asked for, and print it; exits with the code of the first that cannot be planned."""
+    if arguments.models:
+        requests = make_requests(arguments)
+        with open_workshop(cache, 1) as workshop:
+            planned = _plan_all(requests, workshop)
+    else:
+        planned = _plan_project(arguments, cache)
+    failures = [item for item in planned if isinstance(item, Failure)]
+    if len(planned) == 1 and failures:
+        raise failures[0].error
+    results = [item for item in planned if isinstance(item, PlanResult)]
+    if as_json:
+        print_json(results[0] if arguments.models and len(planned) == 1 else _document(results, failures))
+    else:
+        _print_all(results, failures)
+    if failures:
+        raise typer.Exit(failures[0].error.exit_code)
+
+
+def _plan_project(arguments: BuildArguments, cache: str | None) -> list[PlanResult | Failure]:
+    """With what the lock pins and decided; the lock is not brought up to date, for nothing is built."""
+    loaded = find_project(Path.cwd())
+    check_project_options(arguments, loaded.path.name)
+    requests = project_requests(
+        loaded,
+        targets=arguments.targets,
+        output=None,
+        overrides=arguments.overrides,
+        bundle_format=None,
+        prove=True,
+        trust_target=arguments.trust_target,
+    )
+    requests = narrow_requests(requests, arguments.only)
+    lock = read_lock(loaded.lock_path)
+    with open_workshop(cache, 1, lock.environments if lock else None) as workshop:
+        return _plan_all(with_decisions(requests, lock, locked=False) if lock else requests, workshop)
+
+
+def _plan_all(requests: Sequence[BuildRequest], workshop: Workshop) -> list[PlanResult | Failure]:
+    """Each in the order given; one that cannot be planned does not stop the others."""
+
+    def attempt(request: BuildRequest) -> PlanResult | Failure:
+        try:
+            return plan(request, workshop, ignore)
+        except BundlerError as error:
+            return Failure(request=request, error=error)
+
+    return [attempt(request) for request in requests]
+
+
+def _document(results: Sequence[PlanResult], failures: Sequence[Failure]) -> dict[str, object]:
+    return {"plans": results, "failures": [failure.to_json() for failure in failures]}
+
+
+def _print_all(results: Sequence[PlanResult], failures: Sequence[Failure]) -> None:
+    for number, result in enumerate(results):
+        if number:
+            typer.echo("")
+        _print_plan(result)
+    if len(results) > 1:
+        typer.echo(f"\n{len(results)} bundles: {_count_states(step for result in results for step in result.steps)}")
+    print_failures(failures)
+
+
+def _count_states(steps: Iterable[StepPreview]) -> str:
+    """`3 steps new, 12 cached`."""
+    counts = collections.Counter(step.state for step in steps)
+    told = [f"{counts[state]} {state}" for state in ("cached", "stale", "new", "unknown") if counts[state]]
+    return f"steps {', '.join(told)}"
+
+
+def _print_plan(result: PlanResult) -> None:
+    typer.echo(f"{result.plan.model_name} → {result.plan.target} ({result.plan.emitter}, {result.plan.format})")
+    width = max(len(step.id) for step in result.steps)
+    for number, step in enumerate(result.steps, start=1):
+        typer.echo(f"  {number:2} {step.id:<{width}}  {step.state:<7} {printable(step.reason)}")
+    _print_rest(result.plan)
+
+
+def _print_rest(plan: BuildPlan) -> None:
+    """What was decided, what the device must have, and what a person should know before a build."""
+    typer.echo("decisions")
+    for decision in plan.decisions:
+        typer.echo(f"  {printable(f'{decision.subject}: {decision.choice}: {decision.reason}', 400)}")
+    needs = [(variant.name, need) for variant in plan.variants for need in variant.needs]
+    if needs:
+        typer.echo("must be on the device, for the bundle does not hold it")
+    for name, need in needs:
+        typer.echo(f"  {name}: {describe_need(need)}")
+    for note in plan.notes:
+        typer.echo(f"{'warning: ' if note.level == 'warning' else ''}{printable(note.text, 600)}")

@@ -1,0 +1,86 @@
+"""A project file: planned, narrowed, built and locked."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import models
+from tests.support.command_line import HERE, CommandLine
+
+PROJECT = f"""\
+targets = ["linux-x64"]
+
+[[models]]
+path = "mlp.onnx"
+format = "files"
+
+[[models]]
+path = "cnn.onnx"
+name = "eyes"
+
+[overrides."*".python]
+versions = ["{HERE}"]
+"""
+
+
+@pytest.fixture
+def project(bundler: CommandLine, tmp_path: Path) -> CommandLine:
+    """The program in the folder of a project with two bundles: one of files, one of Python."""
+    models.save(models.mlp(), tmp_path, "mlp.onnx")
+    models.save(models.cnn(), tmp_path, "cnn.onnx")
+    (tmp_path / "bundler.toml").write_text(PROJECT)
+    return dataclasses.replace(bundler, cwd=tmp_path)
+
+
+def test_a_project_is_planned(project: CommandLine) -> None:
+    text = project.run("plan").expect(0).out
+    assert "mlp → linux-x64 (neutral, files)" in text
+    assert "eyes → linux-x64 (python, dir)" in text
+    assert "2 bundles: steps " in text
+    document = project.run("plan", "--json").expect(0).document
+    assert [plan["plan"]["model_name"] for plan in document["plans"]] == ["mlp", "eyes"]
+    assert document["failures"] == []
+    assert project.run("plan", "--only", "eyes").expect(0).out.splitlines()[0] == "eyes → linux-x64 (python, dir)"
+
+
+def test_what_cannot_be_planned_does_not_hide_the_rest(project: CommandLine) -> None:
+    assert project.cwd is not None
+    (project.cwd / "mlp.onnx").write_bytes(b"no model")
+    answer = project.run("plan").expect(3)
+    assert "eyes → linux-x64" in answer.out
+    assert "mlp.onnx → linux-x64: error:" in answer.err
+
+
+def test_a_part_is_built_and_the_lock_stays_whole(project: CommandLine) -> None:
+    assert project.cwd is not None
+    built = project.build_all("--only", "mlp-*", "--no-prove")
+    assert [bundle["name"] for bundle in built] == ["mlp"]
+    lock = json.loads((project.cwd / "bundler.lock").read_text("utf-8"))
+    assert any(name.startswith("python-runtime") for name in lock["environments"]), "what the other bundle needs"
+    project.run("lock", "--check").expect(0)
+    project.run("build", "--only", "mlp", "--no-prove", "--locked").expect(0)
+
+
+def test_options_of_one_model_are_refused_where_the_file_says_them(project: CommandLine) -> None:
+    for options in (("--samples", "x"), ("--dim", "batch=1")):
+        for command in ("build", "plan"):
+            assert f"{options[0]} says something of one model" in project.run(command, *options).expect(2).err
+
+
+def test_only_needs_a_project(project: CommandLine) -> None:
+    for command in ("build", "plan"):
+        answer = project.run(command, "mlp.onnx", "--target", "linux-x64", "--only", "mlp").expect(2)
+        assert "--only picks from what a project file names" in answer.err
+
+
+def test_mistakes_in_the_file_are_told_by_their_lines(project: CommandLine) -> None:
+    assert project.cwd is not None
+    (project.cwd / "bundler.toml").write_text('[[models]]\npath = "mlp.onnx"\nnmae = "x"\n')
+    for command in ("build", "plan", "lock"):
+        err = project.run(command).expect(2).err
+        assert 'bundler.toml:3: models[0].nmae: unknown key; did you mean "name"?' in err
+    assert json.loads(project.run("init", "--schema").expect(0).out)["title"] == "bundler project file"
