@@ -13,6 +13,7 @@ from bundler.model.errors import ModelError
 from bundler.model.facts import ModelFacts
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.inspect.external import check_external_data
+from bundler.stages.inspect.functions import check_functions
 from bundler.stages.inspect.generated import count_generated_bytes
 from bundler.stages.inspect.memory import estimate_peak_memory
 from bundler.stages.inspect.operators import (
@@ -48,6 +49,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     unsorted = _sort_all(model)
     check_versions(model)
     check_operators(model)
+    check_functions(model)
     _check_form(model)
     report(0.8, "estimating memory")
     facts = _collect(model, path, files, options.name)

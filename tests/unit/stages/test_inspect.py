@@ -19,7 +19,7 @@ from bundler.model.signature import describe_type
 from bundler.model.stage import StageRequest
 from bundler.stages.inspect.run import run
 from bundler.workbench.slim import read_without_weights
-from tests.support import models
+from tests.support import hostile_models, models
 
 
 def inspect(path: Path, name: str = "tiny") -> ModelFacts:
@@ -226,3 +226,29 @@ def test_weights_that_are_generated_and_not_held_are_counted(tmp_path: Path) -> 
     assert facts.file_bytes < 20_000
     assert 4_900_000 < facts.generated_bytes < 5_100_000
     assert inspect(models.save(models.cnn(), tmp_path)).generated_bytes == 0
+
+
+def test_functions_that_come_to_too_many_nodes_are_refused_unexpanded(tmp_path: Path) -> None:
+    path = models.save(hostile_models.nested_functions(depth=30, calls=2), tmp_path)
+    assert path.stat().st_size < 3000
+    error = refuse(path)
+    assert "30 functions call each other so often that they come to 536,870,912 nodes" in error.message
+
+
+def test_the_count_of_nodes_may_have_any_number_of_digits(tmp_path: Path) -> None:
+    error = refuse(models.save(hostile_models.nested_functions(depth=90, calls=50), tmp_path))
+    assert "more than a billion nodes" in error.message
+
+
+def test_functions_that_call_each_other_too_deep_are_refused(tmp_path: Path) -> None:
+    error = refuse(models.save(hostile_models.nested_functions(depth=900, calls=1), tmp_path))
+    assert "more than 100 levels deep" in error.message
+
+
+def test_functions_that_call_functions_are_taken(tmp_path: Path) -> None:
+    facts = inspect(models.save(hostile_models.nested_functions(depth=8, calls=3), tmp_path))
+    assert facts.operators == {"Relu": 1, **{f"nested.level{level}": 3 if level > 1 else 1 for level in range(1, 9)}}
+
+
+def test_a_function_that_calls_itself_is_refused(tmp_path: Path) -> None:
+    assert refuse(models.save(hostile_models.calling_itself(), tmp_path)).message == "the model is not valid ONNX"
