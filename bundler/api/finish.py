@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from bundler.emitters.registry import find_emitter
 from bundler.emitters.verified import write_verification
 from bundler.model.codec import encode
 from bundler.model.digests import digest_file
-from bundler.model.errors import GateError, VerificationError
-from bundler.model.events import Listener, Message
+from bundler.model.errors import BundlerError, GateError, VerificationError
+from bundler.model.events import Listener, Message, StepFinished, StepsEnded, StepStarted
 from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import Measurement
 from bundler.model.proof import Download, Emitted, VariantProof
@@ -66,7 +67,7 @@ class Finished:
 def finish_bundle(piece: Workpiece) -> Finished:
     """Emit, describe and prove. Raises `GateError` over a budget, `VerificationError` when the proof fails."""
     phases: dict[str, float] = {}
-    with _timed(phases, "emit"):
+    with _timed(piece, phases, "emit"):
         emitted = _emit(piece)
         _write_notices(piece, emitted)
     for text in emitted.notes:
@@ -76,13 +77,13 @@ def finish_bundle(piece: Workpiece) -> Finished:
     proofs: tuple[VariantProof, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     if piece.prepared.request.prove:
-        with _timed(phases, "prove"):
+        with _timed(piece, phases, "prove"):
             proofs = _prove(piece)
         manifest = replace(manifest, proof=combine_proofs(proofs, unjudged_of(manifest)))
     manifest = _tell_verification(piece, manifest)
     _check_budget(piece, manifest, emitted.downloads)  # Again: what was verified makes the manifest longer.
-    if piece.prepared.request.prove:
-        with _timed(phases, "measure"):
+    if piece.prepared.request.prove and not isinstance(find_emitter(piece.prepared.plan.emitter), Untimed):
+        with _timed(piece, phases, "measure"):
             measurements = _measure(piece)
     if not measurements:
         phases.pop("measure", None)
@@ -107,17 +108,23 @@ def _tell_verification(piece: Workpiece, manifest: Manifest) -> Manifest:
     return manifest
 
 
-class _timed:  # noqa: N801 - reads as the statement that it is
-    """Adds the seconds of a block to `phases`."""
+_PHASES = {"emit": "Write the bundle", "prove": "Verify the bundle", "measure": "Time the bundle"}
+"""What follows the plan's steps, and what people read of it."""
 
-    def __init__(self, phases: dict[str, float], name: str) -> None:
-        self._phases, self._name = phases, name
 
-    def __enter__(self) -> None:
-        self._began = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._phases[self._name] = time.perf_counter() - self._began
+@contextmanager
+def _timed(piece: Workpiece, phases: dict[str, float], name: str) -> Iterator[None]:
+    """Add the seconds of a block to `phases`, and tell of it as of a step."""
+    build, title = piece.prepared.title, _PHASES[name]
+    piece.listener(StepStarted(build=build, step=name, title=title, position=0, total=0))
+    began = time.perf_counter()
+    try:
+        yield
+    except BundlerError:
+        piece.listener(StepsEnded(build=build))
+        raise
+    phases[name] = seconds = time.perf_counter() - began
+    piece.listener(StepFinished(build=build, step=name, title=title, cached=False, seconds=seconds))
 
 
 def _emit(piece: Workpiece) -> Emitted:

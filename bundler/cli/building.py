@@ -14,11 +14,12 @@ from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, Fir
 from bundler.api.workshop import Workshop, open_workshop, start_early
 from bundler.cli.accuracy import accuracy_line, device_lines
 from bundler.cli.console import ProgressStyle, open_console
+from bundler.cli.counting import Count
 from bundler.cli.failures import render_error
 from bundler.cli.options import parse_dimensions, progress_style
 from bundler.cli.printing import LONGEST_LINE, megabytes, print_json, printable
 from bundler.model.errors import BundlerError, UsageError
-from bundler.model.events import Listener
+from bundler.model.events import BuildsStarted, Listener
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,12 +160,17 @@ def build_all(
     # Imported here, so that a worker can start before the schema of profiles and all that stands on it is loaded.
     from bundler.api.build import build  # noqa: PLC0415
 
-    def attempt(request: BuildRequest) -> BuildResult | Failure:
-        try:
-            return build(request, workshop, listener)
-        except BundlerError as error:
-            return Failure(request=request, error=error)
+    count = Count(total=len(requests), listener=listener)
 
+    def attempt(request: BuildRequest) -> BuildResult | Failure:
+        with count.follow(f"{bundle_name(request)} → {request.target}") as followed:
+            try:
+                return build(request, workshop, followed)
+            except BundlerError as error:
+                followed.failed = True
+                return Failure(request=request, error=error)
+
+    listener(BuildsStarted(total=len(requests)))
     if len(requests) == 1:
         return [attempt(requests[0])]
     with ThreadPoolExecutor(max_workers=min(jobs, len(requests))) as pool:

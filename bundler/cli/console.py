@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from bundler.model.codec import encode
-from bundler.model.events import Event, Listener, Message, StepFinished, StepProgress, StepStarted, ignore
-from bundler.model.stage import Note
+from bundler.model.events import Event, Listener, ignore
 
 ProgressStyle = Literal["auto", "rich", "plain", "json", "none"]
 
@@ -34,7 +33,10 @@ def open_console(style: ProgressStyle) -> Iterator[Listener]:
         with open_live() as listener:
             yield listener
     else:
-        yield _locked(_print_plain)
+        from bundler.cli.plain import open_plain  # noqa: PLC0415 - as above
+
+        with open_plain() as listener:
+            yield listener
 
 
 def _choose(style: ProgressStyle) -> ProgressStyle:
@@ -58,26 +60,3 @@ def _print_json(event: Event) -> None:
     line = {"event": type(event).__name__, **encode(event)}
     sys.stderr.write(json.dumps(line) + "\n")
     sys.stderr.flush()
-
-
-def _print_plain(event: Event) -> None:
-    for line in plain_lines(event):
-        sys.stderr.write(line + "\n")
-    sys.stderr.flush()
-
-
-def plain_lines(event: Event) -> list[str]:
-    """The lines that a log shows for `event`. Starts and fractions are not shown: a log wants what is done."""
-    match event:
-        case StepFinished():
-            how = "cached" if event.cached else f"{event.seconds:.2f} s"
-            return [f"{event.build}: {event.title} ({how})", *_note_lines(event.build, event.notes)]
-        case Message():
-            return _note_lines(event.build, (event.note,))
-        case StepStarted() | StepProgress():
-            return []
-
-
-def _note_lines(build: str, notes: tuple[Note, ...]) -> list[str]:
-    prefix = f"{build}: " if build else ""
-    return [f"{prefix}{'warning: ' if note.level == 'warning' else ''}{note.text}" for note in notes]

@@ -20,9 +20,9 @@ from bundler.execution.journal import Journal
 from bundler.execution.keys import describe_changes
 from bundler.execution.pool import WorkerPool
 from bundler.execution.sources import Source
-from bundler.execution.steps import LARGE_BYTES, Cancelled, ReadyStep, Run, StepRunner, make_ready, recall
+from bundler.execution.steps import LARGE_BYTES, Cancelled, ReadyStep, Run, StepRunner, Turn, make_ready, recall
 from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
-from bundler.model.events import Event, Listener, StepFinished, StepStarted
+from bundler.model.events import Event, Listener, StepFinished, StepsEnded, StepStarted
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.results import StepOutcome
 from bundler.stages.registry import find_stage
@@ -107,10 +107,13 @@ class Executor:
         except BaseException as error:
             journal.write("ended", error=type(error).__name__, message=str(error)[:500])
             walk.give_up()
+            if isinstance(error, BundlerError):
+                run.listener(StepsEnded(build=build))
             raise
         finally:
             self._runs.discard(run)
         journal.write("ended", error=None)
+        run.listener(StepsEnded(build=build))
         made_of = {step: dict(outcome.ingredients) for step, outcome in outcomes.items()}
         remember_history(self._cache, _model_path(sources), build, made_of)
         return outcomes
@@ -136,9 +139,9 @@ class Executor:
             statuses.append(_explain_step(ready, outcome, history.get(step.id)))
         return tuple(statuses)
 
-    def submit(self, ready: ReadyStep, run: Run) -> futures.Future[StepOutcome]:
+    def submit(self, ready: ReadyStep, run: Run, turn: Turn) -> futures.Future[StepOutcome]:
         """Complete a step in the pool."""
-        return self._pool.submit(self._runner.complete, ready, run)
+        return self._pool.submit(self._runner.complete, ready, run, turn)
 
     def recall(self, ready: ReadyStep) -> StepOutcome | None:
         """A step's outcome from the local store."""
@@ -154,7 +157,7 @@ class _Walk:
         self._waiting = list(steps)
         self._position = {step.id: number for number, step in enumerate(steps, 1)}
         self._sources, self._run, self._executor, self._width = sources, run, executor, width
-        self._running: dict[futures.Future[StepOutcome], tuple[Step, float]] = {}
+        self._running: dict[futures.Future[StepOutcome], tuple[Step, Turn]] = {}
         self._outcomes: dict[str, StepOutcome] = {}
         self._failed: tuple[Step, BundlerError] | None = None
         self._failed_at = 0.0
@@ -216,17 +219,21 @@ class _Walk:
         if outcome is not None:
             self._done(step, outcome, time.perf_counter() - started)
             return
+        turn = Turn(announce=lambda: self._announce(step, ready))
+        self._running[self._executor.submit(ready, self._run, turn)] = (step, turn)
+
+    def _announce(self, step: Step, ready: ReadyStep) -> None:
+        """Tell that a step runs, in the thread that runs it."""
         title, position, total = step.title or ready.spec.title, self._position[step.id], len(self._position)
+        self._run.journal.write("started", step=step.id, stage=step.stage, key=ready.key)
         self._run.listener(
             StepStarted(build=self._run.build, step=step.id, title=title, position=position, total=total)
         )
-        self._run.journal.write("started", step=step.id, stage=step.stage, key=ready.key)
-        self._running[self._executor.submit(ready, self._run)] = (step, started)
 
     def _collect(self) -> None:
         done, _ = futures.wait(self._running, timeout=1.0, return_when=futures.FIRST_COMPLETED)
         for future in done:
-            step, started = self._running.pop(future)
+            step, turn = self._running.pop(future)
             try:
                 outcome = future.result()
             except Cancelled:
@@ -237,7 +244,7 @@ class _Walk:
                 if self._failed is None or self._is_before(step, self._failed[0]):
                     self._failed, self._failed_at = (step, error), time.monotonic()
                 continue
-            self._done(step, outcome, time.perf_counter() - started)
+            self._done(step, outcome, outcome.seconds if turn.seconds is None else turn.seconds)
 
     def _done(self, step: Step, outcome: StepOutcome, seconds: float) -> None:
         self._outcomes[step.id] = outcome

@@ -121,6 +121,26 @@ class Run:
             worker.kill()
 
 
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """When a step's time begins: once a worker is its own. Waiting for a core, for another process that computes the
+    same, or for its environment does not count. `announce` is told.
+    """
+
+    announce: Callable[[], None]
+    _began: float | None = None
+
+    def begin(self) -> None:
+        """The step runs from now on."""
+        self._began = time.perf_counter()
+        self.announce()
+
+    @property
+    def seconds(self) -> float | None:
+        """For how long it has run; None for one that never did."""
+        return None if self._began is None else time.perf_counter() - self._began
+
+
 def make_ready(
     step: Step,
     sources: Mapping[str, Source],
@@ -196,14 +216,14 @@ class StepRunner:
         self._environments = environments
         self._pool = pool
 
-    def complete(self, ready: ReadyStep, run: Run) -> StepOutcome:
+    def complete(self, ready: ReadyStep, run: Run, turn: Turn) -> StepOutcome:
         """The step's outcome. Whoever else computes the same key is waited for. Raises `BundlerError`, `Cancelled`."""
         lock = self._cache.root / "locks" / f"{ready.key}.lock"
         try:
             lock.parent.mkdir(parents=True, exist_ok=True)
             with hold(lock, remove=True, while_waiting=run.check):
                 run.check()
-                return recall(ready, self._cache) or self._recall_shared(ready, run) or self._run(ready, run)
+                return recall(ready, self._cache) or self._recall_shared(ready, run) or self._run(ready, run, turn)
         except OSError as error:
             raise self._storage_error(ready, error) from error
         except BundlerError as error:
@@ -228,19 +248,20 @@ class StepRunner:
         cache.records.put(ready.key, record, cache.scratch)
         return recall(ready, cache)
 
-    def _run(self, ready: ReadyStep, run: Run) -> StepOutcome:
+    def _run(self, ready: ReadyStep, run: Run, turn: Turn) -> StepOutcome:
         environment = self._environments.resolve(ready.step.environment, ready.spec.packages, run.listener, run.build)
         output, litter = self._cache.scratch.new_folder(), self._cache.scratch.new_folder()
-        started = time.perf_counter()
         try:
-            result = self._call(ready, environment, output, litter, run)
+            result = self._call(ready, environment, run, turn, output=output, litter=litter)
             _check_result(ready.spec, result, output)
-            return self._remember(ready, result, output, time.perf_counter() - started, run)
+            return self._remember(ready, result, output, turn.seconds or 0.0, run)
         finally:
             shutil.rmtree(output, ignore_errors=True)
             shutil.rmtree(litter, ignore_errors=True)
 
-    def _call(self, ready: ReadyStep, environment: Environment, output: Path, litter: Path, run: Run) -> StageResult:
+    def _call(
+        self, ready: ReadyStep, environment: Environment, run: Run, turn: Turn, *, output: Path, litter: Path
+    ) -> StageResult:
         request = {
             "stage": ready.spec.name,
             "module": run_module(ready.spec.name),
@@ -255,6 +276,7 @@ class StepRunner:
             run.active.add(worker)
             try:
                 run.check()
+                turn.begin()
                 number = worker.post(request)
                 answer = worker.wait(number, ready.spec.name, ready.spec.time_limit, _progress(ready, run))
             finally:

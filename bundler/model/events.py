@@ -10,7 +10,10 @@ from bundler.model.stage import Note
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepStarted:
-    """A step begins to run. `build` names the build (`model → target`), `position` counts from 1."""
+    """A step begins to run: it has a worker, and what it waited for before does not count. `build` names the build
+    (`model → target`), `position` counts from 1. What follows the plan (writing, verifying and timing the bundle) has
+    neither: both are 0.
+    """
 
     build: str
     step: str
@@ -31,7 +34,7 @@ class StepProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFinished:
-    """A step has its result: `cached` when it was recalled. `seconds` is wall time."""
+    """A step has its result: `cached` when it was recalled. `seconds` is wall time since it began to run."""
 
     build: str
     step: str
@@ -42,6 +45,13 @@ class StepFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepsEnded:
+    """No step of a plan runs any more: all are done, or one failed and the rest was given up."""
+
+    build: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """A line for a person: what is going on outside the steps (environments, emitting, proving)."""
 
@@ -49,7 +59,26 @@ class Message:
     note: Note
 
 
-Event = StepStarted | StepProgress | StepFinished | Message
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildsStarted:
+    """The builds of a call begin; `total` counts them."""
+
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildFinished:
+    """One build has ended, `done` of `total` with it. Its events bore one of `names`."""
+
+    build: str
+    names: tuple[str, ...]
+    failed: bool
+    seconds: float
+    done: int
+    total: int
+
+
+Event = BuildsStarted | BuildFinished | StepStarted | StepProgress | StepFinished | StepsEnded | Message
 Listener = Callable[[Event], None]
 
 

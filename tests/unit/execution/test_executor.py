@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent import futures
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,8 +14,8 @@ from bundler.execution.cache import Cache
 from bundler.execution.executor import Executor
 from bundler.execution.journal import read_journal
 from bundler.execution.sources import Source, digest_source
-from bundler.model.errors import DefectError
-from bundler.model.events import Event, StepFinished, StepProgress, StepStarted, ignore
+from bundler.model.errors import DefectError, StageError
+from bundler.model.events import Event, StepFinished, StepProgress, StepsEnded, StepStarted, ignore
 from tests.unit.execution.conftest import Execute, step
 
 
@@ -118,11 +121,49 @@ def test_events_tell_what_happens(execute: Execute, events: list[Event]) -> None
     execute(step("grow"))
     execute(step("grow"))
     kinds = [type(event) for event in events]
-    assert kinds == [StepStarted, StepProgress, StepFinished, StepFinished]
-    started, progress, finished, recalled = events
+    assert kinds == [StepStarted, StepProgress, StepFinished, StepsEnded, StepFinished, StepsEnded]
+    started, progress, finished, _, recalled, _ = events
     assert (started.step, started.title, started.position, started.total) == ("grow", "grow it", 1, 1)
     assert (progress.fraction, progress.text) == (0.5, "half")
     assert (finished.cached, recalled.cached) == (False, True)
+
+
+class HeldPool(futures.ThreadPoolExecutor):
+    """A pool whose cores are all at work until `free` is set."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.asked, self.free = threading.Event(), threading.Event()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
+        def wait_and_run() -> Any:
+            self.asked.set()
+            assert self.free.wait(60)
+            return fn(*args, **kwargs)
+
+        return super().submit(wait_and_run)
+
+
+def test_waiting_for_a_core_is_no_part_of_a_step(cache: Cache, sources: Mapping[str, Source]) -> None:
+    events: list[Event] = []
+    with HeldPool() as pool, Executor(cache, pool=pool) as executor, futures.ThreadPoolExecutor(1) as thread:
+        done = thread.submit(executor.execute, (step("grow"),), sources, events.append, "x")
+        assert pool.asked.wait(60)
+        time.sleep(0.5)  # what must not be counted
+        assert events == []
+        freed = time.perf_counter()
+        pool.free.set()
+        outcome = done.result()["grow"]
+        after = time.perf_counter() - freed
+    finished = next(event for event in events if isinstance(event, StepFinished))
+    assert isinstance(events[0], StepStarted)
+    assert 0 < outcome.seconds <= finished.seconds <= after
+
+
+def test_it_is_told_when_no_step_of_a_plan_runs_any_more(execute: Execute, events: list[Event]) -> None:
+    with pytest.raises(StageError):
+        execute(step("raises", kind="value", after=0.0), step("hang"))
+    assert events[-1] == StepsEnded(build="model → here")
 
 
 def test_chatter_of_a_tool_does_not_reach_the_protocol(execute: Execute) -> None:

@@ -1,0 +1,106 @@
+"""What is going on, from the events that were heard: what a display shows, and a log says when it is long silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bundler.model.events import (
+    BuildFinished,
+    BuildsStarted,
+    Event,
+    Message,
+    StepFinished,
+    StepProgress,
+    StepsEnded,
+    StepStarted,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """A step that runs, or (`waits`) a build of which none does. `since` is the clock's time; `detail` is the step's
+    own last word, or what was last heard of the build; `share` how much of the step is done, from 0 to 1, where it is
+    known.
+    """
+
+    build: str
+    text: str
+    since: float
+    detail: str = ""
+    share: float | None = None
+    waits: bool = False
+
+
+class Activities:
+    """Steps that run by build and step, and builds that wait. Times are those of the caller's clock."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.done = 0
+        self._steps: dict[tuple[str, str], Activity] = {}
+        self._waiting: dict[str, Activity] = {}
+
+    def hear(self, event: Event, now: float) -> None:
+        """Take note of one event."""
+        match event:
+            case BuildsStarted():
+                self.total, self.done = event.total, 0
+                self._waiting.clear()
+            case BuildFinished():
+                self.done = event.done
+                for name in event.names:
+                    self._end(name)
+            case StepStarted():
+                self._steps[event.build, event.step] = Activity(build=event.build, text=place_step(event), since=now)
+                self._waiting.pop(event.build, None)
+            case StepProgress():
+                self._advance(event)
+            case StepFinished():
+                self._steps.pop((event.build, event.step), None)
+                self._wait(event.build, now)
+            case StepsEnded():
+                self._end(event.build)
+            case Message():
+                if event.note.level != "warning":
+                    self._tell(event.build, event.note.text, now)
+
+    def now(self) -> tuple[Activity, ...]:
+        """Steps that run, the longest first, then builds of which none does."""
+        return (*sorted(self._steps.values(), key=lambda activity: activity.since), *self._waiting.values())
+
+    def _advance(self, event: StepProgress) -> None:
+        step = self._steps.get((event.build, event.step))
+        if step is not None:
+            self._steps[event.build, event.step] = replace(step, share=event.fraction, detail=event.text)
+
+    def _tell(self, build: str, text: str, now: float) -> None:
+        """A word on a build: of the one step that runs, if it has told nothing itself."""
+        running = [key for key in self._steps if key[0] == build]
+        if not running:
+            self._wait(build, now, text)
+        elif len(running) == 1 and self._steps[running[0]].share is None:
+            self._steps[running[0]] = replace(self._steps[running[0]], detail=text)
+
+    def _wait(self, build: str, now: float, text: str = "") -> None:
+        if any(name == build for name, _ in self._steps):
+            return
+        self._waiting[build] = Activity(build=build, text="between steps", since=now, detail=text, waits=True)
+
+    def _end(self, build: str) -> None:
+        self._waiting.pop(build, None)
+        for key in [key for key in self._steps if key[0] == build]:
+            del self._steps[key]
+
+
+def place_step(event: StepStarted) -> str:
+    """`step 3 of 12: Optimise the graph`; a single step and what follows the plan need no number."""
+    return f"step {event.position} of {event.total}: {event.title}" if event.total > 1 else event.title
+
+
+def show_duration(seconds: float) -> str:
+    """`45 s`, `2 min 5 s`, `1 h 3 min`."""
+    whole = int(seconds)
+    if whole < 60:  # noqa: PLR2004 - seconds of a minute
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"  # noqa: PLR2004
