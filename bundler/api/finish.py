@@ -138,6 +138,7 @@ def _emit(piece: Workpiece) -> Emitted:
         profile=prepared.profile,
         format=prepared.plan.format,
         version=prepared.request.version,
+        package_name=prepared.request.package_name,
         models={variant.name: outcomes[variant.model] for variant in prepared.plan.variants},
         golden=golden,
         environments=piece.workshop.environments,

@@ -64,6 +64,7 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
     request, exported = _as_onnx(request, profile, workshop, listener)
     name = bundle_name(request)
     title = f"{name} → {profile.id}"
+    request = _name_package(request, name, profile, listener)
     facts, inspection, model = inspect_source(request.model, name, workshop, listener, title)
     data = _read_data(request, profile, workshop)
     plan_request = _plan_request(request, data, left_out, _own_dimensions(resolved))
@@ -78,6 +79,22 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
         plan=plan_bundle(facts, profile, plan_request),
         plan_request=plan_request,
     )
+
+
+def _name_package(request: BuildRequest, name: str, profile: TargetProfile, listener: Listener) -> BuildRequest:
+    """The request with the package's name and version as its ecosystem writes them. Raises `UsageError`: before
+    anything is built that no tool could install.
+    """
+    emitter = find_writer(profile.bundle.ecosystem, request.format or profile.bundle.format)
+    asked = request.package_name
+    if asked is not None:
+        asked = asked.replace("{model}", name).replace("{target}", profile.id)
+    identity = emitter.identify(name, asked, request.version)
+    reformed = f"version {request.version} is written {identity.version} in the package"
+    notes = (*identity.warnings, *((reformed,) if identity.version != request.version else ()))
+    for text in notes:
+        listener(Message(build=f"{name} → {profile.id}", note=Note(text=text, level="warning")))
+    return replace(request, version=identity.version, package_name=asked)
 
 
 def tell_left_out(left_out: Sequence[Decision]) -> tuple[str, ...]:

@@ -22,11 +22,13 @@ MAXIMUM_NAME = 64
 class BuildRequest:
     """One model for one target.
 
-    `output` is the folder in which the bundle's folder `<name>-<target>` is made. `overrides` are `dotted.key=value`
-    over the profile. `samples` and `calibration` are what `--samples` and `--calibration` take, `preprocessing` the
-    declaration for folders of images, sound or text. `format` None takes the profile's. `prove` runs the golden set in
-    the bundle's own runtime and measures it; without it the manifest claims no more than `resolved`. `browser` is the
-    one to prove web bundles in (None: the one that is found). `decisions` are what was measured before, by
+    `output` is the folder in which the bundle's folder `<name>-<target>` is made. `overrides` are
+    `dotted.key=value` over the profile. `version` is that of the emitted package, and `package_name` its name
+    (None: it is made from the bundle's), in which `{model}` and `{target}` stand for the bundle's name and the
+    target's id. `samples` and `calibration` are what `--samples` and `--calibration` take, `preprocessing` the
+    declaration for folders of images, sound or text. `format` None takes the profile's. `prove` runs the golden set
+    in the bundle's own runtime and measures it; without it the manifest claims no more than `resolved`. `browser`
+    is the one to prove web bundles in (None: the one that is found). `decisions` are what was measured before, by
     `decision_key` and variant; with `locked` nothing new is measured. `trust_target` lets the target's file name
     programs that run (its `accuracy.metric`).
     """
@@ -36,6 +38,7 @@ class BuildRequest:
     output: Path = Path("dist")
     name: str | None = None
     version: str = "1.0.0"
+    package_name: str | None = None
     samples: str | Path | None = None
     calibration: str | Path | None = None
     preprocessing: Path | None = None

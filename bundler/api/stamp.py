@@ -22,6 +22,7 @@ def bundle_key(prepared: Prepared, config: RuntimeConfig) -> str:
             "profile": prepared.profile.model_dump(mode="json"),
             "plan": prepared.plan,
             "version": prepared.request.version,
+            "package_name": prepared.request.package_name,
             "prove": prepared.request.prove,
             "code": [_code_stamp(Path(bundler.__file__).parent), _code_stamp(data_root("templates"))],
         }

@@ -79,6 +79,14 @@ def build(
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the bundle [the file's].")] = None,
     version: Annotated[str, typer.Option("--version", help="Version of the emitted package.")] = "1.0.0",
+    package_name: Annotated[
+        str | None,
+        typer.Option(
+            "--package-name",
+            help="Name of the emitted package, {model} and {target} in it for the bundle's name and the target "
+            "[made from the bundle's name].",
+        ),
+    ] = None,
     no_prove: Annotated[
         bool, typer.Option("--no-prove", help="Do not run the bundle; its manifest then claims no proof.")
     ] = False,
@@ -107,6 +115,7 @@ def build(
         format=bundle_format,
         name=name,
         version=version,
+        package_name=package_name,
         prove=not no_prove,
         browser=browser,
         locked=locked,

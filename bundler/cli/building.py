@@ -37,6 +37,7 @@ class BuildArguments:
     format: str | None = None
     name: str | None = None
     version: str = "1.0.0"
+    package_name: str | None = None
     prove: bool = True
     browser: Path | None = None
     locked: bool = False
@@ -135,6 +136,7 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
             output=arguments.output or Path("dist"),
             name=arguments.name,
             version=arguments.version,
+            package_name=arguments.package_name,
             samples=arguments.samples,
             calibration=arguments.calibration,
             preprocessing=arguments.preprocessing,

@@ -33,6 +33,7 @@ def build_project(
         bundle_format=arguments.format,
         prove=arguments.prove,
         browser=arguments.browser,
+        package_name=arguments.package_name,
         trust_target=arguments.trust_target,
     )
     check_clashes(requests)

@@ -24,6 +24,7 @@ __all__ = [
     "EmitRequest",
     "Emitted",
     "Emitter",
+    "Identity",
     "Proof",
     "ProofRequest",
     "Servable",
@@ -38,8 +39,9 @@ __all__ = [
 class EmitRequest:
     """All that an emitter needs. `models` maps each variant to the step that made its model, `golden` is the folder
     of the golden set; `config` is the finished `runtime.json`, whose paths are relative to the payload folder.
-    `version` is the version of the emitted package; `environments` give locks, tools and downloads. `left_out` says
-    which variants of the target are not built, and why.
+    `version` is the version of the emitted package, `package_name` its name where the user gave one (None: it is made
+    from the model's); `environments` give locks, tools and downloads. `left_out` says which variants of the target are
+    not built, and why.
     """
 
     config: RuntimeConfig
@@ -53,6 +55,18 @@ class EmitRequest:
     listener: Listener
     build: str
     left_out: tuple[str, ...] = ()
+    package_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What an emitted package is called: `name` in its index (None where a bundle is no package), `version` as the
+    ecosystem writes it. `warnings` are sentences for whoever chose them.
+    """
+
+    name: str | None
+    version: str
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +127,13 @@ class Emitter(Protocol):
 
     def preload(self) -> None:
         """Import and compile what `emit` needs, while there is nothing else to do."""
+        ...
+
+    def identify(self, model: str, package_name: str | None, version: str) -> Identity:
+        """What the package of a bundle of `model` is called; `package_name` is the user's, None where he gave none.
+
+        Raises `UsageError` for a name or a version that the ecosystem does not take: before anything is built.
+        """
         ...
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:

@@ -21,6 +21,7 @@ def project_requests(
     bundle_format: str | None,
     prove: bool,
     browser: Path | None = None,
+    package_name: str | None = None,
     trust_target: bool = False,
 ) -> tuple[BuildRequest, ...]:
     """One request for each model and each of its targets. What the command line gives comes over the file.
@@ -34,6 +35,7 @@ def project_requests(
             output=output or loaded.root / loaded.project.output,
             name=model.name,
             version=model.version,
+            package_name=package_name or model.package_name,
             samples=_locate_data(loaded, model.samples),
             calibration=_locate_data(loaded, model.calibration),
             preprocessing=loaded.root / model.preprocessing if model.preprocessing else None,

@@ -24,6 +24,10 @@ class ProjectModel(Section):
     """Name of its bundles; the file's name without it."""
     version: str = "1.0.0"
     """Version of the emitted packages."""
+    package_name: str | None = None
+    """Name of the emitted packages, in which `{model}` and `{target}` stand for the bundle's name and the target.
+    Without it, one is made from the bundle's name.
+    """
     samples: str | None = None
     """Inputs for the golden set, relative to the project file; see `bundler build --help`."""
     calibration: str | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from bundler.emitters.contract import EmitRequest, ProofRequest
+from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
 from bundler.emitters.neutral.model_package import write_model_package
 from bundler.emitters.neutral.project import TEMPLATE, write_files
 from bundler.emitters.rendering import compile_templates
@@ -17,6 +18,9 @@ from bundler.model.proof import Emitted, VariantProof
 from bundler.profiles.schema import TargetProfile
 
 Writer = Callable[[EmitRequest, Path], Emitted]
+
+_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,63}", re.ASCII)
+"""What is a version for Python, for npm and for most others, and neither a path nor a line of its own."""
 
 _WRITERS: Mapping[str, Writer] = MappingProxyType({"files": write_files, "ortpackage": write_model_package})
 
@@ -39,6 +43,18 @@ class NeutralEmitter:
     def preload(self) -> None:
         """Compile the templates."""
         compile_templates(TEMPLATE)
+
+    def identify(self, model: str, package_name: str | None, version: str) -> Identity:
+        """No name, for no index has it, and the version as it was given. Raises `UsageError` for what is no version."""
+        del model
+        if _VERSION.fullmatch(version) is None:
+            raise UsageError(
+                f"{version[:80]!r} is no version",
+                hint="give up to 64 letters, digits, '.', '+', '!', '_' and '-', beginning with a letter or digit: "
+                "--version 1.2.3",
+            )
+        unused = f"a bundle of files is no package: the name {package_name!r} is not used" if package_name else ""
+        return Identity(name=None, version=version, warnings=tuple(filter(None, (unused,))))
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
         """None: nothing is downloaded."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import bundler
@@ -12,18 +13,16 @@ from bundler.emitters.payload import tell_preprocessing
 from bundler.emitters.python.names import (
     RESERVED_INPUTS,
     RESERVED_OUTPUTS,
-    make_distribution_name,
+    PackageNames,
+    choose_names,
     make_identifiers,
-    make_package_name,
+    make_version,
 )
-from bundler.emitters.python.wheelhouse import list_runtime_requirements
+from bundler.emitters.python.wheelhouse import ANYWHERE, list_requirements
 from bundler.model.runtime import Compiled
 from bundler.model.signature import Port, ValueType, describe_type
 
 BACKEND = "flit_core>=3.12,<4"
-NUMPY = "numpy>=1.26,<3"
-"""The loader uses nothing of NumPy that came after 1.26 (its version for Python 3.12) or goes away before 3."""
-
 NUMPY_TYPES = {
     **{name: name for name in ("float16", "float32", "float64", "complex64", "complex128")},
     **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
@@ -84,26 +83,27 @@ class Context:
     device: DeviceContext
 
 
-def make_context(request: EmitRequest, config_sha256: str) -> Context:
-    """The context for one bundle; `config_sha256` pins the bytes of its `runtime.json`."""
+def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWHERE) -> Context:
+    """The context for one bundle; `config_sha256` pins the bytes of its `runtime.json`, `platform` is the tag of the
+    bundle's own wheel.
+    """
     config, profile = request.config, request.profile
-    package = make_package_name(config.model)
+    names, version = choose_names(config.model, request.package_name), make_version(request.version)
     inputs = _make_ports(config.signature.inputs, "input", RESERVED_INPUTS)
     outputs = _make_ports(config.signature.outputs, "output", RESERVED_OUTPUTS)
     annotations = [port.annotation for port in (*inputs, *outputs)]
-    distribution = make_distribution_name(package)
     return Context(
-        package=package,
-        distribution=distribution,
-        version=request.version,
+        package=names.package,
+        distribution=names.distribution,
+        version=version,
         title=f"{shorten(config.model)} for {config.target}",
         summary=f"The ONNX model {shorten(config.model)}, built for {profile.title}.",
         bundler_version=bundler.__version__,
         format=request.format,
-        artifact=_name_artifact(request.format, package, distribution, request.version),
+        artifact=_name_artifact(request.format, names, version, platform),
         backend=BACKEND,
-        requirements=(*list_runtime_requirements(profile.runtime), NUMPY),
-        requires_python=f">={profile.python.versions[0]}",
+        requirements=list_requirements(profile.runtime),
+        requires_python=require_pythons(profile.python.versions),
         python_versions=profile.python.versions,
         config_sha256=config_sha256,
         inputs=inputs,
@@ -128,16 +128,30 @@ def make_context(request: EmitRequest, config_sha256: str) -> Context:
     )
 
 
+def require_pythons(versions: Sequence[str]) -> str:
+    """A specifier that holds for these versions of Python 3 and no others: an installer then refuses the rest by the
+    package's metadata, before it fetches anything.
+    """
+    minors = sorted(int(version.partition(".")[2]) for version in versions)
+    gaps = [f"!=3.{minor}.*" for minor in range(minors[0], minors[-1]) if minor not in minors]
+    return ",".join((f">=3.{minors[0]}", f"<3.{minors[-1] + 1}", *gaps))
+
+
 def tell_compiled(compiled: Compiled) -> str:
     """What was compiled before shipping, for people."""
     devices = ", ".join(compiled.devices) or "the device"
     return f"{compiled.provider} for {devices}" + (f", with {compiled.sdk}" if compiled.sdk else "")
 
 
-def _name_artifact(format_: str, package: str, distribution: str, version: str) -> str:
+def _name_artifact(format_: str, names: PackageNames, version: str, platform: str) -> str:
     if format_ == "wheel":
-        return f"{package}-{version}-py3-none-any.whl"
-    return f"{distribution}.pex" if format_ == "pex" else package
+        return name_wheel(names, version, platform)
+    return f"{names.distribution}.pex" if format_ == "pex" else names.package
+
+
+def name_wheel(names: PackageNames, version: str, platform: str) -> str:
+    """The file name of the bundle's own wheel, as the standard for wheels has it."""
+    return f"{names.distribution.replace('-', '_')}-{version}-py3-none-{platform}.whl"
 
 
 def _make_ports(ports: tuple[Port, ...], stem: str, reserved: frozenset[str]) -> tuple[PortContext, ...]:

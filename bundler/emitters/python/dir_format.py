@@ -18,7 +18,7 @@ from bundler.model.proof import Emitted
 def write_dir(request: EmitRequest, folder: Path) -> Emitted:
     """Write the bundle. Raises `BundlerError`."""
     context = write_python_project(request, folder)
-    house = fetch_runtime(request, context.requirements)
+    house = fetch_runtime(request)
     # The system copies without the interpreter's lock, so two threads take half the time.
     with ThreadPoolExecutor(max_workers=2) as pool:
         for _ in pool.map(lambda wheel: copy_file(wheel.path, folder / WHEELS / wheel.path.name), house.wheels):

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from bundler.emitters.contract import EmitRequest, ProofRequest
-from bundler.emitters.python.context import NUMPY
+from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
+from bundler.emitters.python.confusion import warn_of
 from bundler.emitters.python.dir_format import write_dir
+from bundler.emitters.python.names import choose_names, make_version
 from bundler.emitters.python.pex_format import PACKAGER, write_pex
 from bundler.emitters.python.wheel_format import write_wheel
 from bundler.emitters.python.wheelhouse import (
     BACKEND_LOCK,
     DOWNLOADER,
-    list_runtime_requirements,
+    list_requirements,
     name_runtime_lock,
 )
 from bundler.emitters.rendering import compile_templates
@@ -49,9 +50,14 @@ class PythonEmitter:
         """Compile the templates."""
         compile_templates("python")
 
+    def identify(self, model: str, package_name: str | None, version: str) -> Identity:
+        """The distribution's name and the version as PEP 440 writes it. Raises `UsageError`."""
+        names = choose_names(model, package_name)
+        return Identity(name=names.distribution, version=make_version(version), warnings=warn_of(names))
+
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
         """The runtime, the build backend, what downloads them, and for a single file its packager."""
-        runtime = (*list_runtime_requirements(profile.runtime), NUMPY)
+        runtime = list_requirements(profile.runtime)
         tools = (BACKEND_LOCK, DOWNLOADER, *((PACKAGER,) if package_format == "pex" else ()))
         return {name_runtime_lock(profile.runtime): runtime, **dict.fromkeys(tools, ())}
 

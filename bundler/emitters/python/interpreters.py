@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from bundler.environments.interpreters import find_interpreter
@@ -15,6 +16,7 @@ from bundler.environments.making import interpreter_in
 from bundler.environments.tools import run_uv
 from bundler.environments.wheels import fresh_environment
 from bundler.model.digests import digest_json
+from bundler.model.errors import EnvironmentMissingError, VerificationError
 from bundler.model.remembered import recall, remember
 
 Provide = Callable[[], AbstractContextManager[Path]]
@@ -69,6 +71,44 @@ def prepare_environment(python: Path, lock: Lock, provide: Provide, cache_root: 
 
     _make_once(home, lock, provide, make)
     return interpreter_in(home)
+
+
+@contextmanager
+def install_bundle(environment: Path, wheels: Path, what: Path, cache_root: Path) -> Iterator[Path]:
+    """The interpreter of a passing environment: what `prepare_environment` made (`environment` is its interpreter), and
+    the bundle's package `what` installed into that, a folder or a wheel, by name, version, Python and platform, with
+    nothing but the folder `wheels` to take from.
+
+    Raises `VerificationError` when an installer refuses it.
+    """
+    proofs = cache_root / "proofs"  # beside the files that are linked to; else they are copied
+    place = proofs if os.access(proofs, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=place, prefix=".draft-", ignore_cleanup_errors=True) as name:
+        home, memory = Path(name) / "environment", Path(name) / "memory"
+        shutil.copytree(_home_of(environment), home, copy_function=_link, symlinks=True)
+        python = interpreter_in(home)
+        # The backend is in the environment, for it is in the lock. A memory of uv's own would know a folder that was
+        # altered since by its path, and tell nothing of it.
+        rules = ("--no-build-isolation", "--cache-dir", str(memory), "--python", str(python))
+        try:
+            install(wheels, *rules, str(what))
+        except EnvironmentMissingError as error:
+            raise VerificationError(
+                f"{what} does not install as its README says", details=error.details, hint="build it again"
+            ) from error
+        yield python
+
+
+def _home_of(interpreter: Path) -> Path:
+    return interpreter.parent.parent
+
+
+def _link(source: str, target: str) -> None:
+    """One more name for a file, where the file system has that: an environment has thousands, and none is changed."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def prepare_site(platform: str, version: str, lock: Lock, provide: Provide, cache_root: Path) -> Path:

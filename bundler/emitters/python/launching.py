@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import tempfile
 import zipfile
@@ -11,7 +12,13 @@ from pathlib import Path
 
 from bundler.emitters.load import LoadWatch
 from bundler.emitters.python.emulating import Foreign, find_foreign
-from bundler.emitters.python.interpreters import find_python, install, prepare_environment, prepare_site
+from bundler.emitters.python.interpreters import (
+    find_python,
+    install,
+    install_bundle,
+    prepare_environment,
+    prepare_site,
+)
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.proving import Launch, is_native, run_self_test, start
 from bundler.emitters.python.wheelhouse import check_locked, gather_locked
@@ -119,26 +126,52 @@ def _explain_foreign(layout: Layout) -> str:
 
 @contextmanager
 def _launch_here(layout: Layout, version: str, python: Path, cache_root: Path) -> Iterator[Launch]:
-    """The command of the bundle on this machine, for as long as it is needed."""
-    remark = f"ran with onnxruntime {_runtime(layout)} on Python {version}, with no index"
-    with tempfile.TemporaryDirectory(prefix="bundler-site-", ignore_cleanup_errors=True) as name:
-        if layout.format == "pex":
-            command: tuple[str, ...] = (str(python), str(layout.artifact))
-            environment = {"PEX_ROOT": str(Path(name) / "pex")}
-        else:
-            fresh = prepare_environment(
-                python, layout.lock, lambda: _wheels(layout, version, _host_tags(), cache_root), cache_root
-            )
-            command = (str(fresh), "-m", layout.package)
-            environment = {"PYTHONPATH": str(_place_package(layout, Path(name), fresh))}
+    """The command of the bundle on this machine, for as long as it is needed: installed as its README says."""
+    with (
+        _start_packed(layout, python)
+        if layout.format == "pex"
+        else _start_installed(layout, version, python, cache_root) as (command, environment)
+    ):
         yield Launch(
             command=command,
             environment=environment,
             level="executed",
-            remark=remark,
+            remark=f"ran with onnxruntime {_runtime(layout)} on Python {version}, with no index",
             means=f"Python {version}",
             unrun=_list_unrun(layout, version),
         )
+
+
+Started = tuple[tuple[str, ...], dict[str, str]]
+"""A command, and what its environment has beside that of every proof."""
+
+
+@contextmanager
+def _start_packed(layout: Layout, python: Path) -> Iterator[Started]:
+    """The file itself, which looks for its Python on the path."""
+    artifact = str(layout.artifact)
+    with tempfile.TemporaryDirectory(prefix="bundler-site-", ignore_cleanup_errors=True) as name:
+        environment = {"PEX_ROOT": str(Path(name) / "pex")}
+        if not os.access(artifact, os.X_OK):  # another system's file system, or one that starts no programs
+            yield (str(python), artifact), environment
+            return
+        found = Path(name) / "bin"
+        found.mkdir()
+        (found / "python3").symlink_to(python)
+        yield (artifact,), {**environment, "PATH": os.pathsep.join((str(found), os.environ.get("PATH", os.defpath)))}
+
+
+@contextmanager
+def _start_installed(layout: Layout, version: str, python: Path, cache_root: Path) -> Iterator[Started]:
+    """The package in an environment of its own wheels."""
+
+    def provide() -> AbstractContextManager[Path]:
+        return _wheels(layout, version, _host_tags(), cache_root)
+
+    locked = prepare_environment(python, layout.lock, provide, cache_root)
+    wheels = layout.root / WHEELS if layout.artifact is None else layout.root
+    with install_bundle(locked, wheels, layout.artifact or layout.root, cache_root) as fresh:
+        yield (str(fresh), "-m", layout.package), {}
 
 
 @contextmanager
@@ -154,7 +187,7 @@ def _launch_there(layout: Layout, foreign: Foreign, cache_root: Path) -> Iterato
         cache_root,
     )
     with tempfile.TemporaryDirectory(prefix="bundler-site-", ignore_cleanup_errors=True) as name:
-        place = _place_package(layout, Path(name), None)
+        place = _place_package(layout, Path(name), foreign)
         yield Launch(
             command=(*foreign.python.argv, "-m", layout.package),
             environment={**foreign.python.environment, "PYTHONPATH": f"{place}:{site}"},
@@ -182,14 +215,14 @@ def _wheels(layout: Layout, version: str, tags: tuple[str, ...], cache_root: Pat
     return gather_locked(layout.lock, version, tags, cache_root)
 
 
-def _place_package(layout: Layout, scratch: Path, python: Path | None) -> Path:
+def _place_package(layout: Layout, scratch: Path, foreign: Foreign) -> Path:
     """The folder that the package is imported from: the bundle, or what its packed file holds."""
     if layout.artifact is None:
         return layout.root
     wheel = layout.artifact if layout.format == "wheel" else _unpack_wheel(layout.artifact, layout.package, scratch)
     site = scratch / "site"
-    which = () if python is None else ("--python", str(python))
-    install(wheel.parent, *which, "--no-deps", "--target", str(site), str(wheel))
+    target = ("--python-platform", foreign.python.uv_platform, "--python-version", foreign.version)
+    install(wheel.parent, *target, "--no-deps", "--target", str(site), str(wheel))
     return site
 
 

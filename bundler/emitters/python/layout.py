@@ -91,7 +91,7 @@ def _read_payload(wheel: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
 def _read_nested(archive: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
     """The packed file holds wheels; the model is in the one that has a payload."""
     for name in archive.namelist():
-        if name.endswith("-py3-none-any.whl"):
+        if "-py3-none-" in name and name.endswith(".whl"):
             with archive.open(name) as stream, zipfile.ZipFile(stream) as wheel:
                 if any(inner.endswith(f"/{PAYLOAD}/runtime.json") for inner in wheel.namelist()):
                     return _read_payload(wheel)

@@ -8,9 +8,15 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bundler.model.errors import UsageError
 
 LONGEST = 48
 """Characters of an identifier; longer ones help nobody."""
+
+LONGEST_GIVEN = 64
+"""Characters of a name or a version that a user gives: they stand in names of files."""
 
 RESERVED_INPUTS = frozenset({"self", "Outputs", "np", "npt", "Any", "NamedTuple"})
 RESERVED_OUTPUTS = frozenset({"count", "index", "Any", "np", "npt"})
@@ -21,9 +27,56 @@ _TAKEN_PACKAGES = frozenset(
         *("coloredlogs", "humanfriendly", "mpmath"),
         *("onnxruntime", "onnx", "numpy", "flatbuffers", "packaging", "google", "protobuf", "ml_dtypes", "sympy"),
         *("pip", "setuptools", "pkg_resources", "wheel", "flit_core", "pex", "test", "tests", "bundler", "wheels"),
+        "build_backend",
     }
 )
 """Modules that an emitted package would hide: the runtime with its dependencies, packaging tools, our own folders."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageNames:
+    """`package` is imported, `distribution` is installed; `chosen` says that the user gave the name."""
+
+    package: str
+    distribution: str
+    chosen: bool
+
+
+def choose_names(model: str, package_name: str | None) -> PackageNames:
+    """The names of a bundle's package: the user's, else made from the model's. Raises `UsageError`."""
+    package = make_package_name(model) if package_name is None else _take_name(package_name)
+    return PackageNames(package=package, distribution=make_distribution_name(package), chosen=package_name is not None)
+
+
+def _take_name(name: str) -> str:
+    """What a user's name is imported as. Nothing is made of it that he did not give, but for case and hyphens."""
+    package = re.sub(r"[-_.]+", "_", name).lower()
+    plain = re.fullmatch(r"[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", name, re.ASCII)
+    if not plain or len(name) > LONGEST_GIVEN or keyword.iskeyword(package):
+        raise UsageError(
+            f"{name[:80]!r} cannot be the name of a Python package",
+            hint=f"use up to {LONGEST_GIVEN} letters, digits, '-', '_' and '.', beginning with a letter and ending "
+            "with a letter or digit, that are no word of Python's own: --package-name acme-model",
+        )
+    if _hides_another(package):
+        raise UsageError(
+            f"a package called {name!r} would hide the module {package} of Python, of the runtime or of the bundle",
+            hint=f"give it another name: --package-name {make_distribution_name(package)}-model",
+        )
+    return package
+
+
+def make_version(version: str) -> str:
+    """A version as PEP 440 writes it (`1.0.0-rc1` is `1.0.0rc1`). Raises `UsageError` for what is none."""
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 (needed when building alone)
+
+    hint = "give numbers with dots, and nothing more than PEP 440 knows: --version 1.2.3, 1.2.3rc1, 1.2.3+cuda"
+    if len(version) > LONGEST_GIVEN:
+        raise UsageError(f"{version[:80]!r}… is no version: it has {len(version)} characters", hint=hint)
+    try:
+        return str(Version(version))
+    except InvalidVersion as error:
+        raise UsageError(f"{version!r} is no version of a Python package", hint=hint) from error
 
 
 def make_identifiers(names: Sequence[str], stem: str, reserved: Iterable[str]) -> tuple[str, ...]:
@@ -40,9 +93,13 @@ def make_identifiers(names: Sequence[str], stem: str, reserved: Iterable[str]) -
 def make_package_name(model: str) -> str:
     """A valid package name that hides no module of the standard library or of the runtime."""
     name = _make_identifier(model.lower(), "model", "model")
-    taken = name in _TAKEN_PACKAGES or name.startswith("onnxruntime_")  # as the runtime's plugins are named
-    clashes = name in sys.stdlib_module_names or taken or name.endswith("_") or hasattr(builtins, name)
-    return f"{name.rstrip('_')}_model" if clashes else name
+    return f"{name.rstrip('_')}_model" if name.endswith("_") or _hides_another(name) else name
+
+
+def _hides_another(name: str) -> bool:
+    """Whether a module of that name is Python's, the runtime's (its plugins are `onnxruntime_…`) or the bundle's."""
+    taken = name in _TAKEN_PACKAGES or name.startswith("onnxruntime_")
+    return taken or name in sys.stdlib_module_names or hasattr(builtins, name)
 
 
 def make_distribution_name(package: str) -> str:

@@ -9,14 +9,18 @@ from pathlib import Path
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD, copy_payload, render_config
 from bundler.emitters.python.context import Context, make_context
+from bundler.emitters.python.wheelhouse import ANYWHERE
 from bundler.emitters.rendering import load_template, write_project
 from bundler.emitters.writing import write_text
 
 
-def write_python_project(request: EmitRequest, folder: Path) -> Context:
-    """Write the whole project into `folder`; answers what it was rendered from. Raises `StageError`."""
+def write_python_project(request: EmitRequest, folder: Path, platform: str = ANYWHERE) -> Context:
+    """Write the whole project into `folder`; answers what it was rendered from. `platform` is the tag of its wheel.
+
+    Raises `StageError`.
+    """
     config = render_config(request.config)
-    context = make_context(request, hashlib.sha256(config.encode("utf-8")).hexdigest())
+    context = make_context(request, hashlib.sha256(config.encode("utf-8")).hexdigest(), platform)
     fields = {field.name: getattr(context, field.name) for field in dataclasses.fields(context)}
     write_project(load_template("python"), fields, {"package": context.package}, folder)
     payload = folder / context.package / PAYLOAD

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import shutil
 import subprocess
@@ -14,7 +16,7 @@ from bundler.emitters.python.context import Context
 from bundler.emitters.python.layout import LOCK
 from bundler.emitters.python.licences import describe_wheel
 from bundler.emitters.python.project import write_python_project
-from bundler.emitters.python.wheelhouse import BACKEND_LOCK, Wheelhouse, fetch_runtime
+from bundler.emitters.python.wheelhouse import BACKEND_LOCK, Wheelhouse, fetch_runtime, find_platform
 from bundler.emitters.writing import FILE_MODE, copy_file, write_text
 from bundler.model.errors import StageError
 from bundler.model.proof import Emitted
@@ -25,14 +27,16 @@ EPOCH = "315532800"
 _STAMP = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
 _TIME_LIMIT = 600.0
+_TAG = "py3-none-any"
+"""What the backend tags every wheel with."""
 
 _BUILD = """\
 import os, sys
 backend, project, target = sys.argv[1:]
-sys.path.insert(0, backend)
+sys.path[:0] = [backend, os.path.join(project, "build_backend")]
 os.chdir(project)
-from flit_core import buildapi
-print(buildapi.build_wheel(target))
+import storing
+print(storing.build_wheel(target))
 """
 """A wheel of pure Python can be imported from: the backend needs no environment, and is the one that was locked."""
 
@@ -51,10 +55,11 @@ def write_wheel(request: EmitRequest, folder: Path) -> Emitted:
 def pack_wheel(request: EmitRequest, folder: Path) -> tuple[Context, Wheelhouse]:
     """Put the wheel and its README into `folder`; answers also the wheels of its runtime."""
     project = folder / ".project"
-    context = write_python_project(request, project)
-    house = fetch_runtime(request, context.requirements)
+    house = fetch_runtime(request)
+    platform = find_platform(house.wheels, request.profile.python.wheel_platforms)
+    context = write_python_project(request, project, platform)
     built = _build(house.find(BACKEND_LOCK).path, project)
-    rewrite_archive(built, folder / built.name)
+    rewrite_wheel(built, folder, platform)
     copy_file(project / "README.md", folder / "README.md")
     shutil.rmtree(project)
     return context, house
@@ -78,19 +83,41 @@ def _build(backend: Path, project: Path) -> Path:
     return target / done.stdout.strip().splitlines()[-1]
 
 
-def rewrite_archive(source: Path, target: Path) -> None:
-    """The same entries in the same order, stored, with one time stamp and one mode.
+def rewrite_wheel(source: Path, folder: Path, platform: str) -> None:
+    """The same wheel for `platform` alone: the backend knows only packages for any. The same entries in the same order,
+    stored, with one time stamp and one mode.
 
     Compressed bytes differ between builds of zlib, so nothing is compressed; weights hardly shrink anyway.
     """
+    target = folder / f"{source.name.removesuffix(_TAG + '.whl')}py3-none-{platform}.whl"
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as new:
+        changed = _change_tag(old, platform)
         for name in old.namelist():
             entry = zipfile.ZipInfo(name, _STAMP)
             entry.create_system = _UNIX
             entry.external_attr = (0o100000 | FILE_MODE) << 16
+            if name in changed:
+                new.writestr(entry, changed[name])
+                continue
             with (
                 old.open(name) as reader,
                 new.open(entry, "w", force_zip64=old.getinfo(name).file_size >= 1 << 31) as writer,
             ):
                 shutil.copyfileobj(reader, writer, 1 << 20)
     target.chmod(FILE_MODE)
+
+
+def _change_tag(wheel: zipfile.ZipFile, platform: str) -> dict[str, bytes]:
+    """The two files that say for which platform a wheel is: its description, and the record with that one's digest."""
+    described = next(name for name in wheel.namelist() if name.endswith(".dist-info/WHEEL"))
+    record = described.removesuffix("WHEEL") + "RECORD"
+    before = wheel.read(described)
+    after = before.replace(f"Tag: {_TAG}".encode(), f"Tag: py3-none-{platform}".encode())
+    lines = wheel.read(record).replace(_record(described, before), _record(described, after))
+    return {described: after, record: lines}
+
+
+def _record(name: str, content: bytes) -> bytes:
+    """A line of a wheel's `RECORD`, as the standard for installed packages has it."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return f"{name},sha256={digest},{len(content)}".encode()

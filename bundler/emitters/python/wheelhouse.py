@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bundler.emitters.contract import EmitRequest
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins
+from bundler.environments.platforms import expand_tags
 from bundler.environments.registry import Environments
 from bundler.environments.wheels import Wheel, fetch_wheels, find_kept
 from bundler.model.artifacts import record_folder
@@ -21,6 +22,14 @@ from bundler.profiles.schema import Runtime
 
 BACKEND_LOCK = "flit-core"
 """The build backend travels with the folder, so that `pip install` needs no index for it either."""
+
+NUMPY = "numpy>=1.26,<3"
+"""The loader uses nothing of NumPy that came after 1.26 (its version for Python 3.12) or goes away before 3."""
+
+ANYWHERE = "any"
+"""The platform tag of a wheel that installs on every system."""
+
+_TWO_PROCESSORS = "_universal2"
 
 DOWNLOADER = "pip"
 """What fetches wheels for other systems."""
@@ -41,14 +50,14 @@ class Wheelhouse:
         raise KeyError(name)
 
 
-def fetch_runtime(request: EmitRequest, requirements: Sequence[str]) -> Wheelhouse:
+def fetch_runtime(request: EmitRequest) -> Wheelhouse:
     """The runtime of the target with all that it needs, and the build backend.
 
     Raises `EnvironmentMissingError` when a wheel is neither kept nor to be had.
     """
     environments = request.environments
     name = name_runtime_lock(request.profile.runtime)
-    runtime = environments.lock_for(name, requirements, request.listener, request.build)
+    runtime = environments.lock_for(name, list_requirements(request.profile.runtime), request.listener, request.build)
     lock = merge_locks(runtime, environments.lock(BACKEND_LOCK))
     settings = request.profile.python
     found: dict[str, Wheel] = {}
@@ -82,6 +91,11 @@ def _fetch(request: EmitRequest, lock: Lock, version: str) -> tuple[Wheel, ...]:
         ) from error
 
 
+def list_requirements(runtime: Runtime) -> tuple[str, ...]:
+    """What the bundle's package requires: the runtime with its plugins, and arrays."""
+    return (*list_runtime_requirements(runtime), NUMPY)
+
+
 def list_runtime_requirements(runtime: Runtime) -> tuple[str, ...]:
     """The runtime and the plugins beside it, pinned."""
     plugins = tuple(f"{name}=={version}" for name, version in sorted(runtime.plugins.items()))
@@ -91,6 +105,26 @@ def list_runtime_requirements(runtime: Runtime) -> tuple[str, ...]:
 def name_runtime_lock(runtime: Runtime) -> str:
     """The lock of a runtime and its plugins with all that they need."""
     return "-".join(("python-runtime", *(item.replace("==", "-") for item in list_runtime_requirements(runtime))))
+
+
+def find_platform(wheels: Sequence[Wheel], accepted: Sequence[str]) -> str:
+    """The platform tag of a wheel that needs all of `wheels`: of those that a target with the tags `accepted` takes,
+    the one that asks for least and that each of them installs on. `any` where none of them is for a platform.
+    """
+    needs = [_platforms_of(wheel) for wheel in wheels]
+    # A target is one processor: a tag for two would claim the other.
+    known = [tag for tag in expand_tags(accepted) if not tag.endswith(_TWO_PROCESSORS)]
+    for tag in (ANYWHERE, *reversed(known)):
+        taken = {ANYWHERE, *expand_tags((tag,))}
+        if all(taken & platforms for platforms in needs):
+            return tag
+    raise DefectError(f"the wheels were fetched for {accepted[0]}, and that takes not all of them")
+
+
+def _platforms_of(wheel: Wheel) -> set[str]:
+    from packaging.utils import parse_wheel_filename  # noqa: PLC0415 (needed when packing alone)
+
+    return {tag.platform for tag in parse_wheel_filename(wheel.path.name)[3]}
 
 
 def merge_locks(first: Lock, second: Lock) -> Lock:

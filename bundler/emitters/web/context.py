@@ -14,7 +14,7 @@ from bundler.emitters.escapes import shorten, visible
 from bundler.emitters.payload import tell_preprocessing
 from bundler.emitters.web.headers import ISOLATION, POLICY
 from bundler.emitters.web.modules import list_loader_modules
-from bundler.emitters.web.names import make_package_name, make_version
+from bundler.emitters.web.names import choose_package_name, make_version
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
 from bundler.emitters.web.vendor import VENDOR, Build
@@ -116,7 +116,7 @@ def make_context(
 ) -> Context:
     """The context for one bundle; `config` is the text of its `runtime.json`, which the digest is of."""
     settings, profile = request.config, request.profile
-    package, version = make_package_name(settings.model), make_version(request.version)
+    package, version = choose_package_name(settings.model, request.package_name), make_version(request.version)
     inputs = tuple(_make_port(port, annotate_input(port.type)) for port in settings.signature.inputs)
     name = visible(shorten(settings.model))
     return Context(
@@ -156,7 +156,8 @@ def make_context(
 
 def name_artifact(package: str, version: str) -> str:
     """The file name of the packed form, as npm names it."""
-    return f"{package}-{version.replace('+', '-')}.tgz"
+    plain = package.removeprefix("@").replace("/", "-")
+    return f"{plain}-{version.replace('+', '-')}.tgz"
 
 
 def _make_port(port: Port, annotation: str) -> PortContext:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from bundler.emitters.contract import EmitRequest, ProofRequest, Served, ServeRequest
+from bundler.emitters.contract import EmitRequest, Identity, ProofRequest, Served, ServeRequest
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.rendering import compile_templates
 from bundler.emitters.web.licences import describe_runtime
+from bundler.emitters.web.names import choose_package_name, make_version
 from bundler.emitters.web.project import TEMPLATE, write_web_project
 from bundler.emitters.web.tarball import write_tgz
 from bundler.emitters.web.vendor import VENDOR, runtime_lock
@@ -55,6 +56,10 @@ class WebEmitter:
     def preload(self) -> None:
         """Compile the templates."""
         compile_templates(TEMPLATE)
+
+    def identify(self, model: str, package_name: str | None, version: str) -> Identity:
+        """The package's name, and the version as npm has them. Raises `UsageError`."""
+        return Identity(name=choose_package_name(model, package_name), version=make_version(version))
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
         """The runtime's package, and what fetches it where there is no npm."""

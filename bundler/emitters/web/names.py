@@ -23,6 +23,12 @@ _TAKEN = frozenset(
 """Modules of Node.js that a package cannot shadow, names that npm refuses, and packages that stand beside a bundle."""
 
 
+LONGEST_GIVEN = 214
+"""Characters of a name or a version that a user gives: as many as npm takes."""
+
+_PART = r"[a-z0-9][a-z0-9._-]*"
+_PACKAGE = re.compile(rf"(?:@{_PART}/)?{_PART}", re.ASCII)
+
 _STAGES = {"a": "alpha", "b": "beta", "rc": "rc"}
 _LABELS = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
 _SEMANTIC = re.compile(
@@ -40,6 +46,19 @@ def make_package_name(model: str) -> str:
     return f"{name}-model" if name in _TAKEN else name
 
 
+def choose_package_name(model: str, package_name: str | None) -> str:
+    """The package's name: the user's, `@scope/name` or `name`, else made from the model's. Raises `UsageError`."""
+    if package_name is None:
+        return make_package_name(model)
+    if len(package_name) > LONGEST_GIVEN or _PACKAGE.fullmatch(package_name) is None or package_name in _TAKEN:
+        raise UsageError(
+            f"{package_name[:80]!r} cannot be the name of an npm package",
+            hint="use lower-case letters, digits, '-', '_' and '.', after a scope where there is one, and no module of "
+            "Node.js: --package-name @acme/model",
+        )
+    return package_name
+
+
 def make_version(version: str) -> str:
     """A version as npm has them: `version` itself, or made from one in Python's form (`1.2rc1` is `1.2.0-rc.1`).
 
@@ -47,6 +66,11 @@ def make_version(version: str) -> str:
     """
     from packaging.version import InvalidVersion, Version  # noqa: PLC0415 (needed when emitting alone)
 
+    if len(version) > LONGEST_GIVEN:
+        raise UsageError(
+            f"{version[:80]!r}… is no version: it has {len(version)} characters",
+            hint="give three numbers: --version 1.2.3",
+        )
     if _SEMANTIC.fullmatch(version):
         return version
     try:

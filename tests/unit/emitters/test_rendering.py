@@ -10,9 +10,9 @@ from jinja2 import UndefinedError
 from packaging.requirements import Requirement
 
 from bundler.emitters import rendering, writing
-from bundler.emitters.python.context import BACKEND, NUMPY
+from bundler.emitters.python.context import BACKEND
 from bundler.emitters.python.pex_format import describe_platform
-from bundler.emitters.python.wheelhouse import BACKEND_LOCK, list_minor_versions, narrow_lock
+from bundler.emitters.python.wheelhouse import BACKEND_LOCK, NUMPY, list_minor_versions, narrow_lock
 from bundler.environments.lockfiles import parse_lock, shipped_lock
 from bundler.model.errors import DefectError, StageError
 from bundler.profiles.resolve import resolve_target, target_ids

@@ -11,6 +11,11 @@ did not open is asked, by `needs`, what of the device's own software is missing.
 """
 
 import os
+import sys
+
+# An installer is told by the metadata; a folder on the path has none.
+if sys.version_info < (3, 11):  # noqa: UP036 (it says so to those who have an older one)
+    raise ImportError("this bundle needs Python 3.11 or newer; this is Python %d.%d" % sys.version_info[:2])  # noqa: UP031
 
 # Here, because every module of the loader comes after it: the variable must be set before the first of them loads the
 # runtime's library, which from 1.29 on reports usage unless told not to. A user who wants that sets it to 0.

@@ -61,7 +61,7 @@ def test_wheels_that_are_not_to_be_had_name_what_to_change(
         "bundler.environments.registry.Environments.lock_for", lambda *_: wheelhouse.parse_lock("x", "")
     )
     with pytest.raises(EnvironmentMissingError) as caught:
-        fetch_runtime(request_, ())
+        fetch_runtime(request_)
     error = caught.value
     assert error.message.startswith(
         "the wheels of onnxruntime==1.31.1, onnxruntime-ep-openvino==1.8.1, onnxruntime-qnn"

@@ -1,0 +1,28 @@
+"""Whether a package of somebody else's has the name already: who asks an index for it would get that one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bundler.emitters.python.names import PackageNames
+from bundler.environments.registry import host_version
+
+KNOWN = Path(__file__).with_name("known_distributions.txt")
+
+
+def warn_of(names: PackageNames) -> tuple[str, ...]:
+    """A sentence where the distribution's name is known to belong to another package; no index is asked."""
+    if not is_known(names.distribution):
+        return ()
+    warning = (
+        f"the package is called {names.distribution}, as another one that is widely known: an installer that asks an "
+        "index for it gets that one, and installed side by side each overwrites the other; give it a name of your own "
+        f"with --package-name (for instance acme-{names.distribution})"
+    )
+    return (warning,)
+
+
+def is_known(distribution: str) -> bool:
+    """Whether it is the name of a widely used distribution, or of one that is installed beside bundler."""
+    lines = KNOWN.read_text("utf-8").splitlines()
+    return distribution in lines or host_version(distribution) is not None

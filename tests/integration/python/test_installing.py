@@ -1,0 +1,109 @@
+"""Bundles install by the lines of their README: with the real installer, on the right system, and on no other."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bundler.emitters.contract import EmitRequest, ProofRequest
+from bundler.emitters.python.emitter import EMITTER
+from bundler.emitters.python.layout import read_layout
+from bundler.emitters.python.wheelhouse import gather_locked
+from bundler.model.errors import VerificationError
+from bundler.model.events import ignore
+from bundler.profiles.resolve import resolve_target
+from tests.support import models
+from tests.support.bundles import make_request
+
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+ONE_PYTHON = (f"python.versions=['{HERE}']",)
+
+
+@pytest.fixture(scope="module")
+def request_(tmp_path_factory: pytest.TempPathFactory) -> EmitRequest:
+    return make_request(models.cnn(), tmp_path_factory.mktemp("installing"), name="tiny cnn", overrides=ONE_PYTHON)
+
+
+def emit(request: EmitRequest, folder: Path, format_: str, **changes: object) -> Path:
+    bundle = folder / "bundle"
+    bundle.mkdir(parents=True)
+    EMITTER.emit(dataclasses.replace(request, format=format_, **changes), bundle)  # type: ignore[arg-type]
+    return bundle
+
+
+def run_pip(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
+    command = [str(python), "-m", "pip", "--isolated", "--disable-pip-version-check", *arguments]
+    return subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    environment = tmp_path_factory.mktemp("fresh") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    return environment / "bin" / "python"
+
+
+def test_pip_installs_a_wheel_of_the_given_name_and_only_where_it_belongs(
+    request_: EmitRequest, tmp_path: Path, fresh: Path
+) -> None:
+    bundle = emit(request_, tmp_path, "wheel", package_name="Acme.Tiny", version="1.0.0-rc1")
+    wheel = next(bundle.glob("*.whl"))
+    assert wheel.name.startswith("acme_tiny-1.0.0rc1-py3-none-manylinux_2_")
+    assert wheel.name.endswith("_x86_64.whl")
+    assert wheel.name in (bundle / "README.md").read_text("utf-8")
+    tags = (*request_.profile.python.wheel_platforms,)
+    with gather_locked(read_layout(bundle).lock, HERE, tags, request_.environments.root) as wheels:
+        done = run_pip(fresh, "install", "--no-index", "--find-links", str(wheels), str(wheel))
+    assert done.returncode == 0, done.stderr
+    ran = subprocess.run([str(fresh), "-m", "acme_tiny", "self-test", "--strict"], cwd=tmp_path, check=False)
+    assert ran.returncode == 0
+    assert "acme-tiny==1.0.0rc1" in run_pip(fresh, "list", "--format=freeze").stdout
+    elsewhere = ("--platform", "win_amd64", "--only-binary", ":all:", "--no-deps", "--dest", str(tmp_path / "none"))
+    refused = run_pip(fresh, "download", *elsewhere, str(wheel))
+    assert refused.returncode != 0
+    assert "not a supported wheel on this platform" in refused.stderr
+
+
+def test_wheels_of_two_targets_have_two_names(request_: EmitRequest, tmp_path: Path) -> None:
+    there = emit(request_, tmp_path / "there", "wheel", profile=resolve_target("raspberry-pi-5", ONE_PYTHON))
+    here = emit(request_, tmp_path / "here", "wheel")
+    assert next(there.glob("*.whl")).name.endswith("_aarch64.whl")
+    assert next(here.glob("*.whl")).name.endswith("_x86_64.whl")
+
+
+def _spoil_version(bundle: Path) -> None:
+    project = bundle / "pyproject.toml"
+    project.write_text(project.read_text("utf-8").replace('version = "1.2.3"', 'version = "not a version"'), "utf-8")
+
+
+def _ask_for_more(bundle: Path) -> None:
+    project = bundle / "pyproject.toml"
+    project.write_text(project.read_text("utf-8").replace('"numpy>=', '"requests",\n    "numpy>='), "utf-8")
+
+
+@pytest.mark.parametrize("spoil", [_spoil_version, _ask_for_more])
+def test_what_does_not_install_is_not_called_executed(
+    request_: EmitRequest, tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    bundle = emit(request_, tmp_path, "dir")
+    spoil(bundle)
+    with pytest.raises(VerificationError, match="does not install as its README says") as caught:
+        EMITTER.prove(ProofRequest(bundle=bundle, cache_root=request_.environments.root, listener=ignore))
+    assert caught.value.details
+
+
+def test_an_older_python_is_refused_by_the_metadata_alone(request_: EmitRequest, tmp_path: Path, fresh: Path) -> None:
+    bundle = emit(request_, tmp_path, "wheel")
+    where = ("--only-binary", ":all:", "--platform", "manylinux_2_28_x86_64", "--no-index", "--no-deps")
+    there = ("--find-links", str(bundle), "--dest", str(tmp_path / "none"))
+    done = run_pip(fresh, "download", *where, *there, "--python-version", "3.9", "tiny-cnn")
+    assert done.returncode != 0
+    assert "requires a different Python" in done.stderr
+    assert run_pip(fresh, "download", *where, *there, "--python-version", HERE, "tiny-cnn").returncode == 0
