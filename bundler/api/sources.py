@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from bundler.api.workshop import Workshop
+from bundler.environments.variables import hub_environment
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source, source_of
 from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelError, StageError, UsageError
@@ -158,7 +159,13 @@ def _locate(reference: HubReference, workshop: Workshop, listener: Listener, tit
 def _ask(command: list[str]) -> Mapping[str, str]:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", check=False, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=hub_environment(),
         )
         answer = json.loads(done.stdout.splitlines()[-1])
     except (OSError, ValueError, IndexError):

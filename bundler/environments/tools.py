@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bundler.environments.indexes import index_variables
+from bundler.environments.variables import fetching_environment
 from bundler.model.errors import EnvironmentMissingError
 
 LAST_LINES = 12
@@ -48,7 +49,7 @@ def run_uv(arguments: Sequence[str], doing: str) -> str:
 
 def run_tool(command: Sequence[str], doing: str, name: str) -> str:
     """Run a tool that provisions something; returns its standard output. Raises `EnvironmentMissingError`."""
-    environ = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
+    environ = {key: value for key, value in fetching_environment().items() if key not in _UNWANTED}
     environ |= index_variables(environ)
     environ |= {"UV_NO_PROGRESS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     try:

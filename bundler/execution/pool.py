@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bundler.environments.registry import Environment
+from bundler.environments.variables import computing_environment
 from bundler.execution.stage_sources import package_folder
 from bundler.model.errors import EnvironmentMissingError, StageError
 
@@ -101,9 +102,8 @@ class Worker:
     def _start(self) -> subprocess.Popen[bytes]:
         flags = ["-P"] if self.environment.is_host else ["-I"]
         command = [str(self.environment.python), *flags, "-X", "utf8", str(WORKER)]
-        environ = {**os.environ, "ORT_DISABLE_TELEMETRY": "1"}
         try:
-            process = self._open(command, environ)
+            process = self._open(command, computing_environment())
         except OSError as error:
             raise EnvironmentMissingError(
                 f"the interpreter of environment {self.environment.name} does not start: {error}",

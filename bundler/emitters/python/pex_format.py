@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -17,6 +16,7 @@ from bundler.emitters.python.wheel_format import EPOCH, pack_wheel
 from bundler.emitters.python.wheelhouse import Wheelhouse, gather_wheels
 from bundler.emitters.writing import PROGRAM_MODE, write_text
 from bundler.environments.platforms import expand_tags
+from bundler.environments.variables import proof_environment
 from bundler.model.errors import StageError
 from bundler.model.proof import Emitted
 from bundler.profiles.schema import TargetProfile
@@ -86,8 +86,13 @@ _OPTIONS = (
 
 def _run(command: list[str], home: str) -> None:
     # The packager writes down where this user's caches are (XDG_CACHE_HOME), and obeys PEX_* and PIP_* variables.
-    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR") if name in os.environ}
-    environment = {**kept, "SOURCE_DATE_EPOCH": EPOCH, "HOME": home, "USERPROFILE": home, "PYTHONHASHSEED": "0"}
+    environment = {
+        **proof_environment(),
+        "SOURCE_DATE_EPOCH": EPOCH,
+        "HOME": home,
+        "USERPROFILE": home,
+        "PYTHONHASHSEED": "0",
+    }
     done = subprocess.run(
         command,
         capture_output=True,

@@ -16,6 +16,7 @@ from typing import Any
 
 from bundler.emitters.contract import Proof, VariantProof
 from bundler.emitters.python.layout import Layout
+from bundler.environments.variables import proof_environment
 from bundler.model.results import Comparison, restore_output
 
 TIME_LIMIT = 1800.0
@@ -112,9 +113,8 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def _isolate(extra: Mapping[str, str], home: str) -> dict[str, str]:
     """Nothing of the user's set-up: what works here works elsewhere. No byte code is written into the bundle."""
-    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP", "TMPDIR") if name in os.environ}
     return {
-        **kept,
+        **proof_environment(),
         "HOME": home,
         "USERPROFILE": home,
         "LOCALAPPDATA": home,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from bundler.emitters.python.licences import describe_wheel
 from bundler.emitters.python.project import write_python_project
 from bundler.emitters.python.wheelhouse import BACKEND_LOCK, Wheelhouse, fetch_runtime, find_platform
 from bundler.emitters.writing import FILE_MODE, copy_file, write_text
+from bundler.environments.variables import computing_environment
 from bundler.model.errors import StageError
 from bundler.model.proof import Emitted
 
@@ -75,7 +75,7 @@ def _build(backend: Path, project: Path) -> Path:
         text=True,
         check=False,
         timeout=_TIME_LIMIT,
-        env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH},
+        env={**computing_environment(), "SOURCE_DATE_EPOCH": EPOCH},
         stdin=subprocess.DEVNULL,
     )
     if done.returncode:

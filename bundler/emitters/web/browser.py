@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from bundler.environments.variables import browser_environment
 from bundler.model.errors import EnvironmentMissingError
 
 Adapter = Literal["hardware", "software"]
@@ -121,7 +122,7 @@ def _start(command: tuple[str, ...], home: Path, log: Path) -> subprocess.Popen[
                 stdin=subprocess.PIPE,
                 stdout=stream,
                 stderr=stream,
-                env={**os.environ, **places},
+                env={**browser_environment(), **places},
                 # A group of its own: it is ended as one, and Ctrl-C reaches us alone.
                 start_new_session=True,
             )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from bundler.environments.variables import browser_environment
 from bundler.model.errors import EnvironmentMissingError
 
 VARIABLE: Final = "BUNDLER_BROWSER"
@@ -70,7 +71,9 @@ def ask_version(browser: Path) -> str | None:
     if platform.system() == "Windows":
         return None  # Asked there, it opens a window instead.
     try:
-        done = subprocess.run((browser, "--version"), capture_output=True, text=True, check=False, timeout=20)
+        done = subprocess.run(
+            (browser, "--version"), capture_output=True, text=True, check=False, timeout=20, env=browser_environment()
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     words = done.stdout.strip().split(" built on ")[0].strip()

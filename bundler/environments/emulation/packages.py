@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bundler.environments.variables import fetching_environment
 from bundler.model.errors import EnvironmentMissingError
 
 DEBIAN_NAMES = {"aarch64": "arm64"}
@@ -53,7 +54,7 @@ def download(apt: Path, architecture: str, names: Sequence[str], report: Callabl
 
 def _fetch_lists(apt_get: Sequence[str], lists: Path, architecture: str) -> None:
     """One broken source of several does no harm, so what arrived decides."""
-    done = subprocess.run((*apt_get, "update"), capture_output=True, check=False)
+    done = subprocess.run((*apt_get, "update"), capture_output=True, check=False, env=fetching_environment())
     if not any(lists.glob("*Packages*")):
         raise EmulationError(
             f"no package list for {architecture} could be fetched; is there a network, and do "
@@ -71,7 +72,7 @@ def unpack(package: Path, root: Path) -> None:
 
 def run(argv: Sequence[str], given: bytes = b"") -> bytes:
     """What the program printed; its last words are in the error when it fails."""
-    done = subprocess.run(argv, input=given, capture_output=True, check=False)
+    done = subprocess.run(argv, input=given, capture_output=True, check=False, env=fetching_environment())
     if done.returncode != 0:
         said = _last_lines(done.stderr)
         raise EmulationError(f"{' '.join(argv)} failed ({done.returncode}): {said}")
