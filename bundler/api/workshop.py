@@ -11,6 +11,7 @@ from bundler.environments.registry import Environments
 from bundler.execution.cache import Cache, open_cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import is_known
+from bundler.model.cache import CacheChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +35,13 @@ def start_early(workshop: Workshop, models: Iterable[Path]) -> None:
 
 @contextmanager
 def open_workshop(
-    cache_url: str | None = None, jobs: int = 2, pinned: Mapping[str, str] | None = None
+    cache_choice: str | CacheChoice | None = None, jobs: int = 2, pinned: Mapping[str, str] | None = None
 ) -> Iterator[Workshop]:
     """Open the cache and start the executor; its workers end with the block. Raises `StageError` for a bad cache.
 
     `pinned` are texts of locks by environment name that count before those that ship with bundler.
     """
-    cache = open_cache(cache_url)
+    cache = open_cache(cache_choice)
     environments = Environments(cache.root, pinned)
     with Executor(cache=cache, environments=environments, jobs=jobs) as executor:
         yield Workshop(cache=cache, environments=environments, executor=executor)

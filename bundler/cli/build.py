@@ -10,6 +10,7 @@ import typer
 from bundler.cli.options import (
     Browser,
     Cache,
+    CacheReadonly,
     Calibration,
     Dimensions,
     Jobs,
@@ -21,6 +22,7 @@ from bundler.cli.options import (
     Samples,
     TrustTarget,
 )
+from bundler.model.cache import CacheChoice
 
 BUILD_EPILOG = """Examples:
 
@@ -96,6 +98,7 @@ def build(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of synthetic inputs.")] = 0,
     trust_target: TrustTarget = False,
     cache: Cache = None,
+    cache_readonly: CacheReadonly = False,
     jobs: Jobs = 2,
     json: Json = False,
     progress: Progress = "auto",
@@ -123,7 +126,7 @@ def build(
         only=tuple(only or ()),
         trust_target=trust_target,
     )
-    run_builds(arguments, cache=cache, jobs=jobs, as_json=json, progress=progress)
+    run_builds(arguments, cache=CacheChoice(cache, cache_readonly), jobs=jobs, as_json=json, progress=progress)
 
 
 def plan(
@@ -141,6 +144,7 @@ def plan(
     only: Only = None,
     trust_target: TrustTarget = False,
     cache: Cache = None,
+    cache_readonly: CacheReadonly = False,
     json: Json = False,
 ) -> None:
     """Show what a build would run, what is cached, and why a step is stale."""
@@ -158,13 +162,14 @@ def plan(
         only=tuple(only or ()),
         trust_target=trust_target,
     )
-    run_plan(arguments, cache=cache, as_json=json)
+    run_plan(arguments, cache=CacheChoice(cache, cache_readonly), as_json=json)
 
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME.")],
     *,
     cache: Cache = None,
+    cache_readonly: CacheReadonly = False,
     json: Json = False,
 ) -> None:
     """Show signature, operators, opsets, size, dynamic dimensions, and which targets fit."""
@@ -174,7 +179,7 @@ def inspect(
     from bundler.cli.printing import print_json  # noqa: PLC0415
     from bundler.model.events import ignore  # noqa: PLC0415
 
-    with open_workshop(cache, 1) as workshop:
+    with open_workshop(CacheChoice(cache, cache_readonly), 1) as workshop:
         result = inspect_model(model, workshop, ignore)
     if json:
         print_json(result)

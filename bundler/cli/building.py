@@ -18,6 +18,7 @@ from bundler.cli.counting import Count
 from bundler.cli.failures import render_error
 from bundler.cli.options import parse_dimensions, progress_style
 from bundler.cli.printing import LONGEST_LINE, megabytes, print_json, printable
+from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import BuildsStarted, Listener
 
@@ -65,7 +66,7 @@ class Failure:
         return {"model": str(self.request.model), "target": self.request.target, "error": self.error.to_json()}
 
 
-def run_builds(arguments: BuildArguments, *, cache: str | None, jobs: int, as_json: bool, progress: str) -> None:
+def run_builds(arguments: BuildArguments, *, cache: CacheChoice, jobs: int, as_json: bool, progress: str) -> None:
     """Build all, print the summary, and exit with the code of the first failure."""
     if not arguments.models:
         from bundler.cli.project_building import build_project  # noqa: PLC0415 - only where no model is named

@@ -15,8 +15,17 @@ Cache = Annotated[
         "--cache",
         metavar="DIR|URL",
         envvar="BUNDLER_CACHE",
-        help="Where finished steps are kept: a folder, or a URL (s3://…) of a cache that a team shares.",
+        help="Where finished steps are kept: a folder of your own, or a URL (s3://…) of a cache that a team shares. A "
+        "shared one needs the key of those who write it, in BUNDLER_CACHE_KEY or the file BUNDLER_CACHE_KEY_FILE.",
         show_default="the user's cache folder",
+    ),
+]
+CacheReadonly = Annotated[
+    bool,
+    typer.Option(
+        "--cache-readonly",
+        envvar="BUNDLER_CACHE_READONLY",
+        help="Send nothing to a shared cache: take what it has, and keep what is new in your own.",
     ),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Steps and builds that run at once.")]

@@ -13,6 +13,7 @@ from bundler.api.requests import BuildRequest, PlanResult, StepPreview
 from bundler.api.workshop import Workshop, open_workshop
 from bundler.cli.building import BuildArguments, Failure, check_project_options, make_requests, print_failures
 from bundler.cli.printing import print_json, printable
+from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError
 from bundler.model.events import ignore
 from bundler.model.plan import BuildPlan
@@ -24,7 +25,7 @@ from bundler.project.narrowing import narrow_requests
 from bundler.project.requests import project_requests
 
 
-def run_plan(arguments: BuildArguments, *, cache: str | None, as_json: bool) -> None:
+def run_plan(arguments: BuildArguments, *, cache: CacheChoice, as_json: bool) -> None:
     """Plan all that is asked for, and print it; exits with the code of the first that cannot be planned."""
     if arguments.models:
         requests = make_requests(arguments)
@@ -44,7 +45,7 @@ def run_plan(arguments: BuildArguments, *, cache: str | None, as_json: bool) -> 
         raise typer.Exit(failures[0].error.exit_code)
 
 
-def _plan_project(arguments: BuildArguments, cache: str | None) -> list[PlanResult | Failure]:
+def _plan_project(arguments: BuildArguments, cache: CacheChoice) -> list[PlanResult | Failure]:
     """With what the lock pins and decided; the lock is not brought up to date, for nothing is built."""
     loaded = find_project(Path.cwd())
     check_project_options(arguments, loaded.path.name)

@@ -8,6 +8,7 @@ from bundler.api.requests import BuildRequest, BuildResult
 from bundler.api.workshop import open_workshop, start_early
 from bundler.cli.building import BuildArguments, Failure, build_all, check_clashes, check_project_options
 from bundler.cli.console import ProgressStyle, open_console
+from bundler.model.cache import CacheChoice
 from bundler.project.decisions import record_decisions, with_decisions
 from bundler.project.load import LoadedProject, find_project
 from bundler.project.lock import read_lock
@@ -17,7 +18,7 @@ from bundler.project.requests import project_requests
 
 
 def build_project(
-    arguments: BuildArguments, *, cache: str | None, jobs: int, style: ProgressStyle
+    arguments: BuildArguments, *, cache: CacheChoice, jobs: int, style: ProgressStyle
 ) -> list[BuildResult | Failure]:
     """Build all that the nearest project file names; what the command line gives narrows or replaces it.
 

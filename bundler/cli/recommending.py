@@ -11,13 +11,14 @@ import typer
 
 from bundler.api.recommend import Recommendation, Recommendations
 from bundler.cli.printing import megabytes, print_json, printable
+from bundler.model.cache import CacheChoice
 
 _WIDTH = 110
 _LONGEST = 2000
 """Characters of a command: a path is no longer."""
 
 
-def run_recommend(model: Path, *, device: str | None, cache: str | None, as_json: bool) -> None:
+def run_recommend(model: Path, *, device: str | None, cache: CacheChoice, as_json: bool) -> None:
     """Pick targets for the model and print why."""
     from bundler.api.recommend import recommend_targets  # noqa: PLC0415 - heavy
     from bundler.api.workshop import open_workshop  # noqa: PLC0415

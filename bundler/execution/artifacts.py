@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-from bundler.execution.identity import Identity, identify, identity_of
+from bundler.execution.identity import Identity, identity_of
 from bundler.execution.scratch import Scratch, write_atomically
 from bundler.model.artifacts import Artifact, FileRecord, record_folder
 from bundler.model.codec import encode
@@ -115,14 +114,6 @@ class ArtifactStore:
 
 def _about(digest: str) -> str:
     return f"artifact {digest}"
-
-
-def copy_into(record: FileRecord, folder: Path, fetch: Callable[[Path], None]) -> bool:
-    """Let `fetch` write one file of an artifact below `folder`; True when its size and digest are as recorded."""
-    path = folder / record.path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fetch(path)
-    return identify(path)[0] == record.size and digest_file(path) == record.sha256
 
 
 def _scan(folder: Path) -> dict[str, Identity]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from bundler.execution.artifacts import ArtifactStore
 from bundler.execution.disk import disk_full_error, is_disk_full
+from bundler.execution.ownership import PRIVATE, make_private, others_access
 from bundler.execution.records import RecordStore
-from bundler.execution.remote import RemoteStore
+from bundler.execution.remote import SHARED_PARTS, RemoteStore
 from bundler.execution.scratch import Scratch
+from bundler.execution.signing import read_key
+from bundler.model.cache import CacheChoice
 from bundler.model.errors import StageError, UsageError
 
 TAG_NAME = "CACHEDIR.TAG"
@@ -21,6 +25,8 @@ TAG = """Signature: 8a477f597d28d172789f06886806bc55
 # `bundler cache clear` deletes a cache only if it bears this tag.
 """
 """The first line is fixed by the Cache Directory Tagging Specification."""
+
+READONLY = "BUNDLER_CACHE_READONLY"
 
 PARTS = (
     "artifacts",
@@ -45,18 +51,31 @@ PARTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Cache:
-    """A local store, with a shared one behind it when `remote` is there. Close it to remove its scratch folder."""
+    """A local store, with a shared one behind it when `remote` is there. Close it to remove its scratch folder.
+
+    `notes` are what the user should know of it; whoever has a listener says them, once.
+    """
 
     root: Path
     remote: RemoteStore | None = None
+    notes: tuple[str, ...] = ()
     artifacts: ArtifactStore = field(init=False)
     records: RecordStore = field(init=False)
     _guard: threading.Lock = field(init=False, default_factory=threading.Lock)
     _open: list[Scratch] = field(init=False, default_factory=list)
+    _said: threading.Event = field(init=False, default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "artifacts", ArtifactStore(self.root))
         object.__setattr__(self, "records", RecordStore(self.root))
+
+    def say_notes(self, say: Callable[[str], None]) -> None:
+        """Hand each of the notes to `say`, the first time that this is called."""
+        with self._guard:
+            notes = () if self._said.is_set() else self.notes
+            self._said.set()
+        for note in notes:
+            say(note)
 
     @property
     def scratch(self) -> Scratch:
@@ -79,18 +98,57 @@ class Cache:
         self.close()
 
 
-def open_cache(url_or_path: str | None = None) -> Cache:
-    """The cache at a path, or the default one with the shared store at a URL (`s3://…`, `file:///…`) behind it.
+def open_cache(choice: str | CacheChoice | None = None) -> Cache:
+    """The cache in a folder of the user's own, or the default one with a shared store behind it: a URL (`s3://…`,
+    `file:///…`), or a folder that others own or may write to.
 
-    The default is BUNDLER_CACHE, or the user's cache folder. Raises `UsageError` when the folder is not ours, and
-    `StageError` when it cannot be made.
+    The default is BUNDLER_CACHE, or the user's cache folder. What is executed (environments, proofs, wheels) never
+    comes from a shared store. Raises `UsageError` when the folder is not ours, and `StageError` when it cannot be made.
     """
-    asked = url_or_path or os.environ.get("BUNDLER_CACHE") or ""
+    choice = choice if isinstance(choice, CacheChoice) else CacheChoice(choice, _is_readonly_asked())
+    asked = choice.place or os.environ.get("BUNDLER_CACHE") or ""
     if "://" in asked:
-        beside = os.environ.get("BUNDLER_CACHE") or ""
-        root = Path(beside) if beside and "://" not in beside else default_root()
-        return Cache(root=_prepare(root), remote=RemoteStore(asked))
-    return Cache(root=_prepare(Path(asked) if asked else default_root()))
+        return _behind_own(asked, choice, ())
+    if not asked:
+        root, notes = _own_default()
+        return Cache(root=root, notes=notes)
+    root = Path(asked).expanduser().absolute()
+    if root.is_dir() and (why := others_access(root)) is not None:
+        _refuse_foreign(root, (*SHARED_PARTS, TAG_NAME))
+        text = f"the folder {root} is used as a shared cache, of which only signed results count: {why}"
+        return _behind_own(root.as_uri(), choice, (text,))
+    return Cache(root=_prepare(root))
+
+
+def _is_readonly_asked() -> bool:
+    return os.environ.get(READONLY, "").lower() in {"1", "true", "yes", "on"}
+
+
+def _behind_own(url: str, choice: CacheChoice, notes: tuple[str, ...]) -> Cache:
+    """The shared store at `url` behind the user's own cache: BUNDLER_CACHE when that is a folder, else the default."""
+    remote = RemoteStore(url, read_key(), readonly=choice.readonly)
+    beside = os.environ.get("BUNDLER_CACHE") or ""
+    root = Path(beside).expanduser().absolute()
+    if beside and "://" not in beside and root.as_uri() != url and not (root.is_dir() and others_access(root)):
+        return Cache(root=_prepare(root), remote=remote, notes=notes)
+    own, told = _own_default()
+    return Cache(root=own, remote=remote, notes=(*notes, *told))
+
+
+def _own_default() -> tuple[Path, tuple[str, ...]]:
+    """The user's cache folder, and what was done to make it private. Raises `UsageError` when it is another's."""
+    root = default_root()
+    if not root.is_dir():
+        return _prepare(root), ()
+    why = others_access(root)
+    made_private = make_private(root)
+    if why is not None and not made_private:
+        raise UsageError(
+            f"the cache folder {root} may be of others: {why}",
+            hint="what is executed comes from there: name a folder of your own with --cache or BUNDLER_CACHE",
+        )
+    told = f"others could write to the cache {root}: it is yours alone now" if why else ""
+    return _prepare(root), (told,) if told else ()
 
 
 def default_root() -> Path:
@@ -113,20 +171,26 @@ def _prepare(root: Path) -> Path:
     if is_ours(root):
         return root
     try:
-        if root.exists() and _is_foreign(root) and not is_ours(root):  # another process may have made it meanwhile
-            raise UsageError(
-                f"{root} is not a bundler cache, and it is not empty",
-                hint="name an empty or a new folder, or take the default by leaving `--cache` away",
-            )
-        root.mkdir(parents=True, exist_ok=True)
+        _refuse_foreign(root)
+        root.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         _put_tag(root)
     except OSError as error:
         raise _cannot_write(root, error) from error
     return root
 
 
-def _is_foreign(root: Path) -> bool:
-    return not root.is_dir() or any(not path.name.startswith(f"{TAG_NAME}.") for path in root.iterdir())
+def _refuse_foreign(root: Path, known: tuple[str, ...] = ()) -> None:
+    if root.exists() and _is_foreign(root, known) and not is_ours(root):  # another process may have made it meanwhile
+        raise UsageError(
+            f"{root} is not a bundler cache, and it is not empty",
+            hint="name an empty or a new folder, or take the default by leaving `--cache` away",
+        )
+
+
+def _is_foreign(root: Path, known: tuple[str, ...]) -> bool:
+    if not root.is_dir():
+        return True
+    return any(path.name not in known and not path.name.startswith(f"{TAG_NAME}.") for path in root.iterdir())
 
 
 def _put_tag(root: Path) -> None:

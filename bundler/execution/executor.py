@@ -100,6 +100,7 @@ class Executor:
         journal = Journal(self._cache.root, build, self._cache.scratch.id)
         run = Run(build=build, listener=_one_at_a_time(listener), journal=journal)
         large = sum(source.size for source in sources.values()) > LARGE_BYTES
+        self._cache.say_notes(run.warn)
         walk = _Walk(plan_steps, sources, run, self, 1 if large else self._jobs)
         self._runs.add(run)
         try:

@@ -1,65 +1,102 @@
 """A store that a team shares, reached through fsspec: read-through and write-through, behind the local one.
 
 Layout: `records/ab/<key>.json` and one `blobs/cd/<sha256>` for each file. Nothing that comes from it is believed: a
-record must bear its own digest and lead to its key, a file must have its size and digest. Its failures are warnings,
-never the end of a build.
+record must be signed with the team's key for the step that asks, a file must have the size and digest that the record
+says, and no more is fetched than that. Its failures are warnings, never the end of a build.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import posixpath
+import re
+import secrets
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bundler.execution.artifacts import ArtifactStore, copy_into
+from bundler.execution.artifacts import ArtifactStore
 from bundler.execution.records import ActionRecord, parse_record
 from bundler.execution.scratch import Scratch
+from bundler.execution.signing import KEY, KEY_FILE, sign, unsign
 from bundler.model.artifacts import Artifact, FileRecord
+from bundler.model.remembered import MAX_BYTES
 
 T = TypeVar("T")
 Warn = Callable[[str], None]
+PIECE = 1 << 20
+SHARED_PARTS = ("records", "blobs")
+"""The folders that a shared store has."""
 
 
 class RemoteStore:
-    """The shared store at `url`. After a failure it is left alone for the rest of the run."""
+    """The shared store at `url`, whose records are signed with `key`. Without a key it is left out of the run, as it
+    is after a failure. With `readonly` nothing is sent to it.
+    """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, key: bytes | None = None, *, readonly: bool = False) -> None:
         self.url = url
-        self._broken = threading.Event()
+        self._key = key
+        self._readonly = readonly
+        self._left_out = threading.Event()
+        self._told: set[str] = set()
+        self._guard = threading.Lock()
         self._altered: set[str] = set()
 
+    @property
+    def shown(self) -> str:
+        """The address without a password."""
+        return re.sub(r"//[^/@]*@", "//", self.url)
+
     def fetch_record(self, key: str, warn: Warn) -> ActionRecord | None:
-        """The record of `key`, checked, or None."""
-        data = self._attempt(lambda: self._read(f"records/{key[:2]}/{key}.json"), warn)
+        """The record of `key`, authenticated and checked, or None."""
+        signed = self._attempt(lambda _: self._read(_record(key)), warn)
+        if signed is None or self._key is None:
+            return None
+        data = unsign(self._key, key, signed)
+        if data is None:
+            text = f"the shared cache {self.shown} has results that are not signed with this key: they are made anew"
+            self._warn_once("unsigned", text, warn)
         return None if data is None else parse_record(key, data)
 
     def fetch_artifact(self, artifact: Artifact, store: ArtifactStore, scratch: Scratch, warn: Warn) -> bool:
         """Bring an artifact into the local store; True when it is there, whole."""
         folder = scratch.new_folder()
-        done = self._attempt(lambda: self._fetch_files(artifact, folder), warn)
+        done = self._attempt(lambda _: self._fetch_files(artifact, folder), warn)
         if not done:
             shutil.rmtree(folder, ignore_errors=True)
             return False
         return store.put(folder, scratch).digest == artifact.digest
 
     def push(self, key: str, data: bytes, artifact: Artifact | None, store: ArtifactStore, warn: Warn) -> None:
-        """Send a record, and before it the files that it names."""
-        self._attempt(lambda: self._push(key, data, artifact, store), warn)
+        """Send a record, signed, and before it the files that it names."""
+        if not self._readonly:
+            self._attempt(lambda own: self._push(key, sign(own, key, data), artifact, store), warn)
 
-    def _push(self, key: str, data: bytes, artifact: Artifact | None, store: ArtifactStore) -> None:
+    def _push(self, key: str, signed: bytes, artifact: Artifact | None, store: ArtifactStore) -> None:
         files = artifact.files if artifact else ()
         for record in files:
             place = self._path(_blob(record))
             if not self._holds(place, record):
-                self._system.makedirs(posixpath.dirname(place), exist_ok=True)
-                self._system.put_file(str(store.folder(artifact.digest if artifact else "") / record.path), place)
-        place = self._path(f"records/{key[:2]}/{key}.json")
+                source = store.folder(artifact.digest if artifact else "") / record.path
+                self._send(place, functools.partial(self._system.put_file, str(source)))
+        self._send(self._path(_record(key)), functools.partial(self._system.pipe_file, value=signed))
+
+    def _send(self, place: str, write: Callable[[str], Any]) -> None:
+        """Let `write` make the file. In a folder it comes by a rename: what others put there, a link or a pipe, is
+        replaced and never written through.
+        """
         self._system.makedirs(posixpath.dirname(place), exist_ok=True)
-        self._system.pipe_file(place, data)
+        if not self._is_folder:
+            write(place)
+            return
+        draft = f"{place}.{secrets.token_hex(8)}"
+        write(draft)
+        Path(draft).replace(place)
 
     def _holds(self, place: str, record: FileRecord) -> bool:
         """Whether the store has the file. An upload that was cut, or a file that arrived altered, is sent again."""
@@ -69,20 +106,37 @@ class RemoteStore:
 
     def _fetch_files(self, artifact: Artifact, folder: Path) -> bool:
         for record in artifact.files:
-            place = self._path(_blob(record))
-            if not copy_into(record, folder, functools.partial(self._get, place)):
+            if not self._fetch_file(record, folder / record.path):
                 self._altered.update(self._path(_blob(item)) for item in artifact.files)
                 return False
         return True
 
-    def _get(self, place: str, path: Path) -> None:
-        self._system.get_file(place, str(path))
+    def _fetch_file(self, record: FileRecord, path: Path) -> bool:
+        """Write the file to `path`; True when its size and digest are as recorded. One byte too many ends it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        digest, size = hashlib.sha256(), 0
+        with path.open("wb") as output:
+            for piece in self._pieces(_blob(record), record.size):
+                digest.update(piece)
+                size += output.write(piece)
+        return (size, digest.hexdigest()) == (record.size, record.sha256)
 
     def _read(self, name: str) -> bytes | None:
         try:
-            return bytes(self._system.cat_file(self._path(name)))
+            data = b"".join(self._pieces(name, MAX_BYTES))
         except FileNotFoundError:
             return None
+        return data if len(data) <= MAX_BYTES else None
+
+    def _pieces(self, name: str, limit: int) -> Iterator[bytes]:
+        """The bytes of a file, up to one more than `limit`: what the store says of its size is not believed."""
+        left, place = limit + 1, self._path(name)
+        if self._is_folder and not self._system.isfile(place):
+            raise FileNotFoundError(place)  # nor is a pipe or a device in a folder of others ever opened
+        with contextlib.closing(self._system.open(place, "rb")) as stream:
+            while left > 0 and (piece := stream.read(min(PIECE, left))):
+                left -= len(piece)
+                yield piece
 
     def _path(self, name: str) -> str:
         return posixpath.join(self._base, name)
@@ -99,22 +153,38 @@ class RemoteStore:
         return self._opened[0]
 
     @property
+    def _is_folder(self) -> bool:
+        return bool(getattr(self._system, "local_file", False))
+
+    @property
     def _base(self) -> str:
         return self._opened[1]
 
-    def _attempt(self, action: Callable[[], T], warn: Warn) -> T | None:
-        if self._broken.is_set():
+    def _attempt(self, action: Callable[[bytes], T], warn: Warn) -> T | None:
+        if self._key is None:
+            text = f"the shared cache {self.shown} is not used, for there is no key to check it with"
+            self._warn_once("key", f"{text}: set {KEY} or {KEY_FILE} to the key of those who write it", warn)
+            return None
+        if self._left_out.is_set():
             return None
         try:
-            return action()
+            return action(self._key)
         except Exception as error:  # noqa: BLE001 - each of fsspec's backends has exceptions of its own
-            if not self._broken.is_set():
-                self._broken.set()
-                warn(
-                    f"the shared cache {self.url} does not answer and is left out of this run"
-                    f" ({type(error).__name__}: {str(error)[:200]})"
-                )
+            self._left_out.set()
+            text = f"the shared cache {self.shown} does not answer and is left out of this run"
+            self._warn_once("broken", f"{text} ({type(error).__name__}: {str(error)[:200]})", warn)
             return None
+
+    def _warn_once(self, subject: str, text: str, warn: Warn) -> None:
+        with self._guard:
+            told = subject in self._told
+            self._told.add(subject)
+        if not told:
+            warn(text)
+
+
+def _record(key: str) -> str:
+    return f"records/{key[:2]}/{key}.json"
 
 
 def _blob(record: FileRecord) -> str:

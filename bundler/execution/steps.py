@@ -22,7 +22,7 @@ from bundler.execution.records import ActionRecord, is_safe_path, parse_record
 from bundler.execution.sources import Source
 from bundler.execution.stage_sources import stage_packages
 from bundler.model.artifacts import Artifact
-from bundler.model.codec import decode
+from bundler.model.codec import conforms, decode
 from bundler.model.errors import BundlerError, DefectError, StageError, error_from_json
 from bundler.model.events import Listener, Message, StepProgress, ignore
 from bundler.model.plan import Step
@@ -179,11 +179,20 @@ def recall(ready: ReadyStep, cache: Cache) -> StepOutcome | None:
         return None
     started = time.perf_counter()
     record = cache.records.find(ready.key)
-    if record is None:
+    if record is None or not fits_stage(record, ready.spec):
         return None
     if record.artifact is not None and cache.artifacts.find(record.artifact.digest, cache.scratch) is None:
         return None
     return make_outcome(ready, record, cache, time.perf_counter() - started, cached=True)
+
+
+def fits_stage(record: ActionRecord, spec: StageSpec) -> bool:
+    """Whether a record may be of this stage: by its name, the type of its facts, and whether there are files."""
+    if record.stage != spec.name or not conforms(spec.facts, dict(record.facts)):
+        return False
+    if record.artifact is None:
+        return spec.produces is None or spec.changes_model
+    return spec.produces is not None
 
 
 def make_outcome(ready: ReadyStep, record: ActionRecord, cache: Cache, seconds: float, *, cached: bool) -> StepOutcome:
@@ -236,7 +245,7 @@ class StepRunner:
     def _recall_shared(self, ready: ReadyStep, run: Run) -> StepOutcome | None:
         remote, cache = self._cache.remote, self._cache
         record = remote.fetch_record(ready.key, run.warn) if remote and not ready.volatile else None
-        if remote is None or record is None:
+        if remote is None or record is None or not fits_stage(record, ready.spec):
             return None
         artifact = record.artifact
         if (

@@ -22,6 +22,7 @@ class StageSpec:
     roles it takes; an entry ending in `?` may be absent. `produces` is the kind of its artifact (`model`, `golden`,
     `config`), or None when it only finds facts. `changes_model` marks the stages after which outputs are compared.
     `optional` marks a stage whose failure is a note: its input goes on unchanged. `time_limit` is in seconds.
+    `facts` is the type that its facts are encoded from, where it has one: what is recalled is held to it.
     `volatile` marks a stage whose result depends on what no key can hold (the user's own code): it runs each time.
     """
 
@@ -34,6 +35,7 @@ class StageSpec:
     optional: bool = False
     time_limit: float = 3600.0
     volatile: bool = False
+    facts: Any = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bundler.model.results import Comparison
 from bundler.model.stage import StageSpec
 
 SPEC = StageSpec(
@@ -15,6 +16,7 @@ SPEC = StageSpec(
     produces=None,
     # The plugins are here for what runs in their emulation, and are missing elsewhere.
     packages=("onnxruntime", "numpy", "onnxruntime-qnn", "onnxruntime-ep-openvino"),
+    facts=Comparison,
 )
 """Its facts are `bundler.model.results.Comparison`, encoded."""
 

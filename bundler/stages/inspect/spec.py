@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bundler.model.facts import ModelFacts
 from bundler.model.stage import StageSpec
 
 SPEC = StageSpec(
@@ -13,6 +14,7 @@ SPEC = StageSpec(
     produces=None,
     packages=("onnx", "onnxruntime"),
     time_limit=600.0,
+    facts=ModelFacts,
 )
 """Its facts are `bundler.model.facts.ModelFacts`, encoded."""
 
