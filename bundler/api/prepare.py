@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bundler.api.checked import is_as_checked
 from bundler.api.data import DataArgument, check_used, read_argument
 from bundler.api.packages import find_model, is_package_argument, join_model, parse_package
 from bundler.api.requests import BuildRequest, bundle_name
@@ -142,6 +143,10 @@ def inspect_source(
     alone = digest_source(path, (), workshop.cache)
     outcome = workshop.executor.execute((inspect_step(name),), {MODEL: alone}, listener, title)[INSPECT_ID]
     facts = decode(ModelFacts, outcome.facts)
+    if outcome.cached and not is_as_checked(path, facts):  # it says what is wrong, or finds other facts
+        again = replace(inspect_step(name), volatile=True)
+        outcome = workshop.executor.execute((again,), {MODEL: alone}, listener, title)[INSPECT_ID]
+        facts = decode(ModelFacts, outcome.facts)
     external = [path.parent / name for name in facts.external_files]
     model = digest_source(path, external, workshop.cache) if external else alone
     return facts, outcome, model

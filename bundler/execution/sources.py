@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bundler.execution.identity import Identity, identify, is_settled
+from bundler.execution.identity import Identity, identify, identity_of, is_settled
 from bundler.execution.scratch import write_atomically
 from bundler.model.artifacts import Artifact, FileRecord, make_artifact
 from bundler.model.digests import digest_file
@@ -82,7 +83,10 @@ def _memory(path: Path, cache: Cache) -> Path:
 
 
 def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
-    before = identify(path)
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{path} is no plain file", hint="give a file: a pipe or a device has no contents to keep")
+    before = identity_of(status)
     name = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()
     digest = _recall(path, before, cache)
     if digest is None:

@@ -16,7 +16,8 @@ class ModelFacts:
     `file_bytes` is the ONNX file alone, `external_bytes` its external data, `weight_bytes` all initializers and
     constants. `peak_memory_bytes` is an estimate: weights plus the largest sum of live activations at batch size one;
     None where shapes are unknown. `generated_bytes` are constants that the file does not hold but makes (a network
-    published for its structure alone).
+    published for its structure alone). `external_sizes` are the bytes of each of the `external_files` as they were when
+    the model was checked.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ModelFacts:
     quantized: bool
     peak_memory_bytes: int | None
     generated_bytes: int = 0
+    external_sizes: tuple[int, ...] = ()
 
     @property
     def total_bytes(self) -> int:

@@ -100,6 +100,7 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
     weights = list(iterate_tensors(model))
     weight_bytes = sum(tensor_bytes(tensor) for tensor in weights)
     operators = count_operators(model)
+    external_sizes = tuple((path.parent / file).stat().st_size for file in files)
     return ModelFacts(
         name=name,
         ir_version=model.ir_version,
@@ -112,8 +113,9 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
         file_bytes=path.stat().st_size,
         weight_bytes=weight_bytes,
         generated_bytes=count_generated_bytes(model),
-        external_bytes=sum((path.parent / file).stat().st_size for file in files),
+        external_bytes=sum(external_sizes),
         external_files=files,
+        external_sizes=external_sizes,
         custom_domains=foreign_domains(model),
         random_operators=random_operators(model),
         control_flow=has_control_flow(operators),
