@@ -1,4 +1,4 @@
-"""What `bundler verify`, `bundler diff` and `bundler bench` do and print."""
+"""What `bundler verify` and `bundler diff` do and print."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bundler.cli.printing import LONGEST_LINE, print_json, printable
 
 def print_digests(bundle: Path, digest: str, *, as_json: bool) -> None:
     """Check the digests, run nothing, and print what was checked."""
-    from bundler.api.verify import check_digests  # noqa: PLC0415 - diff and bench do not need it
+    from bundler.api.verify import check_digests  # noqa: PLC0415 - diff does not need it
 
     checked = check_digests(bundle, digest)
     if as_json:
@@ -30,7 +30,7 @@ def run_verify(
     bundle: Path, *, digest: str, browser: Path | None, cache: str | None, as_json: bool, progress: str
 ) -> None:
     """Verify and print the level that was reached."""
-    from bundler.api.verify import verify  # noqa: PLC0415 - diff and bench do not need it
+    from bundler.api.verify import verify  # noqa: PLC0415 - diff does not need it
     from bundler.api.workshop import open_workshop  # noqa: PLC0415
 
     style = cast("ProgressStyle", progress_style(progress, json=as_json))
@@ -68,33 +68,10 @@ def _print_verified(result: VerifyResult) -> None:
 
 def run_diff(first: Path, second: Path, *, as_json: bool) -> None:
     """Compare two bundles and print what differs."""
-    from bundler.reporting.diff import diff_bundles, render_diff  # noqa: PLC0415 - verify and bench do not need it
+    from bundler.reporting.diff import diff_bundles, render_diff  # noqa: PLC0415 - verify does not need it
 
     difference = diff_bundles(first, second)
     if as_json:
         print_json(difference)
     else:
         typer.echo(render_diff(difference))
-
-
-def run_bench(
-    bundles: tuple[Path, ...],
-    *,
-    baseline: Path | None,
-    browser: Path | None,
-    cache: str | None,
-    as_json: bool,
-    progress: str,
-) -> None:
-    """Time the bundles and print them side by side."""
-    from bundler.api.bench import bench  # noqa: PLC0415 - verify and diff do not need it
-    from bundler.api.workshop import open_workshop  # noqa: PLC0415
-    from bundler.cli.timetable import timetable_lines  # noqa: PLC0415
-
-    style = cast("ProgressStyle", progress_style(progress, json=as_json))
-    with open_workshop(cache, 1) as workshop, open_console(style) as listener:
-        times = bench(bundles, baseline, workshop, listener, browser)
-    if as_json:
-        print_json({"variants": times})
-    else:
-        typer.echo("\n".join(timetable_lines(times)))

@@ -13,18 +13,51 @@ _HEAD = ("bundle", "variant", "opening", "p10..p90", "ratio", "latency", "p10..p
 _TEXT_COLUMNS = 2
 
 
+_THROUGHPUT_HEAD = ("bundle", "variant", "callers", "calls/s", "p10..p90", "ratio")
+_ROWS = "rows/s"
+
+
+def throughput_lines(times: Sequence[VariantTimes]) -> Iterator[str]:
+    """A table of what several callers at once get done together, where that was counted."""
+    if not any(one.throughput for one in times):
+        return
+    batched = any(one.measurement.batch for one in times)
+    head = (*_THROUGHPUT_HEAD, *((_ROWS,) if batched else ()))
+    yield ""
+    yield from _table([head, *(row for one in times for row in _throughput_rows(one, batched=batched))])
+    yield "calls a second of all callers together, in one process; ratio: to the first number of callers"
+
+
+def _throughput_rows(one: VariantTimes, *, batched: bool) -> Iterator[tuple[str, ...]]:
+    first = next(iter(one.throughput.values()), None)
+    for callers, spread in one.throughput.items():
+        ratio = f"{spread.median / first.median:.2f}" if first and first.median else ""
+        low_high = f"{_rate(spread.low)}..{_rate(spread.high)}"
+        rows = (_rate(spread.median * max(1, one.measurement.batch)),) if batched else ()
+        name = printable(one.bundle.name, 60)
+        yield (name, one.variant, str(callers), _rate(spread.median), low_high, ratio, *rows)
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:.3g}" if per_second < 1000 else f"{per_second:,.0f}"  # noqa: PLR2004 - three digits
+
+
 def timetable_lines(times: Sequence[VariantTimes]) -> Iterator[str]:
     """The lines of the table, and what its columns say."""
     rows = [_HEAD, *(_row(one) for one in times)]
     rows += [_baseline_row(one) for one in times if one.baseline_opening or one.baseline_latency]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    for row in rows:
-        cells = [_align(text, width, column) for column, (text, width) in enumerate(zip(row, widths, strict=True))]
-        yield "  ".join(cells).rstrip()
+    yield from _table(rows)
     yield "milliseconds: opening is until the first answer, latency one steady call; medians, and where most lie"
     if any(one.opening_ratio is not None for one in times):
         yield "ratio: to the median of a plain session on the baseline, timed in turn with the bundle"
         yield f"in brackets: no difference shown (fewer than {LEAST_RUNS} runs, p10..p90 overlap, or a busy machine)"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [_align(text, width, column) for column, (text, width) in enumerate(zip(row, widths, strict=True))]
+        yield "  ".join(cells).rstrip()
 
 
 def _row(one: VariantTimes) -> tuple[str, ...]:

@@ -19,12 +19,18 @@ VERIFY_EPILOG = """Examples:
 
   bundler verify dist/model-web-webgpu --browser /usr/bin/chromium"""
 
+BENCH_EPILOG = """Examples:
+
+  bundler bench dist/model-linux-x64 --baseline model.onnx
+
+  bundler bench dist/model-linux-x64 --threads 1 --batch 8 --callers 1,2,4"""
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
     app.command(name="verify", epilog=VERIFY_EPILOG)(verify)
     app.command(name="diff", epilog="Example:\n\n  bundler diff old/model-linux-x64 dist/model-linux-x64")(diff)
-    app.command(name="bench", epilog="Example:\n\n  bundler bench dist/model-linux-x64 --baseline model.onnx")(bench)
+    app.command(name="bench", epilog=BENCH_EPILOG)(bench)
 
 
 def verify(
@@ -69,15 +75,39 @@ def bench(
     bundles: Annotated[list[Path], typer.Argument(help="Folders of bundles.", metavar="BUNDLE")],
     *,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="An ONNX file to measure beside them.")] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            "--batch", metavar="N", min=1, help="Rows of one call.", show_default="those of the golden sample"
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads", metavar="N", min=1, help="Threads inside one call.", show_default="the bundle's own number"
+        ),
+    ] = None,
+    callers: Annotated[
+        str,
+        typer.Option("--callers", metavar="N,N", help="Count the calls a second of so many callers at once: 1,2,4."),
+    ] = "",
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds", metavar="N", min=0.1, max=600, help="For how long each variant.", show_default="a few"
+        ),
+    ] = None,
     browser: Browser = None,
     cache: Cache = None,
     json: Json = False,
     progress: Progress = "auto",
 ) -> None:
-    """Measure opening and latency of bundles in their own runtime, side by side.
+    """Measure opening and latency of bundles in their own runtime, side by side, and throughput when asked.
 
     It checks each bundle's digests, then runs code that came with it: use it on bundles whose origin you trust.
     """
-    from bundler.cli.checking import run_bench  # noqa: PLC0415 - keeps --help quick
+    from bundler.cli.benching import parse_callers, run_bench  # noqa: PLC0415 - keeps --help quick
+    from bundler.model.measurement import Timing  # noqa: PLC0415
 
-    run_bench(tuple(bundles), baseline=baseline, browser=browser, cache=cache, as_json=json, progress=progress)
+    timing = Timing(batch=batch or 0, threads=threads or 0, callers=parse_callers(callers), seconds=seconds or 0.0)
+    run_bench(tuple(bundles), timing, baseline=baseline, browser=browser, cache=cache, as_json=json, progress=progress)

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 from bundler.environments.registry import Environments
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
-from bundler.model.measurement import Measurement
+from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.proof import Component, Download, DownloadFile, Emitted, Proof, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
@@ -30,6 +30,7 @@ __all__ = [
     "Servable",
     "ServeRequest",
     "Served",
+    "TimedAsUsual",
     "Untimed",
     "VariantProof",
 ]
@@ -73,6 +74,7 @@ class Identity:
 class ProofRequest:
     """A finished bundle that is to be run on this machine. `model` is the untouched model to time beside it, where
     there is one; `browser` names the browser to run it in (None: the one that is found), for ecosystems that need one.
+    `timing` is how to time it.
     """
 
     bundle: Path
@@ -80,6 +82,7 @@ class ProofRequest:
     listener: Listener
     model: Path | None = None
     browser: Path | None = None
+    timing: Timing = USUAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +119,14 @@ class Untimed(Protocol):
 
     untimed: str
     """Why no bundle of its is timed."""
+
+
+@runtime_checkable
+class TimedAsUsual(Protocol):
+    """What an emitter says beside, when its bundles are timed in one way alone."""
+
+    timed_as_usual: str
+    """Why they take no batch, number of threads, or several callers."""
 
 
 class Emitter(Protocol):

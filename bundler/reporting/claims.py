@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
-from bundler.reporting.data import Spread
+from bundler.model.measurement import Measurement
+from bundler.reporting.data import Spread, summarize_series
 
 LEAST_RUNS: Final = 7
 """Runs of each side below which nothing is claimed. Of two series of seven in random order 2 in 3,432 lie wholly apart;
@@ -16,6 +18,10 @@ NOISE: Final = 0.03
 BUSY: Final = 0.2
 """Share of the machine's processors that other programs may keep busy. On busier ones two equal sessions were measured
 up to 48 % apart."""
+
+UNSTEADY: Final = 1.5
+"""Ratio of the 90th to the 10th percentile of one series from which on its median says little of a single call: two
+equal sessions on a busy machine were as far apart (`BUSY`)."""
 
 TOO_FEW: Final = "too few runs"
 NO_DIFFERENCE: Final = "no difference shown"
@@ -56,3 +62,36 @@ def doubt_ratio(low: float | None, high: float | None, rounds: int | None) -> st
     if rounds < LEAST_RUNS:
         return TOO_FEW
     return NO_DIFFERENCE if low <= 1 <= high else ""
+
+
+def doubt_measurement(measurement: Measurement) -> tuple[str, ...]:
+    """Why the figures of one variant may not be what they seem, a sentence each: few runs, a busy machine, calls that
+    differ.
+    """
+    series = (("opening", measurement.opening_ms), ("call", measurement.latency_ms))
+    doubts = [
+        f"{len(found)} timed {what}{'' if len(found) == 1 else 's'}, and fewer than {LEAST_RUNS} show little"
+        for what, found in series
+        if 0 < len(found) < LEAST_RUNS
+    ]
+    if measurement.others is not None and measurement.others > BUSY:
+        doubts.append(f"other programs kept {measurement.others:.0%} of the processors busy meanwhile")
+    calls = summarize_series(measurement.latency_ms)
+    if calls is not None and calls.count >= LEAST_RUNS and calls.high > UNSTEADY * calls.low:
+        doubts.append(f"calls differ: one in ten took {calls.high / calls.low:.2g} times as long as the quickest tenth")
+    return tuple(doubts)
+
+
+def doubt_machine() -> str:
+    """Why nothing should be timed on this machine now; empty where nothing is known against it.
+
+    The load average of the last minute, in runnable programs; where a system does not tell it, nothing is said.
+    """
+    try:
+        load = os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return ""
+    processors = os.cpu_count() or 1
+    if load <= BUSY * processors:
+        return ""
+    return f"the load average was {load:.1f} on {processors} processors before anything was timed"

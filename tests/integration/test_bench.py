@@ -25,6 +25,17 @@ def test_bundles_are_timed_beside_the_untouched_model(
     assert text.count("cnn-linux-x64") == 2
     assert "ratio: to" not in text
 
+    options = ("--threads", "1", "--batch", "4", "--callers", "1,2", "--seconds", "1")
+    document = bundler.run("bench", bundle, *options, "--json").expect(0).document
+    assert list(document["variants"][0]["throughput"]) == ["1", "2"]
+    assert document["variants"][0]["measurement"]["batch"] == 4
+    assert all(spread["median"] > 0 for spread in document["variants"][0]["throughput"].values())
+    text = bundler.run("bench", bundle, *options).expect(0).out
+    assert "with 4 rows a call and 1 thread inside a call" in text
+    assert "rows/s" in text
+    few = bundler.run("bench", bundle, "--seconds", "0.1").expect(0)
+    assert "hint: time it on a machine" in few.out or "warning" not in few.out
+
     report = json.loads((tmp_path / "out" / "cnn-linux-x64.report" / "timings.json").read_text("utf-8"))
     assert report["measurements"], "the report of the build has such figures too"
     page = (tmp_path / "out" / "cnn-linux-x64.report" / "report.html").read_text("utf-8")

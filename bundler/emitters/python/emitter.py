@@ -79,7 +79,7 @@ class PythonEmitter:
         """Time each variant that runs here at full speed, in turns with a plain session on the untouched model."""
         from bundler.emitters.python.launching import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
 
-        return measure_bundle(request.bundle, request.model, request.cache_root, request.listener)
+        return measure_bundle(request)
 
 
 EMITTER = PythonEmitter()

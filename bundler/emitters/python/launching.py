@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
+from bundler.emitters.contract import ProofRequest
 from bundler.emitters.load import LoadWatch
 from bundler.emitters.python.emulating import Foreign, find_foreign
 from bundler.emitters.python.interpreters import (
@@ -23,7 +24,7 @@ from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.proving import Launch, is_native, run_self_test, start
 from bundler.emitters.python.wheelhouse import check_locked, gather_locked
 from bundler.model.events import Listener, Message
-from bundler.model.measurement import Measurement
+from bundler.model.measurement import Measurement, Throughput, Timing
 from bundler.model.proof import VariantProof
 from bundler.model.runtime import RuntimeVariant
 from bundler.model.stage import Note
@@ -60,30 +61,29 @@ def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[Va
         return run_self_test(layout, launch)
 
 
-def measure_bundle(bundle: Path, model: Path | None, cache_root: Path, listener: Listener) -> tuple[Measurement, ...]:
-    """Time each variant and a plain session on the untouched `model` in turns, in the bundle's own runtime.
+def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
+    """Time each variant and a plain session on the untouched model in turns, in the bundle's own runtime.
 
-    Without a `model` there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
+    Without a model there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
     why; empty where none runs at full speed.
     """
-    layout = read_layout(bundle.resolve())
-    found = find_python(layout.python_versions, cache_root) if is_native(layout) else None
+    layout = read_layout(request.bundle.resolve())
+    found = find_python(layout.python_versions, request.cache_root) if is_native(layout) else None
     if found is None:
         return ()
-    with _launch_here(layout, *found, cache_root) as launch:
-        timed = [
-            _measure_variant(variant, launch, model, _speaker(layout, listener)) for variant in layout.config.variants
-        ]
+    say = _speaker(layout, request.listener)
+    with _launch_here(layout, *found, request.cache_root) as launch:
+        timed = [_measure_variant(variant, launch, request, say) for variant in layout.config.variants]
     return tuple(measurement for measurement in timed if measurement is not None)
 
 
 def _measure_variant(
-    variant: RuntimeVariant, launch: Launch, model: Path | None, say: Callable[[str], None]
+    variant: RuntimeVariant, launch: Launch, request: ProofRequest, say: Callable[[str], None]
 ) -> Measurement | None:
-    beside = () if model is None else ("--compare", str(model.resolve()))
-    bounds = ("--seconds", f"{MEASURE_SECONDS:g}", "--openings", str(MEASURE_OPENINGS), "--runs", str(MEASURE_RUNS))
+    beside = () if request.model is None else ("--compare", str(request.model.resolve()))
     made = ("--prewarm",) if variant.prepare else ()
     watch = LoadWatch()
+    bounds = (*_bound(request.timing), *_vary(request.timing))
     ending = start(launch, ("bench", "--json", "--variant", variant.name, *made, *bounds, *beside))
     if ending.failure is not None:
         say(f"variant {variant.name} could not be timed: {ending.failure}")
@@ -98,7 +98,24 @@ def _measure_variant(
         baseline_opening_ms=_milliseconds(baseline["first_answer_seconds"]),
         baseline_latency_ms=_milliseconds(baseline["latency_seconds"]),
         others=watch.others(),
+        throughput=tuple(
+            Throughput(callers=found["callers"], per_second=tuple(found["calls_per_second"]))
+            for found in ending.answer.get("throughput", ())
+        ),
+        batch=request.timing.batch,
     )
+
+
+def _bound(timing: Timing) -> tuple[str, ...]:
+    seconds = timing.seconds or MEASURE_SECONDS
+    runs = max(MEASURE_RUNS, round(MEASURE_RUNS * seconds / MEASURE_SECONDS))
+    return ("--seconds", f"{seconds:g}", "--openings", str(MEASURE_OPENINGS), "--runs", str(runs))
+
+
+def _vary(timing: Timing) -> tuple[str, ...]:
+    """What differs from the usual; a bundle of an older loader does not know these options."""
+    named = {"--batch": timing.batch, "--threads": timing.threads, "--callers": ",".join(map(str, timing.callers))}
+    return tuple(text for name, value in named.items() if value for text in (name, str(value)))
 
 
 def _milliseconds(seconds: Sequence[float]) -> tuple[float, ...]:

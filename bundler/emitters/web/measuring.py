@@ -61,7 +61,7 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
         return ()
     with open_package(request.bundle) as package:
         say = speaker(package, request.listener)
-        table = _time_all(package, browser, request.model, say)
+        table = _time_all(package, browser, request, say)
         for remark in table.remarks:
             say(remark)
         return tuple(_read(table.timed[name]) for name in _names(package) if name in table.timed)
@@ -71,23 +71,26 @@ def _names(package: OpenPackage) -> list[str]:
     return [variant.name for variant in package.config.variants]
 
 
-def _time_all(package: OpenPackage, browser: Path, model: Path | None, say: Callable[[str], None]) -> Timetable:
+def _time_all(package: OpenPackage, browser: Path, request: ProofRequest, say: Callable[[str], None]) -> Timetable:
     table = Timetable()
     adapter: Adapter = guess_adapter()
-    failure = _visit(package, browser, adapter, model, table)
+    failure = _visit(package, browser, adapter, request, table)
     if table.lacks_adapter and adapter == "hardware":
-        failure = _visit(package, browser, "software", model, table)
+        failure = _visit(package, browser, "software", request, table)
     if failure is not None:
         say(f"timing in {browser.name} was cut short: {failure}")
     return table
 
 
-def _visit(package: OpenPackage, browser: Path, adapter: Adapter, model: Path | None, table: Timetable) -> str | None:
+def _visit(
+    package: OpenPackage, browser: Path, adapter: Adapter, request: ProofRequest, table: Timetable
+) -> str | None:
+    model = request.model
     task = {
         "variants": _names(package),
         "adapter": adapter,
         "model": MODEL if model is not None else None,
-        "seconds": MEASURE_SECONDS,
+        "seconds": request.timing.seconds or MEASURE_SECONDS,
         "openings": MEASURE_OPENINGS,
         "runs": MEASURE_RUNS,
     }
@@ -95,7 +98,7 @@ def _visit(package: OpenPackage, browser: Path, adapter: Adapter, model: Path | 
         package=package.root,
         page=PAGE,
         task=task,
-        seconds=TIME_LIMIT,
+        seconds=TIME_LIMIT + request.timing.seconds * len(package.config.variants),
         beside={} if model is None else {MODEL: model.resolve()},
         framed=True,
     )

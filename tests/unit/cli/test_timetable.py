@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from syrupy.assertion import SnapshotAssertion
 from bundler.api import bench as benching
 from bundler.api.bench import VariantTimes, bench
 from bundler.api.workshop import Workshop, open_workshop
-from bundler.cli.timetable import timetable_lines
+from bundler.cli.benching import parse_callers
+from bundler.cli.timetable import throughput_lines, timetable_lines
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import ignore
-from bundler.model.measurement import Measurement
+from bundler.model.measurement import Measurement, Timing
 from bundler.reporting.data import Spread
 from bundler.reporting.manifest import make_manifest, write_manifest
 from tests.unit.reporting.builds import make_request
@@ -48,6 +50,26 @@ def test_the_baseline_stands_below(snapshot: SnapshotAssertion) -> None:
     assert "\n".join(timetable_lines(found)) == snapshot
 
 
+def test_what_several_callers_get_done_stands_in_a_table_of_its_own(snapshot: SnapshotAssertion) -> None:
+    one = times("small-linux-x64", 1.1, 0.0064)
+    throughput = {1: spread(812.5, 5), 2: spread(1500.0, 5), 16: spread(25_000.0, 5)}
+    plain = replace(one, throughput=throughput)
+    batched = replace(plain, measurement=replace(one.measurement, batch=8))
+    assert "\n".join([*throughput_lines((plain, one)), *throughput_lines((batched,))]) == snapshot
+    assert list(throughput_lines((one,))) == []
+
+
+@pytest.mark.parametrize("text", ["0", "1,,2", "1,x", "-1", "257", "1.5"])
+def test_callers_that_are_no_numbers_are_told(text: str) -> None:
+    with pytest.raises(UsageError, match="--callers"):
+        parse_callers(text)
+
+
+def test_callers_count_once_each() -> None:
+    assert parse_callers("4, 1,4") == (4, 1)
+    assert parse_callers("") == ()
+
+
 def test_a_folder_name_cannot_control_the_terminal() -> None:
     assert "\x1b" not in "\n".join(timetable_lines((times("\x1b[2J", 1.0, 1.0, plain=2.0),)))
 
@@ -68,6 +90,17 @@ def test_nothing_to_time_is_told(workshop: Workshop, tmp_path: Path, monkeypatch
     write_manifest(tmp_path, make_manifest(tmp_path, make_request()))
     with pytest.raises(VerificationError, match="no bundle could be timed"):
         bench((tmp_path,), None, workshop, ignore)
+
+
+@pytest.mark.parametrize("timing", [Timing(batch=2), Timing(threads=1), Timing(callers=(1, 2))])
+def test_web_bundles_say_what_they_cannot_before_anything_runs(
+    workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timing: Timing
+) -> None:
+    monkeypatch.setattr(benching, "_time_bundle", lambda *_: pytest.fail("it ran"))
+    write_manifest(tmp_path, replace(make_manifest(tmp_path, make_request()), ecosystem="web"))
+    with pytest.raises(UsageError, match="cannot be timed with --batch, --threads or --callers") as caught:
+        bench((tmp_path,), None, workshop, ignore, timing=timing)
+    assert "one call at a time" in caught.value.details[0]
 
 
 def test_a_folder_that_is_no_bundle_is_told(workshop: Workshop, tmp_path: Path) -> None:

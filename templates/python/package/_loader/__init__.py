@@ -2,8 +2,9 @@
 
 Modules: `config` reads `runtime.json`, `integrity` checks files, `variants` chooses how to run, `opening` opens it from
 the shipped file or from the device's own copy (`device_copy`, `keeping`, `device`), `sessions` makes and calls the
-runtime's sessions, `checks` looks at inputs, `golden`, `metrics` and `proving` serve the self-test, `timing` the
-benchmark, `cli` (with `heartbeat`) the command line, and `model` is what the package's own `Model` stands on.
+runtime's sessions, `checks` looks at inputs, `golden`, `metrics` and `proving` serve the self-test, `timing` and
+`throughput` the benchmark, `cli` (with `heartbeat`) the command line, and `model` is what the package's own `Model`
+stands on.
 
 Only bundles that need them import `plugins`, for providers that stand beside the runtime, and `prepared`, for what must
 be made on the device before a variant runs; `prewarming`, with `locking` and `drivers`, makes it. Only a variant that

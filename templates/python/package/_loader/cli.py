@@ -13,17 +13,19 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
-from . import integrity
+from . import integrity, sessions
 from .arrays import read_inputs, show_outputs, write_outputs
 from .checks import match_names
 from .config import Config, Port, Variant, describe_type
-from .errors import BundleError, FallbackWarning
+from .errors import BundleError, FallbackWarning, InputError
 from .golden import GoldenSet
 from .heartbeat import Heartbeat, print_prewarmed
 from .model import BundledModel, choose_variants
+from .opening import first_line
 from .proving import print_outcomes, prove_variant, try_variant
 from .sessions import open_untouched
-from .timing import Limits, Open, summarise, time_one_by_one, time_side_by_side
+from .throughput import count_calls, widen_inputs
+from .timing import Limits, Open, find_quantile, summarise, time_one_by_one, time_side_by_side
 from .variants import find_reason
 
 ModelType = type[BundledModel]
@@ -121,6 +123,15 @@ def _add_bench(commands: Any) -> None:
     parser.add_argument("--openings", type=_positive, default=15, help="timed openings (default: %(default)s)")
     parser.add_argument("--warm-up", type=int, default=10, help="calls before that (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=60, help="stop after about so many (default: %(default)s)")
+    parser.add_argument("--batch", type=_positive, help="rows of one call; without it those of the golden sample")
+    parser.add_argument("--threads", type=_positive, help="threads inside one call; without it the bundle's own number")
+    parser.add_argument(
+        "--callers",
+        type=_counts,
+        default=[],
+        metavar="N,N",
+        help="then count calls a second of so many at once (1,2,4)",
+    )
     parser.add_argument("--compare", metavar="MODEL.onnx", help="time a plain session on this model beside it")
     parser.add_argument("--json", action="store_true", help="print one JSON document; times are in seconds")
     _add_choice(parser)
@@ -137,6 +148,11 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("at least 1")
     return value
+
+
+def _counts(text: str) -> list[int]:
+    """`1,2,4`, each once."""
+    return list(dict.fromkeys(_positive(part) for part in text.split(",")))
 
 
 def _open(model: ModelType, options: Any) -> BundledModel:
@@ -228,23 +244,39 @@ def run_once(model: ModelType, options: Any) -> int:
 def run_bench(model: ModelType, options: Any) -> int:
     """`bench`."""
     config = model.pins.read()
+    sessions.THREADS = options.threads
     variant = _settle(model, options)
     sample = next(iter(GoldenSet(config)))
-    opens = [_opener(model, variant, tuple(sample.inputs.get(port.name) for port in config.inputs))]
+    inputs = widen_inputs(config.inputs, sample.inputs, options.batch) if options.batch else sample.inputs
+    opens = [_opener(model, variant, tuple(inputs.get(port.name) for port in config.inputs))]
+    if options.batch:
+        _try_batch(opens[0], options.batch)
     if options.compare:
-        opens.append(_plain_opener(options.compare, variant, sample.inputs))
+        opens.append(_plain_opener(options.compare, variant, inputs))
     limits = Limits(openings=options.openings, runs=options.runs, warm_up=options.warm_up, seconds=options.seconds)
     timings = (time_one_by_one if _is_large(variant) else time_side_by_side)(opens, limits)
+    rates = count_calls(opens[0](), options.callers, options.seconds) if options.callers else {}
     named = dict(zip(("bundle", "plain"), timings, strict=False))
     figures = {name: timing.to_json() for name, timing in named.items()}
     if options.json:
         series = {name: timing.series() for name, timing in named.items()}
         about = {**_describe_host(config), "variant": variant.name, "sample": sample.name}
-        _print_json({**about, **figures, "series": series})
+        throughput = [{"callers": number, "calls_per_second": found} for number, found in rates.items()]
+        _print_json({**about, **figures, "series": series, "batch": options.batch, "throughput": throughput})
         return 0
     for name, lines in figures.items():
         print("\n".join([f"{name} ({len(named[name].latencies)} calls)", *summarise(lines)]))
+    for number, found in rates.items():
+        print(f"{number} caller{'' if number == 1 else 's'}: {find_quantile(found, 0.5):.4g} calls a second")
     return 0
+
+
+def _try_batch(open_: Open, batch: int) -> None:
+    """One call, because a model may refuse a number of rows that its signature leaves open. Raises `InputError`."""
+    try:
+        open_()()
+    except sessions.RUNTIME_ERRORS as error:
+        raise InputError(f"the model does not run on a batch of {batch}", why=first_line(error)) from error
 
 
 def _settle(model: ModelType, options: Any) -> Variant:

@@ -14,7 +14,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as _native
 
 from .config import Variant
 from .opening import first_line
-from .sessions import RUNTIME_ERRORS
+from .sessions import RUNTIME_ERRORS, with_threads
 
 _guard = threading.Lock()
 
@@ -43,14 +43,15 @@ def find_plugin_obstacle(variant: Variant) -> str | None:
 def add_providers(options: ort.SessionOptions, variant: Variant) -> None:
     """Give `options` the provider chain of a variant with plugins. Raises `RuntimeError` where a device is gone."""
     for provider in variant.providers:
+        settings = with_threads(provider["options"])
         if not provider.get("library"):
-            options.add_provider(provider["name"], provider["options"])
+            options.add_provider(provider["name"], settings)
             continue
         try:
             device = find_device(provider)
         except PluginError as error:
             raise RuntimeError(str(error)) from error
-        options.add_provider_for_devices([device], provider["options"])
+        options.add_provider_for_devices([device], settings)
 
 
 def find_device(provider: dict[str, Any]) -> Any:

@@ -13,6 +13,12 @@ from .checks import check_values
 from .config import Port, Variant
 from .storage import STORAGE
 
+THREADS: int | None = None
+"""Threads inside one call, in place of the bundle's own number: for `bench`, before anything is opened."""
+
+_THREADS_OF_PROVIDERS = ("intra_op_num_threads", "num_of_threads")
+"""What providers with threads of their own call their number."""
+
 Adapt = Callable[[ort.SessionOptions], None]
 
 RUNTIME_ERRORS: tuple[type[Exception], ...] = (
@@ -48,9 +54,12 @@ def open_untouched(path: str, variant: Variant) -> ort.InferenceSession:
 
     Raises one of `RUNTIME_ERRORS`.
     """
+    options = ort.SessionOptions()
+    if THREADS is not None:
+        options.intra_op_num_threads = THREADS
     if variant.uses_plugins:
-        return _open(path, variant, ort.SessionOptions(), [])
-    return ort.InferenceSession(path, providers=variant.provider_names)
+        return _open(path, variant, options, [])
+    return ort.InferenceSession(path, options, providers=variant.provider_names)
 
 
 def open_finished(path: str, variant: Variant) -> ort.InferenceSession:
@@ -117,7 +126,7 @@ def _open(path: str, variant: Variant, options: ort.SessionOptions, disabled: li
     return ort.InferenceSession(
         path,
         options,
-        providers=[(provider["name"], provider["options"]) for provider in variant.providers],
+        providers=[(provider["name"], with_threads(provider["options"])) for provider in variant.providers],
         disabled_optimizers=disabled or None,
         enable_fallback=0,
     )
@@ -129,9 +138,18 @@ def _make_options(variant: Variant) -> ort.SessionOptions:
         setattr(options, name, _native_value(getattr(options, name), value))
     for key, entry in variant.session_config.items():
         options.add_session_config_entry(key, entry)
+    if THREADS is not None:
+        options.intra_op_num_threads = THREADS
     if variant.least_share:
         record_assignment(options)
     return options
+
+
+def with_threads(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a provider, with `THREADS` where they name a number of threads."""
+    if THREADS is None:
+        return options
+    return {**options, **{name: str(THREADS) for name in _THREADS_OF_PROVIDERS if name in options}}
 
 
 def _native_value(current: Any, value: Any) -> Any:
