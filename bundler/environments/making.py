@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -13,11 +12,15 @@ from pathlib import Path
 
 from bundler.environments.installing import install_lock
 from bundler.environments.lockfiles import Lock
+from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import run_uv
 from bundler.model.errors import EnvironmentMissingError
+from bundler.model.remembered import recall, remember
 
 MARKER = "bundler-environment.json"
 """Written last, before the rename: an environment that has it is whole."""
+
+_ABOUT = "environment"
 
 Say = Callable[[str], None]
 
@@ -38,6 +41,11 @@ def is_whole(folder: Path) -> bool:
     return (folder / MARKER).is_file() and interpreter_in(folder).exists()
 
 
+def is_intact(folder: Path) -> bool:
+    """Whether an environment is whole, and each of its files what was installed."""
+    return is_whole(folder) and find_altered(folder) is None
+
+
 def make_environment(folder: Path, lock: Lock, base: Path, say: Say) -> None:
     """Make the environment in a folder beside, then rename it. `base` is the interpreter that it starts from.
 
@@ -50,8 +58,9 @@ def make_environment(folder: Path, lock: Lock, base: Path, say: Say) -> None:
     try:
         _install(passing, lock, base)
         description = {"name": lock.name, "digest": lock.digest, "versions": versions}
-        (passing / MARKER).write_text(json.dumps(description), encoding="utf-8")
-        if not is_whole(folder):  # else another process was as quick, and may be using its own
+        remember(passing / MARKER, description, _ABOUT)
+        seal_folder(passing)
+        if not is_intact(folder):  # else another process was as quick, and may be using its own
             shutil.rmtree(folder, ignore_errors=True)
             passing.rename(folder)
     except OSError as error:
@@ -82,6 +91,8 @@ def _install(folder: Path, lock: Lock, base: Path) -> None:
 
 
 def _reason(folder: Path, lock: Lock, versions: Mapping[str, str]) -> str:
+    if is_whole(folder):
+        return f"{find_altered(folder)} in the one that is there was altered"
     if folder.exists():
         return "its interpreter is gone" if (folder / MARKER).is_file() else "the one that is there is not whole"
     prefix = folder.name[: -len(lock.digest[:16])]
@@ -102,6 +113,6 @@ def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 
 def _read_marker(folder: Path) -> dict[str, str] | None:
     try:
-        return dict(json.loads((folder / MARKER).read_text(encoding="utf-8"))["versions"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return dict(recall(folder / MARKER, _ABOUT)["versions"])
+    except (ValueError, KeyError, TypeError):
         return None

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins, resolve_lock, shipped_lock, shipped_names
-from bundler.environments.making import environment_folder, interpreter_in, is_whole, make_environment
+from bundler.environments.making import environment_folder, interpreter_in, is_intact, is_whole, make_environment
 from bundler.environments.npm import is_npm, resolve_package
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
@@ -57,6 +57,7 @@ class Environments:
         self._root = cache_root
         self._pinned = dict(pinned or {})
         self._locks: dict[str, Lock] = {}
+        self._intact: set[Path] = set()
         self._guard = threading.RLock()
 
     @property
@@ -123,13 +124,14 @@ class Environments:
 
     def _ensure(self, lock: Lock, listener: Listener, build: str) -> None:
         folder = environment_folder(self._root, lock, PYTHON_VERSION)
-        if is_whole(folder):
-            with contextlib.suppress(OSError):
-                os.utime(folder)  # used now: the last that trimming the cache removes
-            return
         with self._guard:
-            if not is_whole(folder):
+            if folder in self._intact and is_whole(folder):
+                return
+            if not is_intact(folder):
                 make_environment(folder, lock, Path(sys.executable), _say(listener, build))
+            self._intact.add(folder)
+        with contextlib.suppress(OSError):
+            os.utime(folder)  # used now: the last that trimming the cache removes
 
     def _find_lock(self, name: str, requirements: Sequence[str], listener: Listener, build: str) -> Lock:
         if name in self._pinned:

@@ -13,6 +13,7 @@ from pathlib import Path
 from bundler.environments.interpreters import find_interpreter
 from bundler.environments.lockfiles import Lock, render_pins
 from bundler.environments.making import interpreter_in
+from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import run_uv
 from bundler.environments.wheels import fresh_environment
 from bundler.model.digests import digest_json
@@ -134,7 +135,7 @@ def install(wheels: Path, *what: str) -> None:
 
 def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, Path, Path], None]) -> None:
     """Make it aside, mark it, rename it: another build may be doing the same."""
-    if (home / _MARK).is_file():
+    if _is_intact(home):
         return
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=".draft-", ignore_cleanup_errors=True) as name:
@@ -143,11 +144,18 @@ def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, P
         with provide() as wheels:
             make(draft, wheels, requirements)
         (draft / _MARK).touch()
+        seal_folder(draft)
+        if not _is_intact(home):
+            shutil.rmtree(home, ignore_errors=True)
         try:
             draft.rename(home)
         except OSError:
-            if not (home / _MARK).is_file():
+            if not _is_intact(home):
                 raise
+
+
+def _is_intact(home: Path) -> bool:
+    return (home / _MARK).is_file() and find_altered(home) is None
 
 
 def _stamp(python: Path) -> list[int]:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from bundler.environments.interpreters import find_interpreter
 from bundler.environments.lockfiles import parse_lock
 from bundler.environments.making import environment_folder, is_whole, made_environments
 from bundler.environments.registry import PYTHON_VERSION, Environments, host_version
+from bundler.environments.sealing import LISTING
 from bundler.environments.survey import survey
 from bundler.environments.wheels import fetch_wheels, fresh_environment
 from bundler.model.errors import EnvironmentMissingError
@@ -82,6 +84,54 @@ def test_an_environment_that_must_be_made_again_says_why(wheelhouse: Path, tmp_p
         "making environment tool (1 packages): its interpreter is gone",
     ]
     assert first.python.exists()
+
+
+def alter(path: Path) -> None:
+    path.write_text("raise SystemExit('altered')\n")
+
+
+def alter_and_keep_the_size(path: Path) -> None:
+    path.write_bytes(b"#" * path.stat().st_size)
+
+
+@pytest.mark.parametrize("how", [alter, alter_and_keep_the_size, Path.unlink])
+def test_an_environment_that_was_altered_is_made_anew(
+    wheelhouse: Path, tmp_path: Path, how: Callable[[Path], None]
+) -> None:
+    text = write_wheel(wheelhouse, "1.0")
+    heard: list[Event] = []
+    python = Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append).python
+    (module,) = python.parent.parent.rglob("tinytool.py")
+    how(module)
+    assert Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append).python == python
+    code = "import tinytool; print(tinytool.VERSION)"
+    assert subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True).stdout == "1.0\n"
+    name = module.relative_to(python.parent.parent).as_posix()
+    reason = f"{name} in the one that is there was altered"
+    assert says(heard)[1:] == [f"making environment tool (1 packages): {reason}"]
+    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append)  # and that one is good
+    assert len(heard) == 2
+
+
+def test_an_environment_with_an_altered_list_is_made_anew(wheelhouse: Path, tmp_path: Path) -> None:
+    text = write_wheel(wheelhouse, "1.0")
+    heard: list[Event] = []
+    folder = Environments(tmp_path / "cache", {"tool": text}).resolve("tool").python.parent.parent
+    (folder / LISTING).write_bytes((folder / LISTING).read_bytes().replace(b"tinytool.py", b"tinytool.pz"))
+    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append)
+    assert says(heard) == [f"making environment tool (1 packages): {LISTING} in the one that is there was altered"]
+
+
+def test_byte_code_and_other_times_are_no_alteration(wheelhouse: Path, tmp_path: Path) -> None:
+    text = write_wheel(wheelhouse, "1.0")
+    python = Environments(tmp_path / "cache", {"tool": text}).resolve("tool").python
+    subprocess.run([python, "-I", "-c", "import tinytool"], check=True)
+    for path in python.parent.parent.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            os.utime(path, ns=(1, 1))
+    heard: list[Event] = []
+    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append)
+    assert says(heard) == []
 
 
 def test_an_environment_that_was_cut_is_made_anew(wheelhouse: Path, tmp_path: Path) -> None:
