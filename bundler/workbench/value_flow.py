@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto
 
+from bundler.workbench.small_constants import read_constant
 from bundler.workbench.structure import iterate_graphs, iterate_nodes
 
 _PASSING: Final = frozenset(
@@ -73,10 +74,10 @@ class ValueFlow:
     def number(self, name: str) -> float | None:
         """The number behind a value that is a constant of one element."""
         tensor = self.tensor(name)
-        if tensor is None or tensor.data_location == TensorProto.EXTERNAL or tensor.data_type == TensorProto.STRING:
+        values = None if tensor is None else read_constant(tensor)
+        if values is None or values.size != 1 or values.dtype.kind not in "biuf":
             return None
-        values = numpy_helper.to_array(tensor).reshape(-1)
-        return float(values[0]) if values.size == 1 and values.dtype.kind in "biuf" else None
+        return float(values.reshape(-1)[0])
 
 
 def read_flow(model: ModelProto) -> ValueFlow:

@@ -6,14 +6,16 @@ Reshape are known. Without this the checker sees nodes that will not be there, a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from bundler.workbench.small_constants import read_constant
 from bundler.workbench.structure import subgraphs
 
 _ROUNDS: Final = 32
@@ -101,7 +103,7 @@ def _fold_once(model: ModelProto) -> int:
     kept = {info.name for info in graph.output}
     infos = (*graph.input, *graph.value_info)
     known = _Known(
-        {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer if _is_small(tensor)},
+        dict(_small_weights(graph)),
         {info.name: shape for info in infos if (shape := _fixed_shape(info)) is not None},
         list(model.opset_import),
     )
@@ -117,12 +119,18 @@ def _fold_once(model: ModelProto) -> int:
     return len(folded)
 
 
+def _small_weights(graph: GraphProto) -> Iterator[tuple[str, np.ndarray]]:
+    for tensor in graph.initializer:
+        values = read_constant(tensor) if _is_small(tensor) else None
+        if values is not None:
+            yield tensor.name, values
+
+
 def _is_small(tensor: TensorProto) -> bool:
     """Whether a weight is at hand: those that are not were left in the file."""
     elements = int(np.prod(tensor.dims, dtype=np.float64))
     has_data = any(getattr(tensor, name) for name in ("raw_data", "int64_data", "int32_data", "float_data"))
-    inside = tensor.data_location != TensorProto.EXTERNAL and (has_data or not elements)
-    return inside and elements <= _MOST_ELEMENTS and tensor.data_type != TensorProto.STRING
+    return (has_data or not elements) and elements <= _MOST_ELEMENTS and tensor.data_type != TensorProto.STRING
 
 
 def _fixed_shape(info: onnx.ValueInfoProto) -> tuple[int, ...] | None:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+
+from bundler.workbench.small_constants import read_constant
 
 _BETWEEN: Final = frozenset(
     {"Add", "Sub", "Mul", "Div", "Where", "Cast", "Reshape", "Max", "Min", "Dropout", "IsNaN", "Identity", "Clip"}
@@ -16,7 +18,6 @@ _BETWEEN: Final = frozenset(
 _STEPS: Final = 8
 _QUICK_GELU: Final = 1.702
 _IMAGE_RANK: Final = 4
-_SCALAR_BYTES: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,9 +189,8 @@ def _has_number(model: ModelProto, number: float) -> bool:
 def _is_number(tensor: TensorProto, number: float) -> bool:
     if tensor.data_type != TensorProto.FLOAT or any(size != 1 for size in tensor.dims):
         return False
-    if tensor.data_location == TensorProto.EXTERNAL or len(tensor.raw_data) > _SCALAR_BYTES:
-        return False
-    return bool(abs(float(numpy_helper.to_array(tensor).ravel()[0]) - number) < 1e-3)  # noqa: PLR2004 (float16 has that)
+    values = read_constant(tensor)
+    return values is not None and bool(abs(float(values.ravel()[0]) - number) < 1e-3)  # noqa: PLR2004 (float16 has that)
 
 
 def _group(node: NodeProto) -> int:

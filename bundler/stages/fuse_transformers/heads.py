@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto
 
+from bundler.workbench.small_constants import read_constant
 from bundler.workbench.structure import tensor_bytes
 
 _SPLIT_RANK = 4
@@ -42,11 +43,10 @@ class _Graph:
         maker = self.makers.get(name)
         if tensor is None and maker is not None and maker.op_type == "Constant":
             tensor = next((item.t for item in maker.attribute if item.name == "value"), None)
-        if tensor is None or tensor.data_type not in _INTEGERS or tensor.data_location == TensorProto.EXTERNAL:
+        if tensor is None or tensor.data_type not in _INTEGERS or tensor_bytes(tensor) > _SMALL:
             return None
-        if tensor_bytes(tensor) > _SMALL:
-            return None
-        return [int(entry) for entry in numpy_helper.to_array(tensor).ravel()]
+        values = read_constant(tensor)
+        return None if values is None else [int(entry) for entry in values.ravel()]
 
     def width(self, name: str) -> int:
         """How wide the projection is that `name` comes from; 0 where none is found."""

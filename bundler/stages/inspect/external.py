@@ -11,8 +11,11 @@ from onnx import TensorProto
 
 from bundler.model.errors import ModelError
 from bundler.workbench.elements import element_of_onnx, storage_bytes
+from bundler.workbench.placement_facts import tidy
 
 _SHOWN: Final = 20
+_LONGEST: Final = 400
+"""Characters of a line about one file: a name that no file system takes may have thousands."""
 
 
 def check_external_data(tensors: Iterable[TensorProto], folder: Path) -> tuple[str, ...]:
@@ -31,7 +34,10 @@ def check_external_data(tensors: Iterable[TensorProto], folder: Path) -> tuple[s
 
 def _refusal(problems: list[str]) -> ModelError:
     rest = len(problems) - _SHOWN
-    details = (*problems[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
+    details = (
+        *(tidy(problem, _LONGEST) for problem in problems[:_SHOWN]),
+        *((f"and {rest} more",) if rest > 0 else ()),
+    )
     return ModelError(
         "the model's external data cannot be used",
         details=details,
@@ -49,6 +55,13 @@ def _location_problem(location: str, folder: Path) -> str | None:
         return "a tensor names no file for its data"
     if _leaves(location):
         return f"{location!r} lies outside the model's folder"
+    try:
+        return _file_problem(location, folder)
+    except OSError as error:
+        return f"a place of {len(location)} characters cannot be looked at: {error.strerror}: {location!r}"
+
+
+def _file_problem(location: str, folder: Path) -> str | None:
     path = folder / location
     if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
         return f"{location!r} is a symbolic link, or lies behind one, which the ONNX format forbids"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto
 
 from bundler.workbench.elements import element_of_onnx, storage_bytes
+from bundler.workbench.small_constants import read_constant
 from bundler.workbench.structure import iterate_nodes, iterate_tensors
 
 
@@ -21,8 +22,9 @@ def count_generated_bytes(model: ModelProto) -> int:
 
 def _made_by(node: NodeProto, shapes: dict[str, TensorProto]) -> int:
     shape = shapes.get(node.input[0]) if node.input else None
-    if shape is None or (not shape.raw_data and not shape.int64_data):
+    sizes = None if shape is None else read_constant(shape)
+    if sizes is None:
         return 0
     kinds = [attribute.t.data_type for attribute in node.attribute if attribute.name == "value"]
     element = element_of_onnx(kinds[0] if kinds else TensorProto.FLOAT)
-    return storage_bytes(element, math.prod(max(0, int(size)) for size in numpy_helper.to_array(shape)))
+    return storage_bytes(element, math.prod(max(0, int(size)) for size in sizes.reshape(-1)))

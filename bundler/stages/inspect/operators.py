@@ -11,11 +11,14 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from bundler.model.errors import ModelError
+from bundler.workbench.placement_facts import tidy
 from bundler.workbench.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
 from bundler.workbench.structure import iterate_nodes, qualified_name
 
 STANDARD_DOMAIN: Final = "ai.onnx"
 _SHOWN: Final = 20
+_LONGEST: Final = 400
+"""Characters of a line about one operator."""
 _CONTROL: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _QUANTIZED: Final = (
     "QLinear",
@@ -43,7 +46,7 @@ def check_versions(model: ModelProto) -> None:
     try:
         onnxruntime.InferenceSession(probe.SerializeToString(), session_options(SessionSettings()))
     except RUNTIME_ERRORS as cause:
-        imports = ", ".join(f"{domain_of(item.domain)} {item.version}" for item in model.opset_import)
+        imports = tidy(", ".join(f"{domain_of(item.domain)} {item.version}" for item in model.opset_import), _LONGEST)
         raise ModelError(
             f"ONNX Runtime {onnxruntime.__version__} cannot read this model's format",
             details=(f"IR version {model.ir_version}; operator sets: {imports}", clean_message(cause)),
@@ -59,7 +62,8 @@ def check_operators(model: ModelProto) -> None:
     problems: dict[str, None] = {}
     for node in iterate_nodes(model):
         if (node.domain, node.op_type) not in functions:
-            problems.update(dict.fromkeys(_operator_problems(node, known, versions)))
+            found = _operator_problems(node, known, versions)
+            problems.update(dict.fromkeys(tidy(problem, _LONGEST) for problem in found))
     if problems:
         listed = list(problems)
         rest = len(listed) - _SHOWN

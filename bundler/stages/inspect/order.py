@@ -7,6 +7,7 @@ from collections import deque
 from onnx import GraphProto, NodeProto
 
 from bundler.model.errors import ModelError
+from bundler.workbench.placement_facts import tidy
 from bundler.workbench.structure import subgraphs
 
 _SHOWN = 6
@@ -69,7 +70,7 @@ def _reads(node: NodeProto) -> set[str]:
 
 def _cycle(graph: GraphProto, stuck: set[int]) -> ModelError:
     nodes = [graph.node[index] for index in sorted(stuck)[:_SHOWN]]
-    details = tuple(f"{node.op_type} makes {', '.join(map(repr, node.output))}" for node in nodes)
+    details = tuple(tidy(f"{node.op_type} makes {', '.join(map(repr, node.output))}") for node in nodes)
     return ModelError(
         "the model's graph has a cycle, so no order of its nodes can run",
         details=details,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Final
 
 import onnx
 from onnx import ModelProto, TensorProto
@@ -26,7 +27,8 @@ from bundler.stages.inspect.operators import (
 )
 from bundler.stages.inspect.order import sort_nodes
 from bundler.stages.inspect.spec import Options
-from bundler.workbench.sessions import clean_message
+from bundler.stages.inspect.texts import check_names
+from bundler.workbench.model_faults import blame_model
 from bundler.workbench.signatures import model_signature
 from bundler.workbench.structure import (
     count_operators,
@@ -42,18 +44,52 @@ def run(request: StageRequest, report: Report) -> StageResult:
     """Facts about the model. Raises `ModelError` for one that cannot be used."""
     path = request.input("model")
     options = decode(Options, dict(request.options))
+    with blame_model("the model is not valid ONNX", _CHECK_HINT):
+        facts, unsorted = _inspect(path, options.name, report)
+    return StageResult(facts=encode(facts), notes=_notes(facts, unsorted=unsorted))
+
+
+def _inspect(path: Path, name: str, report: Report) -> tuple[ModelFacts, bool]:
+    """The facts, and whether the graph's nodes are out of order."""
     report(0.0, "reading the structure")
     model = read_structure(path)
+    check_names(model)
     files = check_external_data(iterate_tensors(model), path.parent)
     report(0.5, "checking the graph")
+    _check_purpose(model)
     unsorted = _sort_all(model)
     check_versions(model)
     check_operators(model)
     check_functions(model)
     _check_form(model)
     report(0.8, "estimating memory")
-    facts = _collect(model, path, files, options.name)
-    return StageResult(facts=encode(facts), notes=_notes(facts, unsorted=unsorted))
+    facts = _collect(model, path, files, name)
+    _check_sizes(facts)
+    return facts, unsorted
+
+
+_CHECK_HINT: Final = "export it again; `onnx.checker.check_model` repeats this finding"
+
+
+_MOST_BYTES: Final = 1 << 60
+"""What no machine has: sizes that a file declares are read as numbers before anything is made of them."""
+
+
+def _check_sizes(facts: ModelFacts) -> None:
+    sizes = {
+        "elements of its weights": facts.parameter_count,
+        "bytes of its weights": facts.weight_bytes,
+        "bytes that its constants make": facts.generated_bytes,
+        "bytes of its values": facts.peak_memory_bytes or 0,
+    }
+    wrong = tuple(f"{what}: {size}" for what, size in sizes.items() if not 0 <= size < _MOST_BYTES)
+    if wrong:
+        raise ModelError("the model declares sizes that no machine has", details=wrong, hint="export the model again")
+
+
+def _check_purpose(model: ModelProto) -> None:
+    if model.training_info:
+        raise ModelError("the model carries training information", hint="export the model for inference")
 
 
 def _sort_all(model: ModelProto) -> bool:
@@ -67,19 +103,12 @@ def _sort_all(model: ModelProto) -> bool:
 
 
 def _check_form(model: ModelProto) -> None:
-    """Onnx's own checker, on a copy whose missing weights are declared empty. Raises `ModelError`."""
+    """Onnx's own checker, on a copy whose missing weights are declared empty. Raises what it raises."""
     copy = ModelProto()
     copy.CopyFrom(model)
     for tensor in iterate_tensors(copy):
         _declare_empty(tensor)
-    try:
-        onnx.checker.check_model(copy, full_check=False, check_custom_domain=False)
-    except (onnx.checker.ValidationError, ValueError) as cause:
-        raise ModelError(
-            "the model is not valid ONNX",
-            details=(clean_message(cause),),
-            hint="export it again; `onnx.checker.check_model` repeats this finding",
-        ) from cause
+    onnx.checker.check_model(copy, full_check=False, check_custom_domain=False)
 
 
 def _declare_empty(tensor: TensorProto) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
-from onnx import ModelProto, numpy_helper
+from onnx import ModelProto
 from onnxruntime.quantization import QuantFormat
 from onnxruntime.quantization.onnx_quantizer import ONNXQuantizer
 from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
@@ -26,6 +26,7 @@ from bundler.stages.quantize_static.recipe import WIDE_OPSET, Recipe
 from bundler.workbench.quantization.calibration import Ranges, not_finite
 from bundler.workbench.quantization.preparing import LEAST_OPSET, Prepared, opset_of, save
 from bundler.workbench.quantization.reference import REFERENCE_ERRORS, TYPES, own_errors, quiet
+from bundler.workbench.small_constants import read_constant
 from bundler.workbench.structure import read_structure
 
 _FORMATS: Final = {"qdq": QuantFormat.QDQ, "qoperator": QuantFormat.QOperator}
@@ -118,11 +119,8 @@ def _check_scales(target: Path, ranges: Ranges) -> None:
     """A range without end makes a scale that is none; the model would load and answer nonsense."""
     for tensor in read_structure(target).graph.initializer:
         if tensor.name.endswith(_SCALE) and tensor.data_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16):
-            try:
-                finite = bool(np.isfinite(numpy_helper.to_array(tensor)).all())
-            except ValueError:  # A payload of many channels, which is left out of a structure.
-                continue
-            if not finite:
+            values = read_constant(tensor)  # None for a payload of many channels, which is left out of a structure
+            if values is not None and not np.isfinite(values).all():
                 raise not_finite(ranges.not_finite or (tensor.name.removesuffix(_SCALE),))
 
 

@@ -1,0 +1,88 @@
+"""Names that are no text, or too long to be one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, Final
+
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+
+from bundler.model.errors import ModelError
+from bundler.workbench.structure import iterate_graphs, iterate_nodes, iterate_tensors
+
+MAX_NAME: Final = 16_384
+"""Bytes of a name. Exporters join the names of nested modules, and come to some hundreds."""
+_SHOWN: Final = 60
+
+
+def check_names(model: ModelProto) -> None:
+    """Every name of a model is text of a bearable length: they go into files, reports and code.
+
+    Raises `ModelError`. Protobuf hands over a string that is no UTF-8 as bytes.
+    """
+    for what, name in _names(model):
+        if isinstance(name, bytes):
+            raise ModelError(
+                f"{what} is not UTF-8, as the ONNX format asks",
+                details=(ascii(name[:_SHOWN])[1:],),
+                hint="give it another name and export the model again",
+            )
+        if len(name) > MAX_NAME:
+            raise ModelError(
+                f"{what} is longer than {MAX_NAME:,} characters",
+                details=(f"it begins with {name[:_SHOWN]!a}",),
+                hint="give it a shorter name and export the model again",
+            )
+
+
+def _names(model: ModelProto) -> Iterator[tuple[str, Any]]:
+    """Each with what it names, for an error."""
+    for graph in iterate_graphs(model):
+        yield from _graph_names(graph)
+    for node in iterate_nodes(model):
+        yield from _node_names(node)
+    for tensor in iterate_tensors(model):
+        yield "the name of a tensor", tensor.name
+        yield from _each(
+            "the place of external data", chain.from_iterable((e.key, e.value) for e in tensor.external_data)
+        )
+    for function in model.functions:
+        yield from _function_names(function)
+    yield from _each("the domain of an operator set", (item.domain for item in model.opset_import))
+    yield from _each("a property of the model", chain.from_iterable((p.key, p.value) for p in model.metadata_props))
+
+
+def _each(what: str, names: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    return ((what, name) for name in names)
+
+
+def _graph_names(graph: GraphProto) -> Iterator[tuple[str, Any]]:
+    yield "the name of a graph", graph.name
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        yield from _value_names(value)
+    for annotation in graph.quantization_annotation:
+        yield "the name of a tensor", annotation.tensor_name
+
+
+def _value_names(value: ValueInfoProto) -> Iterator[tuple[str, Any]]:
+    yield "the name of a value", value.name
+    yield from _each("the name of a dimension", (dim.dim_param for dim in value.type.tensor_type.shape.dim))
+
+
+def _node_names(node: NodeProto) -> Iterator[tuple[str, Any]]:
+    yield "the name of a node", node.name
+    yield from _each("the operator of a node", (node.op_type, node.domain))
+    yield from _each("the name of a value", (*node.input, *node.output))
+    yield from _each("the name of an attribute", chain.from_iterable(map(_attribute_names, node.attribute)))
+
+
+def _attribute_names(attribute: AttributeProto) -> tuple[Any, Any]:
+    return attribute.name, attribute.ref_attr_name
+
+
+def _function_names(function: FunctionProto) -> Iterator[tuple[str, Any]]:
+    yield from _each("the name of a function", (function.name, function.domain))
+    yield from _each("the name of a value", (*function.input, *function.output))
+    yield from _each("the name of an attribute", function.attribute)
+    yield from _each("the domain of an operator set", (item.domain for item in function.opset_import))

@@ -1,0 +1,79 @@
+"""Whatever is wrong with a model: a bundle that answers as the model does, or one sentence and an exit code.
+
+The mutants follow from their numbers. What they found has tests with names in `tests/unit/stages/test_bad_models.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import ModelProto
+
+from bundler.api.build import check_gates
+from bundler.api.prepare import prepare
+from bundler.api.requests import BuildRequest
+from bundler.api.workshop import Workshop, open_workshop
+from bundler.model.errors import BundlerError, GateError, ModelError
+from bundler.model.events import ignore
+from tests.support.mutants import Mutant, write_mutant
+from tests.support.real_models import fetch_example
+
+TARGET = "linux-x64"
+FEW, MANY, REAL = range(50), range(1000, 2500), range(80)
+LONGEST = 1000
+"""Characters of a line that an error shows."""
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Iterator[Workshop]:
+    with open_workshop(str(tmp_path / "cache"), jobs=1) as opened:
+        yield opened
+
+
+def run_steps(mutant: Mutant, workshop: Workshop) -> None:
+    """All that a build does before it writes a bundle: inspect, record, optimise, compare, judge."""
+    request = BuildRequest(model=mutant.path, target=TARGET, output=mutant.path.parent / "out", prove=False)
+    prepared = prepare(request, workshop, ignore)
+    outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, ignore, prepared.title)
+    check_gates(prepared, outcomes, workshop, ignore)
+
+
+def find_complaint(mutant: Mutant, workshop: Workshop) -> str | None:
+    """What is wrong with how a mutant ended; None where all is well."""
+    try:
+        run_steps(mutant, workshop)
+    except (ModelError, GateError) as error:
+        lines = (error.message, error.hint or "", *error.details)
+        if not error.hint or any("\n" in line or len(line) > LONGEST for line in lines):
+            return f"{mutant.story}: not one sentence with a hint: {lines!a}"
+    except BundlerError as error:
+        return f"{mutant.story}: exit code {error.exit_code}: {error.message!a} {error.details!a}"
+    return None
+
+
+def list_complaints(numbers: range, folder: Path, workshop: Workshop, **options: object) -> list[str]:
+    mutants = (write_mutant(number, folder / f"mutant-{number}", **options) for number in numbers)  # type: ignore[arg-type]
+    return [complaint for mutant in mutants if (complaint := find_complaint(mutant, workshop))]
+
+
+def test_mutants_end_well(tmp_path: Path, workshop: Workshop) -> None:
+    assert list_complaints(FEW, tmp_path, workshop) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_many_mutants_end_well(tmp_path: Path, workshop: Workshop) -> None:
+    assert list_complaints(MANY, tmp_path, workshop) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_mutants_of_real_models_end_well(tmp_path: Path, workshop: Workshop) -> None:
+    light = Path(onnx.__file__).parent / "backend/test/data/light"
+    trained = fetch_example("content_type", tmp_path / "magika.onnx")
+    paths = (trained, light / "light_squeezenet.onnx", light / "light_shufflenet.onnx")
+    bases: dict[str, Callable[[], ModelProto]] = {path.stem: lambda path=path: onnx.load(path) for path in paths}  # type: ignore[misc]
+    assert list_complaints(REAL, tmp_path, workshop, bases=bases) == []

@@ -1,0 +1,178 @@
+"""Models that are simply bad end with one sentence about the model.
+
+Most of these ended with a library's raw error, or with an answer that hung on the current folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+from bundler.model.codec import conforms
+from bundler.model.errors import ModelError
+from bundler.model.facts import ModelFacts
+from bundler.workbench.small_constants import read_constant
+from tests.support import models
+from tests.support.stage_calls import call_stage
+
+NO_TEXT = b"\xe9\xe9\xe9\xe9\xe9"
+
+
+def refuse(path: Path) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        call_stage("inspect", path.parent / "out", {"model": path})
+    error = caught.value
+    assert error.hint
+    assert "\n" not in error.message
+    assert all(len(line) < 700 for line in (error.message, *error.details))
+    return error
+
+
+def write(model: ModelProto, folder: Path) -> Path:
+    return models.save(model, folder / "in")
+
+
+def declare_outside(tensor: TensorProto, **entries: str) -> None:
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in entries.items():
+        tensor.external_data.add(key=key, value=value)
+
+
+def with_constant_of_shape(shape: TensorProto) -> ModelProto:
+    """A model that makes a constant of a shape that stands in its file, and does not use it."""
+    model = models.cnn()
+    model.graph.initializer.append(shape)
+    model.graph.node.insert(0, helper.make_node("ConstantOfShape", [shape.name], ["made"]))
+    return model
+
+
+def test_a_place_of_external_data_that_no_file_system_takes(tmp_path: Path) -> None:
+    model = models.cnn()
+    model.graph.initializer[0].ClearField("raw_data")
+    declare_outside(model.graph.initializer[0], location="w" * 3000)
+    error = refuse(write(model, tmp_path))
+    assert error.message == "the model's external data cannot be used"
+    assert error.details[0].startswith("a place of 3000 characters cannot be looked at: File name too long: 'www")
+
+
+def test_a_shape_that_stands_outside_is_not_looked_for_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of that name in the folder where somebody works is none of the model's."""
+    shape = models.tensor("shape", np.array([2, 2], np.int64))
+    declare_outside(shape, location="shape.bin", offset="0", length="16")
+    path = write(with_constant_of_shape(shape), tmp_path)
+    (path.parent / "shape.bin").write_bytes(np.array([2, 2], np.int64).tobytes())
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "shape.bin").write_bytes(np.array([9, 9], np.int64).tobytes())
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    facts = call_stage("inspect", tmp_path / "out", {"model": path}).facts
+    assert facts["generated_bytes"] == 0
+    assert read_constant(shape) is None
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        TensorProto(name="shape", dims=[2], data_type=TensorProto.INT64, raw_data=b"12345"),
+        TensorProto(name="shape", dims=[3], data_type=TensorProto.INT64, int64_data=[1]),
+        TensorProto(name="shape", dims=[-2], data_type=TensorProto.INT64, raw_data=bytes(16)),
+        TensorProto(name="shape", dims=[2], data_type=99, raw_data=bytes(16)),
+    ],
+)
+def test_a_constant_whose_shape_is_malformed(tmp_path: Path, shape: TensorProto) -> None:
+    refuse(write(with_constant_of_shape(shape), tmp_path))
+
+
+def test_sizes_that_no_machine_has(tmp_path: Path) -> None:
+    model = with_constant_of_shape(models.tensor("shape", np.array([(1 << 62) - 1, 4], np.int64)))
+    error = refuse(write(model, tmp_path))
+    assert error.message == "the model declares sizes that no machine has"
+    assert error.details[0].startswith("bytes that its constants make: ")
+
+
+def test_facts_can_always_be_remembered(tmp_path: Path) -> None:
+    facts = call_stage("inspect", tmp_path / "out", {"model": write(models.cnn(), tmp_path)}).facts
+    assert conforms(ModelFacts, facts)
+
+
+NAMES: dict[str, tuple[str, Callable[[], ModelProto]]] = {
+    "operator": ("Relu", models.cnn),
+    "value": ("image", models.cnn),
+    "dimension": ("batch", models.cnn),
+    "tensor": ("logits", models.cnn),
+    "domain": ("com.microsoft", models.contrib),
+    "function": ("TwiceRelu", models.local_function),
+    "attribute": ("kernel_shape", models.cnn),
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_name_that_is_not_utf8(tmp_path: Path, kind: str) -> None:
+    name, make = NAMES[kind]
+    path = write(make(), tmp_path)
+    content = path.read_bytes()
+    assert name.encode() in content
+    path.write_bytes(content.replace(name.encode(), (NO_TEXT * 3)[: len(name)]))
+    assert refuse(path).message.endswith("is not UTF-8, as the ONNX format asks")
+
+
+def test_a_property_that_is_not_utf8(tmp_path: Path) -> None:
+    model = models.cnn()
+    helper.set_model_props(model, {"where": "prop"})
+    path = write(model, tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"prop", NO_TEXT[:4]))
+    assert refuse(path).message == "a property of the model is not UTF-8, as the ONNX format asks"
+
+
+def test_a_name_that_is_too_long(tmp_path: Path) -> None:
+    error = refuse(write(models.identity("n" * 20_000, "y"), tmp_path))
+    assert error.message == "the name of a value is longer than 16,384 characters"
+
+
+def test_long_names_of_nested_modules_are_taken(tmp_path: Path) -> None:
+    path = write(models.identity("/model/" * 500, "y"), tmp_path)
+    call_stage("inspect", tmp_path / "out", {"model": path})
+
+
+def test_training_information(tmp_path: Path) -> None:
+    model = models.cnn()
+    model.training_info.add().algorithm.CopyFrom(model.graph)
+    assert refuse(write(model, tmp_path)).message == "the model carries training information"
+
+
+def test_a_function_that_calls_itself(tmp_path: Path) -> None:
+    model = models.local_function()
+    function = model.functions[0]
+    function.opset_import.add(domain=function.domain, version=1)
+    function.node[0].domain, function.node[0].op_type = function.domain, function.name
+    refuse(write(model, tmp_path))
+
+
+def test_graphs_in_graphs_deeper_than_protobuf_reads(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "model.onnx"
+    path.write_bytes(onnx.ModelProto(ir_version=8).SerializeToString() + _nest(400))
+    refuse(path)
+
+
+def _nest(depth: int) -> bytes:
+    """Bytes of a graph in an attribute of a node in a graph, and so on."""
+    content = b""
+    for tags in (b"\x0a\x2a\x32",) * depth:  # graph.node, node.attribute, attribute.g
+        for tag in reversed(tags):
+            content = bytes([tag]) + _length(len(content)) + content
+    return b"\x3a" + _length(len(content)) + content
+
+
+def _length(number: int) -> bytes:
+    out = bytearray()
+    while number >= 128:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes((*out, number))
