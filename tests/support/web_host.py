@@ -67,6 +67,12 @@ def host(folder: Path, *, isolated: bool = True, keep_code: bool = True) -> Iter
         server.server_close()
 
 
+def allow_own_workers(site: Host) -> None:
+    """A page that starts workers of its own says so in its policy, as a bundle's README has it."""
+    policy = site.headers["Content-Security-Policy"].replace("worker-src blob:", "worker-src 'self' blob:")
+    site.headers = {**site.headers, "Content-Security-Policy": policy}
+
+
 def flipped(handler: _Handler, content: bytes) -> None:
     """One bit of one byte in the middle is another."""
     at = len(content) // 2

@@ -13,19 +13,21 @@ from typing import Final
 POLICY: Final[Mapping[str, str]] = MappingProxyType(
     {
         "default-src": "'none'",
-        "script-src": "'self' 'wasm-unsafe-eval'",
+        "script-src": "'self' blob: 'wasm-unsafe-eval'",
         "style-src": "'self'",
         "img-src": "'self' blob: data:",
         "media-src": "'self' blob:",
         "connect-src": "'self'",
-        "worker-src": "'self' blob:",
+        "worker-src": "blob:",
         "base-uri": "'none'",
         "form-action": "'none'",
         "frame-ancestors": "'none'",
     }
 )
-"""The content security policy, by directive. WebAssembly needs `'wasm-unsafe-eval'`, the runtime's threads a worker
-from a `blob:`, the demo's previews images and sound from one; nothing needs inline code, `eval` or another origin.
+"""The content security policy, by directive: the one that `bundler serve` sends, that the demo's page names and that
+the README of a bundle gives. WebAssembly needs `'wasm-unsafe-eval'`, the runtime's module and its threads `blob:`, for
+they are made of the bytes that were checked, and the demo's previews images and sound from one. Nothing needs inline
+code, `eval` or another origin; and there is no service worker, which would have to come from `'self'`.
 """
 
 ISOLATION: Final[Mapping[str, str]] = MappingProxyType(

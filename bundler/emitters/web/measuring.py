@@ -12,7 +12,9 @@ from bundler.emitters.contract import ProofRequest
 from bundler.emitters.web.browser import Adapter, guess_adapter
 from bundler.emitters.web.browsers import find_browser
 from bundler.emitters.web.package import OpenPackage, open_package
+from bundler.emitters.web.parts import name_stored
 from bundler.emitters.web.proving import speaker
+from bundler.emitters.web.vendor import BUILDS, VENDOR
 from bundler.emitters.web.visiting import Visit, visit_page
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.measurement import Measurement
@@ -99,13 +101,19 @@ def _visit(
         page=PAGE,
         task=task,
         seconds=TIME_LIMIT + request.timing.seconds * len(package.config.variants),
-        beside={} if model is None else {MODEL: model.resolve()},
+        beside={} if model is None else {MODEL: model.resolve(), **_list_modules(package)},
         framed=True,
     )
     try:
         return visit_page(visit, browser, adapter, table.hear).failure
     except EnvironmentMissingError as error:
         return error.message
+
+
+def _list_modules(package: OpenPackage) -> dict[str, Path]:
+    """The runtime's modules under names that a plain page can import; none that is stored in parts."""
+    stored = {name: package.root / VENDOR / name_stored(build.module) for name, build in BUILDS.items()}
+    return {f"{name}.mjs": path for name, path in stored.items() if path.is_file()}
 
 
 def _read(told: Mapping[str, Any]) -> Measurement:

@@ -1,15 +1,17 @@
-"""Files that the loader fetches, stored in parts where a host would refuse the whole."""
+"""Files that the loader fetches: modules stored as text, and in parts what a host would refuse as a whole."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.emitters.writing import copy_file, write_bytes
 from bundler.model.artifacts import FileRecord
 
 _MEGABYTE = 1_000_000
+_MODULE = ".mjs"
+_TEXT = ".txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +31,21 @@ def place_asset(source: Path, folder: Path, record: FileRecord, part_mb: float) 
     """Store `source`, which `record` describes, in the bundle `folder`. Raises `StageError` when the disk is full."""
     count = count_parts(record.size, part_mb)
     if count == 1:
-        copy_file(source, folder / record.path)
-        parts: tuple[FileRecord, ...] = (record,)
+        stored = replace(record, path=name_stored(record.path))
+        copy_file(source, folder / stored.path)
+        parts: tuple[FileRecord, ...] = (stored,)
     else:
         parts = _write_parts(source, folder, record, count)
     return Asset(path=record.path, size=record.size, sha256=record.sha256, parts=parts)
+
+
+def name_stored(path: str) -> str:
+    """Where the whole file `path` is stored: a module as text.
+
+    Development servers and minifiers rewrite what is called a module, and the loader runs the very bytes that were
+    built or none. It makes the module of them itself, so nobody else need know that it is one.
+    """
+    return f"{path}{_TEXT}" if path.endswith(_MODULE) else path
 
 
 def count_parts(size: int, part_mb: float) -> int:

@@ -21,7 +21,7 @@ from bundler.model.stage import Note
 
 _FOLDERS = (VENDOR, PAYLOAD, DEMO)
 _GOLDEN = f"{PAYLOAD}/golden/"
-_LICENCES = ("LICENSE", ".txt")
+_LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
 
 
 def precompress(request: EmitRequest, folder: Path) -> None:
@@ -42,7 +42,7 @@ def _list_served(folder: Path) -> set[Path]:
 
 def _list_files(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
-        if path.is_file() and not path.name.endswith(_LICENCES):
+        if path.is_file() and path.name not in _LICENCES:
             yield path
 
 

@@ -31,8 +31,9 @@ _TICK = 0.5
 _GRACE = 2.0
 """After the connection has ended, what the page had already posted may still be on its way."""
 
-_FRAMES: Final = {"frame-src": "'self'", "frame-ancestors": "'self'"}
-"""Timing runs each contender in a frame of its own, and nothing else is different from what a visitor's page allows."""
+_FRAMES: Final = {"frame-src": "'self'", "frame-ancestors": "'self'", "worker-src": "'self' blob:"}
+"""Timing runs each contender in a frame of its own, and a plain session starts its threads from the runtime's address.
+Nothing else is different from what a visitor's page allows."""
 
 Message = Mapping[str, Any]
 Hear = Callable[[Message], None]

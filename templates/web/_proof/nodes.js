@@ -15,17 +15,15 @@ const VERBOSE = 0;
 let nodes = {};
 
 /**
- * Have every session of this page tell where its nodes go, and listen. A module is imported once for a page, so ours is
- * the loader's; should it import its runtime in another way, nothing is counted and nothing else changes.
+ * Have every session of this page tell where its nodes go, and listen. The loader keeps the modules that it has made in
+ * a map that all packages of a page share; should it keep them elsewhere, nothing is counted and nothing else changes.
  */
-export async function watchSessions() {
-  const path = "/runtime.js";
-  const { builds } = await import(path);
+export function watchSessions() {
   for (const method of /** @type {const} */ (["log", "info", "warn", "error", "debug"])) listen(method);
-  for (const { module } of Object.values(builds)) {
-    const runtime = await import(new URL(module, new URL("/", import.meta.url)).href).catch(() => null);
-    if (runtime) makeTalkative(runtime.InferenceSession);
-  }
+  /** @type {Map<string, Promise<any>>} */
+  const modules = (/** @type {any} */ (globalThis)[Symbol.for("bundler.modules")] ??= new Map());
+  const keep = modules.set.bind(modules);
+  modules.set = (key, module) => keep(key, module.then(makeTalkative));
 }
 
 /** @returns {Record<string, number>} what was heard since the last time */
@@ -35,10 +33,15 @@ export function countNodes() {
   return counted;
 }
 
-/** @param {SessionType} type */
-function makeTalkative(type) {
+/**
+ * @param {{InferenceSession: SessionType}} runtime the exports of its module
+ * @returns {object}
+ */
+function makeTalkative(runtime) {
+  const type = runtime.InferenceSession;
   const create = type.create.bind(type);
   type.create = (model, options) => create(model, { ...options, logSeverityLevel: VERBOSE });
+  return runtime;
 }
 
 /** @param {"log"|"info"|"warn"|"error"|"debug"} method */

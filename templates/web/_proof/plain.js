@@ -7,7 +7,7 @@ const TYPES = /** @type {Record<string, string>} */ ({ str: "string" });
 
 offer(async ({ variant, build, model }) => {
   const { assets, builds, config } = await import(/** @type {string} */ ("/runtime.js"));
-  const module = addresses(assets, builds[build].module)[0];
+  const module = new URL(`${build}.mjs`, import.meta.url).href;
   const binary = addresses(assets, builds[build].binary);
   const provider = config.variants.find((/** @type {{name: string}} */ { name }) => name === variant).providers[0].name;
   const sample = await readSample();

@@ -83,7 +83,7 @@ async function proveAll({ variants, adapter }) {
   /** @type {Package} */
   let bundle;
   try {
-    await watchSessions();
+    watchSessions();
     bundle = await import(PACKAGE);
   } catch (error) {
     const reason = [`the package cannot be imported: ${explain(error)}`, ...takeComplaints()].join("; ");

@@ -57,7 +57,7 @@ let packages = 0;
  * @returns {PackageData}
  */
 export function packageOf(variants = [variant("wasm")], config = {}) {
-  const module = `vendor/ort-${(packages += 1)}.mjs`; // Each its own: a page knows a module by its address.
+  const module = `vendor/ort-${(packages += 1)}.mjs`; // Each its own: a page knows a module by its address and digest.
   return {
     config: {
       schema: 3,
@@ -138,6 +138,8 @@ export function runtime({ create, run, device } = {}) {
 export function platformOf(data, { files = {}, modules = [runtime()], settings = {} } = {}) {
   const contents = /** @type {Record<string, string>} */ ({ "vendor/ort.wasm#0": "bin", "vendor/ort.wasm#1": "ary" });
   contents["payload/models/wasm/model.onnx#0"] = "model";
+  for (const { module } of Object.values(data.builds)) contents[`${module}#0`] = "module";
+  let imports = 0;
   /** @type {Map<string, Uint8Array>} */
   const shelf = new Map();
   /** @type {string[]} */
@@ -156,7 +158,7 @@ export function platformOf(data, { files = {}, modules = [runtime()], settings =
       return bytes;
     },
     digest: async (bytes) => digest(bytes),
-    importModule: async (_part, _name, instance) => modules[instance],
+    importModule: async () => modules[imports++],
     openShelf: async () => ({
       find: async (sha256) => /** @type {ArrayBuffer | null} */ (shelf.get(sha256)?.slice().buffer ?? null),
       keep: async (sha256, bytes) => void shelf.set(sha256, bytes.slice()),

@@ -1,11 +1,10 @@
 /** @file What the loader needs of a browser: fetch, digests, the Cache API, modules. */
 
 import { clearShelf, openShelf } from "./cache.js";
-import { DownloadError, IntegrityError } from "./errors.js";
+import { DownloadError, IncompatibleError, IntegrityError } from "./errors.js";
 
 const MOST_THREADS = 4; // What the runtime itself takes at most: more gain little and crowd out the page.
-const REWRITTEN = /^import [^;]+ from ["']\/@vite\/client["'];/; // How Vite's development server begins a module.
-const REDEPLOY = "deploy the package's folder again, whole and unchanged; keep minifiers off vendor/";
+const REDEPLOY = "deploy the package's folder again, whole and unchanged";
 
 /** @type {import("./types.js").Platform} */
 export const browser = {
@@ -132,77 +131,34 @@ function unescapeBytes(text) {
 }
 
 /**
- * The browser itself checks the digest while it preloads, and the import takes what was preloaded: one request, and
- * no rule for blob: scripts in the page's security policy. Workers and browsers without that check the bytes first.
+ * By an address of their own: whoever asked the server again could get something else. The address stays good, for the
+ * module's threads are started with it.
  *
- * @param {import("./types.js").Part} part
- * @param {string} name
- * @param {number} instance
- * @param {(text: string) => void} note
- */
-async function importModule(part, name, instance, note) {
-  const url = instance ? `${part.url}#${instance}` : part.url;
-  if (!part.url.startsWith("data:") && canPreload()) {
-    if (await preload(url, part)) return importFrom(url, name);
-    await check(part, name, true, note); // It was an old copy, if this does not tell what is wrong.
-    return importFrom(`${part.url}#${instance}-again`, name); // A page never asks twice for a module that failed.
-  }
-  await check(part, name, false, note);
-  return importFrom(url, name);
-}
-
-/**
- * @param {string} url
+ * @param {Uint8Array} bytes
  * @param {string} name
  */
-async function importFrom(url, name) {
+async function importModule(bytes, name) {
+  const code = new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)], { type: "text/javascript" });
+  const url = URL.createObjectURL(code);
   try {
     return await import(/* webpackIgnore: true */ /* @vite-ignore */ url);
-  } catch (error) {
-    throw cutOff(name, error);
+  } catch (cause) {
+    URL.revokeObjectURL(url);
+    throw forbidden(name, cause);
   }
 }
 
-function canPreload() {
-  return typeof document !== "undefined" && document.createElement("link").relList?.supports?.("modulepreload");
-}
-
 /**
- * @param {string} url
- * @param {import("./types.js").Part} part
- * @returns {Promise<boolean>} whether it is there and good
- */
-function preload(url, part) {
-  const link = document.createElement("link");
-  link.rel = "modulepreload";
-  link.crossOrigin = "anonymous";
-  link.integrity = sri(part.sha256);
-  link.href = url;
-  return new Promise((resolve) => {
-    link.onload = () => resolve(true);
-    link.onerror = () => resolve(false);
-    document.head.append(link);
-  }).finally(() => link.remove());
-}
-
-/**
- * @param {import("./types.js").Part} part
+ * The bytes are those that were built, so only the page can be in their way.
+ *
  * @param {string} name
- * @param {boolean} fresh whether to pass by the browser's own cache
- * @param {(text: string) => void} note
+ * @param {unknown} cause
  */
-async function check(part, name, fresh, note) {
-  const target = { name, into: null, fresh, signal: undefined, onBytes: null };
-  const bytes = await read(part, target);
-  const found = await digest(bytes);
-  if (bytes.length === part.size && (found === null || found === part.sha256)) return;
-  if (REWRITTEN.test(new TextDecoder().decode(bytes.subarray(0, 300)))) {
-    note(`${name} was not checked: this is a development server, which rewrites modules as it serves them`);
-    return;
-  }
-  throw new IntegrityError(`${name} is not the file that was built`, {
-    why: `it has ${bytes.length} bytes with SHA-256 ${found}, not ${part.size} with ${part.sha256}`,
-    hint: REDEPLOY,
+function forbidden(name, cause) {
+  return new IncompatibleError(`the page's security policy forbids ${name}; it needs script-src blob:`, {
+    why: String(cause),
+    hint: "set the Content-Security-Policy that the package's README gives",
+    cause,
   });
 }
 

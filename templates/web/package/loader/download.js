@@ -2,6 +2,9 @@
 
 import { IntegrityError } from "./errors.js";
 
+/** @type {Map<string, Promise<unknown>>} each module by its address, its digest and its instance */
+const imported = (/** @type {any} */ (globalThis)[Symbol.for("bundler.modules")] ??= new Map());
+
 /**
  * @typedef {object} Wishes
  * @property {import("./types.js").PackageData} data
@@ -166,16 +169,30 @@ export class Downloads {
   }
 
   /**
-   * A module goes through the browser's own module loader and cache.
+   * The exports of one module, made of its verified bytes. The same `instance` of it is the same to all packages of a
+   * page that share the file.
    *
    * @param {string} path
    * @param {number} instance
    */
   async importModule(path, instance) {
-    const [part] = this.asset(path).parts;
-    const loaded = await this.wishes.platform.importModule(part, path, instance, (note) => this.notes.push(note));
-    if (instance === 0) this.advance(path, part.size, false);
-    return loaded;
+    const { parts, sha256, size } = this.asset(path);
+    const key = `${parts[0].url} ${sha256} ${instance}`;
+    if (imported.has(key)) this.advance(path, size, true);
+    else {
+      const bytes = await this.fetch(path);
+      if (!imported.has(key)) this.remember(key, this.wishes.platform.importModule(bytes, path));
+    }
+    return imported.get(key);
+  }
+
+  /**
+   * @param {string} key
+   * @param {Promise<unknown>} module
+   */
+  remember(key, module) {
+    imported.set(key, module);
+    module.catch(() => imported.delete(key)); // The page may mend what was in its way, and try again.
   }
 
   /** Once all is well: wait for what is being kept, and drop what an earlier version left. */

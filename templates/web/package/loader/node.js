@@ -1,10 +1,14 @@
 /** @file What the loader needs of Node.js: the bundle's own files, read from disk and checked. */
 
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { DownloadError, IntegrityError } from "./errors.js";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { DownloadError } from "./errors.js";
 
 const REINSTALL = "install the package again";
+const MODULE = "module.mjs";
 
 /** @type {import("./types.js").Platform} */
 export const node = {
@@ -38,21 +42,33 @@ async function read(part, target) {
 }
 
 /**
- * @param {import("./types.js").Part} part
- * @param {string} name
- * @param {number} instance
+ * From a folder that is this process's own: whoever read the package's file again could find something else there.
+ *
+ * @param {Uint8Array} bytes
  */
-async function importModule(part, name, instance) {
-  const bytes = await read(part, { name, into: null, fresh: false, signal: undefined, onBytes: null });
-  const found = await node.digest(bytes);
-  if (found !== part.sha256) {
-    throw new IntegrityError(`${name} is not the file that was built`, {
-      why: `its SHA-256 is ${found}, not ${part.sha256}`,
-      hint: REINSTALL,
-    });
-  }
-  return import(instance ? `${part.url}#${instance}` : part.url);
+async function importModule(bytes) {
+  const folder = await writeAside(bytes).catch(() => null);
+  if (folder === null) return importInline(bytes);
+  return import(pathToFileURL(join(folder, MODULE)).href).finally(() => rm(folder, { recursive: true, force: true }));
 }
+
+/** @param {Uint8Array} bytes */
+async function writeAside(bytes) {
+  const folder = await mkdtemp(join(tmpdir(), "bundler-module-")); // For this user alone (0700).
+  await writeFile(join(folder, MODULE), bytes, { flag: "wx" });
+  return folder;
+}
+
+/**
+ * Where nothing may be written; its address, which is all of the code, stands in every stack trace.
+ *
+ * @param {Uint8Array} bytes
+ */
+function importInline(bytes) {
+  return import(`data:text/javascript;base64,${Buffer.from(bytes).toString("base64")}#${(inlined += 1)}`);
+}
+
+let inlined = 0;
 
 /**
  * @param {string} name

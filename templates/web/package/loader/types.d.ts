@@ -264,8 +264,8 @@ export interface Platform {
   /** Fill `target` with the bytes of a part, telling how many have come. Throws `DownloadError`. */
   read(part: Part, target: ReadTarget): Promise<Uint8Array>;
   digest(bytes: Uint8Array): Promise<string | null>;
-  /** The exports of a module, whose bytes were found to be those of `part`. Another `instance` is a fresh copy. */
-  importModule(part: Part, name: string, instance: number, note: (text: string) => void): Promise<unknown>;
+  /** The exports of a new module that is made of these bytes, which were checked. Throws `IncompatibleError`. */
+  importModule(bytes: Uint8Array, name: string): Promise<unknown>;
   openShelf(packageName: string): Promise<Shelf>;
   clearShelf(packageName: string): Promise<void>;
   now(): number;

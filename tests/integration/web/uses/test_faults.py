@@ -11,7 +11,7 @@ from tests.support import web_host
 from tests.support.web_host import Fault, Host
 from tests.support.web_pages import Visitor, digests, visitor
 
-MODULE = "/vendor/ort.wasm.bundle.min.mjs"
+MODULE = "/vendor/ort.wasm.bundle.min.mjs.txt"
 BINARY = "/vendor/ort-wasm-simd-threaded.wasm.003"
 MODEL = "/payload/models/wasm/model.onnx.000"
 INDEX = "/payload/golden/index.json"
@@ -59,7 +59,7 @@ def test_bad_golden_set_proves_nothing(guest: Visitor, wasm_host: Host, path: st
 
 def check(error: dict[str, str], path: str, fault: Fault) -> None:
     assert error["name"] == FAULTS[fault], (fault.__name__, error)
-    whole = path.removesuffix(".000").removesuffix(".003").removeprefix("/")
+    whole = path.removesuffix(".000").removesuffix(".003").removesuffix(".txt").removeprefix("/")
     assert whole in error["message"], (fault.__name__, error)
 
 

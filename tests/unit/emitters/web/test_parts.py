@@ -38,6 +38,16 @@ def test_parts_are_the_file_again(tmp_path_factory: pytest.TempPathFactory, data
     ]
 
 
+def test_a_module_is_stored_as_text_for_nobody_to_rewrite(tmp_path: Path) -> None:
+    (tmp_path / "source").write_bytes(b"export {};")
+    digest = hashlib.sha256(b"export {};").hexdigest()
+    record = FileRecord(path="vendor/ort.mjs", size=10, sha256=digest)
+    asset = place_asset(tmp_path / "source", tmp_path / "bundle", record, 25)
+    assert asset.path == "vendor/ort.mjs"
+    assert asset.parts == (FileRecord(path="vendor/ort.mjs.txt", size=10, sha256=digest),)
+    assert (tmp_path / "bundle" / "vendor" / "ort.mjs.txt").read_bytes() == b"export {};"
+
+
 def test_a_file_that_fits_is_stored_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "source").write_bytes(b"abc")
     record = FileRecord(path="a.bin", size=3, sha256=hashlib.sha256(b"abc").hexdigest())
