@@ -13,11 +13,9 @@ EPILOG = """Examples:
 
   bundler serve dist/model-web-webgpu --open
 
-  bundler serve dist/model-web-wasm --port 0 --json
+  bundler serve dist/model-web-wasm --port 8080 --json
 
   bundler serve dist/model-web-wasm --no-isolation     (as on a host that sends no such headers: one thread)"""
-
-DEFAULT_PORT = 8737
 
 
 def register(app: typer.Typer) -> None:
@@ -29,19 +27,19 @@ def serve(
     bundle: Annotated[Path, typer.Argument(help="A web bundle's folder.")],
     *,
     port: Annotated[
-        int | None,
+        int, typer.Option("--port", "-p", min=0, max=65535, help="Port to serve on.", show_default="any free one")
+    ] = 0,
+    host: Annotated[
+        str | None,
         typer.Option(
-            "--port",
-            "-p",
-            min=0,
-            max=65535,
-            help="Port to serve on; 0 takes any free one.",
-            show_default=f"{DEFAULT_PORT}, or any free one when that is taken",
+            "--host",
+            help=(
+                "Address to serve on, in place of a name that is new at each run; any but 127.0.0.1 lets machines of "
+                "the network in. With a port, too, pages of every run share what the browser keeps for that address."
+            ),
+            show_default="this machine alone, as NAME.localhost",
         ),
     ] = None,
-    host: Annotated[
-        str, typer.Option("--host", help="Address to serve on; any other lets machines of the network in.")
-    ] = "127.0.0.1",
     open_browser: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the demo in the default browser.")
     ] = False,
@@ -57,7 +55,5 @@ def serve(
     from bundler.cli.serving import run_serve  # noqa: PLC0415 - keeps --help quick
     from bundler.emitters.contract import ServeRequest  # noqa: PLC0415
 
-    request = ServeRequest(
-        bundle=bundle, host=host, port=DEFAULT_PORT if port is None else port, isolated=not no_isolation
-    )
-    run_serve(request, fixed_port=port is not None, open_browser=open_browser, as_json=json)
+    request = ServeRequest(bundle=bundle, host=host, port=port, isolated=not no_isolation)
+    run_serve(request, open_browser=open_browser, as_json=json)

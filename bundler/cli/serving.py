@@ -6,39 +6,22 @@ import json
 import sys
 import threading
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import suppress
 
 import typer
 
 from bundler.api.serve import serve
 from bundler.cli.printing import printable
 from bundler.emitters.contract import Served, ServeRequest
-from bundler.model.errors import UsageError
 
 
-def run_serve(request: ServeRequest, *, fixed_port: bool, open_browser: bool, as_json: bool) -> None:
+def run_serve(request: ServeRequest, *, open_browser: bool, as_json: bool) -> None:
     """Serve until the user stops it, which is the usual end and no failure."""
-    with suppress(KeyboardInterrupt), _open(request, fixed_port=fixed_port) as served:
+    with suppress(KeyboardInterrupt), serve(request, _report) as served:
         _announce(served, request, as_json=as_json)
         if open_browser:
             webbrowser.open(served.url)
         _wait()
-
-
-@contextmanager
-def _open(request: ServeRequest, *, fixed_port: bool) -> Iterator[Served]:
-    """On the port that is asked for; the default one gives way to any other when it is taken."""
-    try:
-        with serve(request, _report) as served:
-            yield served
-            return
-    except UsageError as error:
-        if fixed_port or not isinstance(error.__cause__, OSError):
-            raise
-    with serve(replace(request, port=0), _report) as served:
-        yield served
 
 
 def _wait() -> None:
@@ -57,7 +40,11 @@ def _announce(served: Served, request: ServeRequest, *, as_json: bool) -> None:
     typer.echo(f"{served.bundle} is served at {served.url}")
     if not served.isolated:
         typer.echo("  without cross-origin isolation: its pages have one thread")
-    if request.host not in ("127.0.0.1", "localhost", "::1"):
+    if request.host is None:
+        typer.echo("  an address for this run alone; where a browser cannot find it, give --host 127.0.0.1")
+    elif request.port:
+        typer.echo("  a fixed address: what pages of other runs left with the browser, this one finds")
+    if request.host not in (None, "127.0.0.1", "localhost", "::1"):
         typer.echo("  other machines can reach it; browsers there refuse threads and WebGPU to a page without HTTPS")
     typer.echo("Ctrl-C ends it")
     sys.stdout.flush()

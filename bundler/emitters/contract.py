@@ -87,10 +87,12 @@ class ProofRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeRequest:
-    """Where to serve `bundle`. Port 0 takes any free one; without `isolated` the headers for threads are left out."""
+    """Where to serve `bundle`: on `host`, or without one on this machine alone, under a name of this run's own. Port 0
+    takes any free one; without `isolated` the headers for threads are left out.
+    """
 
     bundle: Path
-    host: str = "127.0.0.1"
+    host: str | None = None
     port: int = 0
     isolated: bool = True
 

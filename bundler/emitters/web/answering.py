@@ -91,6 +91,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "POST" and ("Content-Length" in self.headers or "Transfer-Encoding" in self.headers):
             self.send_error(HTTPStatus.BAD_REQUEST, "a request for a file has no body")
             return None
+        if "Service-Worker" in self.headers:  # Browsers mark so what they ask for on behalf of one.
+            self.send_error(HTTPStatus.FORBIDDEN, "a service worker would outlive this server, and none is served")
+            return None
         path = decode_path(self.path)
         if path is None:
             self.send_error(HTTPStatus.BAD_REQUEST, "the address is no text")

@@ -23,18 +23,21 @@ _OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class SiteServer(ThreadingHTTPServer):
-    """Answers for one site. `report` hears a line for each request that was refused."""
+    """Answers for one site. `report` hears a line for each request that was refused. With a `name` (below `localhost`,
+    which browsers know to be this machine) it answers to that name alone.
+    """
 
     daemon_threads = True
     block_on_close = False
     # Elsewhere than on POSIX this would let two servers share one port.
     allow_reuse_address = os.name == "posix"
 
-    def __init__(self, site: Site, host: str, port: int, report: Callable[[str], None]) -> None:
+    def __init__(self, site: Site, host: str, port: int, report: Callable[[str], None], name: str | None) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.site = site
         self.report = report
         self.host = host
+        self.name = name
         # Another bundle on the same port must not pass for what a browser has kept from this one.
         self.nonce = secrets.token_hex(4)
         super().__init__((host, port), Handler)
@@ -47,7 +50,7 @@ class SiteServer(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """The address of the site's root."""
-        host = "localhost" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 - compared, not bound to
+        host = self.name or ("localhost" if self.host in ("0.0.0.0", "::") else self.host)  # noqa: S104 - compared, not bound to
         return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}/"
 
     def answers_to(self, host: str | None) -> bool:
@@ -59,6 +62,8 @@ class SiteServer(ThreadingHTTPServer):
         name, port = _split_host(host or "")
         if port != str(self.server_port):
             return False
+        if self.name is not None:
+            return name == self.name
         return name in _OWN_NAMES or name == self.host.lower() or (self.host in ("0.0.0.0", "::") and _is_address(name))  # noqa: S104
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -71,14 +76,19 @@ class SiteServer(ThreadingHTTPServer):
 
 @contextmanager
 def open_server(
-    site: Site, *, host: str = LOOPBACK, port: int = 0, report: Callable[[str], None] = lambda _: None
+    site: Site,
+    *,
+    host: str = LOOPBACK,
+    name: str | None = None,
+    port: int = 0,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SiteServer]:
     """Serve `site` from a thread of its own for as long as the block runs; port 0 takes any free one.
 
     Raises `UsageError` when the address cannot be had.
     """
     try:
-        server = SiteServer(site, host, port, report)
+        server = SiteServer(site, host, port, report, name)
     except (OSError, OverflowError) as error:
         raise _explain(error, host, port) from error
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shutil
 import signal
 import socket
@@ -11,11 +12,16 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Playwright, expect
 
+from bundler.emitters.contract import ServeRequest
+from bundler.emitters.web.serving import open_server
+from bundler.emitters.web.showing import serve_demo
+from bundler.emitters.web.site import Site
 from tests.support import models
 from tests.support.command_line import CommandLine, end_group
 from tests.support.web_pages import launch, visitor
@@ -24,14 +30,12 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @contextmanager
-def serving(bundler: CommandLine, bundle: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running `bundler serve --json`, and the address that it told."""
-    process = bundler.start("serve", bundle, "--port", "0", "--json", *options)
+def started(bundler: CommandLine, *options: str | Path) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """A running `bundler serve`, and what it prints."""
+    process = bundler.start("serve", *options)
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, process.stderr.read() if process.stderr else ""
-        yield process, json.loads(line)["url"]
+        yield process, process.stdout
     finally:
         process.terminate()  # It removes what it unpacked.
         process.wait(timeout=20)
@@ -41,9 +45,19 @@ def serving(bundler: CommandLine, bundle: Path, *options: str) -> Iterator[tuple
                 pipe.close()
 
 
-def fetch(url: str, path: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
-    connection.request("GET", path)
+@contextmanager
+def serving(bundler: CommandLine, bundle: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running `bundler serve --json`, and the address that it told."""
+    with started(bundler, bundle, "--json", *options) as (process, printed):
+        line = printed.readline()
+        assert line, process.stderr.read() if process.stderr else ""
+        yield process, json.loads(line)["url"]
+
+
+def fetch(url: str, path: str, host: str | None = None) -> http.client.HTTPResponse:
+    """As a browser asks, which knows names below `localhost` to be this machine; `host` names another one."""
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port, timeout=20)
+    connection.request("GET", path, headers={"Host": host or urlsplit(url).netloc})
     response = connection.getresponse()
     response.read()
     connection.close()
@@ -52,8 +66,7 @@ def fetch(url: str, path: str) -> http.client.HTTPResponse:
 
 def test_the_demo_is_served_with_what_it_needs(bundler: CommandLine, unproven: Path) -> None:
     with serving(bundler, unproven) as (_, url):
-        assert url.startswith("http://127.0.0.1:")
-        assert url.endswith("/demo/")
+        assert re.fullmatch(r"http://[0-9a-f]{16}\.localhost:\d+/demo/", url)
         assert fetch(url, "/").getheader("Location") == "/demo/"
         page = fetch(url, "/demo/")
         assert page.status == 200
@@ -61,6 +74,79 @@ def test_the_demo_is_served_with_what_it_needs(bundler: CommandLine, unproven: P
         assert fetch(url, "/index.js").getheader("Content-Type") == "text/javascript; charset=utf-8"
         assert fetch(url, "/payload/runtime.json").status == 200
         assert fetch(url, "/../bundle.json/../../etc/passwd").status == 404
+
+
+def test_each_run_has_an_address_of_its_own_and_answers_to_no_other(bundler: CommandLine, unproven: Path) -> None:
+    with serving(bundler, unproven) as (_, first):
+        port = urlsplit(first).port
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"0123456789abcdef.localhost:{port}", "evil.example"):
+            assert fetch(first, "/demo/", host).status == 421
+    with serving(bundler, unproven, "--port", str(port)) as (_, second):
+        assert urlsplit(second).port == port
+        assert urlsplit(second).hostname != urlsplit(first).hostname
+        assert fetch(second, "/demo/").status == 200
+        assert fetch(second, "/demo/", urlsplit(first).netloc).status == 421
+
+
+def test_an_address_that_is_asked_for_is_taken_and_a_fixed_one_is_said(bundler: CommandLine, unproven: Path) -> None:
+    with serving(bundler, unproven, "--host", "127.0.0.1") as (_, url):
+        assert url.startswith("http://127.0.0.1:")
+        assert fetch(url, "/demo/").status == 200
+        port = str(urlsplit(url).port)
+    with started(bundler, unproven, "--host", "127.0.0.1", "--port", port) as (_, printed):
+        assert f"http://127.0.0.1:{port}/demo/" in printed.readline()
+        assert "left with the browser" in printed.readline()
+
+
+STAY = """
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(clients.claim()));
+self.addEventListener("fetch", (event) => {
+  const page = new Response("<title>hostile</title>", { headers: { "content-type": "text/html" } });
+  event.respondWith(event.request.mode === "navigate" ? page : fetch(event.request));
+});
+"""
+
+REGISTER = """async () => {
+  localStorage.setItem("left", "behind");
+  const stay = async () => {
+    await navigator.serviceWorker.register("/sw.js", { scope: "/" });
+    await navigator.serviceWorker.ready;
+    return "stays";
+  };
+  return stay().catch((error) => `refused: ${error}`);
+}"""
+
+
+def test_a_hostile_bundle_leaves_nothing_for_the_next_one(
+    packed: Path, unproven: Path, playwright: Playwright, tmp_path: Path
+) -> None:
+    """Neither a service worker that serves itself in place of the next bundle, nor what it stored."""
+    hostile = Path(shutil.copytree(unproven, tmp_path / "hostile"))
+    (hostile / "sw.js").write_text(STAY)
+    browser = launch(playwright)
+    with visitor(browser) as found:
+        with serve_demo(ServeRequest(bundle=hostile), print) as served:
+            found.page.goto(served.url)
+            assert found.page.evaluate(REGISTER).startswith("refused")
+        port = urlsplit(served.url).port or 0
+        with serve_demo(ServeRequest(bundle=packed, port=port), print) as next_one:
+            found.page.goto(next_one.url)
+            assert found.page.title() != "hostile"
+            assert found.page.evaluate("[localStorage.length, caches.keys()]")[0] == 0
+            assert found.page.evaluate("navigator.serviceWorker.getRegistrations().then((all) => all.length)") == 0
+    browser.close()
+
+
+def test_a_service_worker_is_refused_whatever_the_page_allows(playwright: Playwright) -> None:
+    heard: list[str] = []
+    site = Site(files={"/index.html": b"<title>page</title>", "/sw.js": STAY.encode()}, headers={})
+    browser = launch(playwright)
+    with open_server(site, report=heard.append) as server, visitor(browser) as found:
+        found.page.goto(server.url)
+        assert found.page.evaluate(REGISTER).startswith("refused")
+    browser.close()
+    assert "403 GET /sw.js" in heard
 
 
 def test_isolation_can_be_left_out(bundler: CommandLine, unproven: Path) -> None:

@@ -191,6 +191,19 @@ def test_on_all_interfaces_addresses_are_taken_and_names_are_not(package: Path) 
         assert server.url == f"http://localhost:{server.server_port}/"
 
 
+def test_a_name_of_its_own_is_the_only_one(package: Path) -> None:
+    site = Site(files=list_folder(package), headers=site_headers())
+    with open_server(site, name="0a1b.localhost") as server:
+        assert server.url == f"http://0a1b.localhost:{server.server_port}/"
+        assert ask(server, "/index.js", Host=f"0a1b.LOCALHOST:{server.server_port}").status == 200
+        for name in ("127.0.0.1", "localhost", "0a1c.localhost"):
+            assert ask(server, "/index.js", Host=f"{name}:{server.server_port}").status == 421
+
+
+def test_a_service_worker_is_never_served(server: SiteServer) -> None:
+    assert ask(server, "/index.js", Service_Worker="script").status == 403
+
+
 def test_a_second_request_transfers_nothing(package: Path, server: SiteServer) -> None:
     first = ask(server, "/index.js")
     again = ask(server, "/index.js", If_None_Match=f'"other", W/{first.headers["ETag"]}')
