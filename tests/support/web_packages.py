@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
+from bundler.model.artifacts import FileRecord
 from bundler.model.codec import encode
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
@@ -16,6 +18,8 @@ from bundler.model.runtime import (
     Tolerance,
 )
 from bundler.model.signature import Signature
+
+MODEL = FileRecord(path="models/model.onnx", size=0, sha256=hashlib.sha256(b"").hexdigest())
 
 LOADER = """
 const behaviours = %s;
@@ -57,7 +61,8 @@ globalThis.behaviours = {
 
 def write_package(folder: Path, behaviours: dict[str, dict[str, object]]) -> Path:
     """A package in `folder` with one variant for each behaviour."""
-    (folder / "payload").mkdir(parents=True)
+    (folder / "payload" / "models").mkdir(parents=True)
+    (folder / "payload" / MODEL.path).write_bytes(b"")
     config = encode(make_config(tuple(behaviours)))
     (folder / "payload" / "runtime.json").write_text(json.dumps(config), "utf-8")
     runtime = f"export const config = JSON.parse({json.dumps(json.dumps(config))});\n"
@@ -83,11 +88,12 @@ def make_config(variants: tuple[str, ...]) -> RuntimeConfig:
 
 def _make_variant(name: str) -> RuntimeVariant:
     builds = ("jspi", "asyncify") if name == "webgpu" else ("wasm",)
+    provider = "webgpu" if name == "webgpu" else "wasm"
     return RuntimeVariant(
         name=name,
-        model="models/model.onnx",
-        files=(),
-        providers=(ProviderEntry(name=name, options={}, device="gpu-buffer" if name == "webgpu" else None),),
+        model=MODEL.path,
+        files=(MODEL,),
+        providers=(ProviderEntry(name=provider, options={}, device="gpu-buffer" if name == "webgpu" else None),),
         session={},
         session_config={},
         disabled_optimizers=(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
 import tempfile
 import zlib
@@ -11,15 +10,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.model.codec import decode
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
+from bundler.verification.configuration import load_config
 
 CONFIG = "payload/runtime.json"
 _PACKED_ROOT = "package"
 """The folder in which npm packs a package."""
 
-_BROKEN = (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, tarfile.TarError, zlib.error)
+_BROKEN = (OSError, EOFError, ValueError, tarfile.TarError, zlib.error)
 """What reading a damaged bundle may raise."""
 
 
@@ -35,19 +34,19 @@ class OpenPackage:
 def open_package(bundle: Path) -> Iterator[OpenPackage]:
     """The package of `bundle`; a packed one is unpacked for as long as the block runs.
 
-    Raises `VerificationError` when the folder is no whole web bundle.
+    Raises `VerificationError` when the folder is no whole web bundle, or its configuration asks for what bundler never
+    writes.
     """
     with ExitStack() as stack:
         try:
             root = bundle.resolve() if (bundle / CONFIG).is_file() else _unpack(bundle, stack)
-            config = decode(RuntimeConfig, json.loads((root / CONFIG).read_bytes()))
         except _BROKEN as error:
             raise VerificationError(
                 f"{bundle} is not a whole web bundle",
                 details=(f"{type(error).__name__}: {error}",),
                 hint="build it again",
             ) from error
-        yield OpenPackage(root=root, config=config)
+        yield OpenPackage(root=root, config=load_config(bundle, root / CONFIG))
 
 
 def _unpack(bundle: Path, stack: ExitStack) -> Path:

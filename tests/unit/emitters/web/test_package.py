@@ -1,4 +1,5 @@
 import io
+import json
 import tarfile
 from pathlib import Path
 
@@ -60,4 +61,50 @@ def test_two_archives_are_one_too_many(tmp_path: Path) -> None:
     bundle = pack(write_package(tmp_path / "package", {"wasm": {}}), tmp_path / "bundle")
     (bundle / "other.tgz").write_bytes(b"")
     with pytest.raises(VerificationError), open_package(bundle):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"session": {"optimized_model_filepath": "/x.onnx"}}, 'session."optimized_model_filepath" is no option'),
+        ({"session": {"enable_profiling": True}}, 'session."enable_profiling" is no option'),
+        ({"session": {"intra_op_num_threads": 10**9}}, 'session."intra_op_num_threads": got'),
+        (
+            {"session_config": {"ep.context_file_path": "x"}},
+            'session_config."ep.context_file_path" is not for a bundle',
+        ),
+        ({"model": "../model.onnx"}, "is not among its files"),
+        ({"files": [{"path": "../outside.onnx", "size": 1, "sha256": "0" * 64}]}, "leaves its folder"),
+        ({"files": [{"path": "models/none.onnx", "size": 1, "sha256": "0" * 64}]}, "is missing"),
+        ({"providers": [{"name": "wasm", "options": {"path": "x"}}]}, 'wasm."path" is no option'),
+        ({"providers": [{"name": "shell", "options": {}}]}, "is no provider that this bundler knows"),
+        ({"name": "../up"}, "not a name"),
+    ],
+)
+def test_a_configuration_that_asks_for_what_is_never_written_is_refused(
+    tmp_path: Path, changes: dict[str, object], fault: str
+) -> None:
+    folder = write_package(tmp_path / "package", {"wasm": {}})
+    path = folder / "payload" / "runtime.json"
+    config = json.loads(path.read_text())
+    config["variants"][0].update(changes)
+    path.write_text(json.dumps(config))
+    with pytest.raises(VerificationError, match="asks for what bundler never writes") as caught, open_package(folder):
+        pass
+    assert fault in "\n".join(caught.value.details)
+
+
+def test_a_model_in_parts_is_there(tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "package", {"wasm": {}})
+    model = folder / "payload" / "models" / "model.onnx"
+    model.rename(model.with_name("model.onnx.000"))
+    with open_package(folder) as package:
+        assert package.root == folder
+
+
+def test_a_configuration_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "package", {"wasm": {}})
+    (folder / "payload" / "runtime.json").write_text("[" * 100_000)
+    with pytest.raises(VerificationError, match="is not a whole bundle"), open_package(folder):
         pass
