@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from bundler.execution.artifacts import ArtifactStore
-from bundler.execution.disk import disk_full_error, is_disk_full
+from bundler.execution.disk import storage_error
 from bundler.execution.ownership import PRIVATE, make_private, others_access
 from bundler.execution.records import RecordStore
 from bundler.execution.remote import SHARED_PARTS, RemoteStore
@@ -208,9 +208,7 @@ def _open_scratch(root: Path) -> Scratch:
 
 
 def _cannot_write(root: Path, error: OSError) -> StageError:
-    if is_disk_full(error, root):
-        return disk_full_error("writing to the cache", root)
-    return StageError(
+    return storage_error(error, "writing to the cache", root) or StageError(
         f"cannot write to the cache in {root}: {error.strerror}",
         hint="check its permissions, or name another folder with `--cache` or BUNDLER_CACHE",
     )

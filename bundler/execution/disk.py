@@ -8,10 +8,29 @@ from pathlib import Path
 
 from bundler.model.errors import StageError
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_FULL_TEXTS = ("no space left on device", "disk quota exceeded", "file too large", "not enough space on the disk")
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FULL_TEXTS = ("no space left on device", "disk quota exceeded", "not enough space on the disk")
 _NOTHING_LEFT = 1 << 20
 """Free bytes below which a failure that names no cause is taken for a full disk."""
+
+
+def storage_error(error: BaseException, doing: str, folder: Path) -> StageError | None:
+    """The error for a full disk, or for a file that the limits of this process refuse; None for any other."""
+    if _is_too_large(error):
+        return _too_large_error(doing)
+    return disk_full_error(doing, folder) if is_disk_full(error, folder) else None
+
+
+def _is_too_large(error: BaseException) -> bool:
+    return getattr(error, "errno", None) == errno.EFBIG or "file too large" in str(error).lower()
+
+
+def _too_large_error(doing: str) -> StageError:
+    return StageError(
+        f"a file grew over the limit of this process: {doing} could not be finished",
+        hint="a process may write files of nine tenths of what is free on the cache's disk, and no more than the "
+        "shell allows (`ulimit -f`): free some space, or put the cache on another disk with BUNDLER_CACHE",
+    )
 
 
 def is_disk_full(error: BaseException, folder: Path) -> bool:

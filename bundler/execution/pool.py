@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from bundler.environments.registry import Environment
 from bundler.environments.variables import computing_environment
+from bundler.execution.limits import TIME_VARIABLE, find_limits
 from bundler.execution.stage_sources import package_folder
 from bundler.model.errors import EnvironmentMissingError, StageError
 
@@ -119,7 +120,7 @@ class Worker:
             flag = subprocess.CREATE_NEW_PROCESS_GROUP
             return subprocess.Popen(command, env=environ, creationflags=flag, **pipes)
         ours, self._lifeline = os.pipe()
-        command = [*command, str(ours), str(os.getpid())]
+        command = [*command, str(ours), str(os.getpid()), *find_limits(self._logs).arguments]
         try:
             return subprocess.Popen(command, env=environ, start_new_session=True, pass_fds=(ours,), **pipes)
         except OSError:
@@ -185,7 +186,8 @@ class Worker:
         return StageError(
             f"stage {title} did not finish within {limit:g} s and was ended",
             details=self._evidence(),
-            hint="a smaller model or fixed dimensions (`--dim`) may help; the limit stands in the stage's spec",
+            hint="a smaller model or fixed dimensions (`--dim`) may help; on a slow machine, give more with "
+            f"{TIME_VARIABLE}=SECONDS",
         )
 
     def _evidence(self) -> tuple[str, ...]:

@@ -13,9 +13,10 @@ from typing import Any
 
 from bundler.environments.registry import Environment, Environments
 from bundler.execution.cache import Cache
-from bundler.execution.disk import disk_full_error, is_disk_full
+from bundler.execution.disk import storage_error
 from bundler.execution.journal import Journal
 from bundler.execution.keys import ingredients_of, key_of
+from bundler.execution.limits import limit_seconds
 from bundler.execution.locks import hold
 from bundler.execution.pool import PATIENCE, Worker, WorkerPool
 from bundler.execution.records import ActionRecord, is_safe_path, parse_record
@@ -89,6 +90,11 @@ class ReadyStep:
     def patience(self) -> float:
         """Seconds for which a worker that is at work is better waited for than another started."""
         return PATIENCE if self._largest < SLOW_BYTES else 0.0
+
+    @property
+    def size(self) -> int:
+        """Bytes of all inputs together."""
+        return sum(item.artifact.size for item in self.inputs.values())
 
     @property
     def _largest(self) -> int:
@@ -287,7 +293,9 @@ class StepRunner:
                 run.check()
                 turn.begin()
                 number = worker.post(request)
-                answer = worker.wait(number, ready.spec.name, ready.spec.time_limit, _progress(ready, run))
+                answer = worker.wait(
+                    number, ready.spec.name, limit_seconds(ready.spec, ready.size), _progress(ready, run)
+                )
             finally:
                 run.active.discard(worker)
         if "error" in answer:
@@ -331,9 +339,7 @@ class StepRunner:
 
     def _storage_error(self, ready: ReadyStep, error: OSError) -> StageError:
         doing = f"storing the result of stage {ready.spec.name}"
-        if is_disk_full(error, self._cache.root):
-            return disk_full_error(doing, self._cache.root)
-        return StageError(
+        return storage_error(error, doing, self._cache.root) or StageError(
             f"{doing} failed: {error}",
             hint="check the permissions of the cache, or name another with BUNDLER_CACHE",
         )

@@ -68,6 +68,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and decides
     if len(sys.argv) > 1:
         _die_with_parent(int(sys.argv[1]), int(sys.argv[2]))
+        _bound_process(int(sys.argv[3]), int(sys.argv[4]))
     rooms = Rooms()
     sys.meta_path.insert(0, rooms)
     requests, answers = _take_pipes()
@@ -112,6 +113,21 @@ def _die_with_parent(lifeline: int, parent: int) -> None:
         os._exit(0)
 
 
+def _bound_process(memory: int, file: int) -> None:
+    """Let the system refuse memory and files beyond these bytes (-1: any), to us and to what we start.
+
+    Where all memory is taken nevertheless, by several at once, it is this process that the system ends, not the user's.
+    """
+    import resource  # noqa: PLC0415 - POSIX alone
+
+    for kind, size in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_FSIZE, file), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(kind)[1]
+        if size >= 0 and (hard == resource.RLIM_INFINITY or size < hard):
+            resource.setrlimit(kind, (size, size))
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500", "ascii")
+
+
 def _serve(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     try:
         if "warm" in request:
@@ -146,7 +162,7 @@ def _run_stage(request: Mapping[str, Any], answers: Answers) -> Any:
 
 
 def _describe(error: BaseException, request: Mapping[str, Any]) -> dict[str, Any]:
-    from bundler.execution.disk import disk_full_error, is_disk_full  # noqa: PLC0415
+    from bundler.execution.disk import storage_error  # noqa: PLC0415
     from bundler.model.errors import BundlerError, StageError  # noqa: PLC0415
 
     stage, output = request.get("stage", "?"), Path(request.get("output", "."))
@@ -155,10 +171,13 @@ def _describe(error: BaseException, request: Mapping[str, Any]) -> dict[str, Any
     if isinstance(error, BundlerError):
         return dict(error.to_json())
     if isinstance(error, MemoryError) or "bad allocation" in str(error) or "std::bad_alloc" in str(error):
-        hint = "free memory, run fewer steps at once (`--jobs 1`), or build on a machine with more memory"
+        hint = (
+            "free memory, run fewer steps at once (`--jobs 1`), or build on a machine with more memory; a step may "
+            "take nine tenths of what is here, or what BUNDLER_MEMORY_LIMIT says"
+        )
         return dict(StageError(f"stage {stage} ran out of memory", hint=hint, details=details).to_json())
-    if is_disk_full(error, output):
-        full = disk_full_error(f"stage {stage}", output)
+    full = storage_error(error, f"stage {stage}", output)
+    if full is not None:
         return dict(StageError(full.message, hint=full.hint, details=details).to_json())
     message = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {message[0][:300]}" if message else type(error).__name__

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+_LARGE_BYTES: Final = 1_000_000_000
 
 NoteLevel = Literal["info", "warning"]
 
@@ -21,7 +23,8 @@ class StageSpec:
     `packages` are the distributions whose versions decide the result (they enter the cache key). `inputs` are the
     roles it takes; an entry ending in `?` may be absent. `produces` is the kind of its artifact (`model`, `golden`,
     `config`), or None when it only finds facts. `changes_model` marks the stages after which outputs are compared.
-    `optional` marks a stage whose failure is a note: its input goes on unchanged. `time_limit` is in seconds.
+    `optional` marks a stage whose failure is a note: its input goes on unchanged. `time_limit` is in seconds, for
+    inputs of a gigabyte and more; less has less time, but no less than `least_time` (None: all of it).
     `facts` is the type that its facts are encoded from, where it has one: what is recalled is held to it.
     `volatile` marks a stage whose result depends on what no key can hold (the user's own code): it runs each time.
     """
@@ -34,8 +37,15 @@ class StageSpec:
     changes_model: bool = False
     optional: bool = False
     time_limit: float = 3600.0
+    least_time: float | None = None
     volatile: bool = False
     facts: Any = Mapping[str, Any]
+
+    def limit_for(self, size: int) -> float:
+        """Seconds for a call whose inputs have `size` bytes."""
+        if self.least_time is None:
+            return self.time_limit
+        return min(self.time_limit, max(self.least_time, self.time_limit * size / _LARGE_BYTES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

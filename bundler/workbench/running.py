@@ -66,9 +66,21 @@ def _run(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value], opti
             values = _run_raw(session, names, feeds, options)
         else:
             values = session.run(names, dict(feeds), options)
-    except RUNTIME_ERRORS as cause:
-        raise RunError(clean_message(cause)) from cause
+    except _RUN_ERRORS as cause:
+        raise RunError(_describe(cause)) from cause
     return dict(zip(names, values, strict=True))
+
+
+_RUN_ERRORS: Final[tuple[type[Exception], ...]] = (*RUNTIME_ERRORS, MemoryError)
+NO_MEMORY: Final = ("bad_alloc", "bad allocation", "Failed to allocate memory")
+"""What the runtime says when memory is refused."""
+
+
+def _describe(cause: BaseException) -> str:
+    message = clean_message(cause)
+    if isinstance(cause, MemoryError) or any(text in message for text in NO_MEMORY):
+        return f"it asked for more memory than a step may take (BUNDLER_MEMORY_LIMIT): {message}"
+    return message
 
 
 _LANES: Final = 4

@@ -17,11 +17,12 @@ from bundler.model.stage import Report
 from bundler.workbench.compared_constants import compared_constants
 from bundler.workbench.digests import digest_each
 from bundler.workbench.elements import element_of_array, storage_bytes
+from bundler.workbench.free_dimensions import Sizes
 from bundler.workbench.index_bounds import index_bounds
 from bundler.workbench.other_sizes import OtherSizes, find_other_sizes
 from bundler.workbench.running import RunError, RunTimeError, run_in_lanes, run_session
 from bundler.workbench.seeded_inputs import IntegerHints, Maker
-from bundler.workbench.size_search import FIXED_RUN_SECONDS, SizeSearch, describe_sizes
+from bundler.workbench.size_search import SizeSearch, describe_sizes, limit_run
 from bundler.workbench.value_files import Value
 from bundler.workbench.workload import count_multiplications
 
@@ -78,6 +79,12 @@ class SeededModel:
     lanes: int
 
     @property
+    def run_seconds(self) -> float:
+        """Seconds for one run where the model itself fixes all sizes."""
+        sizes = Maker(signature=self.signature, sizes=Sizes(), hints=IntegerHints()).shapes
+        return limit_run(count_multiplications(self.structure, sizes))
+
+    @property
     def hints(self) -> IntegerHints:
         """What the graph says of its integers."""
         names = tuple(port.name for port in self.signature.inputs)
@@ -92,7 +99,14 @@ def make_seeded_set(
     """A set of at most `count` samples that the model runs on, and of `least` where one costs much. Raises `ModelError`
     when there is none.
     """
-    search = SizeSearch(session=model.session, signature=model.signature, hints=model.hints, seed=seed, report=report)
+    search = SizeSearch(
+        session=model.session,
+        signature=model.signature,
+        hints=model.hints,
+        seed=seed,
+        report=report,
+        fixed_seconds=model.run_seconds,
+    )
     base, outputs = search.find()
     others = find_other_sizes(search, base)
     multiplications = count_multiplications(model.structure, base.shapes)
@@ -101,7 +115,7 @@ def make_seeded_set(
     first = SeededSample(maker=base, seed=seed, index=0, first_run=digest_each(outputs))
     planned = [_plan(base, others, index) for index in range(affordable)]
     return SeededSet(
-        samples=(first, *_run_others(model, seed, base, planned))[:affordable],
+        samples=(first, *_run_others(model, seed, base, planned, limit_run(multiplications)))[:affordable],
         sizes={key: size for key, size in base.assigned.items() if isinstance(key, str)},
         dimensions=others.dimensions,
         wanted=count,
@@ -129,14 +143,16 @@ def _bytes(value: Value) -> int:
     return storage_bytes(element_of_array(value), value.size)
 
 
-def _run_others(model: SeededModel, seed: int, base: Maker, planned: Sequence[Maker]) -> Iterator[SeededSample]:
+def _run_others(
+    model: SeededModel, seed: int, base: Maker, planned: Sequence[Maker], seconds: float
+) -> Iterator[SeededSample]:
     """Every sample but the first, once. One that is refused gives way: to plain values, to the first sizes, or to
     nothing.
     """
     feeds = (planned[index].make(seed, index) for index in range(1, len(planned)))
-    for index, outputs in enumerate(run_in_lanes(model.session, feeds, model.lanes, FIXED_RUN_SECONDS), start=1):
+    for index, outputs in enumerate(run_in_lanes(model.session, feeds, model.lanes, seconds), start=1):
         if isinstance(outputs, RunTimeError):
-            raise _endless(planned[index])
+            raise _endless(planned[index], seconds)
         if not isinstance(outputs, RunError):
             found: tuple[Maker, dict[str, Value]] | None = (planned[index], outputs)
         else:
@@ -146,10 +162,10 @@ def _run_others(model: SeededModel, seed: int, base: Maker, planned: Sequence[Ma
             yield SeededSample(maker=maker, seed=seed, index=index, first_run=digest_each(values))
 
 
-def _endless(maker: Maker) -> ModelError:
+def _endless(maker: Maker, seconds: float) -> ModelError:
     """Leaving such a sample out would make the set depend on how fast the machine is."""
     return ModelError(
-        f"the model does not come to an end on a seeded input: one run took more than {FIXED_RUN_SECONDS:g} s",
+        f"the model does not come to an end on a seeded input: one run took more than {seconds:g} s",
         details=(f"at {describe_sizes(maker)}, where it came to one on other values",),
         hint="give real inputs with --samples",
     )

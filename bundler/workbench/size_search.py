@@ -24,7 +24,10 @@ MAX_SAMPLE_BYTES: Final = 1 << 30
 SEARCH_SECONDS: Final = 300.0
 RUN_SECONDS: Final = 60.0
 FIXED_RUN_SECONDS: Final = 1800.0
-"""A model whose sizes are all fixed has no smaller ones to try, so it gets its time."""
+"""A model whose sizes are all fixed has no smaller ones to try, so it gets its time: by what it multiplies, but no
+more than this."""
+SLOWEST_MULTIPLICATIONS: Final = 20_000_000
+"""A second; the reference runtime's one thread does a hundred times as many of 32-bit floats."""
 _LISTED_TRIES: Final = 12
 _REASON_LENGTH: Final = 160
 
@@ -74,6 +77,7 @@ class SizeSearch:
     report: Report
     search_seconds: float = SEARCH_SECONDS
     run_seconds: float = RUN_SECONDS
+    fixed_seconds: float = FIXED_RUN_SECONDS
     clock: Callable[[], float] = time.monotonic
     refused: list[Try] = field(default_factory=list)
     _ends: float = 0.0
@@ -107,7 +111,9 @@ class SizeSearch:
             try:
                 return run_within(self.session, maker.make(self.seed, index), self._run_limit())
             except RunTimeError:
-                reason = f"ended: one run took more than {self.run_seconds:g} s"
+                reason = (
+                    f"ended: one run took more than {self.run_seconds if self._is_free else self.fixed_seconds:g} s"
+                )
             except RunError as error:
                 reason, by_model = str(error), True
         self.refused.append(Try(sizes=describe_sizes(maker), reason=_shorten(reason), by_model=by_model))
@@ -118,7 +124,7 @@ class SizeSearch:
         return bool(free_dimensions(self.signature))
 
     def _limit(self) -> float:
-        return self.search_seconds if self._is_free else max(self.search_seconds, FIXED_RUN_SECONDS)
+        return self.search_seconds if self._is_free else self.fixed_seconds
 
     def _run_limit(self) -> float:
         if not self._is_free:
@@ -144,6 +150,11 @@ class SizeSearch:
             details=tuple(_list_tries(self.refused)),
             hint=f"give real inputs with --samples{named}",
         )
+
+
+def limit_run(multiplications: int) -> float:
+    """Seconds for one run that multiplies so often. The bodies of loops count once, so that the least is much."""
+    return min(FIXED_RUN_SECONDS, RUN_SECONDS + round(multiplications / SLOWEST_MULTIPLICATIONS))
 
 
 def _has_integers(signature: Signature) -> bool:

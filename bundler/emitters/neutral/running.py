@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.environments.registry import Environment, Environments
+from bundler.execution.limits import limit_seconds
 from bundler.execution.pool import Worker, WorkerPool
 from bundler.execution.stage_sources import stage_packages
 from bundler.model.codec import decode
@@ -94,7 +95,9 @@ def session_options(variant: RuntimeVariant, plugin: str = "") -> dict[str, Any]
 
 
 def _call(worker: Worker, request: Mapping[str, Any]) -> Comparison:
-    answer = worker.wait(worker.post(request), STAGE, find_stage(STAGE).time_limit, _ignore)
+    size = sum(Path(path).stat().st_size for path in request["inputs"].values())
+    seconds = limit_seconds(find_stage(STAGE), size)
+    answer = worker.wait(worker.post(request), STAGE, seconds, _ignore)
     if "error" in answer:
         raise error_from_json(answer["error"])
     return decode(Comparison, decode(StageResult, answer["result"]).facts)

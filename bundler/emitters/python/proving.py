@@ -17,6 +17,7 @@ from typing import Any
 from bundler.emitters.contract import Proof, VariantProof
 from bundler.emitters.python.layout import Layout
 from bundler.environments.variables import proof_environment
+from bundler.execution.limits import bound_command, find_limits
 from bundler.model.results import Comparison, restore_output
 
 TIME_LIMIT = 1800.0
@@ -73,7 +74,8 @@ def start(launch: Launch, arguments: tuple[str, ...]) -> Ending:
     with tempfile.TemporaryDirectory(prefix="bundler-proof-", ignore_cleanup_errors=True) as home:
         began = time.perf_counter()
         try:
-            done = _run((*launch.command, *arguments), _isolate(launch.environment, home), home)
+            command = bound_command((*launch.command, *arguments), find_limits(Path(home)))
+            done = _run(command, _isolate(launch.environment, home), home)
         except subprocess.TimeoutExpired:
             return Ending(answer={}, failure=f"it did not end within {TIME_LIMIT:.0f} s", seconds=TIME_LIMIT)
         seconds = time.perf_counter() - began

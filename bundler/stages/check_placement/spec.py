@@ -16,6 +16,7 @@ SPEC = StageSpec(
     changes_model=False,
     optional=True,
     time_limit=1800.0,
+    least_time=900.0,
 )
 """Facts: those of a placement (`bundler.workbench.placement_facts`) with `estimated`, for no device was asked: ONNX
 Runtime's own checker knows operators, ranks and whether shapes are fixed. `partitions` counts the pieces that the

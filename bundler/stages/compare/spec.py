@@ -17,6 +17,7 @@ SPEC = StageSpec(
     # The plugins are here for what runs in their emulation, and are missing elsewhere.
     packages=("onnxruntime", "numpy", "onnxruntime-qnn", "onnxruntime-ep-openvino"),
     facts=Comparison,
+    least_time=900.0,
 )
 """Its facts are `bundler.model.results.Comparison`, encoded."""
 

@@ -13,6 +13,7 @@ SPEC = StageSpec(
     produces="model",
     packages=("onnx", "onnxruntime", "flatbuffers"),
     changes_model=True,
+    least_time=900.0,
 )
 """Facts: `bytes`, and `format` (`ort`, or `onnx` when the model goes on as it was)."""
 

@@ -13,6 +13,7 @@ SPEC = StageSpec(
     produces="config",
     packages=("onnx", "onnxruntime", "flatbuffers"),
     optional=True,
+    least_time=900.0,
 )
 """Makes `required_operators.config` in ONNX Runtime's own format. Facts: `operators`, a list of {`domain`, `opset`,
 `operator`, `types`}; `types` is what the operator is used with, or empty where the runtime keeps all of its types.

@@ -14,6 +14,7 @@ SPEC = StageSpec(
     produces="model",
     packages=("onnx", "onnxruntime"),
     changes_model=True,
+    least_time=300.0,
 )
 """Facts: `dimensions` (what was fixed) and `signature` (encoded, after). Weights
 of models that have external data, or more than 64 MiB, stand in `model.onnx.data`.

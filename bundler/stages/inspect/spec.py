@@ -15,6 +15,7 @@ SPEC = StageSpec(
     packages=("onnx", "onnxruntime"),
     time_limit=600.0,
     facts=ModelFacts,
+    least_time=60.0,
 )
 """Its facts are `bundler.model.facts.ModelFacts`, encoded."""
 

@@ -14,6 +14,7 @@ SPEC = StageSpec(
     produces="model",
     packages=("onnx", "onnxruntime"),
     changes_model=True,
+    least_time=900.0,
 )
 """Facts: `level`, `nodes_before`, `nodes_after`, `operators` (count by name, after), `bytes` (all files)."""
 

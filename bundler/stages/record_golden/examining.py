@@ -44,6 +44,16 @@ def choose_repeated(structure: ModelProto, samples: Samples, *, draws: bool) -> 
     return {0, count // 2, count - 1}
 
 
+def count_largest(structure: ModelProto, samples: Samples) -> int:
+    """Multiplications of one run on the largest sample."""
+    largest = max(samples, key=_count_elements)
+    return _multiplications(structure, (largest,))
+
+
+def _count_elements(values: Mapping[str, Value]) -> int:
+    return sum(value.size for value in values.values() if isinstance(value, np.ndarray))
+
+
 def _multiplications(structure: ModelProto, samples: Samples) -> int:
     shapes = {name: value.shape for name, value in samples[0].items() if isinstance(value, np.ndarray)}
     return count_multiplications(structure, shapes)

@@ -12,11 +12,11 @@ import onnxruntime
 from onnx import ModelProto
 
 from bundler.model.codec import decode, encode
-from bundler.model.errors import UsageError
+from bundler.model.errors import ModelError, UsageError
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.stages.record_golden.examining import choose_repeated, tell_only_sizes, weaknesses_of
+from bundler.stages.record_golden.examining import choose_repeated, count_largest, tell_only_sizes, weaknesses_of
 from bundler.stages.record_golden.spec import Options
 from bundler.workbench.digests import digest_each
 from bundler.workbench.equality import value_is_finite
@@ -24,11 +24,12 @@ from bundler.workbench.fitting import adopt_types, check_samples, fix_signature,
 from bundler.workbench.golden import INDEX, Sample, read_golden, write_index, write_sample
 from bundler.workbench.quantities import find_quantities
 from bundler.workbench.recorded_outputs import Recorded, doubts_of, reference_notes, weakness_notes
-from bundler.workbench.running import RunError, count_lanes, run_in_lanes, run_session
+from bundler.workbench.running import RunError, RunTimeError, count_lanes, run_in_lanes, run_session
 from bundler.workbench.sample_files import open_samples
 from bundler.workbench.seeded_sets import SeededModel, make_seeded_set
 from bundler.workbench.sessions import REFERENCE, open_session
 from bundler.workbench.signatures import model_signature
+from bundler.workbench.size_search import limit_run
 from bundler.workbench.structure import random_operators, read_structure
 from bundler.workbench.value_files import Value
 from bundler.workbench.weaknesses import SYNTHETIC, describe_count, describe_seeded
@@ -56,6 +57,15 @@ class _Inputs:
         return [values for _, values in self.samples]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    """How samples are run: so many at once, which of them twice, and for how many seconds each at most."""
+
+    lanes: int
+    repeated: Collection[int]
+    seconds: float
+
+
 def run(request: StageRequest, report: Report) -> StageResult:
     """The golden set. Raises `ModelError` for a model that cannot run, `UsageError` for samples that do not fit."""
     options = decode(Options, dict(request.options))
@@ -75,7 +85,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     inputs = replace(inputs, weaknesses=(*inputs.weaknesses, *found))
     recorded = Recorded(signature, find_quantities(structure))
     repeated = choose_repeated(structure, inputs.values, draws=draws)
-    return _record(session, recorded, inputs, request.output, report, repeated=repeated, lanes=lanes)
+    runs = _Runs(lanes=lanes, repeated=repeated, seconds=limit_run(count_largest(structure, inputs.values)))
+    return _record(session, recorded, inputs, request.output, report, how=runs)
 
 
 def _given_inputs(request: StageRequest, signature: Signature, options: Options) -> _Inputs | None:
@@ -179,19 +190,18 @@ def _record(
     folder: Path,
     report: Report,
     *,
-    repeated: Collection[int],
-    lanes: int,
+    how: _Runs,
 ) -> StageResult:
     signature = recorded.signature
     entries: list[dict[str, Any]] = []
     unstable: set[str] = set()
     broken: set[str] = set()
-    runs = run_in_lanes(session, (values for _, values in inputs.samples), lanes)
+    runs = run_in_lanes(session, (values for _, values in inputs.samples), how.lanes, how.seconds)
     for index, ((name, values), outputs) in enumerate(zip(inputs.samples, runs, strict=True)):
         report(index / len(inputs.samples), f"sample {index + 1} of {len(inputs.samples)}")
         if isinstance(outputs, RunError):
-            raise _refused(name, outputs) from outputs
-        if inputs.first_runs or index in repeated:
+            raise _refused(name, outputs, how) from outputs
+        if inputs.first_runs or index in how.repeated:
             again = inputs.first_runs[index] if inputs.first_runs else digest_each(run_session(session, values))
             unstable |= {key for key, digest in digest_each(outputs).items() if digest != again[key]}
         broken |= {key for key, value in outputs.items() if not value_is_finite(value)}
@@ -220,7 +230,12 @@ def _record(
     return StageResult(facts=facts, entry=INDEX, notes=notes)
 
 
-def _refused(name: str, error: RunError) -> UsageError:
+def _refused(name: str, error: RunError, how: _Runs) -> UsageError | ModelError:
+    if isinstance(error, RunTimeError):
+        return ModelError(
+            f"the model does not come to an end on the sample {name}: one run took more than {how.seconds:g} s",
+            hint="a model of its size is taken to hang then; give smaller inputs, or a model without endless loops",
+        )
     return UsageError(
         f"the untouched model does not run on the sample {name}",
         details=(str(error),),

@@ -13,6 +13,7 @@ SPEC = StageSpec(
     inputs=("model", "samples?", "recorded?"),
     produces="golden",
     packages=("onnxruntime", "onnx", "numpy"),
+    least_time=900.0,
 )
 """Facts: `samples` (how many), `synthetic`, `unstable_outputs`, `non_finite_outputs`, `dimensions` (sizes that the
 first of the seeded inputs took for dynamic dimensions, by symbol), `tried_dimensions` (each a `TriedDimension`: the

@@ -20,6 +20,7 @@ SPEC = StageSpec(
     changes_model=True,
     optional=True,
     time_limit=1800.0,
+    least_time=900.0,
 )
 """Facts: `tool`, `nodes_before`, `nodes_after`, `operators` (count by name, after).
 

@@ -13,6 +13,7 @@ SPEC = StageSpec(
     produces="model",
     packages=("onnx",),
     changes_model=True,
+    least_time=300.0,
 )
 """Facts: `key`, and the `value` that stands under it: the digest (SHA-256) of the model's files before."""
 

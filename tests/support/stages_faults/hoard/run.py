@@ -1,0 +1,7 @@
+"""Asks for as much memory as it is told."""
+
+from bundler.model.stage import Report, StageRequest, StageResult
+
+
+def run(request: StageRequest, report: Report) -> StageResult:
+    return StageResult(facts={"bytes": len(bytearray(request.options["bytes"]))})
