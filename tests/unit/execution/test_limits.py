@@ -93,7 +93,7 @@ def test_what_only_reads_or_runs_a_small_model_has_minutes_and_not_hours() -> No
 
 
 @POSIX
-def test_a_bundle_that_is_verified_has_the_same_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_that_is_verified_has_the_same_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUNDLER_MEMORY_LIMIT", "512M")
     dump = (
         "import json, resource as r; print(json.dumps({'bundle': [r.getrlimit(kind) for kind in "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from bundler.workbench.other_sizes import find_other_sizes, other_sizes
 from bundler.workbench.seeded_inputs import IntegerHints
 from bundler.workbench.sessions import REFERENCE, open_session
 from bundler.workbench.signatures import model_signature
-from bundler.workbench.size_search import SizeSearch
-from tests.support import models, open_models
+from bundler.workbench.size_search import SizeSearch, limit_run
+from tests.support import hostile_models, models, open_models
 
 
 def search(model: ModelProto, folder: Path, **limits: Any) -> SizeSearch:
@@ -54,6 +55,17 @@ def test_a_recurrent_audio_model_is_found_quickly(tmp_path: Path) -> None:
     assert time.monotonic() - start < 5
     assert maker.make(0, 0)["sr"] == 16000
     assert maker.shapes == {"samples": (1, 512), "state": (2, 1, 8), "sr": ()}
+
+
+@pytest.mark.parametrize("make", [hostile_models.endless_loop, hostile_models.endless_empty_loop])
+def test_a_loop_without_end_is_ended(tmp_path: Path, make: Callable[[], ModelProto]) -> None:
+    with pytest.raises(ModelError, match=r"ran on no seeded input that was tried within 0\.5 s") as caught:
+        search(make(), tmp_path, fixed_seconds=0.5).find()
+    assert caught.value.details == ("the model's fixed sizes: ended: one run took more than 0.5 s",)
+
+
+def test_a_small_model_has_a_minute_for_a_run_and_a_large_one_more() -> None:
+    assert [limit_run(count) for count in (0, 2_000_000_000, 10**15)] == [60, 160, 1800]
 
 
 def test_gigabytes_are_refused_before_they_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
