@@ -52,10 +52,10 @@ def run_bench(
         return
     typer.echo("\n".join((*timetable_lines(times), *_describe_timing(timing), *throughput_lines(times))))
     for doubt in doubts:
-        typer.echo(f"warning: {doubt}")
+        typer.echo(f"warning: {doubt}", err=True)
     if doubts:
         longer = f"--seconds {timing.seconds * 4 if timing.seconds else 30:g}"
-        typer.echo(f"hint: time it on a machine that does nothing else, and for longer: {longer}")
+        typer.echo(f"hint: time it on a machine that does nothing else, and for longer: {longer}", err=True)
 
 
 def _describe_timing(timing: Timing) -> Iterator[str]:

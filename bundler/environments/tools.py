@@ -51,7 +51,8 @@ def run_tool(command: Sequence[str], doing: str, name: str) -> str:
     """Run a tool that provisions something; returns its standard output. Raises `EnvironmentMissingError`."""
     environ = {key: value for key, value in fetching_environment().items() if key not in _UNWANTED}
     environ |= index_variables(environ)
-    environ |= {"UV_NO_PROGRESS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    # A bundle's own build backend runs in the bundle's folder, which must stay as it was built.
+    environ |= {"UV_NO_PROGRESS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(
             command,

@@ -33,8 +33,9 @@ def test_bundles_are_timed_beside_the_untouched_model(
     text = bundler.run("bench", bundle, *options).expect(0).out
     assert "with 4 rows a call and 1 thread inside a call" in text
     assert "rows/s" in text
-    few = bundler.run("bench", bundle, "--seconds", "0.1").expect(0)
-    assert "hint: time it on a machine" in few.out or "warning" not in few.out
+    model = models.save(models.cnn(), tmp_path / "again", "cnn.onnx")
+    few = bundler.run("bench", bundle, "--seconds", "0.1", "--baseline", model).expect(0)
+    assert ("warning: " in few.err) == ("hint: time it on a machine" in few.err)
 
     report = json.loads((tmp_path / "out" / "cnn-linux-x64.report" / "timings.json").read_text("utf-8"))
     assert report["measurements"], "the report of the build has such figures too"
