@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bundler.execution.locks import hold
 from bundler.model.errors import StageError, UsageError
+from bundler.model.paths import check_path_text
 
 MARK = "bundle.json"
 """A folder that holds this file is a bundle of ours, and may be replaced by its successor."""
@@ -35,7 +36,10 @@ def staging_folder(final: Path) -> Iterator[Path]:
 
 
 def check_replaceable(final: Path) -> None:
-    """Raise `UsageError` when `final` holds something that is not a bundle: we never delete what we did not write."""
+    """Raise `UsageError` when `final` holds something that is not a bundle: we never delete what we did not write. So,
+    too, for a path that tools do not take.
+    """
+    check_path_text(final, "the output")
     if _is_replaceable(final):
         return
     with suppress(OSError), _alone(final):  # another build may have been between its two renames

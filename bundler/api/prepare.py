@@ -21,6 +21,7 @@ from bundler.model.codec import decode
 from bundler.model.errors import ModelError
 from bundler.model.events import Listener, Message
 from bundler.model.facts import ModelFacts
+from bundler.model.paths import check_path_text
 from bundler.model.plan import CALIBRATION, METRIC, MODEL, SAMPLES, BuildPlan, Decision
 from bundler.model.results import StepOutcome
 from bundler.model.stage import Note
@@ -153,7 +154,8 @@ def inspect_source(
 
 
 def check_model_path(path: Path) -> None:
-    """Raise `ModelError` when there is no file at `path`."""
+    """Raise `ModelError` when there is no file at `path`, and `UsageError` for a path that tools do not take."""
+    check_path_text(path, "the model")
     if path.is_dir():
         raise _folder_error(path)
     if not path.is_file():

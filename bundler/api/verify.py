@@ -14,6 +14,7 @@ from bundler.emitters.registry import find_emitter
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener
 from bundler.model.manifest import Manifest
+from bundler.model.paths import check_path_text
 from bundler.planning_fit import LEFT_OUT
 from bundler.reporting.manifest import read_manifest
 from bundler.verification.integrity import check_integrity, require_sound
@@ -33,6 +34,7 @@ def check_digests(bundle: Path, expected: str = "") -> DigestResult:
             "--digest takes a SHA-256: 64 hexadecimal digits",
             hint="a build prints that of the bundle.json it wrote; `sha256sum bundle.json` computes it",
         )
+    check_path_text(bundle, "the bundle")
     integrity = check_integrity(bundle)
     if expected and integrity.digest != expected.lower():
         raise VerificationError(

@@ -16,8 +16,11 @@ LONGEST_LINE = 2000
 
 
 def print_json(value: Any) -> None:
-    """One JSON document. Paths become text."""
-    typer.echo(json.dumps(encode(value), indent=2, default=str, ensure_ascii=False))
+    """One JSON document. Paths become text; what is no text in one (a file name that is not UTF-8) is escaped."""
+    text = json.dumps(encode(value), indent=2, default=str, ensure_ascii=False)
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        text = json.dumps(encode(value), indent=2, default=str)
+    typer.echo(text)
 
 
 def megabytes(size: int) -> str:

@@ -18,6 +18,7 @@ from bundler.execution.scratch import Scratch
 from bundler.execution.signing import read_key
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import StageError, UsageError
+from bundler.model.paths import check_path_text
 
 TAG_NAME = "CACHEDIR.TAG"
 TAG = """Signature: 8a477f597d28d172789f06886806bc55
@@ -168,6 +169,7 @@ def is_ours(root: Path) -> bool:
 
 def _prepare(root: Path) -> Path:
     root = root.expanduser().absolute()
+    check_path_text(root, "the cache")
     if is_ours(root):
         return root
     try:
