@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 import time
 import zlib
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import REBUILD, IntegrityError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from threading import Thread
 
 SETTLED_NS = 2_000_000_000
@@ -45,13 +47,14 @@ class File:
 class Memory:
     """What was checked before, below one payload folder. A missing or damaged memory is no memory.
 
-    `place` is the beginning of the paths under which things about this payload are kept, None where nothing can be.
-    With `always` nothing is recalled, so that all is checked in full.
+    `place` is the beginning of the paths under which things about this payload are kept, None where nothing can be;
+    `refusal` says why where another user could have written there. With `always` nothing is recalled, so that all is
+    checked in full.
     """
 
     def __init__(self, payload: str, *, always: bool = False) -> None:
         self.payload = payload
-        self.place = _find_place(payload)
+        self.place, self.refusal = _find_place(payload)
         self._path = None if self.place is None else f"{self.place}.json"
         self._known = {} if always else _recall(self._path)
         self._fresh: dict[str, str] = {}
@@ -162,11 +165,11 @@ def _altered(path: str, why: str) -> IntegrityError:
 def _identify(path: str, sha256: str) -> tuple[str, int]:
     """The identity of a file with the digest that it should have, and when it changed last (ns since 1970)."""
     try:
-        stat = os.stat(path)
+        found = os.stat(path)
     except OSError as error:
         raise IntegrityError(f"cannot read {path}", why=str(error), hint=REBUILD) from error
-    identity = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_dev} {stat.st_ino} {sha256}"
-    return identity, max(stat.st_mtime_ns, stat.st_ctime_ns)
+    identity = f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_dev} {found.st_ino} {sha256}"
+    return identity, max(found.st_mtime_ns, found.st_ctime_ns)
 
 
 def hash_file(path: str, size: int) -> str:
@@ -198,13 +201,43 @@ def find_cache() -> str | None:
     return os.path.join(root, "bundler-loader") if os.path.isabs(root) else None
 
 
-def _find_place(payload: str) -> str | None:
+def _find_place(payload: str) -> tuple[str | None, str]:
     """Two folders of one name here would merely make each other check again: a checksum will do."""
     folder = find_cache()
     if folder is None:
-        return None
+        return None, ""
+    fault = find_stranger(folder)
+    if fault:
+        return None, f"nothing is kept for the next start: {fault}"
     place = os.path.realpath(payload).encode("utf-8", "surrogateescape")
-    return os.path.join(folder, f"{zlib.crc32(place):08x}-{len(place)}")
+    return os.path.join(folder, f"{zlib.crc32(place):08x}-{len(place)}"), ""
+
+
+def find_stranger(folder: str) -> str:
+    """Why another user could have written what lies in `folder`; nothing where it is ours or the administrator's alone,
+    or not there yet. On Windows the folder's access list guards it.
+    """
+    if sys.platform == "win32":
+        return ""
+    return _judge(os.path.dirname(folder), os.stat, is_parent=True) or _judge(folder, os.lstat, is_parent=False)
+
+
+def _judge(folder: str, look: Callable[[str], os.stat_result], *, is_parent: bool) -> str:
+    """In a parent with the sticky bit nobody else may rename what is ours."""
+    try:
+        found = look(folder)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"{folder} cannot be looked at ({error})"
+    if stat.S_ISLNK(found.st_mode):
+        return f"{folder} is a link"
+    if found.st_uid not in (0, os.geteuid()):
+        return f"{folder} belongs to another user"
+    writable = found.st_mode & (stat.S_IWOTH if is_parent else stat.S_IWOTH | stat.S_IWGRP)
+    if writable and not (is_parent and found.st_mode & stat.S_ISVTX):
+        return f"others may write to {folder} (chmod go-w makes it yours alone)"
+    return ""
 
 
 def _recall(path: str | None) -> dict[str, Any]:

@@ -51,6 +51,9 @@ class KeptFolder:
 
     def find(self) -> Check | None:
         """A check of the files, under way; None when there is nothing to open."""
+        if os.path.islink(self.folder):
+            self.drop("a link stands in its place")
+            return None
         try:
             files, refusal = self._read_record()
         except FileNotFoundError:
@@ -76,7 +79,10 @@ class KeptFolder:
     def _read_file(self, item: dict[str, Any]) -> File:
         if not self.accepts(item["path"]):
             raise ValueError("it names another file")
-        return File({**item, "path": os.path.join(self.folder, item["path"])})
+        path = os.path.join(self.folder, item["path"])
+        if os.path.islink(path):
+            raise ValueError("one of its files is a link")
+        return File({**item, "path": path})
 
     def _check(self, files: list[File]) -> Check | None:
         try:
@@ -198,8 +204,13 @@ def _is_orphan(folder: str) -> bool:
 
 
 def remove(folder: str) -> None:
-    """The record goes first: a folder without one is none. What cannot be removed stays until a later start."""
+    """The record goes first: a folder without one is none. What cannot be removed stays until a later start. Of a link
+    only the link goes, whatever it points to.
+    """
     try:
+        if os.path.islink(folder):
+            os.unlink(folder)
+            return
         names = sorted(os.listdir(folder), key=lambda name: name != RECORD)
         for name in names:
             path = os.path.join(folder, name)

@@ -69,7 +69,7 @@ class BundledModel:
         remark = "" if prewarm is None else _prewarm(config, chosen, memory, prewarm)
         opened, report = open_first(chosen, memory, strict=strict, copies=copies)
         memory.save()
-        report.remark = " ".join(filter(None, (report.remark, remark)))
+        report.remark = " ".join(filter(None, (report.remark, memory.refusal, remark)))
         self._config = config
         self._runner = Runner(opened.session, config.inputs, config.outputs, opened.variant.device)
         self._run = self._runner.run

@@ -17,7 +17,7 @@ from .config import Variant
 from .device import identify_processor
 from .drivers import identify_device
 from .errors import IntegrityError
-from .integrity import Memory
+from .integrity import Memory, find_stranger
 from .keeping import KeptFolder, remove, shorten
 from .plugins import PluginError, list_versions
 from .sessions import Adapt, open_session
@@ -123,9 +123,13 @@ def find_prepared(variant: Variant, memory: Memory) -> Prepared | str:
     if asked == "0":
         return f"what must be made on the device is switched off here ({VARIABLE}=0)"
     place = memory.place
+    fault = memory.refusal
     if asked:
+        fault = find_stranger(os.path.abspath(asked))
         name = os.path.basename(place) if place else shorten(os.path.realpath(memory.payload))
         place = os.path.join(os.path.abspath(asked), name)
+    if fault:
+        return f"what must be made on the device is not used: {fault}"
     if place is None:
         return f"there is no cache folder for what must be made on the device; name one in {VARIABLE}"
     try:
