@@ -270,6 +270,7 @@ def _proof_request(piece: Workpiece) -> ProofRequest:
         listener=piece.listener,
         model=request.model,
         browser=request.browser,
+        environments=piece.workshop.environments,
     )
 
 

@@ -57,7 +57,13 @@ def verify(
     """
     checked = check_digests(bundle, digest)
     manifest = read_manifest(bundle)
-    request = ProofRequest(bundle=bundle, cache_root=workshop.cache.root, listener=listener, browser=browser)
+    request = ProofRequest(
+        bundle=bundle,
+        cache_root=workshop.cache.root,
+        listener=listener,
+        browser=browser,
+        environments=workshop.environments,
+    )
     proofs = find_emitter(manifest.ecosystem).prove(request)
     failed = [proof for proof in proofs if proof.passed is False]
     if failed:

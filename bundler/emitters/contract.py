@@ -75,6 +75,8 @@ class ProofRequest:
     """A finished bundle that is to be run on this machine. `model` is the untouched model to time beside it, where
     there is one; `browser` names the browser to run it in (None: the one that is found), for ecosystems that need one.
     `timing` is how to time it.
+    `environments` are those of the build, so that a proof has the versions that its project locked; None where a bundle
+    stands for itself.
     """
 
     bundle: Path
@@ -83,6 +85,7 @@ class ProofRequest:
     model: Path | None = None
     browser: Path | None = None
     timing: Timing = USUAL
+    environments: Environments | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.neutral.running import Bench, open_bench
 from bundler.emitters.payload import CONFIG_NAME
-from bundler.environments.registry import RUNTIME, Environment
+from bundler.environments.registry import RUNTIME, Environment, Environments
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import EnvironmentMissingError, StageError, VerificationError
 from bundler.model.events import Message
@@ -43,7 +43,8 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     config = read_config(request.bundle)
     _check_golden(request.bundle, config)
     build = f"{config.model} → {config.target}"
-    with open_bench(request.bundle, request.cache_root, request.listener, build) as bench:
+    environments = request.environments or Environments(request.cache_root)
+    with open_bench(request.bundle, environments, request.listener, build) as bench:
         return tuple(_prove(variant, config, bench) for variant in config.variants)
 
 

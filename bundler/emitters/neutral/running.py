@@ -64,13 +64,11 @@ class Bench:
 
 
 @contextlib.contextmanager
-def open_bench(root: Path, cache_root: Path, listener: Listener, build: str) -> Iterator[Bench]:
+def open_bench(root: Path, environments: Environments, listener: Listener, build: str) -> Iterator[Bench]:
     """A bench whose workers end with the block."""
-    pool = WorkerPool(cache_root / "logs")
+    pool = WorkerPool(environments.root / "logs")
     try:
-        yield Bench(
-            root=root.resolve(), environments=Environments(cache_root), pool=pool, listener=listener, build=build
-        )
+        yield Bench(root=root.resolve(), environments=environments, pool=pool, listener=listener, build=build)
     finally:
         pool.close()
 

@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
+from bundler.api.build import build
+from bundler.api.requests import BuildRequest
+from bundler.api.workshop import open_workshop
 from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.neutral import proving
 from bundler.emitters.neutral.emitter import EMITTER
 from bundler.emitters.neutral.proving import Way, find_way, prove_bundle
 from bundler.emitters.neutral.running import Bench, session_options
+from bundler.environments.lockfiles import render_pins
 from bundler.environments.registry import Environment, Environments
 from bundler.model.errors import EnvironmentMissingError, StageError, VerificationError
 from bundler.model.events import Event, ignore
@@ -189,3 +193,47 @@ def test_a_damaged_configuration_is_refused(tmp_path: Path, text: str) -> None:
 def test_its_times_are_nobody_s(plain: EmitRequest, tmp_path: Path) -> None:
     EMITTER.emit(plain, tmp_path / "bundle")
     assert EMITTER.measure(ProofRequest(bundle=tmp_path / "bundle", cache_root=tmp_path, listener=ignore)) == ()
+
+
+def test_a_proof_has_the_versions_that_the_build_locked(
+    plain: EmitRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "onnxruntime==1.27.0"
+    shipped = Environments(tmp_path / "cache").lock(name)
+    older = [dataclasses.replace(pin, version="2.0.0") if pin.name == "numpy" else pin for pin in shipped.pins]
+    ours = Environments(tmp_path / "cache", {name: render_pins(older)})
+    requires = dataclasses.replace(variant(plain, "cpu").requires, runtime="1.27.0")
+    changed = dataclasses.replace(variant(plain, "cpu"), requires=requires)
+    request = dataclasses.replace(plain, config=dataclasses.replace(plain.config, variants=(changed,)))
+    EMITTER.emit(request, tmp_path / "bundle")
+    used: list[Environment] = []
+
+    def compare(_: Bench, __: RuntimeVariant, environment: Environment, ___: str) -> Comparison:
+        used.append(environment)
+        return output()
+
+    monkeypatch.setattr(Environments, "_ensure", lambda *_: None)
+    monkeypatch.setattr(Bench, "compare", compare)
+    prove_bundle(
+        ProofRequest(bundle=tmp_path / "bundle", cache_root=tmp_path / "cache", listener=ignore, environments=ours)
+    )
+    assert [found.versions["numpy"] for found in used] == ["2.0.0"]
+
+
+def test_a_build_proves_with_its_own_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[ProofRequest] = []
+
+    def prove_nothing(request: ProofRequest) -> tuple[VariantProof, ...]:
+        asked.append(request)
+        return ()
+
+    monkeypatch.setattr(proving, "prove_bundle", prove_nothing)
+    request = BuildRequest(
+        model=models.save(models.cnn(), tmp_path / "source"),
+        target="linux-x64",
+        format="files",
+        output=tmp_path / "out",
+    )
+    with open_workshop(str(tmp_path / "cache"), 1) as workshop:
+        build(request, workshop, ignore)
+        assert [found.environments for found in asked] == [workshop.environments]
