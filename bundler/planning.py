@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bundler.model.facts import ModelFacts
+from bundler.model.fixing import Fixing, fix_signature, split_sizes
 from bundler.model.plan import HOST, MODEL, BuildPlan, Decision, Step
 from bundler.model.requirements import FIXED_BY, FixedSize
+from bundler.model.shapes import Shape
 from bundler.planning_compile import device_environments
 from bundler.planning_data import GOLDEN, DataPlan, DataRequest, Seeds, plan_data, share_samples
 from bundler.planning_devices import computed_loss
@@ -23,7 +25,7 @@ from bundler.planning_precision import (
     precision_decisions,
 )
 from bundler.planning_rules import BakeRule
-from bundler.planning_sizes import fix_sizes, size_decisions, size_notes
+from bundler.planning_sizes import GivenSizes, fix_sizes, size_decisions, size_notes
 from bundler.planning_variants import Draft, baker_of, checked, make_step, plan_variant
 from bundler.profiles.methods import AUTO, METHODS, NONE, Loss
 from bundler.profiles.outlook import computes_tf32
@@ -39,8 +41,9 @@ FUSION_ENVIRONMENTS = {"onnxruntime": HOST, "onnxruntime-tools": "onnxruntime-to
 class PlanRequest:
     """What the user asked for beside the model and the target.
 
-    `dimensions` fixes dynamic dimensions by name, over those of the profile, of which those in `own_dimensions` are the
-    user's as well; `format` is one of the emitter's, or None
+    `dimensions` fixes dynamic dimensions by name, and `shapes` the sizes of inputs, over those of the profile, of which
+    those in `own_dimensions` and `own_shapes` are the user's as well. `command` is what the user ran, as far as a hint
+    says it again. `format` is one of the emitter's, or None
     for the profile's; `synthetic_count` and `seed` are for the golden set when there are no samples. `methods` are the
     precisions that were chosen by trying, by variant; `left_out` says which variants are not built, and why.
     """
@@ -54,6 +57,9 @@ class PlanRequest:
     seed: int = 0
     left_out: tuple[Decision, ...] = ()
     own_dimensions: tuple[str, ...] = ()
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    own_shapes: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
 
 
 def inspect_step(name: str) -> Step:
@@ -62,17 +68,19 @@ def inspect_step(name: str) -> Step:
 
 
 def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -> BuildPlan:
-    """Order the steps for one model and one target. Raises `UsageError` for dimensions that the model has not, and for
-    a precision that lacks its data.
+    """Order the steps for one model and one target. Raises `UsageError` for dimensions that the model has not, for
+    shapes that do not fit it, and for a precision that lacks its data.
     """
     profile = apply_preset(profile)
-    fixed = fix_sizes(facts, profile, request.dimensions, request.own_dimensions)
-    dimensions = {size.name: size.size for size in fixed}
+    signature = facts.signature
+    fixed = fix_sizes(facts, profile, _given_sizes(request))
+    fixing = split_sizes(signature, fixed)
+    facts = replace(facts, signature=fix_signature(signature, fixed))
     methods = choose_methods(profile, request.methods)
-    data = _plan_data(facts, profile, dimensions, request, methods)
-    shared, current = _shared_steps(profile, fixed)
-    draft = Draft(facts=facts, profile=profile, data=data, shared=shared, source=current)
-    variants = [plan_variant(draft, variant, methods[variant.name], dimensions) for variant in profile.variants]
+    data = _plan_data(facts, profile, fixing, request, methods)
+    shared, current = _shared_steps(profile, fixed, fixing)
+    draft = Draft(facts=facts, profile=profile, data=data, shared=shared, source=current, command=request.command)
+    variants = [plan_variant(draft, variant, methods[variant.name]) for variant in profile.variants]
     exact = {step.id: choose_gate(facts, profile) for step in shared if step.stage == "compare"}
     return BuildPlan(
         model_name=facts.name,
@@ -82,7 +90,7 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         variants=tuple(variant.plan for variant in variants),
         decisions=(
             *request.left_out,
-            *size_decisions(facts, fixed),
+            *size_decisions(signature, fixed),
             *precision_decisions(profile, request.methods),
             *_rule_decisions({variant.plan.name: variant.rule for variant in variants}),
             *_gate_decisions(facts, profile, methods),
@@ -91,14 +99,23 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         format=request.format or profile.bundle.format,
         gates={**exact, **{step: gate for variant in variants for step, gate in variant.gates.items()}},
         fixed_sizes=fixed,
-        notes=size_notes(facts, profile, fixed),
+        notes=size_notes(facts, profile, fixed, request.shapes),
+    )
+
+
+def _given_sizes(request: PlanRequest) -> GivenSizes:
+    return GivenSizes(
+        dimensions=request.dimensions,
+        shapes=request.shapes,
+        own_dimensions=request.own_dimensions,
+        own_shapes=request.own_shapes,
     )
 
 
 def _plan_data(
     facts: ModelFacts,
     profile: TargetProfile,
-    dimensions: Mapping[str, int],
+    fixing: Fixing,
     request: PlanRequest,
     methods: Mapping[str, str],
 ) -> DataPlan:
@@ -112,7 +129,7 @@ def _plan_data(
     return plan_data(
         facts,
         profile,
-        dimensions,
+        fixing,
         Seeds(seed=request.seed, count=request.synthetic_count),
         samples=samples,
         calibration=calibration,
@@ -139,14 +156,13 @@ def step_environments(profile: TargetProfile) -> tuple[str, ...]:
     )
 
 
-def _shared_steps(profile: TargetProfile, fixed: Sequence[FixedSize]) -> tuple[list[Step], str]:
+def _shared_steps(profile: TargetProfile, fixed: Sequence[FixedSize], fixing: Fixing) -> tuple[list[Step], str]:
     """The steps that all variants share, each followed by its comparison, and the source of the model after them."""
     steps: list[Step] = []
     current = MODEL
     if fixed:
         reason = "; ".join(f"{size.name}={size.size} is {FIXED_BY[size.by]}" for size in fixed)
-        dimensions = {size.name: size.size for size in fixed}
-        steps += checked(make_step("fix_dimensions", current, {"dimensions": dimensions}, reason=reason))
+        steps += checked(make_step("fix_dimensions", current, fixing.options(), reason=reason))
         current = "fix_dimensions"
     simplifier = profile.optimization.simplifier
     if simplifier != NONE:

@@ -47,7 +47,7 @@ def _is_here(compiler: Compiler, variant: Variant) -> bool:
     return compiler.by_default if asked is None else is_set(as_text(asked))
 
 
-def settle_compile(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> Variant:
+def settle_compile(variant: Variant, facts: ModelFacts) -> Variant:
     """The variant as it can be compiled: one whose compiler wants ranges for dynamic sizes, and has none, is left for
     the device.
     """
@@ -55,7 +55,7 @@ def settle_compile(variant: Variant, facts: ModelFacts, dimensions: Mapping[str,
     if compilation is None or not compilation.compiler.ranges:
         return variant
     given = all(compilation.options.get(key) for key in compilation.compiler.ranges)
-    if given or not find_free_sizes(facts, dimensions):
+    if given or not find_free_sizes(facts):
         return variant
     return variant.model_copy(update={"compile": {**variant.compile, HERE.key: False}})
 
@@ -86,7 +86,7 @@ def compile_decisions(variant: Variant) -> tuple[Decision, ...]:
         known = find_provider(variant.providers[0].name)
         reason = f"the {preparation.thing} is made there, at install or first start"
         if known.compiler is not None and known.compiler.ranges and known.compiler.by_default:
-            reason += "; sizes that are fixed (--dim) or have ranges let it be made here"
+            reason += "; sizes that are fixed (--dim, --shape) or have ranges let it be made here"
         return (Decision(subject=f"compiling for {known.title}", choice="on the device", reason=reason),)
     return ()
 

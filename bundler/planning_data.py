@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bundler.model.facts import ModelFacts
+from bundler.model.fixing import Fixing
 from bundler.model.plan import HOST, MODEL, Step
+from bundler.model.signature import Dimension
 from bundler.profiles.schema import TargetProfile
 
 GOLDEN = "record_golden"
@@ -74,7 +76,7 @@ def share_samples(
 def plan_data(
     facts: ModelFacts,
     profile: TargetProfile,
-    dimensions: Mapping[str, int],
+    fixing: Fixing,
     seeds: Seeds,
     *,
     samples: DataRequest | None,
@@ -82,24 +84,26 @@ def plan_data(
     rounds: bool,
     calibrates: bool,
 ) -> DataPlan:
-    """The steps for one plan. `rounds`: some variant's precision is judged; `calibrates`: some method needs data."""
+    """The steps for one plan, of a model whose `facts` have the fixed sizes. `rounds`: some variant's precision is
+    judged; `calibrates`: some method needs data.
+    """
     steps: list[Step] = []
     held_out = samples or _held_out(calibration, profile)
     source = None
-    limit = _evaluation_samples(facts, dimensions) if rounds else EVALUATION_LEAST
+    limit = _evaluation_samples(facts) if rounds else EVALUATION_LEAST
     if held_out is not None:
-        source, made = _prepare_samples(held_out, dimensions, limit)
+        source, made = _prepare_samples(held_out, fixing, limit)
         steps += made
     evaluation = GOLDEN
     if source is not None and limit > EVALUATION_LEAST:  # else the golden set holds as many
         evaluation = EVALUATION
-        steps.append(_record(EVALUATION, source, dimensions, seeds, max_samples=limit))
-        steps.append(_take_golden(dimensions))
+        steps.append(_record(EVALUATION, source, fixing, seeds, max_samples=limit))
+        steps.append(_take_golden(fixing))
     else:
-        steps.append(_record(GOLDEN, source, dimensions, seeds))
+        steps.append(_record(GOLDEN, source, fixing, seeds))
     if not calibrates or calibration is None:
         return DataPlan(steps=tuple(steps), evaluation=evaluation, calibration=None)
-    steps.append(_prepare_calibration(calibration, profile, dimensions, evaluation, split=samples is None))
+    steps.append(_prepare_calibration(calibration, profile, fixing, evaluation, split=samples is None))
     return DataPlan(steps=tuple(steps), evaluation=evaluation, calibration=CALIBRATED)
 
 
@@ -111,34 +115,29 @@ def _held_out(calibration: DataRequest | None, profile: TargetProfile) -> DataRe
     return replace(calibration, options=options, plain="")
 
 
-def _evaluation_samples(facts: ModelFacts, dimensions: Mapping[str, int]) -> int:
+def _evaluation_samples(facts: ModelFacts) -> int:
     """How many fit. The first axis counts the items of a call where its size is open: one, in most samples."""
     sample = sum(
-        math.prod(_size(size, dimensions) for size in shape[1:]) * _first(shape, dimensions) * _ELEMENT_BYTES
+        math.prod(map(_size, shape[1:])) * _first(shape) * _ELEMENT_BYTES
         for shape in (port.type.shape or () for port in facts.signature.inputs)
     )
     return max(EVALUATION_LEAST, min(EVALUATION_MOST, EVALUATION_BYTES // max(sample, 1)))
 
 
-def _first(shape: Sequence[int | str | None], dimensions: Mapping[str, int]) -> int:
-    if not shape:
-        return 1
-    fixed = isinstance(shape[0], int) or shape[0] in dimensions
-    return _size(shape[0], dimensions) if fixed else 1
+def _first(shape: Sequence[Dimension]) -> int:
+    return shape[0] if shape and isinstance(shape[0], int) else 1
 
 
-def _size(size: int | str | None, dimensions: Mapping[str, int]) -> int:
-    if isinstance(size, int):
-        return size
-    return dimensions.get(size, UNKNOWN_SIZE) if size is not None else UNKNOWN_SIZE
+def _size(size: Dimension) -> int:
+    return size if isinstance(size, int) else UNKNOWN_SIZE
 
 
-def _prepare_samples(request: DataRequest, dimensions: Mapping[str, int], limit: int) -> tuple[str, tuple[Step, ...]]:
+def _prepare_samples(request: DataRequest, fixing: Fixing, limit: int) -> tuple[str, tuple[Step, ...]]:
     """The source of samples for recording, and the step that makes it, where one is needed."""
     if request.plain:
         return request.plain, ()
     # Blank samples give no range to calibrate with, and are as good as others to compare answers on.
-    options = {"part": "all", **request.options, "dimensions": dict(dimensions), "limit": limit, "allow_constant": True}
+    options = {"part": "all", **request.options, **fixing.options(), "limit": limit, "allow_constant": True}
     step = Step(
         id="prepare_samples",
         stage="prepare_data",
@@ -152,11 +151,9 @@ def _prepare_samples(request: DataRequest, dimensions: Mapping[str, int], limit:
     return step.id, (step,)
 
 
-def _record(
-    step_id: str, source: str | None, dimensions: Mapping[str, int], seeds: Seeds, max_samples: int | None = None
-) -> Step:
+def _record(step_id: str, source: str | None, fixing: Fixing, seeds: Seeds, max_samples: int | None = None) -> Step:
     inputs = {"model": MODEL}
-    options: dict[str, Any] = {"dimensions": dict(dimensions)}
+    options: dict[str, Any] = fixing.options()
     if source is not None:
         inputs["samples"] = source
     else:
@@ -168,23 +165,23 @@ def _record(
     return Step(id=step_id, stage="record_golden", inputs=inputs, options=options, reason=reason, title=title)
 
 
-def _take_golden(dimensions: Mapping[str, int]) -> Step:
+def _take_golden(fixing: Fixing) -> Step:
     """The golden set, out of the larger one that judges precision."""
     return Step(
         id=GOLDEN,
         stage="record_golden",
         inputs={"model": MODEL, "recorded": EVALUATION},
-        options={"dimensions": dict(dimensions)},
+        options=fixing.options(),
         reason="reference outputs of the untouched model",
     )
 
 
 def _prepare_calibration(
-    request: DataRequest, profile: TargetProfile, dimensions: Mapping[str, int], evaluation: str, *, split: bool
+    request: DataRequest, profile: TargetProfile, fixing: Fixing, evaluation: str, *, split: bool
 ) -> Step:
     """Calibration data; nothing that judges the result is among it."""
     inputs = {"model": MODEL, **request.inputs}
-    options: dict[str, Any] = {**request.options, "dimensions": dict(dimensions), "limit": profile.calibration.limit}
+    options: dict[str, Any] = {**request.options, **fixing.options(), "limit": profile.calibration.limit}
     options |= {"part": "all"}
     if not request.synthetic:
         inputs["held_out"] = evaluation

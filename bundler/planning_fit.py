@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from bundler.model.errors import ProfileError, UsageError
 from bundler.model.facts import ModelFacts
+from bundler.model.free_dimensions import tensor_type, unnamed_labels
+from bundler.model.open_sizes import explain_command
 from bundler.model.plan import Decision
 from bundler.planning_precision import CALIBRATION_HINT
 from bundler.profiles.methods import NONE, Loss
@@ -61,21 +62,20 @@ def apply_recipe(profile: TargetProfile, facts: ModelFacts, *, calibrated: bool)
     return profile.model_copy(update={"variants": variants})
 
 
-def check_shapes(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> None:
-    """Raise `UsageError` when the provider takes fixed sizes only, and the model has others."""
+def check_shapes(variant: Variant, facts: ModelFacts, command: Sequence[str] = ()) -> None:
+    """Raise `UsageError` when the provider takes fixed sizes only, and the model has others. `command` is what the user
+    ran, to be said again with sizes.
+    """
     if judge_free_sizes(variant) != "refused":
         return
     known = find_provider(variant.providers[0].name)
-    details = find_free_sizes(facts, dimensions)
-    if not details:
-        return
-    free = [name for name in facts.signature.symbols if name not in dimensions]
-    example = " ".join(f"--dim {shlex.quote(f'{name}=1')}" for name in free)
-    raise UsageError(
-        f"variant {variant.name} runs on {known.title}, which takes fixed sizes only",
-        details=details,
-        hint=f"fix them, for example {example}" if free else "export the model with fixed or named sizes",
-    )
+    details = find_free_sizes(facts)
+    if details:
+        raise UsageError(
+            f"variant {variant.name} runs on {known.title}, which takes fixed sizes only",
+            details=details,
+            hint=f"fix them{explain_command(facts.signature, command)}",
+        )
 
 
 def check_numbers(variant: Variant, facts: ModelFacts, loss: Loss) -> None:
@@ -92,12 +92,14 @@ def check_numbers(variant: Variant, facts: ModelFacts, loss: Loss) -> None:
         )
 
 
-def find_free_sizes(facts: ModelFacts, dimensions: Mapping[str, int]) -> tuple[str, ...]:
+def find_free_sizes(facts: ModelFacts) -> tuple[str, ...]:
     """A sentence for each size of an input that is not fixed."""
-    free = [f"dimension {name!r} is dynamic" for name in facts.signature.symbols if name not in dimensions]
-    unnamed = [
-        f"input {port.name!r} has sizes that the model does not name"
+    named = [f"dimension {name!r} is dynamic" for name in facts.signature.symbols]
+    ranks = [
+        f"input {port.name!r} has sizes that the model does not name, nor say how many"
         for port in facts.signature.inputs
-        if port.type.shape is None or None in port.type.shape
+        if tensor_type(port.type).shape is None
     ]
-    return (*free, *unnamed)
+    unnamed = unnamed_labels(facts.signature)
+    told = [f"{', '.join(unnamed)} {'is' if len(unnamed) == 1 else 'are'} dynamic, and unnamed"] if unnamed else []
+    return (*named, *told, *ranks)

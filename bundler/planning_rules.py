@@ -68,13 +68,13 @@ class BakeRule:
     decisions: tuple[Decision, ...] = ()
 
 
-def choose_baking(facts: ModelFacts, profile: TargetProfile, dimensions: Mapping[str, int]) -> BakeRule:
-    """The rule for one model and one target, where these of its dynamic dimensions are fixed."""
+def choose_baking(facts: ModelFacts, profile: TargetProfile) -> BakeRule:
+    """The rule for one model, with the sizes that are fixed, and one target."""
     level = choose_level(facts, profile)
     model_format = _choose_format(facts, profile)
     layout = facts.has_operator(*CONVOLUTIONS)
     opening = _choose_opening(layout=layout, baked=level.choice != "none")
-    memory = _choose_memory(facts, dimensions)
+    memory = _choose_memory(facts)
     threads = choose_threads(facts, layout=layout)
     packing = _choose_packing(facts, layout=layout)
     return BakeRule(
@@ -162,13 +162,9 @@ def _choose_opening(*, layout: bool, baked: bool) -> Choice:
     return Choice(session={"graph_optimization_level": ENABLE_ALL}, disabled=disabled, decision=decision)
 
 
-def _choose_memory(facts: ModelFacts, dimensions: Mapping[str, int]) -> Choice:
+def _choose_memory(facts: ModelFacts) -> Choice:
     """Without known shapes the planner of memory reuse searches long at every start and finds little."""
-    unknown = any(
-        not isinstance(size, int) and size not in dimensions
-        for port in facts.signature.inputs
-        for size in (port.type.shape or ())
-    )
+    unknown = any(not isinstance(size, int) for port in facts.signature.inputs for size in (port.type.shape or ()))
     if not unknown:
         return Choice()
     reason = "input sizes are unknown, so searching for buffers to share only delays the start"

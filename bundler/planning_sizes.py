@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
+from bundler.model.free_dimensions import Key, place_label, unnamed_labels
+from bundler.model.open_sizes import YOUR_SIZES, suggest_options
 from bundler.model.plan import Decision
 from bundler.model.requirements import FIXED_BY, FixedSize
+from bundler.model.shapes import Shape
 from bundler.model.signature import Signature
 from bundler.model.stage import Note
 from bundler.planning_fit import find_free_sizes
+from bundler.planning_shapes import read_claims
 from bundler.profiles.outlook import judge_free_sizes
 from bundler.profiles.schema import TargetProfile
 from bundler.providers.registry import find_provider
@@ -20,34 +26,67 @@ _LONGEST = 60
 """Characters of a dimension's name that a message shows."""
 
 
-def fix_sizes(
-    facts: ModelFacts, profile: TargetProfile, given: Mapping[str, int], own: Sequence[str] = ()
-) -> tuple[FixedSize, ...]:
-    """The dimensions that get one size, in the model's order: those of the profile (where its names in `own` are values
-    that the user put there), and over them the ones that were `given`. Raises `UsageError` for a name that the model
-    has not.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenSizes:
+    """Sizes that the user gave for this build: `dimensions` by name, `shapes` by input. `own_dimensions` and
+    `own_shapes` are names of what the user put into the profile.
     """
+
+    dimensions: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    own_dimensions: Sequence[str] = ()
+    own_shapes: Sequence[str] = ()
+
+
+def fix_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes) -> tuple[FixedSize, ...]:
+    """The dimensions that get one size, in the model's order, those with a name first: what the profile says, its
+    shapes over its dimensions, and over that what was `given`. Raises `UsageError` for a name or an input that the
+    model has not, and for shapes that do not fit it.
+    """
+    signature = facts.signature
+    _check_names(facts, given.dimensions)
+    left = {name: shape for name, shape in profile.shapes.items() if name not in given.shapes}
+    own = {name: shape for name, shape in left.items() if name in given.own_shapes}
+    others = {name: shape for name, shape in left.items() if name not in own}
+    target = {name: size for name, size in profile.dimensions.items() if name in signature.symbols}
+    wanted: dict[Key, tuple[int, Literal["target", "user"]]] = {
+        name: (size, "user" if name in given.own_dimensions else "target") for name, size in target.items()
+    }
+    of_profile = read_claims(facts, {}, others, whose=f"the shapes of the target {profile.id}", strict=False)
+    wanted |= {key: (claim.size, "target") for key, claim in of_profile.items()}
+    for dimensions, shapes in (({}, own), (given.dimensions, given.shapes)):
+        claims = read_claims(facts, dimensions, shapes, whose="the given shapes", strict=True)
+        wanted |= {key: (claim.size, "user") for key, claim in claims.items()}
+    return tuple(_describe(key, *wanted[key], signature) for key in _in_order(wanted, signature))
+
+
+def _check_names(facts: ModelFacts, given: Mapping[str, int]) -> None:
     symbols = facts.signature.symbols
     unknown = sorted(set(given) - set(symbols))
     if unknown:
         named = ", ".join(repr(name) for name in unknown)
         known = ", ".join(repr(name) for name in symbols) or "none"
+        unnamed = unnamed_labels(facts.signature)
+        details = (f"unnamed, and reached by --shape: {', '.join(unnamed)}",) if unnamed else ()
         raise UsageError(
             f"{facts.name} has no dynamic dimension named {named}",
-            details=(f"its dynamic dimensions are: {known}",),
+            details=(f"its dynamic dimensions are: {known}", *details),
             hint="`bundler inspect MODEL` shows every input with its dimensions",
         )
-    wanted = {**profile.dimensions, **given}
-    return tuple(
-        FixedSize(
-            name=name,
-            size=wanted[name],
-            by="user" if name in given or name in own else "target",
-            axes=find_axes(facts.signature, name),
-        )
-        for name in symbols
-        if name in wanted
+
+
+def _in_order(wanted: Mapping[Key, object], signature: Signature) -> Iterator[Key]:
+    yield from (name for name in signature.symbols if name in wanted)
+    ports = [port.name for port in signature.inputs]
+    yield from sorted(
+        (key for key in wanted if not isinstance(key, str)), key=lambda key: (ports.index(key[0]), key[1])
     )
+
+
+def _describe(key: Key, size: int, by: Literal["target", "user"], signature: Signature) -> FixedSize:
+    if isinstance(key, str):
+        return FixedSize(name=key, size=size, by=by, axes=find_axes(signature, key))
+    return FixedSize(name=place_label(*key), size=size, by=by, axes={key[0]: (key[1],)})
 
 
 def find_axes(signature: Signature, name: str) -> dict[str, tuple[int, ...]]:
@@ -59,15 +98,20 @@ def find_axes(signature: Signature, name: str) -> dict[str, tuple[int, ...]]:
     return {port: axes for port, axes in places.items() if axes}
 
 
-def size_decisions(facts: ModelFacts, fixed: Sequence[FixedSize]) -> tuple[Decision, ...]:
+def size_decisions(signature: Signature, fixed: Sequence[FixedSize]) -> tuple[Decision, ...]:
     """What becomes of each dynamic dimension."""
     found = {size.name: size for size in fixed}
-    return tuple(
-        describe_size(found[name])
+    left = [
+        *((name, "nobody fixed it") for name in signature.symbols),
+        *((label, "the model does not name it, and nobody fixed it") for label in unnamed_labels(signature)),
+    ]
+    told = (
+        describe_size(found.pop(name))
         if name in found
-        else Decision(subject=f"dimension {name}", choice="dynamic", reason="nobody fixed it")
-        for name in facts.signature.symbols
+        else Decision(subject=f"dimension {name}", choice="dynamic", reason=reason)
+        for name, reason in left
     )
+    return (*told, *map(describe_size, found.values()))
 
 
 def describe_size(size: FixedSize) -> Decision:
@@ -75,21 +119,53 @@ def describe_size(size: FixedSize) -> Decision:
     return Decision(subject=f"dimension {size.name}", choice=str(size.size), reason=FIXED_BY[size.by])
 
 
-def size_notes(facts: ModelFacts, profile: TargetProfile, fixed: Sequence[FixedSize]) -> tuple[Note, ...]:
-    """The sizes that the target chose, for a model may mean another thing by the same name; and the variants that leave
-    nodes of free sizes to the CPU.
+def size_notes(
+    facts: ModelFacts, profile: TargetProfile, fixed: Sequence[FixedSize], shapes: Mapping[str, Shape]
+) -> tuple[Note, ...]:
+    """The sizes that the target chose, for a model may mean another thing by the same name; those that a given shape
+    fixes in other inputs too; and the variants that leave nodes of free sizes to the CPU. `facts` have the fixed sizes.
     """
     chosen = [size for size in fixed if size.by == "target"]
-    return (*([_tell_chosen(chosen, profile)] if chosen else []), *_tell_left(facts, profile, fixed))
+    return (
+        *([_tell_chosen(chosen, profile)] if chosen else []),
+        *(_tell_shared(size, shapes) for size in fixed if size.by == "user" and _is_shared(size, shapes)),
+        *_tell_left(facts, profile),
+    )
+
+
+def _is_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> bool:
+    """Whether a given shape fixed it, and it stands in inputs whose shapes were not given as well."""
+    return bool(shapes.keys() & size.axes.keys()) and bool(size.axes.keys() - shapes.keys())
+
+
+def _tell_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> Note:
+    places = [place_label(name, axis) for name, axes in size.axes.items() for axis in axes if name not in shapes]
+    return Note(
+        text=f"the given shape fixes {_show(size.name)} = {size.size} wherever the model has it, in "
+        f"{', '.join(places)} too"
+    )
 
 
 def _tell_chosen(chosen: Sequence[FixedSize], profile: TargetProfile) -> Note:
     sizes = ", ".join(f"{_show(size.name)} = {size.size}" for size in chosen)
-    example = " ".join(f"--dim {shlex.quote(f'{_show(size.name)}=N')}" for size in chosen)
+    named = " ".join(f"--dim {shlex.quote(f'{_show(size.name)}=N')}" for size in chosen if _is_named(size))
+    placed = " ".join(
+        dict.fromkeys(
+            f"--shape {shlex.quote(f'{_show(name)}=SIZES')}"
+            for size in chosen
+            if not _is_named(size)
+            for name in size.axes
+        )
+    )
     return Note(
         text=f"the target {profile.id} fixes {sizes}, and the bundle will take no other size; where your model means "
-        f"another thing by such a name (an audio window, say), or needs more, give {example}"
+        f"another thing by such a name (an audio window, say), or needs more, give "
+        f"{' '.join(text for text in (named, placed) if text)}"
     )
+
+
+def _is_named(size: FixedSize) -> bool:
+    return not any(size.name == place_label(name, axis) for name, axes in size.axes.items() for axis in axes)
 
 
 def _show(name: str) -> str:
@@ -97,14 +173,20 @@ def _show(name: str) -> str:
     return name if name.isprintable() and len(name) <= _LONGEST else repr(name)[:_LONGEST]
 
 
-def _tell_left(facts: ModelFacts, profile: TargetProfile, fixed: Sequence[FixedSize]) -> list[Note]:
-    free = find_free_sizes(facts, {size.name: size.size for size in fixed})
+def _tell_left(facts: ModelFacts, profile: TargetProfile) -> list[Note]:
+    free = find_free_sizes(facts)
     leaving = [variant for variant in profile.variants if judge_free_sizes(variant) == "left"] if free else []
+    words = shlex.join(suggest_options(facts.signature)) or "--shape INPUT=SIZES"
     return [
         Note(
             text=f"variant {variant.name}: {find_provider(variant.providers[0].name).title} leaves nodes of sizes that "
-            f"are not fixed to the CPU ({'; '.join(free[:3])}); fix what has a name with --dim name=size",
+            f"are not fixed to the CPU ({'; '.join(free[:3])}); fix them, for example with {_show_words(words)} "
+            f"{YOUR_SIZES}",
             level="warning",
         )
         for variant in leaving
     ]
+
+
+def _show_words(words: str) -> str:
+    return words if words.isprintable() else "--shape INPUT=SIZES"

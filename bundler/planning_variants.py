@@ -8,6 +8,7 @@ from typing import Any
 
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
+from bundler.model.open_sizes import explain_command
 from bundler.model.plan import HOST, METRIC, Decision, Step, VariantPlan
 from bundler.model.runtime import Gate
 from bundler.planning_compile import (
@@ -39,13 +40,16 @@ COMPILED_SESSION = {"session.disable_model_compile": "1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What the plans of all variants stand on; `source` is the model after the `shared` steps."""
+    """What the plans of all variants stand on: `facts` with the sizes that are fixed; `source` is the model after the
+    `shared` steps, `command` what the user ran.
+    """
 
     facts: ModelFacts
     profile: TargetProfile
     data: DataPlan
     shared: Sequence[Step]
     source: str
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +62,12 @@ class VariantDraft:
     gates: Mapping[str, Gate]
 
 
-def plan_variant(draft: Draft, variant: Variant, method: str, dimensions: Mapping[str, int]) -> VariantDraft:
+def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
-    variant = settle_compile(variant, draft.facts, dimensions)
-    _check_capture(variant, draft.facts, dimensions)
-    check_shapes(variant, draft.facts, dimensions)
-    rule = _choose_rule(draft, variant, dimensions)
+    variant = settle_compile(variant, draft.facts)
+    _check_capture(variant, draft.facts, draft.command)
+    check_shapes(variant, draft.facts, draft.command)
+    rule = _choose_rule(draft, variant)
     if method != NONE and METHODS[method].keeps_constants:
         rule = _leave_folding(rule)
     half = computes_half(method) and is_accelerated(variant)
@@ -319,21 +323,22 @@ def _variant_plan(profile: TargetProfile, variant: Variant, rule: BakeRule) -> V
     )
 
 
-def _choose_rule(draft: Draft, variant: Variant, dimensions: Mapping[str, int]) -> BakeRule:
+def _choose_rule(draft: Draft, variant: Variant) -> BakeRule:
     facts, profile = draft.facts, draft.profile
     if profile.platform.system == "web":
         return choose_web_baking(facts, profile, variant)
     if is_accelerated(variant):
         return choose_device_baking(profile, facts, variant)
-    return choose_baking(facts, profile, dimensions)
+    return choose_baking(facts, profile)
 
 
-def _check_capture(variant: Variant, facts: ModelFacts, dimensions: Mapping[str, int]) -> None:
+def _check_capture(variant: Variant, facts: ModelFacts, command: Sequence[str]) -> None:
     """Raise `UsageError` when commands shall be recorded that depend on sizes which are not known."""
-    free = find_free_sizes(facts, dimensions)
+    free = find_free_sizes(facts)
     if variant.session.get("enable_graph_capture") and free:
         raise UsageError(
             f"variant {variant.name} records the GPU's commands, which needs fixed sizes",
             details=free,
-            hint="fix what has a name with --dim name=size, or leave variants.session.enable_graph_capture out",
+            hint=f"fix them{explain_command(facts.signature, command)}, or leave variants.session.enable_graph_capture "
+            "out",
         )

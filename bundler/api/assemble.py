@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
 from bundler.model.codec import decode
 from bundler.model.facts import ModelFacts
+from bundler.model.fixing import adopt_outputs, fix_signature
 from bundler.model.gates import resolve_gate
 from bundler.model.plan import BuildPlan, VariantPlan
 from bundler.model.reference import ReferenceFigures
-from bundler.model.requirements import FixedSize
 from bundler.model.results import Comparison, StepOutcome
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
@@ -23,7 +22,7 @@ from bundler.model.runtime import (
     RuntimeConfig,
     RuntimeVariant,
 )
-from bundler.model.signature import Port, Signature
+from bundler.model.signature import Signature
 from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.schema import TargetProfile
 from bundler.verification.reproduction import fit_gate
@@ -50,7 +49,7 @@ def make_runtime_config(
         model=facts.name,
         model_digest=model_digest,
         target=profile.id,
-        signature=fix_signature(facts.signature, plan.fixed_sizes),
+        signature=_fix_ports(facts, plan, outcomes),
         variants=tuple(
             _variant(entry, profile, outcomes, folders[entry.name], _gate(plan, entry, outcomes))
             for entry in plan.variants
@@ -69,24 +68,11 @@ def _preprocessing(outcomes: Mapping[str, StepOutcome]) -> Mapping[str, Any] | N
     return next((record for record in records if record), None)
 
 
-def fix_signature(signature: Signature, sizes: Sequence[FixedSize]) -> Signature:
-    """`signature` with these dimensions at their sizes: by their name, and by their place in the inputs."""
-    named = {size.name: size.size for size in sizes}
-    placed = {(port, axis): size.size for size in sizes for port, axes in size.axes.items() for axis in axes}
-    return Signature(
-        inputs=tuple(_fix_port(port, named, placed) for port in signature.inputs),
-        outputs=tuple(_fix_port(port, named, {}) for port in signature.outputs),
-    )
-
-
-def _fix_port(port: Port, named: Mapping[str, int], placed: Mapping[tuple[str, int], int]) -> Port:
-    if port.type.shape is None:
-        return port
-    shape = tuple(
-        named.get(size, size) if isinstance(size, str) else placed.get((port.name, axis)) if size is None else size
-        for axis, size in enumerate(port.type.shape)
-    )
-    return dataclasses.replace(port, type=dataclasses.replace(port.type, shape=shape))
+def _fix_ports(facts: ModelFacts, plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> Signature:
+    """The model's signature with the plan's sizes, and with those of its outputs that follow from them."""
+    fixed = fix_signature(facts.signature, plan.fixed_sizes)
+    made = next((outcome for outcome in outcomes.values() if outcome.stage == "fix_dimensions"), None)
+    return fixed if made is None else adopt_outputs(fixed, decode(Signature, made.facts["signature"]))
 
 
 def _name_folders(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> dict[str, str]:

@@ -88,6 +88,7 @@ def ask(prepared: Prepared, variant: Variant) -> str:
             "optimization": profile["optimization"],
             "variant": variant.model_dump(mode="json"),
             "dimensions": request.dimensions,
+            "shapes": request.shapes,
             "data": {"samples": request.samples, "calibration": request.calibration},
             "seed": request.seed,
         }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.api.checked import is_as_checked
+from bundler.api.commands import repeat_command
 from bundler.api.data import DataArgument, check_used, read_argument
 from bundler.api.packages import find_model, is_package_argument, join_model, parse_package
 from bundler.api.requests import BuildRequest, bundle_name
@@ -63,13 +64,14 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
     profile, left_out = leave_out(resolved.profile)
     for text in tell_left_out(left_out):  # before anything takes time
         listener(Message(build=profile.id, note=Note(text=text, level="warning")))
+    command = repeat_command(request)
     request, exported = _as_onnx(request, profile, workshop, listener)
     name = bundle_name(request)
     title = f"{name} → {profile.id}"
     request = _name_package(request, name, profile, listener)
     facts, inspection, model = inspect_source(request.model, name, workshop, listener, title)
     data = _read_data(request, profile, workshop)
-    plan_request = _plan_request(request, data, left_out, _own_dimensions(resolved))
+    plan_request = replace(_plan_request(request, data, left_out, resolved), command=command)
     profile = apply_recipe(profile, facts, calibrated=data.calibration is not None)
     return Prepared(
         request=request,
@@ -255,19 +257,21 @@ def _data_request(role: str, argument: DataArgument) -> DataRequest:
     )
 
 
-def _own_dimensions(resolved: Resolved) -> tuple[str, ...]:
-    """Dimensions that are in the profile because the user put them there."""
-    names = resolved.profile.dimensions
-    return tuple(name for name in names if resolved.layered.origin(("dimensions", name)) == ORIGIN)
+def _own_names(resolved: Resolved, table: str) -> tuple[str, ...]:
+    """Names in a table of the profile that are there because the user put them there."""
+    names: Mapping[str, Any] = getattr(resolved.profile, table)
+    return tuple(name for name in names if resolved.layered.origin((table, name)) == ORIGIN)
 
 
 def _plan_request(
-    request: BuildRequest, data: _Data, left_out: tuple[Decision, ...], own_dimensions: tuple[str, ...]
+    request: BuildRequest, data: _Data, left_out: tuple[Decision, ...], resolved: Resolved
 ) -> PlanRequest:
     return PlanRequest(
         left_out=left_out,
-        own_dimensions=own_dimensions,
+        own_dimensions=_own_names(resolved, "dimensions"),
+        own_shapes=_own_names(resolved, "shapes"),
         dimensions=request.dimensions,
+        shapes=request.shapes,
         format=request.format,
         samples=data.samples,
         calibration=data.calibration,

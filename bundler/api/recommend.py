@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,7 +29,14 @@ from bundler.profiles.matching import (
     find_stand_ins,
     suggest_devices,
 )
-from bundler.profiles.recommending import FAMILIES, OPEN_SIZE, explain_fit, family_targets, suggest_dimensions
+from bundler.profiles.recommending import (
+    FAMILIES,
+    OPEN_SIZE,
+    SuggestedSizes,
+    explain_fit,
+    family_targets,
+    suggest_sizes,
+)
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import Platform, TargetProfile
 
@@ -233,8 +240,7 @@ class _Judge:
 
     def _judge_profile(self, profile: TargetProfile, *, occasion: str, matched: str) -> Recommendation:
         obstacles = self._find_obstacles(profile)
-        sizes = suggest_dimensions(self.facts, profile)
-        command = _command(self.model, profile, sizes)
+        command = _command(self.model, profile, suggest_sizes(self.facts, profile))
         return Recommendation(
             target=profile.id,
             title=profile.title,
@@ -250,20 +256,29 @@ class _Judge:
     def _find_obstacles(self, profile: TargetProfile) -> tuple[str, ...]:
         """What the facts say, and what planning the suggested command would refuse."""
         found = find_obstacles(self.facts, profile)
-        sizes = suggest_dimensions(self.facts, profile)
-        dimensions = {name: _PROVISIONAL if size == OPEN_SIZE else int(size) for name, size in sizes.items()}
+        sizes = suggest_sizes(self.facts, profile)
+        request = PlanRequest(
+            dimensions={name: _provisional(size) for name, size in sizes.dimensions.items()},
+            shapes={
+                name: tuple(None if size == "?" else _provisional(size) for size in shape)
+                for name, shape in sizes.shapes.items()
+            },
+        )
         try:
-            make_plan(self.facts, leave_out(profile)[0], PlanRequest(dimensions=dimensions))
+            make_plan(self.facts, leave_out(profile)[0], request)
         except BundlerError as error:
             return (*found, "; ".join((error.message, *error.details)))
         return found
 
 
-def _command(model: str, profile: TargetProfile, sizes: Mapping[str, str]) -> tuple[str, ...]:
+def _provisional(size: str) -> int:
+    return _PROVISIONAL if size == OPEN_SIZE else int(size)
+
+
+def _command(model: str, profile: TargetProfile, sizes: SuggestedSizes) -> tuple[str, ...]:
     # A path that starts with a hyphen would be read as an option.
     named = f"./{model}" if model.startswith("-") else model
-    dimensions = [word for name, size in sizes.items() for word in ("--dim", f"{name}={size}")]
-    return ("bundler", "build", named, "--target", profile.id, *dimensions)
+    return ("bundler", "build", named, "--target", profile.id, *sizes.options())
 
 
 def _shell(command: tuple[str, ...]) -> str:
@@ -292,6 +307,6 @@ def _nothing_fits(facts: ModelFacts, picks: Sequence[Recommendation]) -> Profile
     return ProfileError(
         f"no target fits {facts.name}",
         details=tuple(dict.fromkeys(details)),
-        hint="a smaller model, fixed dimensions (--dim) or a larger budget (--set budget.model_mb=N) may help; "
+        hint="a smaller model, fixed sizes (--dim, --shape) or a larger budget (--set budget.model_mb=N) may help; "
         "`bundler inspect MODEL` tells of every target",
     )

@@ -13,6 +13,7 @@ from bundler.model.manifest import ProofRecord
 from bundler.model.plan import BuildPlan
 from bundler.model.proof import Proof, VariantProof
 from bundler.model.runtime import Tolerance
+from bundler.model.shapes import Shape
 
 MAXIMUM_NAME = 64
 """Characters of a bundle's name: with the target and file names it stays below what file systems take."""
@@ -26,11 +27,11 @@ class BuildRequest:
     `dotted.key=value` over the profile. `version` is that of the emitted package, and `package_name` its name
     (None: it is made from the bundle's), in which `{model}` and `{target}` stand for the bundle's name and the
     target's id. `samples` and `calibration` are what `--samples` and `--calibration` take, `preprocessing` the
-    declaration for folders of images, sound or text. `format` None takes the profile's. `prove` runs the golden set
-    in the bundle's own runtime and measures it; without it the manifest claims no more than `resolved`. `browser`
-    is the one to prove web bundles in (None: the one that is found). `decisions` are what was measured before, by
-    `decision_key` and variant; with `locked` nothing new is measured. `trust_target` lets the target's file name
-    programs that run (its `accuracy.metric`).
+    declaration for folders of images, sound or text. `dimensions` fixes sizes by their name, `shapes` by input.
+    `format` None takes the profile's. `prove` runs the golden set in the bundle's own runtime and measures it; without
+    it the manifest claims no more than `resolved`. `browser` is the one to prove web bundles in (None: the one that is
+    found). `decisions` are what was measured before, by `decision_key` and variant; with `locked` nothing new is
+    measured. `trust_target` lets the target's file name programs that run (its `accuracy.metric`).
     """
 
     model: Path
@@ -43,6 +44,7 @@ class BuildRequest:
     calibration: str | Path | None = None
     preprocessing: Path | None = None
     dimensions: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
     overrides: tuple[str, ...] = ()
     format: str | None = None
     prove: bool = True
@@ -119,7 +121,8 @@ class AccuracyResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementResult:
     """How many nodes of a variant's graph its accelerator took, of all that compute; `estimated` where nothing was
-    compiled for it here. `least_share` is what the profile asks for.
+    compiled for it here. `least_share` is what the profile asks for; `gain` says what fixed sizes would gain, empty
+    where nothing is known to.
     """
 
     variant: str
@@ -128,6 +131,7 @@ class PlacementResult:
     total: int
     estimated: bool
     least_share: float
+    gain: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

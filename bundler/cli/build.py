@@ -20,6 +20,7 @@ from bundler.cli.options import (
     Preprocessing,
     Progress,
     Samples,
+    Shapes,
     TrustTarget,
 )
 from bundler.model.cache import CacheChoice
@@ -31,6 +32,8 @@ BUILD_EPILOG = """Examples:
   bundler build model.onnx -t linux-x64 -t raspberry-pi-5 --samples samples/ -o out
 
   bundler build model.onnx -t linux-x64 --dim batch=1 --set accuracy.absolute=1e-5 --format wheel
+
+  bundler build model.onnx -t snapdragon-8g3 --shape x=1,3,48,192
 
   bundler build model.onnx -t linux-x64 --calibration images/ --set precision.method=auto
 
@@ -74,6 +77,7 @@ def build(
     calibration: Calibration = None,
     preprocessing: Preprocessing = None,
     dim: Dimensions = None,
+    shape: Shapes = None,
     overrides: Overrides = None,
     bundle_format: Annotated[
         str | None,
@@ -114,6 +118,7 @@ def build(
         calibration=calibration,
         preprocessing=preprocessing,
         dimensions=tuple(dim or ()),
+        shapes=tuple(shape or ()),
         overrides=tuple(overrides or ()),
         format=bundle_format,
         name=name,
@@ -140,6 +145,7 @@ def plan(
     calibration: Calibration = None,
     preprocessing: Preprocessing = None,
     dim: Dimensions = None,
+    shape: Shapes = None,
     overrides: Overrides = None,
     only: Only = None,
     trust_target: TrustTarget = False,
@@ -158,6 +164,7 @@ def plan(
         calibration=calibration,
         preprocessing=preprocessing,
         dimensions=tuple(dim or ()),
+        shapes=tuple(shape or ()),
         overrides=tuple(overrides or ()),
         only=tuple(only or ()),
         trust_target=trust_target,

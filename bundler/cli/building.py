@@ -16,7 +16,7 @@ from bundler.cli.accuracy import accuracy_line, device_lines
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.counting import Count
 from bundler.cli.failures import render_error
-from bundler.cli.options import parse_dimensions, progress_style
+from bundler.cli.options import parse_dimensions, parse_shapes, progress_style
 from bundler.cli.printing import LONGEST_LINE, megabytes, print_json, printable
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError, UsageError
@@ -34,6 +34,7 @@ class BuildArguments:
     calibration: str | None = None
     preprocessing: Path | None = None
     dimensions: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     format: str | None = None
     name: str | None = None
@@ -47,10 +48,10 @@ class BuildArguments:
     trust_target: bool = False
 
 
-_OF_ONE_MODEL = ("samples", "calibration", "preprocessing", "dimensions", "name", "version", "seed")
+_OF_ONE_MODEL = ("samples", "calibration", "preprocessing", "dimensions", "shapes", "name", "version", "seed")
 """Options that say something of a model: a project file says it itself."""
 
-_FLAGS = {"dimensions": "dim"}
+_FLAGS = {"dimensions": "dim", "shapes": "shape"}
 """Names on the command line that differ."""
 
 
@@ -130,6 +131,7 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
     if arguments.name and len(arguments.models) > 1:
         raise UsageError("--name fits one model only", hint="leave it out, or build the models one by one")
     dimensions = parse_dimensions(list(arguments.dimensions))
+    shapes = parse_shapes(list(arguments.shapes))
     requests = tuple(
         BuildRequest(
             model=model,
@@ -142,6 +144,7 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
             calibration=arguments.calibration,
             preprocessing=arguments.preprocessing,
             dimensions=dimensions,
+            shapes=shapes,
             overrides=arguments.overrides,
             format=arguments.format,
             prove=arguments.prove,
@@ -227,9 +230,11 @@ def _tell_placement(placed: PlacementResult) -> str:
     """`htp: … takes 5 of 5 nodes`, and loudly where that is less than the profile asks for."""
     about = ", as far as can be said without the device" if placed.estimated else ""
     told = f"{placed.variant}: {placed.provider} takes {placed.taken} of {placed.total} nodes{about}"
+    gain = f"; {printable(placed.gain, LONGEST_LINE)}" if placed.gain else ""
     if placed.taken >= placed.least_share * placed.total:
-        return told
-    return f"FEWER NODES THAN ASKED FOR: {told}; the profile asks for {placed.least_share:.0%}, the CPU runs the rest"
+        return f"{told}{gain}"
+    share = f"{placed.least_share:.0%}"
+    return f"FEWER NODES THAN ASKED FOR: {told}; the profile asks for {share}, the CPU runs the rest{gain}"
 
 
 def _tell_choice(choice: ChosenPrecision) -> str:

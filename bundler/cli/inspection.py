@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from bundler.api.inspect import Inspection
 from bundler.cli.printing import megabytes, printable
 from bundler.model.facts import ModelFacts
+from bundler.model.free_dimensions import unnamed_labels
+from bundler.model.open_sizes import suggest_shapes
 from bundler.model.signature import Port, Signature, describe_type
 
 SHOWN_OPERATORS = 12
@@ -29,16 +32,21 @@ def inspection_lines(inspection: Inspection) -> Iterator[str]:
 
 
 def _describe_dynamic(signature: Signature) -> str:
-    """`n, m   (fix one with --dim name=n); 3 sizes of 'x' without a name`."""
+    """`n, m   (fix one with --dim n=1); x[0], x[2] (unnamed)   (fix them with --shape x=1,3,64,64)`."""
     symbols = ", ".join(printable(name, 40) for name in signature.symbols)
-    counts = {port.name: (port.type.shape or ()).count(None) for port in signature.inputs}
-    unnamed = [
-        f"{count} size{'' if count == 1 else 's'} of '{printable(name, 40)}' without a name"
-        for name, count in counts.items()
-        if count
-    ]
     named = [f"{symbols}   (fix one with --dim name=n)"] if symbols else []
+    labels = unnamed_labels(signature)
+    words = shlex.join(suggest_shapes(signature))
+    example = words if words and words.isprintable() else "--shape INPUT=SIZES"
+    unnamed = [f"{', '.join(labels)} (unnamed)   (fix them with, for example, {example})"] if labels else []
     return "; ".join((*named, *unnamed)) or "none"
+
+
+def describe_dynamic(signature: Signature) -> str:
+    """`n, m; x[0], x[2] (unnamed)`; empty where all sizes are fixed."""
+    labels = unnamed_labels(signature)
+    named = [", ".join(printable(name, 40) for name in signature.symbols)] if signature.symbols else []
+    return "; ".join((*named, *([f"{', '.join(labels)} (unnamed)"] if labels else [])))
 
 
 def _has_free_sizes(signature: Signature) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bundler.model.errors import UsageError
+from bundler.model.shapes import Shape, parse_shape, write_shape
 
 Cache = Annotated[
     str | None,
@@ -76,6 +77,15 @@ Dimensions = Annotated[
     list[str] | None,
     typer.Option("--dim", metavar="NAME=N", help="Fix a dynamic dimension; may be given several times."),
 ]
+Shapes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shape",
+        metavar="INPUT=SIZES",
+        help="Fix the sizes of an input (x=1,3,48,192), those without a name too; ? leaves one as it is. May be given "
+        "several times; with several models, MODEL:INPUT=SIZES says which one is meant.",
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the profile (accuracy.absolute=1e-3)."),
@@ -104,6 +114,27 @@ def parse_dimensions(pairs: list[str] | None) -> dict[str, int]:
             raise UsageError(f"--dim {pair}: a dimension has a size of at least 1", hint=f"for example --dim {name}=1")
         dimensions[name] = int(size)
     return dimensions
+
+
+def parse_shapes(pairs: list[str] | None) -> dict[str, Shape]:
+    """`input=sizes` pairs as a mapping. Raises `UsageError` for the first that is none."""
+    shapes: dict[str, Shape] = {}
+    for pair in pairs or ():
+        name, equals, sizes = pair.rpartition("=")
+        if not name or not equals:
+            raise UsageError(f"--shape {pair}: not of the form input=sizes", hint=_SHAPE_EXAMPLE)
+        try:
+            shape = parse_shape(sizes)
+        except ValueError as error:
+            raise UsageError(f"--shape {pair}: {error}", hint=_SHAPE_EXAMPLE) from error
+        if shapes.setdefault(name, shape) != shape:
+            raise UsageError(
+                f"--shape {pair}: {name} has the shape {write_shape(shapes[name])} already", hint="give each input once"
+            )
+    return shapes
+
+
+_SHAPE_EXAMPLE = "for example --shape x=1,3,48,192, or --shape 'x=?,3,48,192' to leave the first size as it is"
 
 
 def progress_style(name: str, *, json: bool) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from bundler.api.recommend import Recommendation, Recommendations
+from bundler.cli.inspection import describe_dynamic
 from bundler.cli.printing import megabytes, print_json, printable
 from bundler.model.cache import CacheChoice
 
@@ -36,8 +37,8 @@ def recommendation_lines(found: Recommendations) -> Iterator[str]:
     """The lines of the page, top to bottom."""
     facts = found.facts
     kind = "quantised" if facts.quantized else "in floating point"
-    symbols = ", ".join(printable(name, 40) for name in facts.signature.symbols) or "none"
-    yield f"{printable(facts.name)}: {megabytes(facts.total_bytes)}, {kind}, dynamic dimensions: {symbols}"
+    dynamic = describe_dynamic(facts.signature) or "none"
+    yield f"{printable(facts.name)}: {megabytes(facts.total_bytes)}, {kind}, dynamic dimensions: {dynamic}"
     for occasion, picks in groupby(found.picks, key=lambda pick: pick.occasion):
         yield ""
         yield f"For {printable(occasion)}:"

@@ -6,6 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bundler.model.open_sizes import tell_gain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """What the provider is likely to take where all sizes are fixed; `options` are the words of a command for that."""
+
+    taken: int
+    total: int
+    options: tuple[str, ...]
+
+    def describe(self) -> str:
+        """Half a sentence for people."""
+        return tell_gain(self.taken, self.total, self.options)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementFacts:
@@ -20,6 +35,7 @@ class PlacementFacts:
     contexts: int = 0
     size: int = 0
     estimated: bool = False
+    gain: Gain | None = None
 
     @property
     def share(self) -> float:
@@ -43,7 +59,17 @@ def read_placement(facts: Mapping[str, Any]) -> PlacementFacts | None:
         contexts=_count(facts.get("contexts")),
         size=_count(facts.get("bytes")),
         estimated=bool(facts.get("estimated")),
+        gain=_read_gain(facts.get("fixed")),
     )
+
+
+def _read_gain(fixed: Any) -> Gain | None:
+    if not isinstance(fixed, Mapping):
+        return None
+    taken, left = fixed.get("taken"), fixed.get("left")
+    if not isinstance(taken, int) or not isinstance(left, int):
+        return None
+    return Gain(taken=taken, total=taken + left, options=tuple(map(str, _items(fixed.get("options")))))
 
 
 def _items(value: Any) -> Sequence[Any]:

@@ -26,7 +26,7 @@ CHOOSING = """\
    why it skipped the others. The last one runs everywhere: `cpu`, or `wasm` in browsers.
 4. Give `--calibration` where a variant has a method for it: NPUs want eight bits, and some have nothing else.
 5. Providers of phones and NPUs take fixed sizes. The targets fix dimensions of usual names, as shown; `--dim` fixes
-   others, and goes over a target's.
+   others, and goes over a target's; `--shape x=1,3,48,192` fixes the sizes of an input, those without a name too.
 6. What is compiled before shipping makes the first start quick. What only the device can make is made there, at
    install or first start (by `prewarm` in a Python bundle, by your application with a bundle of files); until then the
    next variant answers.

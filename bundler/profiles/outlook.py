@@ -117,8 +117,8 @@ def _tell(variant: Variant, first: ProviderKnowledge, *, left_out: bool) -> tupl
     if left_out:
         return "left out", f"left out, because {explain_left_out(first)}"
     if is_compiled_here(variant):
-        condition = " where sizes are fixed (--dim) or have ranges, else on the device" if wants_ranges(variant) else ""
-        return "here", f"compiled for {first.title} before shipping{condition}"
+        where = " where sizes are fixed (--dim, --shape) or have ranges, else on the device"
+        return "here", f"compiled for {first.title} before shipping{where if wants_ranges(variant) else ''}"
     if first.deferral is not None:
         return "on the device", f"the {first.deferral.thing} is made on the device, at install or first start"
     return "as it is", "the runtime opens the model as it ships"

@@ -12,7 +12,7 @@ from bundler.model.errors import ProfileError
 from bundler.profiles.chain import Key, Layered, shorten
 
 ORIGIN = "--set"
-FLAT = ("session_config", "sources")
+FLAT = ("session_config", "sources", "dimensions", "shapes")
 """Tables whose own keys hold dots: what follows them in a key is one name, quoted or not."""
 _SPLIT = re.compile(r"""^((?:[^="']|"(?:[^"\\]|\\.)*"|'[^']*')*)=(.*)$""", re.DOTALL)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bundler.model.facts import ModelFacts
+from bundler.model.free_dimensions import Key, Role, Sizes, free_dimensions, shown_name
+from bundler.model.signature import Port
 from bundler.profiles.methods import METHODS, NONE
 from bundler.profiles.outlook import (
     explain_rounding,
@@ -38,6 +40,25 @@ _INTEGER = re.compile(r"(com\.microsoft\.)?(QLinear\w+|Q(Gemm|Attention)|\w+Inte
 """
 _BATCH = re.compile(r"n|b|batch\w*|\w*_batch|unk__0", re.IGNORECASE)
 _SEQUENCE = re.compile(r"\w*(seq|token)\w*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestedSizes:
+    """Sizes for a command, as text: `dimensions` by name, `shapes` by input, one text for each axis."""
+
+    dimensions: Mapping[str, str] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the user has to put some in."""
+        return OPEN_SIZE in self.dimensions.values() or any(OPEN_SIZE in shape for shape in self.shapes.values())
+
+    def options(self) -> tuple[str, ...]:
+        """The words for a command."""
+        named = [word for name, size in self.dimensions.items() for word in ("--dim", f"{name}={size}")]
+        shaped = [word for name, sizes in self.shapes.items() for word in ("--shape", f"{name}={','.join(sizes)}")]
+        return (*named, *shaped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +100,38 @@ def describe_light(facts: ModelFacts) -> str:
     return ""
 
 
-def suggest_dimensions(facts: ModelFacts, profile: TargetProfile) -> Mapping[str, str]:
-    """Sizes for the dynamic dimensions that must be fixed for the target, by name; `N` where only the user knows."""
+def suggest_sizes(facts: ModelFacts, profile: TargetProfile) -> SuggestedSizes:
+    """Sizes for the dynamic dimensions that must be fixed for the target; `N` where only the user knows."""
     if not _wants_static(profile):
-        return {}
-    return {name: _suggest_size(name, profile) for name in facts.signature.symbols if name not in profile.dimensions}
+        return SuggestedSizes()
+    named = {name: _suggest_size(name, profile) for name in facts.signature.symbols if name not in profile.dimensions}
+    ports = [port for port in facts.signature.inputs if port.name not in profile.shapes and _has_unnamed(port)]
+    roles = {item.key: item.role for item in free_dimensions(facts.signature)}
+    shapes = {port.name: tuple(_suggest_axis(port, axis, named, roles) for axis in _axes(port)) for port in ports}
+    told = {size for port in ports for size in port.type.shape or () if isinstance(size, str)}
+    return SuggestedSizes(
+        dimensions={name: size for name, size in named.items() if name not in told},
+        shapes=shapes,
+    )
+
+
+def _has_unnamed(port: Port) -> bool:
+    return port.type.kind == "tensor" and None in (port.type.shape or ())
+
+
+def _axes(port: Port) -> range:
+    return range(len(port.type.shape or ()))
+
+
+def _suggest_axis(port: Port, axis: int, named: Mapping[str, str], roles: Mapping[Key, Role]) -> str:
+    """The size that the model has or the suggestion gives; `?` where the target fixes it by its name."""
+    size = port.type.shape[axis] if port.type.shape else None
+    if isinstance(size, int):
+        return str(size)
+    if isinstance(size, str):
+        return named.get(size, "?")
+    role = roles.get((port.name, axis))
+    return str(Sizes().of(role)) if role in ("batch", "channel") else OPEN_SIZE
 
 
 def explain_fit(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
@@ -154,7 +202,8 @@ def _explain_floats(profile: TargetProfile, variant: Variant) -> Iterator[str]:
 def _explain_making(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> Iterator[str]:
     provider = find_provider(variant.providers[0].name)
     if is_compiled_here(variant) and wants_ranges(variant) and _leaves_sizes(facts, profile):
-        yield "compiled here where sizes are fixed (--dim), else on the device, by prewarm or at the first start"
+        where = "where sizes are fixed (--dim, --shape), else on the device, by prewarm or at the first start"
+        yield f"compiled here {where}"
     elif is_compiled_here(variant):
         yield "compiled here, so that the device need not"
     elif provider.deferral is not None:
@@ -163,20 +212,24 @@ def _explain_making(facts: ModelFacts, profile: TargetProfile, variant: Variant)
 
 def _leaves_sizes(facts: ModelFacts, profile: TargetProfile) -> bool:
     """Whether the command that is suggested leaves sizes of inputs that nobody fixes."""
-    fixed = {**profile.dimensions, **suggest_dimensions(facts, profile)}
+    if _wants_static(profile):
+        return False  # what is suggested fixes all
     shapes = [port.type.shape for port in facts.signature.inputs]
     unnamed = any(shape is None or None in shape for shape in shapes)
-    return unnamed or any(name not in fixed for name in facts.signature.symbols)
+    return unnamed or any(name not in profile.dimensions for name in facts.signature.symbols)
 
 
 def _explain_dimensions(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
     fixed = {name: profile.dimensions[name] for name in facts.signature.symbols if name in profile.dimensions}
     if fixed:
         yield "the target fixes " + ", ".join(f"{name} at {size}" for name, size in fixed.items())
-    wanted = suggest_dimensions(facts, profile)
-    if wanted:
-        yield f"its accelerator takes no dynamic dimensions: fix {', '.join(wanted)} with --dim"
-    if OPEN_SIZE in wanted.values():
+    wanted = suggest_sizes(facts, profile)
+    if wanted.dimensions:
+        yield f"its accelerator takes no dynamic dimensions: fix {', '.join(wanted.dimensions)} with --dim"
+    if wanted.shapes:
+        inputs = ", ".join(map(shown_name, wanted.shapes))
+        yield f"its accelerator takes no sizes that the model does not name: fix those of {inputs} with --shape"
+    if wanted.is_open:
         yield f"put the sizes that you need for {OPEN_SIZE} below"
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import itertools
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from bundler.model.shapes import Shape, check_shape
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=64)]
 Word = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
@@ -20,6 +22,11 @@ Distribution = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-
 Version = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*((a|b|rc|\.post|\.dev)[0-9]+)?$", max_length=40)]
 PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]+$", max_length=6)]
 PlatformTag = Annotated[str, Field(pattern=r"^[a-z0-9_]+$", max_length=64)]
+GivenShape = Annotated[
+    Shape,
+    BeforeValidator(check_shape),
+    WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": ["integer", "string"]}}, {"type": "string"}]}),
+]
 CoreName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
 
 
@@ -379,6 +386,9 @@ class TargetProfile(Section):
     language_model: LanguageModel = LanguageModel()
     dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}
     """Dynamic dimensions that are fixed, by name."""
+    shapes: dict[str, GivenShape] = {}
+    """Shapes that are fixed, by the name of the input: `[1, 3, 48, 192]` or `"1,3,48,192"`, where `"?"` leaves a size
+    as the model has it. Also for sizes without a name; inputs that a model has not are passed over."""
     accuracy: Accuracy = Accuracy()
     budget: Budget = Budget()
     bundle: Bundle = Bundle()

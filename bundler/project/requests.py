@@ -40,6 +40,7 @@ def project_requests(
             calibration=_locate_data(loaded, model.calibration),
             preprocessing=loaded.root / model.preprocessing if model.preprocessing else None,
             dimensions=model.dimensions,
+            shapes=model.shapes,
             overrides=(*overrides_for(loaded.project, target, loaded.root), *overrides),
             format=bundle_format or model.format,
             prove=prove,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bundler.profiles.schema import Accuracy, Budget
+from bundler.profiles.schema import Accuracy, Budget, GivenShape
 
 
 class Section(BaseModel):
@@ -36,6 +36,8 @@ class ProjectModel(Section):
     """The declared preprocessing of images, recordings or texts, relative to the project file."""
     dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}
     """Dynamic dimensions to fix, by name."""
+    shapes: dict[str, GivenShape] = {}
+    """Shapes to fix, by the name of the input: `{ x = [1, 3, 48, 192] }`; see `--shape` of `bundler build`."""
     targets: tuple[str, ...] = ()
     """Targets of this model alone; without it, those of the project."""
     format: str | None = None

@@ -45,6 +45,7 @@ path = {path}
 # samples = "samples/"         # inputs for the golden set; without it they are synthetic
 # calibration = "images/"      # what quantised ranges are found from, with precision.method below
 # dimensions = {{ batch = 1 }}   # dynamic dimensions to fix
+# shapes = {{ x = [1, 3, 48, 192] }}   # the same by input, for sizes without a name too
 """
 
 

@@ -100,10 +100,11 @@ def _tell_verdict(variant: VariantPlan, facts: PlacementFacts | None) -> str:
         return "Which nodes it takes is known on the device alone" + _tell_threshold(variant)
     how = "is estimated to take" if facts.estimated else "took"
     text = f"{facts.provider} {how} {_percent(facts.share)} of the nodes"
+    gain = "" if facts.gain is None else f"; {facts.gain.describe()}"
     if _is_short(variant, facts):
         passed = ", and the profile lets the build go on" if variant.tolerates_shortfall else ""
-        return f"{text}: fewer than the {_percent(variant.least_share)} that it must take{passed}"
-    return text + _tell_threshold(variant)
+        return f"{text}: fewer than the {_percent(variant.least_share)} that it must take{passed}{gain}"
+    return text + _tell_threshold(variant) + gain
 
 
 def _tell_threshold(variant: VariantPlan) -> str:

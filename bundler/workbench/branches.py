@@ -17,7 +17,7 @@ import onnx
 import onnxruntime
 from onnx import GraphProto, ModelProto, NodeProto, helper
 
-from bundler.workbench.free_dimensions import shown_name
+from bundler.model.free_dimensions import shown_name
 from bundler.workbench.running import RunError, run_session
 from bundler.workbench.sessions import REFERENCE, RUNTIME_ERRORS, session_options
 from bundler.workbench.structure import iterate_graphs, iterate_nodes

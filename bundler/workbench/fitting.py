@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from bundler.model.errors import ModelError, UsageError
+from bundler.model.fixing import Fixing, fix_inputs
+from bundler.model.shapes import Shape, write_shape
 from bundler.model.signature import Port, Signature, ValueType, describe_type
 from bundler.workbench.elements import element_named, element_of_array, to_wide
 from bundler.workbench.equality import numbers
@@ -167,26 +169,38 @@ def _adopt(value: Value, port: Port | None) -> Value:
     return value
 
 
-def fix_signature(signature: Signature, dimensions: Mapping[str, int]) -> Signature:
-    """The signature with the named dimensions at their sizes. Raises `UsageError` for a name that it has not."""
-    unknown = sorted(set(dimensions) - set(signature.symbols))
+def fix_signature(signature: Signature, fixing: Fixing) -> Signature:
+    """The signature with these sizes in its inputs. Raises `UsageError` for names that it has not, and shapes that its
+    inputs cannot have.
+    """
+    unknown = sorted(set(fixing.dimensions) - set(signature.symbols))
     if unknown:
         raise UsageError(
             f"the model has no dynamic dimension named {', '.join(map(repr, unknown))}",
             details=(f"its dynamic dimensions are: {', '.join(map(repr, signature.symbols)) or 'none'}",),
             hint="`bundler inspect MODEL` shows every input with its dimensions",
         )
-    inputs = tuple(
-        Port(name=port.name, type=_fix_type(port.type, dimensions), optional=port.optional) for port in signature.inputs
-    )
-    return Signature(inputs=inputs, outputs=signature.outputs)
+    check_shapes(signature, fixing)
+    return fix_inputs(signature, fixing)
 
 
-def _fix_type(kind: ValueType, dimensions: Mapping[str, int]) -> ValueType:
-    shape = kind.shape
-    if shape is not None:
-        shape = tuple(dimensions.get(size, size) if isinstance(size, str) else size for size in shape)
-    element = _fix_type(kind.element, dimensions) if kind.element else None
-    return ValueType(
-        kind=kind.kind, element_type=kind.element_type, shape=shape, key_type=kind.key_type, element=element
+def check_shapes(signature: Signature, fixing: Fixing) -> None:
+    """Raise `UsageError` for shapes of inputs that are not there, are no tensors, or have another number of axes."""
+    ports = {port.name: port.type for port in signature.inputs if port.type.kind == "tensor"}
+    problems = [
+        f"no input {name!r} can have the shape {write_shape(shape)}"
+        for name, shape in fixing.shapes.items()
+        if name not in ports or not _can_have(ports[name].shape, shape)
+    ]
+    if problems:
+        raise UsageError(
+            "the shapes cannot be fixed", details=tuple(problems), hint="`bundler inspect MODEL` shows every input"
+        )
+
+
+def _can_have(known: tuple[Any, ...] | None, shape: Shape) -> bool:
+    if known is None:
+        return None not in shape
+    return len(known) == len(shape) and all(
+        size is None or (have is None and size > 0) for have, size in zip(known, shape, strict=True)
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from bundler.model.free_dimensions import FreeDimension, Key, Role, free_dimensions
 from bundler.model.golden_inputs import RefusedSize, TriedDimension
-from bundler.workbench.free_dimensions import FreeDimension, Key, Role, free_dimensions
 from bundler.workbench.seeded_inputs import Maker
 from bundler.workbench.size_search import SizeSearch
 

@@ -11,9 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from bundler.model.errors import ModelError
-from bundler.model.signature import Port, Signature, ValueType, describe_type
-from bundler.workbench.elements import element_named
-from bundler.workbench.free_dimensions import (
+from bundler.model.free_dimensions import (
     Key,
     Sizes,
     assign_sizes,
@@ -22,6 +20,8 @@ from bundler.workbench.free_dimensions import (
     tensor_type,
     wanted_ports,
 )
+from bundler.model.signature import Port, Signature, ValueType, describe_type
+from bundler.workbench.elements import element_named
 from bundler.workbench.seeded_values import (
     WORDS,
     Shape,

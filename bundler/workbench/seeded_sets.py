@@ -11,13 +11,13 @@ import onnxruntime
 from onnx import ModelProto
 
 from bundler.model.errors import ModelError
+from bundler.model.free_dimensions import Sizes
 from bundler.model.golden_inputs import TriedDimension
 from bundler.model.signature import Signature
 from bundler.model.stage import Report
 from bundler.workbench.compared_constants import compared_constants
 from bundler.workbench.digests import digest_each
 from bundler.workbench.elements import element_of_array, storage_bytes
-from bundler.workbench.free_dimensions import Sizes
 from bundler.workbench.index_bounds import index_bounds
 from bundler.workbench.other_sizes import OtherSizes, find_other_sizes
 from bundler.workbench.running import RunError, RunTimeError, run_in_lanes, run_session

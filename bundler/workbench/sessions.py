@@ -164,7 +164,7 @@ def _check_placement(session: onnxruntime.InferenceSession, provider: str) -> No
         f"{provider} does not run this model",
         details=(reason,),
         hint="check the provider's options (a device that it does not know, a precision that it lacks) and that every "
-        "dimension is fixed (`--dim NAME=SIZE`)",
+        "dimension is fixed (`--dim NAME=SIZE`, `--shape INPUT=SIZES`)",
     )
 
 

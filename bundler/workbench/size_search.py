@@ -10,9 +10,9 @@ from typing import Final
 import onnxruntime
 
 from bundler.model.errors import ModelError
+from bundler.model.free_dimensions import Key, Sizes, free_dimensions, tensor_type
 from bundler.model.signature import Signature
 from bundler.model.stage import Report
-from bundler.workbench.free_dimensions import Key, Sizes, free_dimensions, tensor_type
 from bundler.workbench.running import RunError, RunTimeError, run_within
 from bundler.workbench.seeded_inputs import IntegerHints, Integers, Maker
 from bundler.workbench.value_files import Value
@@ -144,7 +144,7 @@ class SizeSearch:
 
     def _failure(self) -> ModelError:
         spent = f" within {self._limit():g} s" if self.is_over else ""
-        named = ", or sizes with --dim NAME=SIZE" if self.signature.symbols else ""
+        named = ", or sizes with --dim NAME=SIZE or --shape INPUT=SIZES" if self._is_free else ""
         return ModelError(
             f"the model ran on no seeded input that was tried{spent}",
             details=tuple(_list_tries(self.refused)),

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from onnx import ModelProto
 
+from bundler.model.free_dimensions import FreeDimension, free_dimensions
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.workbench.branches import Branch
-from bundler.workbench.free_dimensions import FreeDimension, free_dimensions
 from bundler.workbench.seeded_sets import SeededSet
 from bundler.workbench.value_files import Value
 

@@ -73,7 +73,7 @@ def test_sizes_must_be_fixed_for_what_takes_no_others() -> None:
     with pytest.raises(UsageError, match="takes fixed sizes only") as caught:
         plan(PHONE, facts=facts)
     assert caught.value.details == ("dimension 'rows' is dynamic",)
-    assert caught.value.hint == "fix them, for example --dim rows=1"
+    assert caught.value.hint == "fix them, for example --dim rows=1 (put the sizes that you need in their places)"
     assert plan(PHONE, facts=facts, dimensions={"rows": 4})
 
 

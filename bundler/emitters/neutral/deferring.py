@@ -7,7 +7,7 @@ from bundler.providers.registry import find_provider
 from bundler.providers.rules import HERE, is_set
 
 _NOBODY = "Nobody but the device can make it."
-_FREE = "It was not made before shipping, for sizes are free: a build with all of them fixed (--dim name=size) does."
+_FREE = "It was not made before shipping, for sizes are free: a build with all of them fixed (--dim, --shape) does."
 _LEFT = "The target's profile leaves it to the device."
 
 

@@ -155,8 +155,8 @@ def _explain(text: str) -> str:
 def _unbuildable(lines: Sequence[str], devices: tuple[str, ...]) -> StageError:
     narrow = any(_NARROW.search(line) for line in lines)
     hint = (
-        "it takes dimensions of one name for equal: fix them (--dim NAME=SIZE), or leave it to the device: "
-        "compile = { here = false }"
+        "it takes dimensions of one name for equal: fix them (--dim NAME=SIZE, --shape INPUT=SIZES), or leave it to "
+        "the device: compile = { here = false }"
         if any(_TIED in line for line in lines)
         else "on GPUs of compute capability 7.5 it multiplies matrices in half precision alone: convert the model "
         "(--set precision.method=fp16), or leave 7.5 out"

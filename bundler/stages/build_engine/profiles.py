@@ -21,7 +21,7 @@ def add_profile(builder: Any, config: Any, network: Any, shapes: Shapes) -> dict
             "the shapes do not fit the model's dynamic inputs",
             details=problems,
             hint="give every dynamic input its smallest, usual and greatest shape, "
-            "or fix the dimensions: --dim NAME=SIZE",
+            "or fix the sizes: --dim NAME=SIZE, --shape INPUT=SIZES",
         )
     dynamic = [tensor for tensor in inputs if _is_dynamic(tensor)]
     if not dynamic:

@@ -46,14 +46,11 @@ class Estimate:
         return bool(self.info.supported_ops_checker.is_op_supported(node))
 
 
-def estimate(model: ModelProto, checker: Checker, *, fixed: bool) -> Estimate:
-    """The checker's answer on a model with shapes. With `fixed` all its dimensions are taken to be known.
-
-    Raises `StageError` for a graph that the checker cannot read.
-    """
+def estimate(model: ModelProto, checker: Checker) -> Estimate:
+    """The checker's answer on a model with shapes. Raises `StageError` for a graph that the checker cannot read."""
     try:
         with _in_order():
-            info = _PARTITIONERS[checker](model, require_fixed_input_sizes=not fixed)
+            info = _PARTITIONERS[checker](model, require_fixed_input_sizes=True)
             suitable = info.suitability().name.lower()
             caveats = tuple(map(tidy, info.supported_ops_checker.get_caveats()))
             verdict = _listen(info, _TITLES[checker])

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from onnx import ModelProto, NodeProto
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
+from bundler.model.open_sizes import suggest_fixing, suggest_options, tell_gain
+from bundler.model.signature import Signature
 from bundler.model.stage import Note, NoteLevel, Report, StageRequest, StageResult
 from bundler.stages.check_placement.checking import Estimate, estimate
-from bundler.stages.check_placement.folding import fixed_values, fold_sizes
-from bundler.stages.check_placement.spec import Options
-from bundler.workbench.float_conversion.converter import lift_constants
+from bundler.stages.check_placement.spec import Checker, Options
+from bundler.workbench.fixed_models import fix_model, fold_shapes
 from bundler.workbench.placement_facts import count_placement, counted_nodes, left_node
-from bundler.workbench.structure import iterate_graphs, read_structure
+from bundler.workbench.signatures import model_signature
+from bundler.workbench.size_folding import fixed_values
+from bundler.workbench.structure import read_structure
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -22,26 +26,50 @@ def run(request: StageRequest, report: Report) -> StageResult:
     source, options = request.input("model"), decode(Options, dict(request.options))
     model = read_structure(source)
     report(0.1, "inferring shapes")
-    for graph in iterate_graphs(model):
-        lift_constants(graph)
-    shaped = fold_sizes(model)
+    shaped = fold_shapes(model)
     if not counted_nodes(shaped):
         raise StageError("the model has no nodes that a provider could take", hint="nothing is to be gained here")
     report(0.5, "estimating")
-    found, fixed = (estimate(shaped, options.checker, fixed=answer) for answer in (False, True))
-    facts = _describe(options.provider, shaped, found, fixed)
-    return StageResult(facts=facts, notes=_notes(found, fixed))
+    found = estimate(shaped, options.checker)
+    facts = _describe(options.provider, shaped, found)
+    gain = _find_gain(model, options.checker, facts)
+    if gain is not None:
+        facts["fixed"] = gain
+    return StageResult(facts=facts, notes=_notes(found, gain))
 
 
-def _describe(provider: str, model: ModelProto, found: Estimate, fixed: Estimate) -> dict[str, Any]:
+def _describe(provider: str, model: ModelProto, found: Estimate) -> dict[str, Any]:
     nodes, known = counted_nodes(model), fixed_values(model)
     left = tuple(left_node(node, _explain(node, found, known)) for node in nodes if not _takes(found, node))
     facts = count_placement(provider, len(nodes), left)
-    facts |= {"estimated": True, **_judge(found), "caveats": list(found.caveats)}
-    if fixed.taken != found.taken and not known.issuperset(info.name for info in model.graph.input):
-        taken = sum(_takes(fixed, node) for node in nodes)
-        facts["fixed"] = {"taken": taken, "share": round(taken / len(nodes), 6), **_judge(fixed)}
-    return facts
+    return {**facts, "estimated": True, **_judge(found), "caveats": list(found.caveats)}
+
+
+def _find_gain(model: ModelProto, checker: Checker, facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the provider would take with all sizes of the inputs fixed; None where that is no more than it takes now."""
+    signature = model_signature(model)
+    words = suggest_options(signature)
+    if not words:
+        return None
+    fixed = _fix_all(model, signature)
+    nodes = counted_nodes(fixed)
+    try:
+        found = estimate(fixed, checker)
+    except StageError:  # what the model has now could be read, and is told
+        return None
+    taken = sum(_takes(found, node) for node in nodes)
+    share = round(taken / len(nodes), 6) if nodes else 0.0
+    if share <= facts["share"]:
+        return None
+    return {"taken": taken, "left": len(nodes) - taken, "share": share, **_judge(found), "options": list(words)}
+
+
+def _fix_all(model: ModelProto, signature: Signature) -> ModelProto:
+    """A copy with the sizes of the suggestion."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    fix_model(copy, suggest_fixing(signature))
+    return fold_shapes(copy)
 
 
 def _judge(found: Estimate) -> dict[str, Any]:
@@ -60,10 +88,9 @@ def _explain(node: NodeProto, found: Estimate, known: frozenset[str]) -> str:
     return "an input has more dimensions than the provider takes"
 
 
-def _notes(found: Estimate, fixed: Estimate) -> tuple[Note, ...]:
-    if found.suitable == "yes":
+def _notes(found: Estimate, gain: Mapping[str, Any] | None) -> tuple[Note, ...]:
+    advice = f"; {tell_gain(gain['taken'], gain['taken'] + gain['left'], gain['options'])}" if gain else ""
+    if found.suitable == "yes" and not gain:
         return ()
-    better = fixed.suitable not in (found.suitable, "no")
-    advice = f"; with all its dimensions fixed (--dim NAME=SIZE): {fixed.verdict.rstrip('.')}" if better else ""
     level: NoteLevel = "warning" if found.suitable == "no" else "info"
     return (Note(text=found.verdict.rstrip(".") + advice, level=level),)

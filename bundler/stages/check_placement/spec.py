@@ -21,9 +21,10 @@ SPEC = StageSpec(
 """Facts: those of a placement (`bundler.workbench.placement_facts`) with `estimated`, for no device was asked: ONNX
 Runtime's own checker knows operators, ranks and whether shapes are fixed. `partitions` counts the pieces that the
 provider would take; `suitable` is the checker's judgement (`yes`, `maybe`, `no`) and `verdict` its words; `fixed` has
-`taken`, `share`, `partitions`, `suitable` and `verdict` for the model with all dimensions fixed, where some are not;
-`caveats` are conditions of the operators taken that the checker does not look at. Nodes that only compute sizes which
-are fixed are gone before a provider chooses, and not counted.
+`taken`, `left`, `share`, `partitions`, `suitable` and `verdict` for the model with all sizes of its inputs fixed, where
+some are not and more would be taken so, and `options`, the words of a command that fix them; `caveats` are conditions
+of the operators taken that the checker does not look at. Nodes that only compute sizes which are fixed are gone before
+a provider chooses, and not counted.
 """
 
 Checker = Literal["nnapi", "coreml-nn", "coreml-mlprogram"]

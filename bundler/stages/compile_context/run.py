@@ -13,6 +13,8 @@ from onnx import ModelProto
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError, error_from_json
+from bundler.model.free_dimensions import place_label
+from bundler.model.open_sizes import explain_command
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.compile_context.apart import NOTHING_TAKEN, start_compiler
 from bundler.stages.compile_context.captures import captures_weights, write_with_own_weights
@@ -132,7 +134,7 @@ def _nothing_taken(model: ModelProto, options: Options, message: str) -> StageEr
         return StageError(
             f"{options.provider} takes nothing of the model: it has dynamic dimensions",
             details=tuple(f"{port} has the dimension {name}" for port, name in dynamic),
-            hint="fix them: " + " ".join(dict.fromkeys(f"--dim {name}=1" for _, name in dynamic)),
+            hint=f"fix them{explain_command(model_signature(model), ())}",
         )
     asked = ", ".join(f"{key}={value}" for key, value in sorted(options.options.items()))
     return StageError(
@@ -147,7 +149,7 @@ def _dynamic_dimensions(model: ModelProto) -> Iterator[tuple[str, str]]:
     for port in model_signature(model).inputs:
         for index, size in enumerate(port.type.shape or ()):
             if not isinstance(size, int):
-                yield port.name, size or f"{port.name}:{index}"
+                yield port.name, size or place_label(port.name, index)
 
 
 def _judge(model: _Model, compiled: Compiled, options: Options, written: int) -> dict[str, Any]:

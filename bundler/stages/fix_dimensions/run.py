@@ -1,4 +1,4 @@
-"""Replace named dimensions by sizes, on inputs, on outputs and in between. The weights are never loaded."""
+"""Replace dimensions by sizes: named ones everywhere, others where they stand in an input. No weights are loaded."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import onnx
 from onnx import ModelProto, TensorProto
-from onnxruntime.tools.onnx_model_utils import make_dim_param_fixed
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import UsageError
+from bundler.model.fixing import Fixing
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.stages.fix_dimensions.spec import Options
 from bundler.workbench.canonical.tensor_data import DataFolders, embed_non_initializers, place_initializers
+from bundler.workbench.fitting import check_shapes
+from bundler.workbench.fixed_models import fix_model
 from bundler.workbench.signatures import model_signature
 from bundler.workbench.structure import iterate_graphs, iterate_tensors, read_structure
 
@@ -29,16 +30,20 @@ def run(request: StageRequest, report: Report) -> StageResult:
     """`model.onnx` with its external files beside it. Raises `UsageError` for dimensions that the model has not."""
     source, options = request.input("model"), decode(Options, dict(request.options))
     model = read_structure(source, link=True)
-    _check_names(model_signature(model).symbols, options.dimensions)
+    signature = model_signature(model)
+    _check_names(signature.symbols, options.dimensions)
+    fixing = Fixing(dimensions=options.dimensions, shapes=options.shapes)
+    check_shapes(signature, fixing)
     report(0.0, "fixing dimensions")
-    for graph in iterate_graphs(model):
-        for name, size in options.dimensions.items():
-            make_dim_param_fixed(graph, name, size)
-    _fix_outputs(model)
+    fix_model(model, fixing)
     report(0.5, "writing")
     _place_weights(model, source, request.output / f"{ENTRY}.data")
     (request.output / ENTRY).write_bytes(model.SerializeToString(deterministic=True))
-    facts = {"dimensions": dict(options.dimensions), "signature": encode(model_signature(model))}
+    facts = {
+        "dimensions": dict(options.dimensions),
+        "shapes": encode(options.shapes),
+        "signature": encode(model_signature(model)),
+    }
     return StageResult(facts=facts, entry=ENTRY)
 
 
@@ -57,18 +62,6 @@ def _check_names(symbols: tuple[str, ...], dimensions: Mapping[str, int]) -> Non
             details=(*problems, known),
             hint="`bundler inspect MODEL` shows every input with its dimensions",
         )
-
-
-def _fix_outputs(model: ModelProto) -> None:
-    """Give outputs the sizes that now follow; where inference cannot tell, they stay as they are."""
-    try:
-        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
-        return
-    for output, found in zip(model.graph.output, inferred.graph.output, strict=True):
-        dims = found.type.tensor_type.shape.dim
-        if output.type.HasField("tensor_type") and dims and all(dim.HasField("dim_value") for dim in dims):
-            output.type.tensor_type.shape.CopyFrom(found.type.tensor_type.shape)
 
 
 def _place_weights(model: ModelProto, source: Path, data: Path) -> None:

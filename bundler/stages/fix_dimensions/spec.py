@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bundler.model.shapes import Shape
 from bundler.model.stage import StageSpec
 
 SPEC = StageSpec(
@@ -16,13 +17,16 @@ SPEC = StageSpec(
     changes_model=True,
     least_time=300.0,
 )
-"""Facts: `dimensions` (what was fixed) and `signature` (encoded, after). Weights
-of models that have external data, or more than 64 MiB, stand in `model.onnx.data`.
+"""Facts: `dimensions` and `shapes` (what was fixed) and `signature` (encoded, after). Weights of models
+that have external data, or more than 64 MiB, stand in `model.onnx.data`.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`dimensions` gives each named dimension its size."""
+    """`dimensions` gives each named dimension its size, `shapes` the others theirs: by input, None where nothing is
+    fixed.
+    """
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)

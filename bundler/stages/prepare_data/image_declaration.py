@@ -91,7 +91,7 @@ def _size(declaration: ImageDeclaration, port: Port, height: Dimension, width: D
         if None in fixed:
             raise refuse(
                 f"{port.name!r} takes pictures of any size, and none is declared",
-                hint="add size = [HEIGHT, WIDTH] to it, or fix the dimensions with --dim NAME=SIZE",
+                hint="add size = [HEIGHT, WIDTH] to it, or fix the sizes with --dim NAME=SIZE or --shape INPUT=SIZES",
             )
         return tuple(size for size in fixed if size is not None)
     asked = tuple(declaration.size)

@@ -9,6 +9,7 @@ from typing import Any
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import UsageError
+from bundler.model.fixing import Fixing
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.prepare_data.dataset import DataSet, UnreadableError
@@ -50,7 +51,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     if options.part != "all" and options.every < _LEAST_EVERY:
         raise UsageError(f"one of every {options.every} samples cannot be held out", hint="hold out one of 2 or more")
     structure = read_structure(request.input("model"))
-    signature = fix_signature(model_signature(structure), options.dimensions)
+    signature = fix_signature(model_signature(structure), Fixing(dimensions=options.dimensions, shapes=options.shapes))
     data = open_data(request, structure, signature, options)
     del structure
     written = _write(data, signature, request, options, report)

@@ -13,6 +13,7 @@ from onnx import ModelProto
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import ModelError, UsageError
+from bundler.model.fixing import Fixing
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
@@ -71,7 +72,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     options = decode(Options, dict(request.options))
     model = request.input("model")
     structure = read_structure(model)
-    signature = fix_signature(model_signature(structure), options.dimensions)
+    signature = fix_signature(model_signature(structure), Fixing(dimensions=options.dimensions, shapes=options.shapes))
     if "recorded" in request.inputs:
         return _take_recorded(request, structure, signature, options)
     given = _given_inputs(request, signature, options)

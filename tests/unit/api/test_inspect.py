@@ -18,7 +18,7 @@ def test_sizes_that_an_npu_wants_fixed_stand_in_the_way():
     fit = _fit(with_shape(1, 3, "height", "width"), "snapdragon-8g3")
     assert not fit.fits
     assert "takes fixed sizes only" in fit.obstacles[0]
-    assert "--dim height=1" in fit.obstacles[0]
+    assert "--dim height=64" in fit.obstacles[0]
 
 
 def test_what_a_build_decides_is_told_of_a_target_that_fits():
@@ -40,11 +40,14 @@ def lines_of(facts):
     ]
 
 
+FIX = "(unnamed) (fix them with, for example, --shape image"
+
+
 @pytest.mark.parametrize(
     ("shape", "told"),
     [
-        ((None, 3, None, None), "dynamic 3 sizes of 'image' without a name"),
-        (("n", None), "dynamic n (fix one with --dim name=n); 1 size of 'image' without a name"),
+        ((None, 3, None, None), f"dynamic image[0], image[2], image[3] {FIX}=1,3,64,64)"),
+        (("n", None), f"dynamic n (fix one with --dim name=n); image[1] {FIX}=1,16)"),
         ((1, 3), "dynamic none"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bundler.model.signature import Port, Signature, ValueType
 from bundler.planning_devices import computed_loss
 from bundler.profiles import outlook, recommending
 from bundler.profiles.outlook import explain_rounding
@@ -10,7 +11,7 @@ from bundler.profiles.recommending import (
     describe_light,
     explain_fit,
     family_targets,
-    suggest_dimensions,
+    suggest_sizes,
 )
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.profiles.schema import Platform, Precision
@@ -66,9 +67,22 @@ def test_operators_that_stay_with_the_cpu_are_told():
 
 
 def test_only_accelerators_with_fixed_sizes_ask_for_dimensions():
-    assert suggest_dimensions(make_facts(), make_target(CPU)) == {}
-    assert suggest_dimensions(make_facts(), make_target(HTP)) == {"batch": "1"}
-    assert suggest_dimensions(make_facts(), make_target(HTP, dimensions={"batch": 4})) == {}
+    assert suggest_sizes(make_facts(), make_target(CPU)).dimensions == {}
+    assert suggest_sizes(make_facts(), make_target(HTP)).dimensions == {"batch": "1"}
+    assert suggest_sizes(make_facts(), make_target(HTP, dimensions={"batch": 4})).dimensions == {}
+
+
+def test_inputs_with_unnamed_sizes_get_a_whole_shape() -> None:
+    ports = tuple(
+        Port(name=name, type=ValueType(element_type="float32", shape=shape))
+        for name, shape in (("x", (None, 3, None, "width")), ("mask", ("width", "rows")))
+    )
+    facts = make_facts(signature=Signature(inputs=ports, outputs=()))
+    found = suggest_sizes(facts, make_target(HTP))
+    assert (found.dimensions, found.shapes) == ({"rows": "N"}, {"x": ("1", "3", "N", "N")})
+    assert found.options() == ("--dim", "rows=N", "--shape", "x=1,3,N,N")
+    assert suggest_sizes(facts, make_target(HTP, dimensions={"width": 4})).shapes == {"x": ("1", "3", "N", "?")}
+    assert suggest_sizes(facts, make_target(HTP, shapes={"x": "1,3,8,8"})).shapes == {}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +126,7 @@ def test_a_tiny_perceptron_is_light_and_a_tiny_filter_is_not():
 def test_what_free_sizes_leave_to_the_device_is_not_said_to_be_compiled_here():
     engine = make_variant("engine", "ranges")
     assert any(
-        "compiled here where sizes are fixed (--dim), else on the device" in line
+        "compiled here where sizes are fixed (--dim, --shape), else on the device" in line
         for line in explain(make_target(engine))
     )
     ranged = make_variant("engine", "ranges", options={"least": "x:1", "most": "x:8"})

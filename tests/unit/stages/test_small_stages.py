@@ -25,6 +25,37 @@ def test_fixed_dimensions_reach_inputs_and_outputs(tmp_path: Path, save) -> None
     assert compare(tmp_path / "out" / "model.onnx", golden, tmp_path / "compare").equal
 
 
+def unnamed_cnn() -> onnx.ModelProto:
+    """As PaddlePaddle exports: sizes have no names, and those of outputs are -1."""
+    model = models.cnn()
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    for axis in (0, 2, 3):
+        dims[axis].dim_param = "?"
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = -1
+    return model
+
+
+def test_sizes_without_a_name_are_fixed_where_they_stand(tmp_path: Path) -> None:
+    model = models.save(unnamed_cnn(), tmp_path / "model")
+    shapes = {"image": [4, None, 16, 16]}
+    result = call_stage("fix_dimensions", tmp_path / "out", {"model": model}, shapes=shapes)
+    fixed = onnx.load(tmp_path / "out" / "model.onnx")
+    onnx.checker.check_model(fixed, full_check=True)
+    assert [dim.dim_value for dim in fixed.graph.input[0].type.tensor_type.shape.dim] == [4, 3, 16, 16]
+    assert result.facts["signature"]["outputs"][0]["type"]["shape"] == [4, 5]
+    golden = record(model, tmp_path / "golden", shapes=shapes)
+    assert compare(tmp_path / "out" / "model.onnx", golden, tmp_path / "compare").equal
+
+
+@pytest.mark.parametrize(
+    "shapes", [{"y": [1]}, {"image": [4, 3, 16]}, {"image": [4, 3, 16, 16]}, {"image": [0, None, None, None]}]
+)
+def test_shapes_that_an_input_cannot_have_are_refused(tmp_path: Path, shapes: dict[str, list[int | None]]) -> None:
+    model = models.save(unnamed_cnn(), tmp_path)
+    with pytest.raises(UsageError, match="the shapes cannot be fixed"):
+        call_stage("fix_dimensions", tmp_path / "out", {"model": model}, shapes=shapes)
+
+
 def test_external_weights_go_along_as_real_files(tmp_path: Path) -> None:
     model = models.save_external(models.mlp(hidden=512), tmp_path / "model")
     call_stage("fix_dimensions", tmp_path / "out", {"model": model}, dimensions={"batch": 1})

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bundler.model.free_dimensions import Sizes, assign_sizes, free_dimensions
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.workbench.compared_constants import compared_constants
 from bundler.workbench.digests import digest_values
 from bundler.workbench.equality import same_value
 from bundler.workbench.fitting import sample_problems
-from bundler.workbench.free_dimensions import Sizes, assign_sizes, free_dimensions
 from bundler.workbench.index_bounds import index_bounds
 from bundler.workbench.seeded_inputs import IntegerHints, Maker
 from tests.support import models, open_models

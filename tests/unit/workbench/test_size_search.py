@@ -12,8 +12,8 @@ import pytest
 from onnx import ModelProto
 
 from bundler.model.errors import ModelError
+from bundler.model.free_dimensions import Sizes
 from bundler.workbench.compared_constants import compared_constants
-from bundler.workbench.free_dimensions import Sizes
 from bundler.workbench.index_bounds import index_bounds
 from bundler.workbench.other_sizes import find_other_sizes, other_sizes
 from bundler.workbench.seeded_inputs import IntegerHints
@@ -85,7 +85,7 @@ def test_gigabytes_are_refused_before_they_are_made(tmp_path: Path, monkeypatch:
     assert caught.value.message == "the model ran on no seeded input that was tried"
     assert any("batch=16000: not tried: the inputs would take 18.3 GiB" in line for line in caught.value.details)
     assert any(line.startswith("batch=1 and 4 more: ") and "reshape" in line.lower() for line in caught.value.details)
-    assert caught.value.hint == "give real inputs with --samples, or sizes with --dim NAME=SIZE"
+    assert caught.value.hint == "give real inputs with --samples, or sizes with --dim NAME=SIZE or --shape INPUT=SIZES"
 
 
 def test_a_fixed_input_of_gigabytes_is_refused(tmp_path: Path) -> None:

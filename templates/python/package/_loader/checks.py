@@ -99,11 +99,19 @@ _FIXED_BY = {
 }
 
 
+def _option_for(fixed: dict[str, Any]) -> str:
+    """What fixes this size to another: by its name, or by its input where the model gives it none."""
+    places = [(port, f"{port}[{axis}]") for port, axes in fixed.get("axes", {}).items() for axis in axes]
+    option, name, value = next(
+        (("--shape", port, "SIZES") for port, label in places if label == fixed["name"]), ("--dim", fixed["name"], "N")
+    )
+    return f"{option} {shlex.quote(f'{name}={value}')}" if name.isprintable() else f"{option} NAME={value}"
+
+
 def _misshapen(port: Port, shape: tuple[int, ...], why: str, fixed: dict[str, Any] | None = None) -> InputError:
     """With `fixed`, the model itself would take the size, and this bundle does not."""
     hint = f"the model takes {describe_type(port.type)}"
     if fixed is not None:
         why += f"; this bundle was fixed to {fixed['name']!r} = {fixed['size']} {_FIXED_BY[fixed['by']]}"
-        example = shlex.quote(f"{fixed['name']}=N") if fixed["name"].isprintable() else "NAME=N"
-        hint = f"give that size, or build the bundle again with --dim {example}"
+        hint = f"give that size, or build the bundle again with {_option_for(fixed)}"
     return InputError(f"input {port.python_name!r} has shape {list(shape)}", why=why, hint=hint)

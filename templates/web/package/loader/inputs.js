@@ -269,8 +269,10 @@ function wrongCount(place, length, dims) {
 function misshapen(place, dims, why, pinned) {
   const what = `has shape [${dims.join(", ")}]`;
   if (!pinned) return wrong(place, what, why, `the model takes ${describeType(place.port.type)}`);
-  return wrong(place, what, `${why}; ${tellPinned(pinned)}`, "give that size, or build the bundle again with --dim");
+  return wrong(place, what, `${why}; ${tellPinned(pinned)}`, AGAIN);
 }
+
+const AGAIN = "give that size, or build the bundle again with --dim or --shape";
 
 const FIXED_BY = {
   target: "by the target that it was built for",

@@ -139,7 +139,7 @@ def test_where_none_is_left_out_nothing_is_said_of_optimisers(bundle: Path) -> N
     ("target", "variant", "told"),
     [
         ("l4", "tensorrt", "Nobody but the device can make it."),
-        ("rtx-4090", "tensorrt-rtx", "a build with all of them fixed (--dim name=size) does."),
+        ("rtx-4090", "tensorrt-rtx", "a build with all of them fixed (--dim, --shape) does."),
         ("rtx-4090-windows", "tensorrt-rtx", "The target's profile leaves it to the device."),
     ],
 )

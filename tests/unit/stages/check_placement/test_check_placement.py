@@ -66,7 +66,8 @@ def test_a_dynamic_network_is_told_what_fixing_its_dimensions_gains(tmp_path: Pa
     assert result.facts["fixed"]["suitable"] in ("yes", "maybe")
     (note,) = result.notes
     assert note.level == "warning"
-    assert "with all its dimensions fixed (--dim NAME=SIZE)" in note.text
+    total = result.facts["fixed"]["taken"] + result.facts["fixed"]["left"]
+    assert f"to take {result.facts['fixed']['taken']} of {total} nodes, for example with --dim batch=1" in note.text
 
 
 def test_many_partitions_are_doubtful_in_the_checkers_own_words(tmp_path: Path) -> None:

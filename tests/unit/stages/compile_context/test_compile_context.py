@@ -207,7 +207,7 @@ def test_a_number_that_is_not_stated_is_never_taken_on_trust(compile_with: Calla
 def test_dynamic_dimensions_are_named(compile_with: Callable[..., StageResult]) -> None:
     with pytest.raises(StageError, match="it has dynamic dimensions") as caught:
         compile_with(take_nothing, models.mlp())
-    assert caught.value.hint == "fix them: --dim batch=1"
+    assert caught.value.hint == "fix them, for example --dim batch=1 (put the sizes that you need in their places)"
 
 
 def test_a_model_that_was_compiled_before(compile_with: Callable[..., StageResult]) -> None:

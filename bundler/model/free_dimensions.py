@@ -49,7 +49,7 @@ class FreeDimension:
     @property
     def label(self) -> str:
         """What people call it: `sequence`, or `image[2]` for an axis that has no name."""
-        return shown_name(self.key) if isinstance(self.key, str) else f"{shown_name(self.port)}[{self.axis}]"
+        return shown_name(self.key) if isinstance(self.key, str) else place_label(self.port, self.axis)
 
 
 def shown_name(name: str) -> str:
@@ -79,6 +79,26 @@ def free_dimensions(signature: Signature) -> tuple[FreeDimension, ...]:
             key = dimension_key(port.name, axis, size)
             found.setdefault(key, FreeDimension(key=key, role=_role(shape, axis, port.name), port=port.name, axis=axis))
     return tuple(found.values())
+
+
+def unnamed_sizes(signature: Signature) -> tuple[tuple[str, int], ...]:
+    """The input and the axis of each size that has neither a number nor a name."""
+    return tuple(
+        (port.name, axis)
+        for port in signature.inputs
+        for axis, size in enumerate(tensor_type(port.type).shape or ())
+        if size is None
+    )
+
+
+def unnamed_labels(signature: Signature) -> tuple[str, ...]:
+    """`x[0]`, `x[2]`: what people call the sizes that have no name."""
+    return tuple(place_label(port, axis) for port, axis in unnamed_sizes(signature))
+
+
+def place_label(port: str, axis: int) -> str:
+    """`image[2]`, an axis of an input."""
+    return f"{shown_name(port)}[{axis}]"
 
 
 def dimension_key(port: str, axis: int, size: Dimension) -> Key:

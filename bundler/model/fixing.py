@@ -1,0 +1,107 @@
+"""A signature in which sizes are fixed: by the names that the model gives them, or by their places in its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from bundler.model.requirements import FixedSize
+from bundler.model.shapes import Shape
+from bundler.model.signature import Dimension, Port, Signature, ValueType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixing:
+    """What a stage is told to fix: `dimensions` by name; `shapes` by input, with None for each size that has a name or
+    stays open.
+    """
+
+    dimensions: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+
+    def options(self) -> dict[str, object]:
+        """The options of a stage; a model whose sizes all have names gets none but `dimensions`."""
+        shapes = {"shapes": {name: list(shape) for name, shape in self.shapes.items()}} if self.shapes else {}
+        return {"dimensions": dict(self.dimensions), **shapes}
+
+
+def split_sizes(signature: Signature, sizes: Sequence[FixedSize]) -> Fixing:
+    """`sizes` by name where the model of this signature names them, else by their places."""
+    ports = {port.name: port for port in signature.inputs}
+    named: dict[str, int] = {}
+    placed: dict[tuple[str, int], int] = {}
+    for size in sizes:
+        for name, axes in size.axes.items():
+            for axis in axes:
+                if _size_at(ports[name], axis) == size.name:
+                    named[size.name] = size.size
+                else:
+                    placed[name, axis] = size.size
+    return Fixing(dimensions=named, shapes=_by_input(ports, placed))
+
+
+def _size_at(port: Port, axis: int) -> Dimension:
+    return None if port.type.shape is None else port.type.shape[axis]
+
+
+def _by_input(ports: Mapping[str, Port], placed: Mapping[tuple[str, int], int]) -> dict[str, Shape]:
+    shapes: dict[str, Shape] = {}
+    for name in dict.fromkeys(name for name, _ in placed):
+        known = ports[name].type.shape
+        rank = len(known) if known is not None else 1 + max(axis for port, axis in placed if port == name)
+        shapes[name] = tuple(placed.get((name, axis)) for axis in range(rank))
+    return shapes
+
+
+def fix_signature(signature: Signature, sizes: Sequence[FixedSize]) -> Signature:
+    """`signature` with these sizes: of outputs those that have the name of one."""
+    fixing = split_sizes(signature, sizes)
+    named = Fixing(dimensions=fixing.dimensions)
+    return Signature(
+        inputs=fix_inputs(signature, fixing).inputs,
+        outputs=tuple(_fix_port(port, named) for port in signature.outputs),
+    )
+
+
+def fix_inputs(signature: Signature, fixing: Fixing) -> Signature:
+    """`signature` with these sizes in its inputs."""
+    return Signature(inputs=tuple(_fix_port(port, fixing) for port in signature.inputs), outputs=signature.outputs)
+
+
+def adopt_outputs(signature: Signature, inferred: Signature) -> Signature:
+    """`signature` with the sizes of outputs that follow from the fixed ones, where `inferred` knows them."""
+    known = {port.name: port.type.shape for port in inferred.outputs}
+    return Signature(
+        inputs=signature.inputs,
+        outputs=tuple(_adopt_port(port, known.get(port.name)) for port in signature.outputs),
+    )
+
+
+def _adopt_port(port: Port, known: tuple[Dimension, ...] | None) -> Port:
+    shape = port.type.shape
+    if known is None or (shape is not None and len(shape) != len(known)):
+        return port
+    sizes = tuple(
+        have if isinstance(have, int) or not isinstance(found, int) else found
+        for have, found in zip(shape or (None,) * len(known), known, strict=True)
+    )
+    return replace(port, type=replace(port.type, shape=sizes))
+
+
+def _fix_port(port: Port, fixing: Fixing) -> Port:
+    kind = _fix_type(port.type, fixing.dimensions)
+    given = fixing.shapes.get(port.name)
+    if given is not None and kind.kind == "tensor":
+        shape = kind.shape if kind.shape is not None else (None,) * len(given)
+        kind = replace(
+            kind, shape=tuple(have if have is not None else size for have, size in zip(shape, given, strict=True))
+        )
+    return replace(port, type=kind)
+
+
+def _fix_type(kind: ValueType, named: Mapping[str, int]) -> ValueType:
+    shape = kind.shape
+    if shape is not None:
+        shape = tuple(named.get(size, size) if isinstance(size, str) else size for size in shape)
+    element = _fix_type(kind.element, named) if kind.element else None
+    return replace(kind, shape=shape, element=element)

@@ -1,0 +1,63 @@
+"""Shapes that a person gives for inputs: how they are written, and what they say of each size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+Shape = tuple[int | None, ...]
+"""A size for each axis of an input; None leaves it as the model has it."""
+
+MAX_SIZE = 2**31 - 1
+"""The largest size that is taken: what addresses one axis is a 32-bit number in several providers."""
+MAX_AXES = 32
+"""Axes that are read; ONNX Runtime's kernels take fewer."""
+
+LEFT_OPEN = ("?", "*")
+"""How a size that stays as the model has it is written."""
+
+_LONGEST = 40
+_NUMBER = re.compile(r"-?[0-9]+")
+
+
+def parse_shape(text: str) -> Shape:
+    """`1,3,48,192`, where `?` or `*` leaves a size as the model has it. Raises `ValueError`, which says why."""
+    if not text.strip():
+        raise ValueError("there are no sizes in it; an input without axes has none that could be fixed")
+    return read_shape([part.strip() for part in text.split(",")])
+
+
+def read_shape(parts: Sequence[object]) -> Shape:
+    """A shape of numbers, and of texts as `parse_shape` splits them. Raises `ValueError`."""
+    if not 0 < len(parts) <= MAX_AXES:
+        raise ValueError(f"wants from 1 to {MAX_AXES} sizes, got {len(parts)}")
+    return tuple(_read_size(part) for part in parts)
+
+
+def check_shape(value: object) -> Shape:
+    """A shape as a TOML file or JSON has it: an array, or a text. Raises `ValueError`."""
+    if isinstance(value, str):
+        return parse_shape(value)
+    if not isinstance(value, Sequence):
+        raise ValueError('wants [1, 3, 48, 192] or "1,3,48,192"')  # noqa: TRY004 - pydantic tells this one
+    return read_shape(value)
+
+
+def _read_size(part: object) -> int | None:
+    if part is None or part in LEFT_OPEN:
+        return None
+    if isinstance(part, bool) or not isinstance(part, int | str) or not _NUMBER.fullmatch(str(part)[:_LONGEST]):
+        raise ValueError(f"wants numbers with commas between them, and ? for a size to leave open, got {_show(part)}")
+    size = int(str(part)[:_LONGEST])
+    if not 1 <= size <= MAX_SIZE:
+        raise ValueError(f"a size is at least 1 and at most {MAX_SIZE}, got {_show(part)}")
+    return size
+
+
+def write_shape(shape: Iterable[int | str | None]) -> str:
+    """`1,3,48,192`: as `parse_shape` reads it."""
+    return ",".join("?" if size is None else str(size) for size in shape)
+
+
+def _show(part: object) -> str:
+    return ascii(str(part)[:_LONGEST])

@@ -1,0 +1,114 @@
+"""What given shapes say of a model's sizes, and whether they fit it and each other. Pure, as all planning."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from bundler.model.errors import UsageError
+from bundler.model.facts import ModelFacts
+from bundler.model.free_dimensions import Key, dimension_key, place_label, shown_name
+from bundler.model.open_sizes import suggest_options
+from bundler.model.shapes import Shape, write_shape
+from bundler.model.signature import Port, Signature, describe_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A size for a dimension, and who says so (`the shape 8,128 of input 'x'`)."""
+
+    size: int
+    origin: str
+
+
+@dataclass(slots=True)
+class _Claims:
+    """The sizes that were claimed so far, and what contradicts."""
+
+    found: dict[Key, Claim] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, key: Key, claim: Claim) -> None:
+        known = self.found.setdefault(key, claim)
+        if known.size != claim.size:
+            name = shown_name(key) if isinstance(key, str) else place_label(*key)
+            self.problems.append(
+                f"{name} is {known.size} by {known.origin}, and {claim.size} by {claim.origin}: it has one size"
+            )
+
+
+def read_claims(
+    facts: ModelFacts, dimensions: Mapping[str, int], shapes: Mapping[str, Shape], *, whose: str, strict: bool
+) -> dict[Key, Claim]:
+    """The size of each dimension by its name, or by its place where it has none.
+
+    `whose` says where the shapes stand; where it is not `strict`, those of inputs that the model has not are for other
+    models. Raises `UsageError` with all that does not fit the model, or contradicts.
+    """
+    claims = _Claims()
+    for name, size in dimensions.items():
+        claims.add(name, Claim(size=size, origin=f"--dim {shown_name(name)}={size}"))
+    ports = {port.name: port for port in facts.signature.inputs}
+    for name, shape in shapes.items():
+        if name in ports:
+            _read_shape(ports[name], shape, claims)
+        elif strict:
+            claims.problems.append(_tell_unknown(name, facts.signature))
+    if claims.problems:
+        raise _refuse(facts, claims.problems, whose)
+    return claims.found
+
+
+def _tell_unknown(name: str, signature: Signature) -> str:
+    known = [port.name for port in signature.inputs]
+    close = difflib.get_close_matches(name, known, 1)
+    if not close and len(known) == 1:
+        close = known
+    return f"there is no input {shown_name(name)!r}" + (f" (did you mean {shown_name(close[0])!r}?)" if close else "")
+
+
+def _read_shape(port: Port, shape: Shape, claims: _Claims) -> None:
+    told = f"the shape {write_shape(shape)} of input {shown_name(port.name)!r}"
+    problem = _find_misfit(port, shape)
+    if problem:
+        claims.problems.append(f"{told}: {problem}")
+        return
+    known = port.type.shape if port.type.shape is not None else (None,) * len(shape)
+    for axis, (have, size) in enumerate(zip(known, shape, strict=True)):
+        if size is None or have == size:
+            continue
+        if isinstance(have, int):
+            label = place_label(port.name, axis)
+            claims.problems.append(f"{told}: {label} is {have} in the model, and only another export changes that")
+        else:
+            claims.add(dimension_key(port.name, axis, have), Claim(size=size, origin=told))
+
+
+def _find_misfit(port: Port, shape: Shape) -> str:
+    known = port.type.shape
+    if port.type.kind != "tensor":
+        return f"it is {describe_type(port.type)}, and only the sizes of tensors are fixed"
+    if known is None:
+        return "the model does not say how many sizes it has, so each needs a number" if None in shape else ""
+    if not known:
+        return "it is a scalar: it has no sizes"
+    if len(known) != len(shape):
+        return f"it has {len(known)} sizes, and {len(shape)} {'was' if len(shape) == 1 else 'were'} given"
+    return ""
+
+
+def _refuse(facts: ModelFacts, problems: list[str], whose: str) -> UsageError:
+    inputs = ", ".join(f"{shown_name(port.name)}: {describe_type(port.type)}" for port in facts.signature.inputs)
+    return UsageError(
+        f"{whose} do not fit {facts.name}",
+        details=(*problems, f"its inputs are: {inputs}"),
+        hint=_tell_example(facts.signature),
+    )
+
+
+def _tell_example(signature: Signature) -> str:
+    words: Iterator[str] = iter(suggest_options(signature))
+    examples = [f"{option} {value}" for option, value in zip(words, words, strict=True)]
+    what = "one number for each axis, and ? for a size to leave as it is"
+    return f"{what}: {' '.join(examples)}" if examples else f"{what}; `bundler inspect MODEL` shows the inputs"

@@ -1,0 +1,129 @@
+"""Sizes without a name, on a real model as PaddleOCR exports it: from the refusal, by the command in its hint, to a
+bundle.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import models
+from tests.support.command_line import ONE_PYTHON, CommandLine
+from tests.support.real_models import fetch_example
+
+LEFT_TO_THE_USER = " (put the sizes that you need in their places)"
+
+
+@pytest.fixture(scope="module")
+def orientation(shared: Path) -> Path:
+    """The orientation classifier of rapidocr: `x: float32[?, 3, ?, ?]`."""
+    return fetch_example("text_orientation", shared / "text_orientation" / "orientation.onnx")
+
+
+def read_runtime(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "runtime.json").read_text(encoding="utf-8"))
+    return found
+
+
+def hinted_command(text: str) -> list[str]:
+    """The arguments of the command in a hint, as a shell would split them."""
+    (line,) = (line for line in text.splitlines() if line.startswith("hint: "))
+    command = line.partition("for example ")[2].removesuffix(LEFT_TO_THE_USER)
+    program, *arguments = shlex.split(command)
+    assert program == "bundler"
+    return arguments
+
+
+def test_an_npu_gets_the_model_by_the_command_that_the_refusal_prints(
+    bundler: CommandLine, orientation: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "a folder" / "orientation.onnx"
+    model.parent.mkdir()
+    model.write_bytes(orientation.read_bytes())
+    refused = bundler.run("build", model, "--target=snapdragon-8g3", "-o", tmp_path / "out", "--no-prove").expect(2)
+    assert "  x[0], x[2], x[3] are dynamic, and unnamed" in refused.err
+    built = bundler.run(*hinted_command(refused.err), timeout=600).expect(0)
+    assert "htp: QNNExecutionProvider takes 179 of 179 nodes" in built.out
+    config = read_runtime(tmp_path / "out" / "orientation-snapdragon-8g3")
+    assert config["signature"]["inputs"][0]["type"]["shape"] == [1, 3, 64, 64]
+    assert config["signature"]["outputs"][0]["type"]["shape"] == [1, 2]
+    assert {(size["name"], size["size"], size["by"]) for size in config["fixed_sizes"]} == {
+        ("x[0]", 1, "user"),
+        ("x[2]", 64, "user"),
+        ("x[3]", 64, "user"),
+    }
+
+
+def test_what_fixed_sizes_gain_on_nnapi_is_reported_and_comes_true(
+    bundler: CommandLine, orientation: Path, tmp_path: Path
+) -> None:
+    options = ("build", orientation, "--target=android-arm64", "--no-prove", "-o", tmp_path)
+    open_sizes = bundler.run(*options).expect(0)
+    gain = "with fixed sizes it is likely to take 170 of 179 nodes, for example with --shape x=1,3,64,64"
+    assert "nnapi: NnapiExecutionProvider takes 0 of 179 nodes" in open_sizes.out
+    assert gain in open_sizes.out
+    assert gain in open_sizes.err
+    assert gain in (tmp_path / "orientation-android-arm64.report" / "report.html").read_text(encoding="utf-8")
+    fixed = bundler.run(*options, "--shape", "x=1,3,48,192", "--json").expect(0).document["bundles"][0]
+    (placed,) = fixed["placements"]
+    assert (placed["taken"], placed["total"], placed["gain"]) == (170, 179, "")
+
+
+def test_a_bundle_of_one_shape_is_verified_with_it_and_takes_no_other(
+    bundler: CommandLine, orientation: Path, tmp_path: Path
+) -> None:
+    shape = ("--shape", "x=1,3,48,192")
+    options = (orientation, "--target=linux-x64", "--set", ONE_PYTHON)
+    steps = bundler.run("plan", *options, *shape).expect(0).out
+    assert "dimension x[2]: 48: given for this build" in steps
+    bundler.run("build", *options, *shape, "-o", tmp_path, timeout=600).expect(0)
+    bundle = tmp_path / "orientation-linux-x64"
+    golden = json.loads(next(bundle.rglob("golden/index.json")).read_text(encoding="utf-8"))
+    assert "[1, 3, 48, 192]" in json.dumps(golden)
+    assert "x\\[2\\] = 48, given for this build" in (bundle / "README.md").read_text(encoding="utf-8")
+    assert bundler.run("plan", *options, "--shape", "x=1,3,48,96").expect(0).out != steps
+
+
+def test_samples_of_another_shape_are_refused(bundler: CommandLine, tmp_path: Path) -> None:
+    model = models.save(models.cnn(), tmp_path / "in")
+    samples = tmp_path / "samples"
+    samples.mkdir()
+    np.savez(samples / "one.npz", image=models.weights(2, 3, 16, 16))
+    options = (model, "--target=linux-x64", "--samples", samples, "--set", ONE_PYTHON)
+    refused = bundler.run("build", *options, "--shape", "image=1,3,16,16", "-o", tmp_path).expect(2)
+    assert "expected float32[1, 3, 16, 16], got float32[2, 3, 16, 16]" in refused.err
+
+
+def test_a_project_names_shapes(bundler: CommandLine, orientation: Path, tmp_path: Path) -> None:
+    text = f"""
+    targets = ["android-arm64"]
+    [[models]]
+    path = {json.dumps(str(orientation))}
+    shapes = {{ x = [1, 3, 48, 192] }}
+    """
+    (tmp_path / "bundler.toml").write_text(text, encoding="utf-8")
+    inside = CommandLine(cache=bundler.cache, cwd=tmp_path)
+    inside.run("build", "--no-prove", timeout=600).expect(0)
+    config = read_runtime(tmp_path / "dist" / "orientation-android-arm64")
+    assert config["signature"]["inputs"][0]["type"]["shape"] == [1, 3, 48, 192]
+    (tmp_path / "bundler.toml").write_text(text.replace("48", '"N"'), encoding="utf-8")
+    refused = inside.run("build").expect(2).err
+    assert "wants numbers with commas between them, and ? for a size to leave open, got 'N'" in refused
+    assert "bundler.toml" in refused
+
+
+def test_what_is_unnamed_is_listed_with_the_option_that_fixes_it(bundler: CommandLine, orientation: Path) -> None:
+    line = "x[0], x[2], x[3] (unnamed)"
+    assert (
+        f"dynamic     {line}   (fix them with, for example, --shape x=1,3,64,64)"
+        in bundler.run("inspect", orientation).expect(0).out
+    )
+    found = bundler.run("targets", "recommend", orientation, "--device", "snapdragon-8g3").expect(0).out
+    assert f"dynamic dimensions: {line}" in found
+    assert "--shape x=1,3,N,N" in found
+    assert "put the sizes that you need for N" in " ".join(found.split())

@@ -1,0 +1,42 @@
+"""How `--shape` is read, and what is said of what it cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from bundler.cli.options import parse_shapes
+from bundler.model.errors import UsageError
+from bundler.model.shapes import parse_shape, write_shape
+
+
+def test_an_input_gets_its_sizes_and_its_name_may_hold_anything() -> None:
+    assert parse_shapes(["x=1,3,48,192", "a=b:0=?, 4 ,*"]) == {"x": (1, 3, 48, 192), "a=b:0": (None, 4, None)}
+    assert parse_shapes(None) == {}
+    assert write_shape(parse_shape("1,*,3")) == "1,?,3"
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        ("x", "not of the form input=sizes"),
+        ("=1,2", "not of the form input=sizes"),
+        ("x=", "there are no sizes in it"),
+        ("x=1,0", "a size is at least 1 and at most 2147483647, got '0'"),
+        ("x=1,-3", "a size is at least 1"),
+        ("x=1,99999999999", "a size is at least 1"),
+        ("x=1,N", "wants numbers with commas between them, and ? for a size to leave open, got 'N'"),
+        ("x=1,,2", "got ''"),
+        ("x=" + ",".join("1" * 33), "wants from 1 to 32 sizes, got 33"),
+    ],
+)
+def test_what_is_no_shape_is_said_with_an_example(pair: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_shapes([pair])
+    assert said in caught.value.message
+    assert "--shape x=1,3,48,192" in (caught.value.hint or "")
+
+
+def test_an_input_has_one_shape() -> None:
+    with pytest.raises(UsageError, match="x has the shape 1,2 already"):
+        parse_shapes(["x=1,2", "x=1,3"])
+    assert parse_shapes(["x=1,2", "x=1,2"]) == {"x": (1, 2)}
