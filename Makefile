@@ -18,12 +18,15 @@ help: ## Show the targets
 
 setup: $(READY) $(JS_READY) ## Make the development environment in .venv, and the JavaScript tools beside their tests
 
-# constraints.txt pins every version, so that a release elsewhere breaks nothing here; `make constraints` renews it.
+# constraints.txt pins every version and the digests of its files, on every system, so that neither a release elsewhere
+# nor whoever serves the files changes anything here; `make constraints` renews it. uv comes by the same file.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("bundler needs Python 3.11 or newer; name one with make PYTHON=…" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable . --group dev --constraint constraints.txt
+	awk '/^uv==/,!/\\$$/' constraints.txt > $(VENV)/uv.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $(VENV)/uv.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement constraints.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	touch $@
 
 # Nobody needs Node.js to work on the rest, so its absence is said and not an error.
@@ -92,7 +95,7 @@ lint: $(READY) $(JS_READY) ## Check style, types and import contracts
 
 constraints: $(READY) ## Resolve the versions of the development environment anew
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 pyproject.toml --group dev \
-		--no-annotate --no-header --output-file constraints.txt
+		--generate-hashes --no-annotate --no-header --output-file constraints.txt
 
 # The README's terminals are recorded from the demos, with empty caches: some minutes.
 docs: $(READY) ## Write the generated tables, the schemas and the README's terminals again

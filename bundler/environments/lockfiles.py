@@ -18,6 +18,7 @@ from bundler.model.errors import DefectError
 
 SHIPPED = Path(__file__).parent / "locks"
 OLDEST_PYTHON = "3.11"
+_ONE_INDEX = ("--index-strategy", "first-index")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _ENTRY = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)\s*(?:;\s*(.+))?$")
 
@@ -84,12 +85,16 @@ def shipped_names() -> tuple[str, ...]:
 
 
 def resolve_lock(name: str, requirements: Sequence[str], scratch: Path) -> Lock:
-    """Resolve `requirements` now, for every system. `scratch` is an empty folder. Raises `EnvironmentMissingError`."""
+    """Resolve `requirements` now, for every system. `scratch` is an empty folder. Raises `EnvironmentMissingError`.
+
+    Nothing says yet which files are meant, so a package is taken from the first index that has it: in a mixture of
+    indexes, whoever puts a higher version under its name into any of them would be believed.
+    """
     wanted, found = scratch / "wanted.txt", scratch / "found.lock"
     wanted.write_text("\n".join(requirements) + "\n", encoding="utf-8")
     arguments = ("pip", "compile", "--universal", "--python-version", OLDEST_PYTHON, "--only-binary", ":all:")
     style = ("--generate-hashes", "--no-header", "--no-annotate", "--quiet", "--output-file", str(found))
-    run_uv((*arguments, *style, str(wanted)), f"resolve the packages of environment {name}")
+    run_uv((*arguments, *_ONE_INDEX, *style, str(wanted)), f"resolve the packages of environment {name}")
     return parse_lock(name, found.read_text(encoding="utf-8"))
 
 

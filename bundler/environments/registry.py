@@ -26,6 +26,10 @@ from bundler.model.stage import Note
 
 RUNTIME = "onnxruntime"
 PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+_TRUSTED = (
+    "resolving the packages of {name}, for which no lock ships with bundler: what the index gives now is trusted, and "
+    "held to these digests from now on (`bundler lock` keeps them with a project)"
+)
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+!-]*")
 
 
@@ -153,7 +157,7 @@ class Environments:
         kept = _recall_lock(place, name)
         if kept is not None:
             return kept
-        _say(listener, build)(f"resolving the packages of environment {name}, which has no lock yet")
+        listener(Message(build=build, note=Note(text=_TRUSTED.format(name=name), level="warning")))
         place.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
         try:
