@@ -18,6 +18,7 @@ from bundler.execution.cache import Cache
 from bundler.execution.history import recall_history, remember_history
 from bundler.execution.journal import Journal
 from bundler.execution.keys import describe_changes
+from bundler.execution.passing import offer_scratch
 from bundler.execution.pool import WorkerPool
 from bundler.execution.sources import Source
 from bundler.execution.steps import LARGE_BYTES, Cancelled, ReadyStep, Run, StepRunner, Turn, make_ready, recall
@@ -72,6 +73,7 @@ class Executor:
 
     def __enter__(self) -> Self:
         self._resources.enter_context(_terminate_as_exit())
+        self._resources.enter_context(offer_scratch(lambda: self._cache.scratch))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -20,6 +20,7 @@ from typing import IO, Any
 from bundler.environments.registry import Environment
 from bundler.environments.variables import computing_environment
 from bundler.execution.limits import TIME_VARIABLE, find_limits
+from bundler.execution.passing import passing_folder
 from bundler.execution.stage_sources import package_folder
 from bundler.model.errors import EnvironmentMissingError, StageError
 
@@ -41,6 +42,7 @@ class Worker:
         self.environment = environment
         self._logs = logs
         self._count = 0
+        self._temporary = passing_folder("worker")
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._log: collections.deque[bytes] = collections.deque()
         self._lifeline = -1
@@ -121,6 +123,7 @@ class Worker:
             return subprocess.Popen(command, env=environ, creationflags=flag, **pipes)
         ours, self._lifeline = os.pipe()
         command = [*command, str(ours), str(os.getpid()), *find_limits(self._logs).arguments]
+        environ = {**environ, "TMPDIR": self._temporary.name}
         try:
             return subprocess.Popen(command, env=environ, start_new_session=True, pass_fds=(ours,), **pipes)
         except OSError:
@@ -172,6 +175,8 @@ class Worker:
             if patience is not None:
                 self.kill()
         self._close_pipes()
+        if self._process.poll() is not None:
+            self._temporary.cleanup()
 
     def _crashed(self, title: str) -> StageError:
         self._reap(0.5)

@@ -40,6 +40,11 @@ class Scratch:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._lock.release(remove=True)
 
+    @property
+    def folder(self) -> Path:
+        """The folder itself."""
+        return self._folder
+
     def new_path(self) -> Path:
         """A path in the scratch folder that nothing stands at yet."""
         self._count += 1

@@ -159,6 +159,34 @@ def test_a_build_killed_at_any_moment_leaves_the_old_bundle_or_the_new_one(
     assert {path.name for path in (tmp_path / "out").iterdir()} == {bundle.name, f"{bundle.name}.report"}
 
 
+def test_of_a_build_killed_at_any_moment_nothing_stays_in_the_temporary_folder(
+    cold: CommandLine, here: tuple[str, ...], tmp_path: Path
+) -> None:
+    """With its proof; the next command clears up in the cache."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    program = dataclasses.replace(cold, env={**cold.env, "TMPDIR": str(temporary)})
+    options = (*here, "--output", tmp_path / "out")
+    model = models.save(models.mlp(hidden=16), tmp_path / "in", "mlp.onnx")
+    program.build(model, *options)  # fetches what every further build has
+    models.save(models.mlp(hidden=17), tmp_path / "in", "mlp.onnx")
+    seconds = _time(program, (model, *options))
+    assert list_all(temporary) == []
+    left = set()
+    for part in range(1, 7):
+        models.save(models.mlp(hidden=17 + part), tmp_path / "in", "mlp.onnx")
+        process = program.start("build", model, *options)
+        time.sleep(seconds * part / 7)
+        process.kill()
+        process.communicate()
+        left |= {path.name for path in (cold.cache / "tmp").iterdir()} - {"upkeep"}
+        assert [path for path in temporary.iterdir() if path.name.startswith("bundler")] == [], f"after {part}/7"
+    assert left, "none was killed while it had a folder"
+    program.run("inspect", models.save(models.cnn(), tmp_path / "in", "cnn.onnx")).expect(0)
+    assert list_all(temporary) == []
+    assert [path.name for path in (cold.cache / "tmp").iterdir()] == ["upkeep"]
+
+
 def _time(bundler: CommandLine, arguments: tuple[str | Path, ...]) -> float:
     started = time.monotonic()
     bundler.build(*arguments)

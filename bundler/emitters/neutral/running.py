@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from bundler.environments.registry import Environment, Environments
 from bundler.execution.limits import limit_seconds
+from bundler.execution.passing import passing_folder
 from bundler.execution.pool import Worker, WorkerPool
 from bundler.execution.stage_sources import stage_packages
 from bundler.model.codec import decode
@@ -45,7 +45,7 @@ class Bench:
         Raises `StageError`, also when that provider does not come up.
         """
         with (
-            tempfile.TemporaryDirectory(prefix="bundler-proof-", ignore_cleanup_errors=True) as folder,
+            passing_folder("proof") as folder,
             self.pool.lease(environment, keep=False) as worker,
         ):
             return _call(worker, self._request(variant, Path(folder), plugin))

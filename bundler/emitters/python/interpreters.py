@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from bundler.environments.making import interpreter_in
 from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import run_uv
 from bundler.environments.wheels import fresh_environment
+from bundler.execution.passing import passing_folder
 from bundler.model.digests import digest_json
 from bundler.model.errors import EnvironmentMissingError, VerificationError
 from bundler.model.remembered import recall, remember
@@ -84,7 +84,7 @@ def install_bundle(environment: Path, wheels: Path, what: Path, cache_root: Path
     """
     proofs = cache_root / "proofs"  # beside the files that are linked to; else they are copied
     place = proofs if os.access(proofs, os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=place, prefix=".draft-", ignore_cleanup_errors=True) as name:
+    with passing_folder("draft", otherwise=place) as name:
         home, memory = Path(name) / "environment", Path(name) / "memory"
         shutil.copytree(_home_of(environment), home, copy_function=_link, symlinks=True)
         python = interpreter_in(home)
@@ -138,7 +138,7 @@ def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, P
     if _is_intact(home):
         return
     home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home.parent, prefix=".draft-", ignore_cleanup_errors=True) as name:
+    with passing_folder("draft", otherwise=home.parent) as name:
         draft, requirements = Path(name) / "environment", Path(name) / "requirements.lock"
         requirements.write_text(render_pins(lock.pins), "utf-8")
         with provide() as wheels:

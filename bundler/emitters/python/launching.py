@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -23,6 +22,7 @@ from bundler.emitters.python.interpreters import (
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.proving import Launch, is_native, run_self_test, start
 from bundler.emitters.python.wheelhouse import check_locked, gather_locked
+from bundler.execution.passing import passing_folder
 from bundler.model.events import Listener, Message
 from bundler.model.measurement import Measurement, Throughput, Timing
 from bundler.model.proof import VariantProof
@@ -167,7 +167,7 @@ Started = tuple[tuple[str, ...], dict[str, str]]
 def _start_packed(layout: Layout, python: Path) -> Iterator[Started]:
     """The file itself, which looks for its Python on the path."""
     artifact = str(layout.artifact)
-    with tempfile.TemporaryDirectory(prefix="bundler-site-", ignore_cleanup_errors=True) as name:
+    with passing_folder("site") as name:
         environment = {"PEX_ROOT": str(Path(name) / "pex")}
         if not os.access(artifact, os.X_OK):  # another system's file system, or one that starts no programs
             yield (str(python), artifact), environment
@@ -203,7 +203,7 @@ def _launch_there(layout: Layout, foreign: Foreign, cache_root: Path) -> Iterato
         lambda: _wheels(layout, foreign.version, foreign.tags, cache_root),
         cache_root,
     )
-    with tempfile.TemporaryDirectory(prefix="bundler-site-", ignore_cleanup_errors=True) as name:
+    with passing_folder("site") as name:
         place = _place_package(layout, Path(name), foreign)
         yield Launch(
             command=(*foreign.python.argv, "-m", layout.package),

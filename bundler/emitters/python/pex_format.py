@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from bundler.emitters.python.wheelhouse import Wheelhouse, gather_wheels
 from bundler.emitters.writing import PROGRAM_MODE, write_text
 from bundler.environments.platforms import expand_tags
 from bundler.environments.variables import proof_environment
+from bundler.execution.passing import passing_folder
 from bundler.model.errors import StageError
 from bundler.model.proof import Emitted
 from bundler.profiles.schema import TargetProfile
@@ -62,7 +62,7 @@ def write_pex(request: EmitRequest, folder: Path) -> Emitted:
 def _pack(request: EmitRequest, context: Context, house: Wheelhouse, wheel: Path, target: Path) -> None:
     """Give the packager exactly the locked files; it must find every one of them and may look nowhere else."""
     python = request.environments.resolve(PACKAGER, (PACKAGER,), request.listener, request.build).python
-    with tempfile.TemporaryDirectory(prefix="bundler-pex-") as name, gather_wheels(house.wheels) as wheels:
+    with passing_folder("pex") as name, gather_wheels(house.wheels) as wheels:
         platforms = _write_platforms(request.profile, Path(name))
         command = [str(python), "-m", "pex", *_OPTIONS, "--pex-root", f"{name}/root", "--tmpdir", name]
         command += ["--find-links", str(wheels), str(wheel), "-m", context.package, "-o", str(target)]

@@ -7,7 +7,6 @@ import os
 import platform
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from bundler.emitters.contract import Proof, VariantProof
 from bundler.emitters.python.layout import Layout
 from bundler.environments.variables import proof_environment
 from bundler.execution.limits import bound_command, find_limits
+from bundler.execution.passing import passing_folder
 from bundler.model.results import Comparison, restore_output
 
 TIME_LIMIT = 1800.0
@@ -71,7 +71,7 @@ def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
 
 def start(launch: Launch, arguments: tuple[str, ...]) -> Ending:
     """Run one command of the bundle with a home of its own, a time limit, and no path to the rest of the machine."""
-    with tempfile.TemporaryDirectory(prefix="bundler-proof-", ignore_cleanup_errors=True) as home:
+    with passing_folder("proof") as home:
         began = time.perf_counter()
         try:
             command = bound_command((*launch.command, *arguments), find_limits(Path(home)))
@@ -118,6 +118,7 @@ def _isolate(extra: Mapping[str, str], home: str) -> dict[str, str]:
     return {
         **proof_environment(),
         "HOME": home,
+        "TMPDIR": home,
         "USERPROFILE": home,
         "LOCALAPPDATA": home,
         "XDG_CACHE_HOME": os.path.join(home, "cache"),  # noqa: PTH118 (text for another process)

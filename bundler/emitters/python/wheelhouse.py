@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from bundler.environments.lockfiles import Lock, parse_lock, render_pins
 from bundler.environments.platforms import expand_tags
 from bundler.environments.registry import Environments
 from bundler.environments.wheels import Wheel, fetch_wheels, find_kept
+from bundler.execution.passing import passing_folder
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import DefectError, EnvironmentMissingError, VerificationError
 from bundler.model.manifest import MANIFEST_NAME, load_manifest_data
@@ -186,7 +186,7 @@ def gather_locked(lock: Lock, python_version: str, tags: Sequence[str], cache_ro
 @contextmanager
 def gather_wheels(wheels: Sequence[Wheel]) -> Iterator[Path]:
     """A passing folder with copies of `wheels`, for tools that take a folder."""
-    with tempfile.TemporaryDirectory(prefix="bundler-wheels-") as name:
+    with passing_folder("wheels") as name:
         for wheel in wheels:
             shutil.copyfile(wheel.path, Path(name) / wheel.path.name)
         yield Path(name)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from bundler.environments.variables import browser_environment
+from bundler.execution.passing import passing_folder
 from bundler.model.errors import EnvironmentMissingError
 
 Adapter = Literal["hardware", "software"]
@@ -90,7 +90,7 @@ def guess_adapter() -> Adapter:
 @contextmanager
 def start_browser(browser: Path, url: str, adapter: Adapter) -> Iterator[RunningBrowser]:
     """Run `browser` at `url` for as long as the block does. Raises `EnvironmentMissingError` when it does not start."""
-    with tempfile.TemporaryDirectory(prefix="bundler-browser-", ignore_cleanup_errors=True) as folder:
+    with passing_folder("browser", short=True) as folder:
         home, log = Path(folder), Path(folder) / "log.txt"
         command = (str(browser), *_flags(adapter), f"--user-data-dir={home / 'profile'}", url)
         process = _start(command, home, log)
@@ -114,7 +114,7 @@ def _sandbox() -> tuple[str, ...]:
 
 def _start(command: tuple[str, ...], home: Path, log: Path) -> subprocess.Popen[bytes]:
     # Its caches and settings are for this once, whoever's home it is.
-    places = {"XDG_CONFIG_HOME": str(home / "config"), "XDG_CACHE_HOME": str(home / "cache")}
+    places = {"XDG_CONFIG_HOME": str(home / "config"), "XDG_CACHE_HOME": str(home / "cache"), "TMPDIR": str(home)}
     try:
         with log.open("wb") as stream:
             return subprocess.Popen(

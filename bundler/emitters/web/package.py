@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.execution.passing import passing_folder
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
 from bundler.verification.configuration import load_config
@@ -52,7 +52,7 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
 def _unpack(bundle: Path, stack: ExitStack) -> Path:
     """Unpack the bundle's archive until `stack` ends. Links, devices and paths that lead out are refused."""
     (archive,) = bundle.glob("*.tgz")
-    folder = tempfile.TemporaryDirectory(prefix="bundler-package-", ignore_cleanup_errors=True)
+    folder = passing_folder("package")
     place = Path(stack.enter_context(folder))
     with tarfile.open(archive, "r:gz") as stream:
         stream.extractall(place, filter="data")
