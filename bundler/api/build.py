@@ -31,6 +31,7 @@ from bundler.model.runtime import RuntimeConfig
 from bundler.planning_precision import asked_method
 from bundler.profiles.methods import AUTO
 from bundler.reporting.claims import doubt_ratio
+from bundler.reporting.timings import report_folder
 
 DEFAULT_EMITTER = "python"
 """Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
@@ -111,11 +112,6 @@ def _write(
         put_in_place(staged, final)
     write_report(prepared, outcomes, finished, report_folder(final))
     return finished.summary
-
-
-def report_folder(bundle: Path) -> Path:
-    """Where the report of `bundle` stands: beside it, because it holds what varies from run to run."""
-    return bundle.with_name(f"{bundle.name}.report")
 
 
 def _check_format(prepared: Prepared) -> None:

@@ -65,7 +65,9 @@ def diff(
     *,
     json: Json = False,
 ) -> None:
-    """Show what differs between two bundles: versions, files, operators, options, accuracy, proof."""
+    """Show what changed most between two bundles, then all that differs: versions, files, operators, options, accuracy,
+    proof.
+    """
     from bundler.cli.checking import run_diff  # noqa: PLC0415 - keeps --help quick
 
     run_diff(first, second, as_json=json)

@@ -1,4 +1,4 @@
-"""What differs between two bundles, read from their manifests and from nothing else."""
+"""What differs between two bundles, read from their manifests; only the summary looks at the reports beside them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import Any
 from bundler.model.codec import encode
 from bundler.model.digests import canonical_json
 from bundler.model.manifest import Manifest, OutputCheck, StageRecord, VariantRecord
+from bundler.reporting.diff_summary import Timings, summarize_difference
 from bundler.reporting.figures import show_bytes, show_percent
 from bundler.reporting.manifest import read_manifest
+from bundler.reporting.timings import read_timings
 
 _ABSENT = "absent"
 
@@ -37,8 +39,11 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleDiff:
-    """Two bundles, section by section; a section without changes is empty. `size` is that of all files in bytes."""
+    """Two bundles, section by section; a section without changes is empty. `size` is that of all files in bytes;
+    `summary` is what a person reads first.
+    """
 
+    summary: tuple[str, ...]
     names: Change
     size: Change
     identity: tuple[Change, ...]
@@ -71,12 +76,16 @@ _SECTIONS = {
 
 def diff_bundles(first: Path, second: Path) -> BundleDiff:
     """Compare two bundle folders. Raises `VerificationError` when one has no readable manifest."""
-    return diff_manifests(read_manifest(first), read_manifest(second), names=(str(first), str(second)))
+    manifests, names = (read_manifest(first), read_manifest(second)), (str(first), str(second))
+    return diff_manifests(*manifests, names=names, timed=(read_timings(first), read_timings(second)))
 
 
-def diff_manifests(a: Manifest, b: Manifest, *, names: tuple[str, str]) -> BundleDiff:
-    """Compare two manifests."""
+def diff_manifests(
+    a: Manifest, b: Manifest, *, names: tuple[str, str], timed: tuple[Timings, Timings] = ({}, {})
+) -> BundleDiff:
+    """Compare two manifests, and in the summary what was `timed` when they were built."""
     return BundleDiff(
+        summary=summarize_difference(a, b, timed),
         names=Change(subject="bundle", before=names[0], after=names[1]),
         size=Change(subject="size", before=a.size, after=b.size),
         identity=_changes(_identity(a), _identity(b)),
@@ -96,6 +105,7 @@ def render_diff(diff: BundleDiff) -> str:
     lines = [f"A  {_show(diff.names.before)}", f"B  {_show(diff.names.after)}", ""]
     if diff.same:
         return "\n".join([*lines, "The bundles are the same."]) + "\n"
+    lines += [*map(_show, diff.summary), ""]
     before, after = _number(diff.size.before), _number(diff.size.after)
     lines.append(f"Size  {show_bytes(before)} → {show_bytes(after)}  ({show_percent(after, before) or 'new'})")
     for name, title in _SECTIONS.items():

@@ -25,13 +25,13 @@ from bundler.reporting.page import Page
 from bundler.reporting.placement import chart_placements, tell_unassigned
 from bundler.reporting.speed import chart_speed, stack_providers
 from bundler.reporting.story import chart_files, collect_notes, list_steps, make_cards, tell_proof
+from bundler.reporting.timings import TIMINGS_NAME
 from bundler.verification.words import BUILDING_HOST, describe_verification, name_verification
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 REPORT_NAME = "report.html"
-TIMINGS_NAME = "timings.json"
 LOG_NAME = "build.log"
 DOWNLOADS_NAME = "downloads.json"
 _LONGEST = 400
@@ -142,6 +142,7 @@ def _timing(measurement: Measurement) -> dict[str, Any]:
     return {
         "name": measurement.name,
         "variant": measurement.variant,
+        "others": measurement.others,
         **{name: {"values": list(values), "spread": summarize_series(values)} for name, values in series.items()},
     }
 

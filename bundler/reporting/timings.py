@@ -1,0 +1,63 @@
+"""Reading back what a build measured: `timings.json` in the report beside a bundle."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bundler.reporting.data import Spread
+
+TIMINGS_NAME = "timings.json"
+LARGEST = 50_000_000
+"""Bytes of such a file that are read; a variant has some 100,000."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """The steady calls of one variant when it was built, and those of a plain session on the original model, timed in
+    turn with them; in milliseconds. `others` is the share of the processors that other programs kept busy, if known.
+    """
+
+    latency: Spread
+    baseline: Spread
+    others: float | None
+
+
+def report_folder(bundle: Path) -> Path:
+    """Where the report of `bundle` stands: beside it, because it holds what varies from run to run."""
+    return bundle.with_name(f"{bundle.name}.report")
+
+
+def read_timings(bundle: Path) -> dict[str, Timed]:
+    """What was timed, by variant; empty without a report, and for one that is no report of ours."""
+    try:
+        with (report_folder(bundle.resolve()) / TIMINGS_NAME).open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+        data: Any = json.loads(content) if len(content) <= LARGEST else None
+        found = [_read_measurement(item) for item in data["measurements"]]
+    except (OSError, ValueError, RecursionError, TypeError, KeyError):
+        return {}
+    return dict(pair for pair in found if pair is not None)
+
+
+def _read_measurement(item: Mapping[str, Any]) -> tuple[str, Timed] | None:
+    latency, baseline = (_read_spread(item[name]["spread"]) for name in ("latency_ms", "baseline_latency_ms"))
+    others = item.get("others")
+    if latency is None or baseline is None:
+        return None
+    known = float(others) if isinstance(others, (int, float)) else None
+    return str(item["variant"]), Timed(latency=latency, baseline=baseline, others=known)
+
+
+def _read_spread(data: Any) -> Spread | None:
+    """None where nothing was timed, or a figure cannot be a time."""
+    if not isinstance(data, Mapping):
+        return None
+    median, low, high, count = (float(data[name]) for name in ("median", "low", "high", "count"))
+    if not all(math.isfinite(value) and value > 0 for value in (median, low, high, count)):
+        return None
+    return Spread(median=median, low=low, high=high, count=int(count))

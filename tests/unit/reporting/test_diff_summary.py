@@ -1,0 +1,147 @@
+"""The first sentences of `bundler diff`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundler.model.manifest import Manifest
+from bundler.reporting.data import Spread
+from bundler.reporting.diff import diff_bundles, render_diff
+from bundler.reporting.diff_summary import summarize_difference
+from bundler.reporting.manifest import write_manifest
+from bundler.reporting.timings import Timed, read_timings, report_folder
+
+
+def timed(latency: float, baseline: float = 10.0, *, count: int = 100, others: float | None = 0.0) -> Timed:
+    def spread(median: float) -> Spread:
+        return Spread(median=median, low=median * 0.98, high=median * 1.02, count=count)
+
+    return Timed(latency=spread(latency), baseline=spread(baseline), others=others)
+
+
+def with_output(manifest: Manifest, **figures: Any) -> Manifest:
+    """The manifest with other figures in the last comparison."""
+    last = manifest.checks[-1]
+    output = dataclasses.replace(last.outputs[0], **figures)
+    return dataclasses.replace(manifest, checks=(*manifest.checks[:-1], dataclasses.replace(last, outputs=(output,))))
+
+
+def with_facts(manifest: Manifest, facts: dict[str, Any]) -> Manifest:
+    stages = [
+        dataclasses.replace(stage, facts=facts) if stage.step == "cpu/convert_ort" else stage
+        for stage in manifest.stages
+    ]
+    return dataclasses.replace(manifest, stages=tuple(stages))
+
+
+def test_what_is_equal_and_what_is_not_comes_first(manifest: Manifest) -> None:
+    runtime = dataclasses.replace(manifest.runtime, version="9.9.9")
+    target = dataclasses.replace(manifest.target, profile_digest="0" * 64)
+    other = dataclasses.replace(manifest, runtime=runtime, target=target)
+    assert summarize_difference(manifest, other)[0] == (
+        "Equal: model, target, format, version of bundler. Different: runtime, profile of the target."
+    )
+
+
+def test_equal_figures_are_called_equal(manifest: Manifest) -> None:
+    same = {"cpu": timed(5.0)}
+    told = summarize_difference(manifest, manifest, (same, same))[1]
+    assert told == "Size, accuracy and placement are equal; speed of cpu: no difference shown."
+
+
+def test_size_accuracy_placement_and_speed_are_told_in_one_sentence(manifest: Manifest) -> None:
+    variant = manifest.variants[0]
+    before = with_facts(manifest, {"provider": "QNN", "taken": 3, "left": 2})
+    after = with_facts(with_output(manifest, sqnr_db=88.0), {"provider": "QNN", "taken": 5, "left": 0})
+    after = dataclasses.replace(after, variants=(dataclasses.replace(variant, size=variant.size // 4),))
+    told = summarize_difference(before, after, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
+    assert told.startswith("B has a model that is 75 % smaller (")
+    assert "is further from the original model (cpu: 131.4 dB → 88.0 dB)" in told
+    assert "gives QNN 5 of 5 nodes of cpu in place of 3 of 5 nodes" in told
+    assert told.endswith(" and is 2 times faster (cpu, beside the original model).")
+    back = summarize_difference(after, before, ({"cpu": timed(5.0)}, {"cpu": timed(10.0)}))[1]
+    assert "B has a model that is 300 % larger (" in back
+    assert "closer to the original model" in back
+    assert "2 times slower" in back
+
+
+def test_equal_to_the_bit_is_closer_than_any_figure(manifest: Manifest) -> None:
+    told = summarize_difference(manifest, with_output(manifest, equal=True))[1]
+    assert "B is closer to the original model (cpu: 131.4 dB → equal to the bit)" in told
+
+
+def test_variants_that_one_lacks_are_told(manifest: Manifest) -> None:
+    renamed = dataclasses.replace(manifest, variants=(dataclasses.replace(manifest.variants[0], name="gpu"),))
+    assert "B lacks cpu, has gpu in place" in summarize_difference(manifest, renamed)[1].replace(" and has", ", has")
+    more = dataclasses.replace(manifest, variants=(*renamed.variants, *manifest.variants))
+    assert "B has gpu beside" in summarize_difference(manifest, more)[1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ({"cpu": timed(10.0)}, {}, "have no times for both"),
+        ({"cpu": timed(10.0, count=3)}, {"cpu": timed(5.0)}, "too few runs"),
+        ({"cpu": timed(10.0)}, {"cpu": timed(5.0, others=0.9)}, "the machine was busy"),
+        ({"cpu": timed(10.0, 10.0)}, {"cpu": timed(5.0, 5.0)}, "no difference shown"),
+    ],
+)
+def test_speed_is_claimed_only_where_it_was_shown(
+    manifest: Manifest, before: dict[str, Timed], after: dict[str, Timed], why: str
+) -> None:
+    """In the last case the machine was another one: the original model took half the time as well."""
+    assert why in summarize_difference(manifest, manifest, (before, after))[1]
+
+
+def test_speed_of_different_models_is_not_compared(manifest: Manifest) -> None:
+    other = dataclasses.replace(manifest, model=dataclasses.replace(manifest.model, digest="0" * 64))
+    told = summarize_difference(manifest, other, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
+    assert "the models are different" in told
+
+
+def write_report(bundle: Path, text: str) -> None:
+    report_folder(bundle).mkdir(exist_ok=True)
+    (report_folder(bundle) / "timings.json").write_text(text)
+
+
+def test_times_come_from_the_reports_beside_the_bundles(bundle: Path, manifest: Manifest, tmp_path: Path) -> None:
+    write_manifest(bundle, manifest)
+    second = tmp_path / "second"
+    second.mkdir()
+    write_manifest(second, dataclasses.replace(manifest, bundler="9.9.9"))
+    for place, latency in ((bundle, 10.0), (second, 5.0)):
+        spread = {"median": latency, "low": latency, "high": latency, "count": 50}
+        plain = {**spread, "median": 10.0}
+        measured = {
+            "variant": "cpu",
+            "others": 0.0,
+            "latency_ms": {"spread": spread},
+            "baseline_latency_ms": {"spread": plain},
+        }
+        write_report(place, json.dumps({"measurements": [measured]}))
+    text = render_diff(diff_bundles(bundle, second)).splitlines()
+    assert text[3].startswith("Equal: model, target, runtime, format. Different: version of bundler.")
+    assert text[4] == "B is 2 times faster (cpu, beside the original model)."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        '{"measurements": 3}',
+        '{"measurements": [3]}',
+        '{"measurements": [{"variant": "cpu"}]}',
+        '{"measurements": [{"variant": "c", "latency_ms": {"spread": {"median": "x"}}, "baseline_latency_ms": {}}]}',
+    ],
+)
+def test_a_report_that_is_none_of_ours_says_nothing(tmp_path: Path, text: str) -> None:
+    write_report(tmp_path / "bundle", text)
+    assert read_timings(tmp_path / "bundle") == {}
