@@ -108,6 +108,7 @@ class Worker:
         try:
             process = self._open(command, computing_environment())
         except OSError as error:
+            self._temporary.cleanup()
             raise EnvironmentMissingError(
                 f"the interpreter of environment {self.environment.name} does not start: {error}",
                 hint="`bundler doctor` shows what is here; `bundler cache clear` makes environments be made anew",
@@ -175,8 +176,7 @@ class Worker:
             if patience is not None:
                 self.kill()
         self._close_pipes()
-        if self._process.poll() is not None:
-            self._temporary.cleanup()
+        self._temporary.cleanup()
 
     def _crashed(self, title: str) -> StageError:
         self._reap(0.5)
