@@ -25,6 +25,7 @@ from bundler.planning_precision import (
     precision_decisions,
 )
 from bundler.planning_rules import BakeRule
+from bundler.planning_shapes import name_inputs
 from bundler.planning_sizes import GivenSizes, fix_sizes, size_decisions, size_notes
 from bundler.planning_variants import Draft, baker_of, checked, make_step, plan_variant
 from bundler.profiles.methods import AUTO, METHODS, NONE, Loss
@@ -72,8 +73,8 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
     shapes that do not fit it, and for a precision that lacks its data.
     """
     profile = apply_preset(profile)
-    signature = facts.signature
-    fixed = fix_sizes(facts, profile, _given_sizes(request))
+    signature, given = facts.signature, _given_sizes(facts, request)
+    fixed = fix_sizes(facts, profile, given)
     fixing = split_sizes(signature, fixed)
     facts = replace(facts, signature=fix_signature(signature, fixed))
     methods = choose_methods(profile, request.methods)
@@ -99,14 +100,14 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         format=request.format or profile.bundle.format,
         gates={**exact, **{step: gate for variant in variants for step, gate in variant.gates.items()}},
         fixed_sizes=fixed,
-        notes=size_notes(facts, profile, fixed, request.shapes),
+        notes=size_notes(facts, profile, fixed, given.shapes),
     )
 
 
-def _given_sizes(request: PlanRequest) -> GivenSizes:
+def _given_sizes(facts: ModelFacts, request: PlanRequest) -> GivenSizes:
     return GivenSizes(
         dimensions=request.dimensions,
-        shapes=request.shapes,
+        shapes=name_inputs(facts, request.shapes),
         own_dimensions=request.own_dimensions,
         own_shapes=request.own_shapes,
     )

@@ -10,7 +10,7 @@ from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, dimension_key, place_label, shown_name
 from bundler.model.open_sizes import suggest_options
-from bundler.model.shapes import Shape, write_shape
+from bundler.model.shapes import Shape, split_qualified, write_shape
 from bundler.model.signature import Port, Signature, describe_type
 
 
@@ -58,6 +58,22 @@ def read_claims(
     if claims.problems:
         raise _refuse(facts, claims.problems, whose)
     return claims.found
+
+
+def name_inputs(facts: ModelFacts, given: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Shapes by input, which were given for `x`, or for `MODEL:x` with the name of this model.
+
+    Raises `UsageError` where both were, and differ.
+    """
+    ports = {port.name for port in facts.signature.inputs}
+    shapes: dict[str, Shape] = {}
+    for key, shape in given.items():
+        qualified = split_qualified(key, facts.name)
+        name = qualified if key not in ports and qualified in ports else key
+        if shapes.setdefault(name, shape) != shape:
+            told = f"{shown_name(name)} is given as {write_shape(shapes[name])} and as {write_shape(shape)}"
+            raise UsageError("an input has one shape", details=(told,), hint="give each input once")
+    return shapes
 
 
 def _tell_unknown(name: str, signature: Signature) -> str:

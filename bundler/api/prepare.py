@@ -65,7 +65,7 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
     for text in tell_left_out(left_out):  # before anything takes time
         listener(Message(build=profile.id, note=Note(text=text, level="warning")))
     command = repeat_command(request)
-    request, exported = _as_onnx(request, profile, workshop, listener)
+    request, exported = _as_onnx(request, profile.id, workshop, listener)
     name = bundle_name(request)
     title = f"{name} → {profile.id}"
     request = _name_package(request, name, profile, listener)
@@ -114,8 +114,15 @@ def plan_bundle(facts: ModelFacts, profile: TargetProfile, request: PlanRequest)
     return replace(plan, emitter=find_writer(plan.emitter, plan.format).name)
 
 
+def find_facts(request: BuildRequest, workshop: Workshop, listener: Listener) -> ModelFacts:
+    """What the inspection says of a request's model, exported where it is no ONNX file yet. Raises `ModelError`."""
+    request, _ = _as_onnx(request, request.target, workshop, listener)
+    name = bundle_name(request)
+    return inspect_source(request.model, name, workshop, listener, f"{name} → {request.target}")[0]
+
+
 def _as_onnx(
-    request: BuildRequest, profile: TargetProfile, workshop: Workshop, listener: Listener
+    request: BuildRequest, target: str, workshop: Workshop, listener: Listener
 ) -> tuple[BuildRequest, tuple[StepOutcome, ...]]:
     """The request with an ONNX file for its model, exported where it was none yet."""
     if is_package_argument(str(request.model)):
@@ -126,7 +133,7 @@ def _as_onnx(
     reference = parse_reference(str(request.model))
     named = replace(request, model=Path(reference.name), name=request.name)
     name = bundle_name(named)
-    exported = export_model(reference, workshop, listener, f"{name} → {profile.id}")
+    exported = export_model(reference, workshop, listener, f"{name} → {target}")
     return replace(request, model=exported.source.path, name=name), (exported.outcome,)
 
 

@@ -80,7 +80,7 @@ def run_builds(arguments: BuildArguments, *, cache: CacheChoice, jobs: int, as_j
         requests = make_requests(arguments)
         with open_workshop(cache, jobs) as workshop, open_console(_style(progress, as_json=as_json)) as listener:
             start_early(workshop, [request.model for request in requests])
-            finished = build_all(requests, workshop, listener, jobs)
+            finished = build_all(_assign_shapes(requests, workshop, listener), workshop, listener, jobs)
     failures = [item for item in finished if isinstance(item, Failure)]
     if len(finished) == 1 and failures:
         raise failures[0].error
@@ -91,6 +91,16 @@ def run_builds(arguments: BuildArguments, *, cache: CacheChoice, jobs: int, as_j
         _print_summary(results, failures)
     if failures:
         raise typer.Exit(failures[0].error.exit_code)
+
+
+def _assign_shapes(
+    requests: tuple[BuildRequest, ...], workshop: Workshop, listener: Listener
+) -> tuple[BuildRequest, ...]:
+    if not requests[0].shapes:
+        return requests
+    from bundler.api.shapes import assign_shapes  # noqa: PLC0415 - as in build_all
+
+    return assign_shapes(requests, workshop, listener)
 
 
 def _style(progress: str, *, as_json: bool) -> ProgressStyle:

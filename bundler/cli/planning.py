@@ -10,6 +10,7 @@ import typer
 
 from bundler.api.plan import plan
 from bundler.api.requests import BuildRequest, PlanResult, StepPreview
+from bundler.api.shapes import assign_shapes
 from bundler.api.workshop import Workshop, open_workshop
 from bundler.cli.building import BuildArguments, Failure, check_project_options, make_requests, print_failures
 from bundler.cli.printing import print_json, printable
@@ -30,7 +31,7 @@ def run_plan(arguments: BuildArguments, *, cache: CacheChoice, as_json: bool) ->
     if arguments.models:
         requests = make_requests(arguments)
         with open_workshop(cache, 1) as workshop:
-            planned = _plan_all(requests, workshop)
+            planned = _plan_all(assign_shapes(requests, workshop, ignore), workshop)
     else:
         planned = _plan_project(arguments, cache)
     failures = [item for item in planned if isinstance(item, Failure)]

@@ -34,6 +34,12 @@ def read_shape(parts: Sequence[object]) -> Shape:
     return tuple(_read_size(part) for part in parts)
 
 
+def split_qualified(key: str, model: str) -> str:
+    """The input that `MODEL:INPUT` means of this model; empty where it is for another, or says none."""
+    prefix = f"{model}:"
+    return key[len(prefix) :] if key.startswith(prefix) else ""
+
+
 def check_shape(value: object) -> Shape:
     """A shape as a TOML file or JSON has it: an array, or a text. Raises `ValueError`."""
     if isinstance(value, str):

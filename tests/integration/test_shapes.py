@@ -127,3 +127,24 @@ def test_what_is_unnamed_is_listed_with_the_option_that_fixes_it(bundler: Comman
     assert f"dynamic dimensions: {line}" in found
     assert "--shape x=1,3,N,N" in found
     assert "put the sizes that you need for N" in " ".join(found.split())
+
+
+def test_shapes_of_several_models_find_theirs(bundler: CommandLine, orientation: Path, tmp_path: Path) -> None:
+    other = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
+    again = tmp_path / "again.onnx"
+    again.write_bytes(orientation.read_bytes())
+    options = ("plan", "--json", "--target=snapdragon-8g3")
+
+    def plan(model: Path, *shapes: str) -> dict[str, int]:
+        found = bundler.run(*options, model, *shapes).expect(0).document
+        return {size["name"]: size["size"] for size in found["plan"]["fixed_sizes"]}
+
+    assert plan(orientation, "--shape", "orientation:x=1,3,48,192") == {"x[0]": 1, "x[2]": 48, "x[3]": 192}
+    build = ("build", "--no-prove", "--target=android-arm64", "-o", tmp_path / "out")
+    shapes = ("--shape", "image=2,3,16,16", "--shape", "x=1,3,48,192")
+    bundler.run(*build, orientation, other, *shapes, timeout=600).expect(0)
+    assert read_runtime(tmp_path / "out" / "cnn-android-arm64")["signature"]["inputs"][0]["type"]["shape"][0] == 2
+    fixed = read_runtime(tmp_path / "out" / "orientation-android-arm64")["signature"]["inputs"][0]["type"]["shape"]
+    assert fixed == [1, 3, 48, 192]
+    refused = bundler.run(*build, orientation, again, "--shape", "x=1,3,48,192").expect(2).err
+    assert "hint: --shape orientation:x=1,3,48,192 --shape again:x=1,3,48,192" in refused

@@ -159,3 +159,10 @@ def test_a_provider_that_leaves_nodes_of_unnamed_sizes_is_told_with_what_fixes_t
     notes = [note.text for note in plan(TEXT_LINE, "android-arm64").notes]
     assert any("Android NNAPI leaves nodes" in text and "--shape x=1,3,64,64" in text for text in notes)
     assert plan(TEXT_LINE, "android-arm64", shapes={"x": (1, 3, 48, 192)}).notes == ()
+
+
+def test_a_shape_may_name_its_model_once() -> None:
+    facts = model(port("x", None, 3))
+    assert [size.size for size in plan(facts, shapes={"cnn:x": (4, 3)}).fixed_sizes] == [4]
+    assert refuse(facts, shapes={"x": (4, 3), "cnn:x": (5, 3)}).details == ("x is given as 4,3 and as 5,3",)
+    assert "there is no input 'other:x'" in refuse(facts, shapes={"other:x": (4, 3)}).details[0]

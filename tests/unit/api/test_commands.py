@@ -1,0 +1,28 @@
+"""A request as a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bundler.api.commands import repeat_command
+from bundler.api.requests import BuildRequest
+
+
+def test_only_what_was_given_is_said_again() -> None:
+    assert repeat_command(BuildRequest(model=Path("-m.onnx"), target="linux-x64")) == (
+        *("bundler", "build", "./-m.onnx", "--target", "linux-x64"),
+    )
+    request = BuildRequest(
+        model=Path("m.onnx"),
+        target="linux-x64",
+        output=Path("out"),
+        package_name="p",
+        dimensions={"n": 1},
+        shapes={"x": (1, None)},
+        overrides=("budget.model_mb=3",),
+        prove=False,
+    )
+    assert repeat_command(request)[5:] == (
+        *("--output", "out", "--package-name", "p", "--dim", "n=1", "--shape", "x=1,?"),
+        *("--set", "budget.model_mb=3", "--no-prove"),
+    )
