@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
-import typer
-
 from bundler.api.bench import VariantTimes, bench
 from bundler.api.workshop import open_workshop
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.options import progress_style
-from bundler.cli.printing import print_json, printable
+from bundler.cli.printing import echo, echo_lines, print_json, printable
 from bundler.cli.timetable import throughput_lines, timetable_lines
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Timing
@@ -50,12 +48,12 @@ def run_bench(
     if as_json:
         print_json({"variants": times, "timing": timing, "warnings": doubts})
         return
-    typer.echo("\n".join((*timetable_lines(times), *_describe_timing(timing), *throughput_lines(times))))
+    echo_lines((*timetable_lines(times), *_describe_timing(timing), *throughput_lines(times)))
     for doubt in doubts:
-        typer.echo(f"warning: {doubt}", err=True)
+        echo(f"warning: {doubt}", err=True)
     if doubts:
         longer = f"--seconds {timing.seconds * 4 if timing.seconds else 30:g}"
-        typer.echo(f"hint: time it on a machine that does nothing else, and for longer: {longer}", err=True)
+        echo(f"hint: time it on a machine that does nothing else, and for longer: {longer}", err=True)
 
 
 def _describe_timing(timing: Timing) -> Iterator[str]:

@@ -23,6 +23,7 @@ from bundler.cli.options import (
     Shapes,
     TrustTarget,
 )
+from bundler.cli.printing import echo_lines, print_json
 from bundler.model.cache import CacheChoice
 
 BUILD_EPILOG = """Examples:
@@ -183,7 +184,6 @@ def inspect(
     from bundler.api.inspect import inspect_model  # noqa: PLC0415 - keeps --help quick
     from bundler.api.workshop import open_workshop  # noqa: PLC0415
     from bundler.cli.inspection import inspection_lines  # noqa: PLC0415
-    from bundler.cli.printing import print_json  # noqa: PLC0415
     from bundler.model.events import ignore  # noqa: PLC0415
 
     with open_workshop(CacheChoice(cache, cache_readonly), 1) as workshop:
@@ -191,5 +191,4 @@ def inspect(
     if json:
         print_json(result)
         return
-    for line in inspection_lines(result):
-        typer.echo(line)
+    echo_lines(inspection_lines(result))

@@ -15,9 +15,9 @@ from bundler.api.workshop import Workshop, open_workshop, start_early
 from bundler.cli.accuracy import accuracy_line, device_lines
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.counting import Count
-from bundler.cli.failures import render_error
+from bundler.cli.failures import error_lines
 from bundler.cli.options import parse_dimensions, parse_shapes, progress_style
-from bundler.cli.printing import LONGEST_LINE, megabytes, print_json, printable
+from bundler.cli.printing import echo, echo_lines, megabytes, print_json
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import BuildsStarted, Listener
@@ -172,25 +172,41 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
 def build_all(
     requests: tuple[BuildRequest, ...], workshop: Workshop, listener: Listener, jobs: int
 ) -> list[BuildResult | Failure]:
-    """Every request in the order given; one that fails does not stop the others."""
+    """Every request in the order given; one that fails does not stop the others. An interruption says what is done."""
     # Imported here, so that a worker can start before the schema of profiles and all that stands on it is loaded.
     from bundler.api.build import build  # noqa: PLC0415
 
+    done: list[BuildResult] = []
     count = Count(total=len(requests), listener=listener)
 
     def attempt(request: BuildRequest) -> BuildResult | Failure:
         with count.follow(f"{bundle_name(request)} → {request.target}") as followed:
             try:
-                return build(request, workshop, followed)
+                result = build(request, workshop, followed)
             except BundlerError as error:
                 followed.failed = True
                 return Failure(request=request, error=error)
+        done.append(result)
+        return result
 
     listener(BuildsStarted(total=len(requests)))
-    if len(requests) == 1:
-        return [attempt(requests[0])]
-    with ThreadPoolExecutor(max_workers=min(jobs, len(requests))) as pool:
-        return list(pool.map(attempt, requests))
+    try:
+        if len(requests) == 1:
+            return [attempt(requests[0])]
+        with ThreadPoolExecutor(max_workers=min(jobs, len(requests))) as pool:
+            return list(pool.map(attempt, requests))
+    except KeyboardInterrupt:
+        echo_lines(_finished_lines(done, len(requests)), err=True)
+        raise
+
+
+def _finished_lines(done: Sequence[BuildResult], total: int) -> Iterator[str]:
+    """What stands after an interruption."""
+    if not done:
+        yield "no bundle was changed"
+        return
+    yield f"{len(done)} of {total} bundles {'was' if len(done) == 1 else 'were'} finished; the others were not changed:"
+    yield from (f"  {result.bundle}" for result in done)
 
 
 def _print_document(results: list[BuildResult], failures: list[Failure]) -> None:
@@ -204,29 +220,29 @@ def _print_document(results: list[BuildResult], failures: list[Failure]) -> None
 
 def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
     for result in results:
-        typer.echo(f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}")
-        typer.echo(
+        echo(f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}")
+        echo(
             f"  model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
             f"bundle {megabytes(result.bundle_bytes)} ({result.format})"
         )
         for line in (*_describe_judged(result), *(f"NOT FOR SHIPPING: {reason}" for reason in result.reservations)):
-            typer.echo(f"  {line}")
+            echo(f"  {line}")
         if result.first_visits:
-            typer.echo(f"  first visit {_tell_visits(result.first_visits)}")
-        typer.echo(f"  bundle.json has SHA-256 {result.digest}")
-        typer.echo(f"  report {result.report}")
+            echo(f"  first visit {_tell_visits(result.first_visits)}")
+        echo(f"  bundle.json has SHA-256 {result.digest}")
+        echo(f"  report {result.report}")
     print_failures(failures)
 
 
 def print_failures(failures: Sequence[Failure]) -> None:
     """What failed and why, on standard error."""
     for failure in failures:
-        typer.echo(f"{failure.request.model} → {failure.request.target}: {render_error(failure.error)}", err=True)
+        echo_lines(error_lines(failure.error, f"{failure.request.model} → {failure.request.target}: "), err=True)
 
 
 def _describe_judged(result: BuildResult) -> Iterator[str]:
     """What was verified, how close the answers are, and what was chosen and taken."""
-    yield from (printable(line, LONGEST_LINE) for line in result.verified)
+    yield from result.verified
     for accuracy in result.accuracies:
         yield accuracy_line(accuracy)
         yield from device_lines(accuracy)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-import typer
-
-from bundler.cli.printing import megabytes, print_json
+from bundler.cli.printing import echo, megabytes, print_json
 from bundler.execution.cache import open_cache
 from bundler.execution.upkeep import clear, trim, usage
 from bundler.model.errors import UsageError
@@ -23,9 +21,9 @@ def show_cache(url: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"root": str(cache.root), "bytes": total, "parts": parts})
         return
-    typer.echo(f"{cache.root}  {megabytes(total)}")
+    echo(f"{cache.root}  {megabytes(total)}")
     for part in parts:
-        typer.echo(f"  {part.name:<13} {megabytes(part.size):>9}  {part.entries}")
+        echo(f"  {part.name:<13} {megabytes(part.size):>9}  {part.entries}")
 
 
 def trim_cache_to(url: str | None, *, to: str | None, older: str | None, as_json: bool) -> None:
@@ -38,7 +36,7 @@ def trim_cache_to(url: str | None, *, to: str | None, older: str | None, as_json
     if as_json:
         print_json(result)
     else:
-        typer.echo(f"removed {megabytes(result.removed)}, {megabytes(result.left)} left")
+        echo(f"removed {megabytes(result.removed)}, {megabytes(result.left)} left")
 
 
 def clear_whole_cache(url: str | None, *, as_json: bool) -> None:
@@ -47,7 +45,7 @@ def clear_whole_cache(url: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"removed": freed})
     else:
-        typer.echo(f"removed {megabytes(freed)}")
+        echo(f"removed {megabytes(freed)}")
 
 
 def parse_size(text: str) -> int:

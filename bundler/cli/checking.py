@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-import typer
-
 from bundler.api.requests import VerifyResult
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.options import progress_style
-from bundler.cli.printing import LONGEST_LINE, print_json, printable
+from bundler.cli.printing import echo, echo_lines, print_json, printable
 
 
 def print_digests(bundle: Path, digest: str, *, as_json: bool) -> None:
@@ -21,9 +19,9 @@ def print_digests(bundle: Path, digest: str, *, as_json: bool) -> None:
     if as_json:
         print_json(checked)
         return
-    typer.echo(f"{bundle}: {checked.files} files match their checksums")
-    typer.echo(f"bundle.json has SHA-256 {checked.digest}{', as asked' if digest else ''}")
-    typer.echo("Not run: only checksums were asked for (--digests-only).")
+    echo(f"{bundle}: {checked.files} files match their checksums")
+    echo(f"bundle.json has SHA-256 {checked.digest}{', as asked' if digest else ''}")
+    echo("Not run: only checksums were asked for (--digests-only).")
 
 
 def run_verify(
@@ -49,21 +47,21 @@ def _print_verified(result: VerifyResult) -> None:
         same_levels,
     )
 
-    typer.echo(f"{result.bundle}: {result.files} files match their checksums")
+    echo(f"{result.bundle}: {result.files} files match their checksums")
     for line in describe_verification(result.reached) if result.reached else ():
-        typer.echo(printable(line, LONGEST_LINE))
+        echo(line)
     for variant in result.variants:
         if variant.passed and variant.reason:
-            typer.echo(f"  {printable(f'{variant.variant}: {variant.reason}', LONGEST_LINE)}")
+            echo(f"  {variant.variant}: {variant.reason}")
     for line in (*(f"left out: {text}" for text in result.left_out), *result.shortfalls):
-        typer.echo(f"  {printable(line, LONGEST_LINE)}")
+        echo(f"  {line}")
     for reason in result.reservations:
-        typer.echo(f"  NOT FOR SHIPPING: {reason}")
+        echo(f"  NOT FOR SHIPPING: {reason}")
     for name in result.unstable_outputs:
-        typer.echo(f"  output {printable(name, 80)} is random: only its name, type and shape can be promised")
+        echo(f"  output {printable(name, 80)} is random: only its name, type and shape can be promised")
     if result.reached and result.built and not same_levels(result.built.variants, result.reached.variants):
         for line in describe_verification(result.built, BUILDING_HOST):
-            typer.echo(f"When it was built: {printable(line, LONGEST_LINE)}")
+            echo(f"When it was built: {line}")
 
 
 def run_diff(first: Path, second: Path, *, as_json: bool) -> None:
@@ -74,4 +72,4 @@ def run_diff(first: Path, second: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(difference)
     else:
-        typer.echo(render_diff(difference))
+        echo_lines(render_diff(difference).rstrip("\n").split("\n"))

@@ -5,7 +5,6 @@ Everything goes to standard error; standard output belongs to a command's result
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+from bundler.cli.printing import echo_document, render_json
 from bundler.model.codec import encode
 from bundler.model.events import Event, Listener, ignore
 
@@ -57,6 +57,4 @@ def _locked(render: Listener) -> Listener:
 
 
 def _print_json(event: Event) -> None:
-    line = {"event": type(event).__name__, **encode(event)}
-    sys.stderr.write(json.dumps(line) + "\n")
-    sys.stderr.flush()
+    echo_document(render_json({"event": type(event).__name__, **encode(event)}), err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from bundler.cli.options import Cache, Json
+from bundler.cli.printing import echo, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -15,7 +16,6 @@ def register(app: typer.Typer) -> None:
 def doctor(*, cache: Cache = None, json: Json = False) -> None:
     """Show which tools and environments are here, and how to get the rest."""
     from bundler.api.doctor import examine  # noqa: PLC0415 - keeps --help quick
-    from bundler.cli.printing import print_json  # noqa: PLC0415
     from bundler.execution.cache import open_cache  # noqa: PLC0415
     from bundler.model.errors import EnvironmentMissingError  # noqa: PLC0415
 
@@ -25,10 +25,10 @@ def doctor(*, cache: Cache = None, json: Json = False) -> None:
     else:
         for tool in found:
             mark = "ok  " if tool.found else ("MISS" if tool.required else "-   ")
-            typer.echo(f"{mark} {tool.name} {tool.version or ''}".rstrip())
-            typer.echo(f"       {tool.detail}")
+            echo(f"{mark} {tool.name} {tool.version or ''}".rstrip())
+            echo(f"       {tool.detail}")
             if tool.hint:
-                typer.echo(f"       {tool.hint}")
+                echo(f"       {tool.hint}")
     missing = [tool.name for tool in found if tool.required and not tool.found]
     if missing:
         raise EnvironmentMissingError(f"missing: {', '.join(missing)}", hint="the lines above say how to get them")

@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
 import traceback
 from pathlib import Path
 
-from bundler.model.errors import BundlerError, DefectError, Json
+from bundler.cli.printing import LONGEST_LINE, print_json, printable
+from bundler.model.errors import BundlerError, DefectError
 
 INTERRUPTED = 130
 """128 + SIGINT, as shells report it."""
 
 
-def render_error(error: BundlerError) -> str:
-    """The error as text: what and where, why, what next."""
-    lines = [f"error: {error.message}", *(f"  {line}" for line in error.details)]
-    if error.hint:
-        lines.append(f"hint: {error.hint}")
-    return "\n".join(lines)
+MAX_DETAILS = 200
+"""Lines of evidence that are shown; `--json` has all."""
+
+
+def error_lines(error: BundlerError, prefix: str = "") -> list[str]:
+    """The error, a line each: what and where, why, what next. What a tool said in several lines stays in several."""
+    evidence = [line for detail in error.details for line in detail.split("\n")]
+    lines = [f"{prefix}error: {error.message}", *(f"  {line}" for line in evidence[:MAX_DETAILS])]
+    if len(evidence) > MAX_DETAILS:
+        lines.append(f"  … and {len(evidence) - MAX_DETAILS} more lines")
+    return [printable(line, LONGEST_LINE) for line in (*lines, *([f"hint: {error.hint}"] if error.hint else []))]
 
 
 def report_error(error: BundlerError) -> int:
     """Print `error` where it belongs and give its exit code."""
     if "--json" in sys.argv:
-        document: dict[str, Json] = {"error": error.to_json()}
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
-    sys.stderr.write(_coloured(render_error(error)) + "\n")
+        print_json({"error": error.to_json()})
+    sys.stderr.write(_coloured("\n".join(error_lines(error))) + "\n")
     return error.exit_code
 
 
 def report_interrupt() -> int:
     """Say that the user stopped us."""
-    sys.stderr.write("interrupted; no bundle was changed, and finished steps are kept in the cache\n")
+    sys.stderr.write("interrupted; finished steps are kept in the cache\n")
     return INTERRUPTED
 
 

@@ -1,4 +1,4 @@
-"""The live display on a terminal, drawn by rich."""
+"""The live display on a terminal, drawn by rich. Nothing is read as its markup: words come from models, too."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from contextlib import contextmanager
 from copy import copy
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Column
+from rich.text import Text
 
 from bundler.cli.activity import Activities, Activity
 from bundler.cli.plain import plain_lines
+from bundler.cli.printing import LONGEST_LINE, printable
 from bundler.model.events import BuildFinished, Event, Listener, Message, StepFinished
 from bundler.model.stage import Note
 
@@ -40,9 +50,9 @@ def open_live() -> Iterator[Listener]:
     bar = (BarColumn(bar_width=BAR),) if console.width >= WIDE else ()
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}", table_column=one_line),
+        _LabelColumn(table_column=one_line),
         *bar,
-        TextColumn("{task.fields[text]}", table_column=copy(one_line)),
+        TextColumn("{task.fields[text]}", markup=False, table_column=copy(one_line)),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
@@ -73,7 +83,9 @@ class LiveListener:
             self._progress.remove_task(self._tasks.pop(key))
         for key, activity in activities.items():
             if key not in self._tasks:
-                self._tasks[key] = self._progress.add_task(_label(activity), total=None, text="")
+                self._tasks[key] = self._progress.add_task(
+                    f"{activity.build} {activity.text}", total=None, text="", style="dim" if activity.waits else ""
+                )
             self._show(self._tasks[key], activity)
         self._count()
 
@@ -82,8 +94,7 @@ class LiveListener:
         share = "" if activity.share is None else f"{activity.share:.0%}"
         room = max(MINIMUM, self._progress.console.width - LABEL - BAR)
         text = " ".join(filter(None, (share, activity.detail)))
-        shown = text if len(text) <= room else f"{text[: room - 1]}…"
-        self._progress.update(task, total=known, completed=activity.share or 0.0, text=escape(shown))
+        self._progress.update(task, total=known, completed=activity.share or 0.0, text=printable(text, room))
 
     def _count(self) -> None:
         done, total = self._activities.done, self._activities.total
@@ -91,28 +102,31 @@ class LiveListener:
             return
         key = (BUILDS, "")
         if key not in self._tasks:
-            self._tasks[key] = self._progress.add_task("[bold]bundles[/]", total=total, text="")
+            self._tasks[key] = self._progress.add_task("bundles", total=total, text="", style="bold")
         self._progress.update(self._tasks[key], completed=done, text=f"{done} of {total}")
 
     def _print(self, event: Event) -> None:
         match event:
             case StepFinished():
-                how = "[cyan]cached[/]" if event.cached else f"{event.seconds:.2f} s"
-                self._progress.print(f"[green]✓[/] {escape(event.build)} {escape(event.title)} [dim]({how})[/]")
+                how = ("cached", "cyan") if event.cached else (f"{event.seconds:.2f} s", "")
+                self._write("✓", "green", f"{event.build} {event.title}", (" (", "dim"), how, (")", "dim"))
                 for note in event.notes:
                     self._say(event.build, note)
             case Message():
                 self._say(event.build, event.note)
             case BuildFinished():
-                mark = "[red]✗[/]" if event.failed else "[green]✓[/]"
                 for line in plain_lines(event):
-                    self._progress.print(f"{mark} {escape(line)}")
+                    self._write(*(("✗", "red") if event.failed else ("✓", "green")), line)
 
     def _say(self, build: str, note: Note) -> None:
-        mark = "[yellow]![/]" if note.level == "warning" else "[dim]·[/]"
-        self._progress.print(f"{mark} {escape(build)} {escape(note.text)}")
+        self._write(*(("!", "yellow") if note.level == "warning" else ("·", "dim")), f"{build} {note.text}".lstrip())
+
+    def _write(self, mark: str, style: str, line: str, *rest: tuple[str, str]) -> None:
+        self._progress.print(Text.assemble((mark, style), " ", printable(line, LONGEST_LINE), *rest))
 
 
-def _label(activity: Activity) -> str:
-    text = f"[dim]{escape(activity.text)}[/]" if activity.waits else escape(activity.text)
-    return f"{escape(activity.build)} {text}"
+class _LabelColumn(ProgressColumn):
+    """What a line is of, in its style."""
+
+    def render(self, task: Task) -> Text:
+        return Text(printable(task.description, LONGEST_LINE), style=task.fields["style"])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from bundler.cli.console import open_console
-from bundler.cli.printing import print_json
+from bundler.cli.printing import echo, print_json
 from bundler.environments.registry import Environments
 from bundler.execution.cache import open_cache
 from bundler.project.load import find_project
@@ -29,6 +27,6 @@ def run_lock(*, upgrade: bool, check: bool, cache: str | None, as_json: bool) ->
     if as_json:
         print_json({"lock": str(loaded.lock_path), "changes": pinned.changes, "environments": pinned.lock.environments})
         return
-    typer.echo(f"{loaded.lock_path.name}: {len(pinned.lock.environments)} environments pinned")
+    echo(f"{loaded.lock_path.name}: {len(pinned.lock.environments)} environments pinned")
     for line in pinned.changes:
-        typer.echo(f"  {line}")
+        echo(f"  {line}")

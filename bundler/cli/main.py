@@ -13,6 +13,7 @@ import typer
 from bundler import __version__
 from bundler.cli import build, cache, doctor, project, serve, targets, verify
 from bundler.cli.failures import INTERRUPTED, report_defect, report_error, report_interrupt
+from bundler.cli.printing import echo, echo_lines
 from bundler.model.errors import BundlerError, UsageError
 
 # typer gives the errors of its parser no public name, but this public one derives from them: BadParameter, a usage
@@ -44,7 +45,7 @@ app.add_typer(cache.app, name="cache", help="Show, trim and clear the cache of f
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 - click's callback signature
     if value:
-        typer.echo(f"bundler {__version__}")
+        echo(f"bundler {__version__}")
         raise typer.Exit
 
 
@@ -90,7 +91,7 @@ def _report_usage(error: Any) -> int:
     """What the parser did not understand, in our words; without any arguments there is nothing to understand."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(error.format_message())
+        echo_lines(error.format_message().split("\n"))
         return UsageError.exit_code
     command = context.command_path if context else "bundler"
     return report_error(UsageError(error.format_message().rstrip("."), hint=f"`{command} --help` shows the options"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bundler.cli.activity import Activities, Activity, place_step, show_duration
+from bundler.cli.printing import echo_lines
 from bundler.model.events import BuildFinished, BuildsStarted, Event, Listener, Message, StepFinished, StepStarted
 from bundler.model.stage import Note
 
@@ -32,9 +32,7 @@ def open_plain() -> Iterator[Listener]:
 
 
 def _write(lines: list[str]) -> None:
-    if lines:
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
-        sys.stderr.flush()
+    echo_lines(lines, err=True)
 
 
 def _keep_awake(log: PlainLog, stop: threading.Event) -> None:

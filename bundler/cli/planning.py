@@ -13,7 +13,7 @@ from bundler.api.requests import BuildRequest, PlanResult, StepPreview
 from bundler.api.shapes import assign_shapes
 from bundler.api.workshop import Workshop, open_workshop
 from bundler.cli.building import BuildArguments, Failure, check_project_options, make_requests, print_failures
-from bundler.cli.printing import print_json, printable
+from bundler.cli.printing import echo, print_json, printable
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError
 from bundler.model.events import ignore
@@ -84,10 +84,11 @@ def _document(results: Sequence[PlanResult], failures: Sequence[Failure]) -> dic
 def _print_all(results: Sequence[PlanResult], failures: Sequence[Failure]) -> None:
     for number, result in enumerate(results):
         if number:
-            typer.echo("")
+            echo()
         _print_plan(result)
     if len(results) > 1:
-        typer.echo(f"\n{len(results)} bundles: {_count_states(step for result in results for step in result.steps)}")
+        echo()
+        echo(f"{len(results)} bundles: {_count_states(step for result in results for step in result.steps)}")
     print_failures(failures)
 
 
@@ -99,22 +100,22 @@ def _count_states(steps: Iterable[StepPreview]) -> str:
 
 
 def _print_plan(result: PlanResult) -> None:
-    typer.echo(f"{result.plan.model_name} → {result.plan.target} ({result.plan.emitter}, {result.plan.format})")
+    echo(f"{result.plan.model_name} → {result.plan.target} ({result.plan.emitter}, {result.plan.format})")
     width = max(len(step.id) for step in result.steps)
     for number, step in enumerate(result.steps, start=1):
-        typer.echo(f"  {number:2} {step.id:<{width}}  {step.state:<7} {printable(step.reason)}")
+        echo(f"  {number:2} {step.id:<{width}}  {step.state:<7} {printable(step.reason)}")
     _print_rest(result.plan)
 
 
 def _print_rest(plan: BuildPlan) -> None:
     """What was decided, what the device must have, and what a person should know before a build."""
-    typer.echo("decisions")
+    echo("decisions")
     for decision in plan.decisions:
-        typer.echo(f"  {printable(f'{decision.subject}: {decision.choice}: {decision.reason}', 400)}")
+        echo(f"  {printable(f'{decision.subject}: {decision.choice}: {decision.reason}', 400)}")
     needs = [(variant.name, need) for variant in plan.variants for need in variant.needs]
     if needs:
-        typer.echo("must be on the device, for the bundle does not hold it")
+        echo("must be on the device, for the bundle does not hold it")
     for name, need in needs:
-        typer.echo(f"  {name}: {describe_need(need)}")
+        echo(f"  {name}: {describe_need(need)}")
     for note in plan.notes:
-        typer.echo(f"{'warning: ' if note.level == 'warning' else ''}{printable(note.text, 600)}")
+        echo(f"{'warning: ' if note.level == 'warning' else ''}{printable(note.text, 600)}")

@@ -1,8 +1,13 @@
-"""What commands print on standard output."""
+"""The edge: whatever reaches a terminal or a log goes through here, and is cleaned and cut here once.
+
+Text comes from models, bundles, profiles, samples and tools, and may hold anything.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import typer
@@ -12,15 +17,37 @@ from bundler.model.codec import encode
 KILO = 1000.0
 
 LONGEST_LINE = 2000
-"""Characters of a sentence that names several variants and why each was not run."""
+"""Characters of a line. A sentence that names several variants, and why each was not run, has some hundreds."""
+
+_OBEYED = re.compile(r"##(?=[\w-]*\[)|^\s*:(?=:)")
+"""What a log of a CI service obeys when it stands in a line: `::set-env`, `##[group]`, `##vso[…]`, `##teamcity[…]`."""
+
+
+def echo(line: str = "", *, err: bool = False) -> None:
+    """Print one line, cleaned and cut, on standard output or, with `err`, on standard error."""
+    typer.echo(printable(line, LONGEST_LINE), err=err)
+
+
+def echo_lines(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print each line as `echo` does."""
+    for line in lines:
+        echo(line, err=err)
+
+
+def echo_document(text: str, *, err: bool = False) -> None:
+    """Print a document (JSON, TOML) as it is, not cut: its format escapes what a terminal obeys, or else this does."""
+    typer.echo(_escape_as_json(text), nl=not text.endswith("\n"), err=err)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document. Paths become text; what is no text in one (a file name that is not UTF-8) is escaped."""
-    text = json.dumps(encode(value), indent=2, default=str, ensure_ascii=False)
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        text = json.dumps(encode(value), indent=2, default=str)
-    typer.echo(text)
+    """One JSON document. Paths become text."""
+    echo_document(render_json(value, indent=2))
+
+
+def render_json(value: Any, *, indent: int | None = None) -> str:
+    """`value` as JSON that holds nothing that a terminal or a log obeys, and reads back as it was."""
+    text = json.dumps(encode(value), indent=indent, default=str, ensure_ascii=False)
+    return _escape_as_json(text).replace("##", "#\\u0023")
 
 
 def megabytes(size: int) -> str:
@@ -33,6 +60,14 @@ def megabytes(size: int) -> str:
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """`text` from a model, safe to print on a terminal: control characters escaped, and not endless."""
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    """`text` on one line that a terminal shows and does not obey, at most `limit` characters.
+
+    Control characters, line breaks, marks that turn the direction of writing and what cannot be encoded are escaped.
+    """
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: limit + 1])
+    safe = _OBEYED.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):02x}", plain)
     return safe if len(safe) <= limit else safe[: limit - 1] + "…"
+
+
+def _escape_as_json(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bundler.cli.options import Cache, Json
+from bundler.cli.printing import echo, echo_document
 
 
 def register(app: typer.Typer) -> None:
@@ -31,12 +32,12 @@ def init(
     if schema:
         from bundler.project.documents import describe_project_schema  # noqa: PLC0415 - keeps --help quick
 
-        typer.echo(describe_project_schema(), nl=False)
+        echo_document(describe_project_schema())
         return
     from bundler.project.starter import write_starter  # noqa: PLC0415 - keeps --help quick
 
     path = write_starter(Path.cwd(), tuple(models or ()), tuple(target or ()), force=force)
-    typer.echo(f"wrote {path.name}; `bundler build` builds what it names, `bundler lock` pins what it downloads")
+    echo(f"wrote {path.name}; `bundler build` builds what it names, `bundler lock` pins what it downloads")
 
 
 def lock(

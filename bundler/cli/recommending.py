@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-import typer
-
 from bundler.api.recommend import Recommendation, Recommendations
 from bundler.cli.inspection import describe_dynamic
-from bundler.cli.printing import megabytes, print_json, printable
+from bundler.cli.printing import echo_lines, megabytes, print_json, printable
 from bundler.model.cache import CacheChoice
 
 _WIDTH = 110
@@ -30,7 +28,7 @@ def run_recommend(model: Path, *, device: str | None, cache: CacheChoice, as_jso
     if as_json:
         print_json(found)
     else:
-        typer.echo("\n".join(recommendation_lines(found)))
+        echo_lines(recommendation_lines(found))
 
 
 def recommendation_lines(found: Recommendations) -> Iterator[str]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import webbrowser
 from contextlib import suppress
 
-import typer
-
 from bundler.api.serve import serve
-from bundler.cli.printing import printable
+from bundler.cli.printing import echo, echo_document, render_json
 from bundler.emitters.contract import Served, ServeRequest
 
 
@@ -34,21 +31,21 @@ def _wait() -> None:
 def _announce(served: Served, request: ServeRequest, *, as_json: bool) -> None:
     if as_json:
         # One line, told at once: whoever started us waits for the address, and we do not end.
-        typer.echo(json.dumps({"url": served.url, "bundle": str(served.bundle), "isolated": served.isolated}))
+        echo_document(render_json({"url": served.url, "bundle": str(served.bundle), "isolated": served.isolated}))
         sys.stdout.flush()
         return
-    typer.echo(f"{served.bundle} is served at {served.url}")
+    echo(f"{served.bundle} is served at {served.url}")
     if not served.isolated:
-        typer.echo("  without cross-origin isolation: its pages have one thread")
+        echo("  without cross-origin isolation: its pages have one thread")
     if request.host is None:
-        typer.echo("  an address for this run alone; where a browser cannot find it, give --host 127.0.0.1")
+        echo("  an address for this run alone; where a browser cannot find it, give --host 127.0.0.1")
     elif request.port:
-        typer.echo("  a fixed address: what pages of other runs left with the browser, this one finds")
+        echo("  a fixed address: what pages of other runs left with the browser, this one finds")
     if request.host not in (None, "127.0.0.1", "localhost", "::1"):
-        typer.echo("  other machines can reach it; browsers there refuse threads and WebGPU to a page without HTTPS")
-    typer.echo("Ctrl-C ends it")
+        echo("  other machines can reach it; browsers there refuse threads and WebGPU to a page without HTTPS")
+    echo("Ctrl-C ends it")
     sys.stdout.flush()
 
 
 def _report(line: str) -> None:
-    sys.stderr.write(f"refused: {printable(line)}\n")
+    echo(f"refused: {line}", err=True)

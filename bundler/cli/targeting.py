@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from bundler.cli.printing import print_json, printable
+from bundler.cli.printing import echo, echo_document, echo_lines, print_json, printable
 from bundler.model.errors import ProfileError
 from bundler.profiles.listing import Summary, filter_group, list_targets
 
@@ -25,7 +25,7 @@ def print_list(group: str = "", *, as_json: bool) -> None:
     elif sys.stdout.isatty():
         _print_table(targets)
     else:
-        typer.echo("\n".join(_list_lines(targets)))
+        echo_lines(_list_lines(targets))
 
 
 def print_profile(target: str, overrides: Sequence[str], *, as_json: bool) -> None:
@@ -36,7 +36,7 @@ def print_profile(target: str, overrides: Sequence[str], *, as_json: bool) -> No
 
     resolved = resolve_layers(target, overrides)
     if not as_json:
-        typer.echo(describe_profile(resolved), nl=False)
+        echo_document(describe_profile(resolved))
         return
     profile = resolved.profile.model_dump(mode="json")
     print_json(
@@ -64,7 +64,7 @@ def print_validation(targets: Sequence[str], *, as_json: bool) -> None:
         raise typer.Exit(ProfileError.exit_code if failures else 0)
     for target in targets:
         if target not in failures:
-            typer.echo(f"{printable(target)}: valid")
+            echo(f"{printable(target)}: valid")
     _raise_all(list(failures.values()), len(targets))
 
 
@@ -80,19 +80,18 @@ def print_methods(target: str | None, *, as_json: bool) -> None:
     for row in found:
         data = "; needs --calibration" if row.needs_calibration else ""
         tried = "; tried by auto" if row.tried else ""
-        typer.echo(f"{row.name:<{width}}  {row.title}{data}{tried}")
+        echo(f"{row.name:<{width}}  {row.title}{data}{tried}")
     if found:
-        typer.echo(
-            f"\nTake one with --set precision.method={found[0].name}, or find the fastest that holds the accuracy"
-        )
-        typer.echo("gate with --set precision.method=auto.")
+        echo()
+        echo(f"Take one with --set precision.method={found[0].name}, or find the fastest that holds the accuracy")
+        echo("gate with --set precision.method=auto.")
 
 
 def print_schema() -> None:
     """The JSON Schema of a profile."""
     from bundler.profiles.documents import describe_schema  # noqa: PLC0415 - needs the schema
 
-    typer.echo(describe_schema(), nl=False)
+    echo_document(describe_schema())
 
 
 def write_new(target: str, extends: str, output: Path | None) -> None:
@@ -100,10 +99,8 @@ def write_new(target: str, extends: str, output: Path | None) -> None:
     from bundler.profiles.starter import write_starter  # noqa: PLC0415 - needs the schema
 
     path = write_starter(target, extends, output or Path(f"{target}.toml"))
-    typer.echo(f"wrote {path}")
-    typer.echo(
-        f"build for it with --target ./{path}" if not path.is_absolute() else f"build for it with --target {path}"
-    )
+    echo(f"wrote {path}")
+    echo(f"build for it with --target ./{path}" if not path.is_absolute() else f"build for it with --target {path}")
 
 
 def _verdict(target: str, error: ProfileError | None) -> dict[str, object]:

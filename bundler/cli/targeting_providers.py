@@ -6,9 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-import typer
-
-from bundler.cli.printing import print_json, printable
+from bundler.cli.printing import echo, echo_lines, print_json, printable
 from bundler.profiles.provider_listing import (
     OptionSummary,
     Place,
@@ -38,7 +36,7 @@ def print_providers(name: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json(details)
     else:
-        typer.echo("\n".join(_detail_lines(details)))
+        echo_lines(_detail_lines(details))
 
 
 def _print_list(found: Sequence[ProviderSummary], *, as_json: bool) -> None:
@@ -48,12 +46,14 @@ def _print_list(found: Sequence[ProviderSummary], *, as_json: bool) -> None:
     if sys.stdout.isatty():
         _print_table(found)
     else:
-        typer.echo("\n".join(_list_lines(found)))
+        echo_lines(_list_lines(found))
     lines = list(_gone_lines(found))
     if lines:
-        typer.echo("\nGone, or going:")
-        typer.echo("\n".join(lines))
-    typer.echo(f"\nAll of one, with its options: bundler targets providers {found[0].name}")
+        echo()
+        echo("Gone, or going:")
+        echo_lines(lines)
+    echo()
+    echo(f"All of one, with its options: bundler targets providers {found[0].name}")
 
 
 def _cells(summary: ProviderSummary) -> tuple[str, str, str, str]:

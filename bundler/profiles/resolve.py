@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bundler.model.errors import BundlerError, ProfileError
 from bundler.profiles.chain import Layered, load_chain, shorten
 from bundler.profiles.locations import find_catalogue
-from bundler.profiles.overrides import apply_overrides
+from bundler.profiles.overrides import ORIGIN, apply_overrides
 
 if TYPE_CHECKING:
     from bundler.profiles.problems import Problem
@@ -109,10 +109,26 @@ def _invalid(layered: Layered, problems: Sequence[Problem]) -> ProfileError:
     from bundler.profiles.problems import show_problem  # noqa: PLC0415 - see above
 
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    given = [layered.origin(problem.key) == ORIGIN for problem in problems]
+    if all(given):
+        return _unfit_overrides(problems)
+    changed = " with what --set changes" if any(given) else ""
     return ProfileError(
-        f"the profile {layered.files[0]} is not valid: {count}",
+        f"the profile {layered.files[0]}{changed} is not valid: {count}",
         details=tuple(show_problem(problem, layered) for problem in problems),
         hint="`bundler targets schema` describes every key; `bundler targets validate PATH` checks again",
+    )
+
+
+def _unfit_overrides(problems: Sequence[Problem]) -> ProfileError:
+    """The user gave these on the command line, and has no file to look into."""
+    from bundler.profiles.problems import show_key  # noqa: PLC0415 - see above
+
+    what = f"--set {show_key(problems[0].key)} does" if len(problems) == 1 else f"{len(problems)} values of --set do"
+    return ProfileError(
+        f"{what} not fit the target",
+        details=tuple(f"--set {show_key(problem.key)}: {problem.text}" for problem in problems),
+        hint="`bundler targets schema` describes every key",
     )
 
 

@@ -30,8 +30,9 @@ def format_name(name: str) -> str:
 
 
 def format_text(text: str) -> str:
-    """A basic string. JSON's escapes are TOML's too; what JSON leaves as it is and TOML does not is escaped here."""
-    return "".join(_escape(letter) for letter in json.dumps(text, ensure_ascii=False))
+    """A basic string. JSON's escapes are TOML's too; what else no terminal shows is escaped here."""
+    plain = "".join(_escape(letter) for letter in json.dumps(text, ensure_ascii=False))
+    return plain.replace("##", "#\\u0023")  # with a bracket behind it, logs of CI services obey that
 
 
 def format_value(value: Any) -> str:
@@ -49,8 +50,10 @@ def format_value(value: Any) -> str:
 
 
 def _escape(letter: str) -> str:
+    if letter.isprintable():
+        return letter
     code = ord(letter)
-    return f"\\u{code:04x}" if letter == "\x7f" or 0x80 <= code < 0xA0 else letter  # noqa: PLR2004 - C1 controls
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # noqa: PLR2004 - what four digits hold
 
 
 def _write_table(data: Mapping[str, Any], names: tuple[str, ...], key: Key, comment: Comment) -> Iterator[str]:

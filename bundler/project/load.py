@@ -61,7 +61,7 @@ def _read(path: Path) -> Source | None:
     """The project's table in `path`; None when a pyproject.toml has none."""
     try:
         text = _read_text(path)
-        data = tomllib.loads(text)
+        data = _parse(text)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise UsageError(f"{path} is not valid TOML", details=(_locate_fault(path, reason),)) from error
@@ -86,6 +86,19 @@ def _locate_fault(path: Path, message: str) -> str:
     """What the parser says, with the line first as in all other messages."""
     found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
     return f"{path.name}:{found[2]}: {found[1]} (column {found[3]})" if found else f"{path.name}: {message}"
+
+
+def _parse(text: str) -> dict[str, Any]:
+    data = tomllib.loads(text)
+    if _has_null(data):
+        raise ValueError("it holds a null character, which no path and no name has")
+    return data
+
+
+def _has_null(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(_has_null(item) for entry in value.items() for item in entry)
+    return any(map(_has_null, value)) if isinstance(value, list) else isinstance(value, str) and "\0" in value
 
 
 def overrides_for(project: Project, target: str, root: Path) -> tuple[str, ...]:

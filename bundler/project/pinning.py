@@ -73,6 +73,8 @@ def pin_project(
             details=changes,
             hint="`bundler lock` brings it up to date; `bundler lock --upgrade` resolves everything anew",
         )
+    if before is None:
+        changes = ("written for the first time",)
     after = replace(current, decisions=before.decisions if before else {})
     if changes or upgrade:
         write_lock(loaded.lock_path, after)

@@ -84,13 +84,19 @@ def _relative(model: Path, folder: Path) -> str:
 
 
 def _this_machine() -> str:
-    """The generic target of this machine, or linux-x64 where there is none."""
+    """The general target of this machine's system and processor: never that of a device, which may not be there.
+
+    Raises `UsageError` where there is none.
+    """
     for name in target_ids():
         here = resolve_target(name).platform
-        same = platform.system() in python_systems(here) and platform.machine() in python_machines(here)
-        if same and here.cpu is None:
+        same = platform.system() == python_systems(here)[0] and platform.machine() in python_machines(here)
+        if same and name == f"{here.system}-{here.architecture}":
             return name
-    return "linux-x64"
+    raise UsageError(
+        f"there is no general target for this machine ({platform.system()} {platform.machine()})",
+        hint="name one: `bundler init --target NAME`; `bundler targets list` shows all",
+    )
 
 
 def _quote(text: str) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import platform
+import shutil
+import signal
+import sys
+import time
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.support import models
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLine, end_group
 
 
 @pytest.fixture
@@ -85,3 +92,43 @@ def test_a_targets_file_runs_no_program_unless_it_is_trusted(bundler: CommandLin
     bundler.run("plan", model, "--target", profile).expect(4)
     bundler.run(*asked, "--trust-target").expect(0)
     assert ran.exists()
+
+
+def test_a_value_that_does_not_fit_is_told_by_its_option_and_key(bundler: CommandLine, model: Path) -> None:
+    said = bundler.run("build", model, "--target=linux-x64", "--set=accuracy.absolut=1").expect(4).err
+    assert said.startswith("error: --set accuracy.absolut does not fit the target\n")
+    assert '  --set accuracy.absolut: unknown key; did you mean "absolute"?\n' in said
+    assert "targets validate" not in said
+
+
+def test_a_new_project_is_for_this_machine_and_no_device(bundler: CommandLine, model: Path) -> None:
+    inside = dataclasses.replace(bundler, cwd=model.parent)
+    inside.run("init").expect(0)
+    (name,) = tomllib.loads((model.parent / "bundler.toml").read_text())["targets"]
+    system = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}[platform.system()]
+    assert name == f"{system}-{'x64' if platform.machine().lower() in ('x86_64', 'amd64') else 'arm64'}"
+    locked = inside.run("lock").expect(0).out
+    assert "there is no bundler.lock" not in locked
+    assert "written for the first time" in locked
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process there")
+def test_an_interruption_says_what_is_finished(bundler: CommandLine, model: Path, tmp_path: Path) -> None:
+    paths = [model, *(shutil.copy(model, model.with_name(f"again{number}.onnx")) for number in range(5))]
+    output = tmp_path / "out"
+    process = bundler.start(
+        *("build", *paths, "--target=linux-x64", "--format=files", "--no-prove", "--jobs=1", "--output", output)
+    )
+    try:
+        while process.poll() is None and not (output / "mlp-linux-x64" / "bundle.json").is_file():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    finally:
+        end_group(process)
+    finished = sorted(str(path) for path in output.glob("*-linux-x64"))
+    assert process.returncode == 130
+    assert f"{len(finished)} of 6 bundles w" in said
+    assert sorted(line.strip() for line in said.splitlines() if line.startswith("  ")) == finished
+    assert "no bundle was changed" not in said

@@ -79,7 +79,7 @@ def test_overrides_that_undo_each_other_are_problems_of_the_profile(overrides):
 def test_the_problem_names_the_flag_as_its_origin():
     with pytest.raises(ProfileError) as raised:
         resolve_target("linux-x64", ["optimization.level=bsic"])
-    assert raised.value.details[0].startswith('--set: optimization.level: got "bsic"')
+    assert raised.value.details[0].startswith('--set optimization.level: got "bsic"')
     assert 'did you mean "basic"?' in raised.value.details[0]
 
 

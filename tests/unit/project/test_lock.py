@@ -41,7 +41,7 @@ def test_everything_that_a_build_downloads_is_pinned(tmp_path: Path) -> None:
 
 
 def test_a_lock_is_made_once_and_then_stays_to_the_byte(loaded: LoadedProject, tmp_path: Path) -> None:
-    assert pin(loaded, tmp_path, request_for("linux-x64")) == ("there is no bundler.lock",)
+    assert pin(loaded, tmp_path, request_for("linux-x64")) == ("written for the first time",)
     first = loaded.lock_path.read_bytes()
     assert pin(loaded, tmp_path, request_for("linux-x64")) == ()
     assert loaded.lock_path.read_bytes() == first
