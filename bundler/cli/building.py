@@ -256,7 +256,7 @@ def _tell_placement(placed: PlacementResult) -> str:
     """`htp: … takes 5 of 5 nodes`, and loudly where that is less than the profile asks for."""
     about = ", as far as can be said without the device" if placed.estimated else ""
     told = f"{placed.variant}: {placed.provider} takes {placed.taken} of {placed.total} nodes{about}"
-    gain = f"; {printable(placed.gain, LONGEST_LINE)}" if placed.gain else ""
+    gain = f"; {placed.gain}" if placed.gain else ""
     if placed.taken >= placed.least_share * placed.total:
         return f"{told}{gain}"
     share = f"{placed.least_share:.0%}"
