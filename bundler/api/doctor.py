@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bundler.emitters.web.browsers import NONE_FOUND, ask_version, find_browser
-from bundler.environments.emulation import find_emulator, image_ready
+from bundler.environments.emulation import find_emulator, find_images, image_ready
 from bundler.environments.survey import ToolStatus, survey
 from bundler.model.errors import EnvironmentMissingError
 
@@ -21,7 +21,7 @@ def examine(cache_root: Path) -> tuple[ToolStatus, ...]:
 
 def _look_at_emulator(cache_root: Path, architecture: str) -> ToolStatus:
     path = find_emulator(architecture)
-    image = image_ready(cache_root / "images", architecture)
+    image = image_ready(find_images(cache_root, architecture), architecture)
     state = f"image {image}" if image else "its Python image is made at the first proof, in some seconds"
     return ToolStatus(
         name=f"emulation of {architecture}",

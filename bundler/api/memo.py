@@ -13,12 +13,12 @@ from typing import Any
 
 from bundler.model.digests import digest_json
 from bundler.model.errors import Json
-from bundler.model.remembered import recall, remember
+from bundler.model.remembered import kept_at, recall, remember
 
 
 def recall_bundle(root: Path, bundle: Path, key: str) -> Mapping[str, Any] | None:
     """What `remember_bundle` kept for this bundle and key, if the bundle on disk is still the same."""
-    memo = recall(_path(root, bundle), _about(bundle))
+    memo = recall(kept_at(root, "bundles", _path(root, bundle).name), _about(bundle))
     if not isinstance(memo, dict) or memo.get("key") != key:
         return None
     try:

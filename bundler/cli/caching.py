@@ -19,9 +19,9 @@ def show_cache(url: str | None, *, as_json: bool) -> None:
     parts = usage(cache)
     total = sum(part.size for part in parts)
     if as_json:
-        print_json({"root": str(cache.root), "bytes": total, "parts": parts})
+        print_json({"root": str(cache.place), "bytes": total, "parts": parts})
         return
-    echo(f"{cache.root}  {megabytes(total)}")
+    echo(f"{cache.place}  {megabytes(total)}")
     for part in parts:
         echo(f"  {part.name:<13} {megabytes(part.size):>9}  {part.entries}")
 

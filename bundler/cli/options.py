@@ -26,7 +26,8 @@ CacheReadonly = Annotated[
     typer.Option(
         "--cache-readonly",
         envvar="BUNDLER_CACHE_READONLY",
-        help="Send nothing to a shared cache: take what it has, and keep what is new in your own.",
+        help="Take what the cache has and write nothing to it: what is new is kept for this run alone or, with a "
+        "shared cache, in your own.",
     ),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Steps and builds that run at once.")]

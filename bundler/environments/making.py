@@ -15,7 +15,7 @@ from bundler.environments.lockfiles import Lock
 from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import run_uv
 from bundler.model.errors import EnvironmentMissingError
-from bundler.model.remembered import recall, remember
+from bundler.model.remembered import BEHIND, recall, remember
 
 MARKER = "bundler-environment.json"
 """Written last, before the rename: an environment that has it is whole."""
@@ -29,6 +29,13 @@ def environment_folder(cache_root: Path, lock: Lock, python_version: str) -> Pat
     """Where the environment of a lock stands, made or not."""
     safe = re.sub(r"[^A-Za-z0-9._-]", "-", lock.name)
     return cache_root / "environments" / f"{safe}-py{python_version}-{lock.digest[:16]}"
+
+
+def find_environment(cache_root: Path, lock: Lock, python_version: str) -> Path:
+    """Where the environment of a lock is used: behind the cache, when only a read-only one there has it, whole."""
+    own = environment_folder(cache_root, lock, python_version)
+    behind = environment_folder(cache_root / BEHIND, lock, python_version)
+    return behind if not is_whole(own) and is_whole(behind) else own
 
 
 def interpreter_in(folder: Path) -> Path:
@@ -76,7 +83,8 @@ def make_environment(folder: Path, lock: Lock, base: Path, say: Say) -> None:
 def made_environments(cache_root: Path) -> dict[str, dict[str, str]]:
     """Versions by package, of every whole environment, by folder name."""
     found = {}
-    for marker in sorted((cache_root / "environments").glob(f"[!.]*/{MARKER}")):
+    folders = (cache_root / "environments", cache_root / BEHIND / "environments")
+    for marker in sorted(marker for folder in folders for marker in folder.glob(f"[!.]*/{MARKER}")):
         data = _read_marker(marker.parent)
         if data is not None and is_whole(marker.parent):
             found[marker.parent.name] = data

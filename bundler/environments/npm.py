@@ -24,7 +24,6 @@ from bundler.environments.npm_store import (
     PackageFile,
     find_tarball,
     keep_tarball,
-    mark_used,
     package_place,
     recall_file,
     unpack_files,
@@ -33,6 +32,7 @@ from bundler.environments.tools import run_tool
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
+from bundler.model.remembered import BEHIND, mark_used
 from bundler.model.stage import Note
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ def fetch_files(
     lacks a file.
     """
     pin = lock.pins[0]
-    place = package_place(environments.root, pin.hashes[0])
-    found = [recall_file(place, path) for path in wanted]
+    place, behind = (package_place(root, pin.hashes[0]) for root in (environments.root, environments.root / BEHIND))
+    found = [recall_file(place, path) or recall_file(behind, path) for path in wanted]
     if not all(found):
         tarball = _ensure_tarball(pin, place, environments, listener, build)
         _unpack(tarball, wanted, place / "files")
-        found = [recall_file(place, path) for path in wanted]
+        found = [recall_file(place, path) or recall_file(behind, path) for path in wanted]
     mark_used(place)
     missing = [path for path, file in zip(wanted, found, strict=True) if file is None]
     if missing:
@@ -113,7 +113,8 @@ def _unpack(tarball: Path, wanted: Sequence[str], folder: Path) -> None:
 
 
 def _ensure_tarball(pin: Pin, place: Path, environments: Environments, listener: Listener, build: str) -> Path:
-    kept = find_tarball(place, pin.hashes[0])
+    behind = package_place(environments.root / BEHIND, pin.hashes[0])
+    kept = find_tarball(place, pin.hashes[0]) or find_tarball(behind, pin.hashes[0])
     if kept is not None:
         return kept
     listener(Message(build=build, note=Note(text=f"fetching {pin.name} {pin.version}")))

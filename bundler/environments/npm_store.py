@@ -75,9 +75,3 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> N
     digest.write_text(digest_file(draft), "ascii")
     draft.replace(target)
     digest.replace(target.with_name(f"{target.name}.sha256"))
-
-
-def mark_used(place: Path) -> None:
-    """Used now: the last that trimming the cache removes."""
-    if place.exists():
-        os.utime(place)

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
 import re
 import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins, resolve_lock, shipped_lock, shipped_names
-from bundler.environments.making import environment_folder, interpreter_in, is_intact, is_whole, make_environment
+from bundler.environments.making import (
+    environment_folder,
+    find_environment,
+    interpreter_in,
+    is_intact,
+    is_whole,
+    make_environment,
+)
 from bundler.environments.npm import is_npm, resolve_package
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
 from bundler.model.plan import HOST
-from bundler.model.remembered import read_bounded, replace_whole, seal_bytes, unseal_bytes
+from bundler.model.remembered import kept_at, mark_used, read_bounded, replace_whole, seal_bytes, unseal_bytes
 from bundler.model.stage import Note
 
 RUNTIME = "onnxruntime"
@@ -62,6 +67,7 @@ class Environments:
         self._pinned = dict(pinned or {})
         self._locks: dict[str, Lock] = {}
         self._intact: set[Path] = set()
+        self._altered: set[Path] = set()
         self._guard = threading.RLock()
 
     @property
@@ -81,7 +87,7 @@ class Environments:
         lock = self.lock(name, listener, build)
         return Environment(
             name=name,
-            python=interpreter_in(environment_folder(self._root, lock, PYTHON_VERSION)),
+            python=interpreter_in(self._find(lock)),
             versions=lock.versions(),
             digest=lock.digest,
             python_version=PYTHON_VERSION,
@@ -92,9 +98,10 @@ class Environments:
     ) -> Environment:
         """The environment, ready to use. Raises `EnvironmentMissingError` when it is not here and cannot be made."""
         environment = self.describe(name, packages, listener, build)
-        if not environment.is_host:
-            self._ensure(self.lock(name, listener, build), listener, build)
-        return environment
+        if environment.is_host:
+            return environment
+        folder = self._ensure(self.lock(name, listener, build), listener, build)
+        return replace(environment, python=interpreter_in(folder))
 
     def lock(self, name: str, listener: Listener = ignore, build: str = "") -> Lock:
         """The lock of an environment other than the host: pinned, shipped, kept from before, or resolved now."""
@@ -126,16 +133,23 @@ class Environments:
         package, _, version = name.partition("==")
         return package == RUNTIME and version == host_version(RUNTIME)
 
-    def _ensure(self, lock: Lock, listener: Listener, build: str) -> None:
-        folder = environment_folder(self._root, lock, PYTHON_VERSION)
+    def _find(self, lock: Lock) -> Path:
+        """Where the environment of a lock is used. One behind a passing cache that was altered is made anew in that."""
+        found = find_environment(self._root, lock, PYTHON_VERSION)
+        return environment_folder(self._root, lock, PYTHON_VERSION) if found in self._altered else found
+
+    def _ensure(self, lock: Lock, listener: Listener, build: str) -> Path:
         with self._guard:
+            folder = self._find(lock)
             if folder in self._intact and is_whole(folder):
-                return
+                return folder
             if not is_intact(folder):
+                self._altered.add(folder)
+                folder = environment_folder(self._root, lock, PYTHON_VERSION)
                 make_environment(folder, lock, Path(sys.executable), _say(listener, build))
             self._intact.add(folder)
-        with contextlib.suppress(OSError):
-            os.utime(folder)  # used now: the last that trimming the cache removes
+        mark_used(folder)
+        return folder
 
     def _find_lock(self, name: str, requirements: Sequence[str], listener: Listener, build: str) -> Lock:
         if name in self._pinned:
@@ -154,7 +168,7 @@ class Environments:
     def _kept_lock(self, name: str, requirements: Sequence[str], listener: Listener, build: str) -> Lock:
         """The lock of what bundler ships no lock for: resolved once, then kept in the cache."""
         place = self._root / "locked" / f"{name.replace('==', '-')}.lock"
-        kept = _recall_lock(place, name)
+        kept = _recall_lock(kept_at(self._root, "locked", place.name), name)
         if kept is not None:
             return kept
         listener(Message(build=build, note=Note(text=_TRUSTED.format(name=name), level="warning")))

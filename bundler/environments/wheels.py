@@ -22,7 +22,7 @@ from bundler.environments.tools import run_tool, run_uv
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
-from bundler.model.remembered import recall, remember
+from bundler.model.remembered import kept_at, mark_used, recall, remember
 from bundler.model.stage import Note
 
 
@@ -52,7 +52,7 @@ def fetch_wheels(
     """
     cache_root = environments.root
     place = cache_root / "wheels" / "sets" / f"{digest_json([lock.digest, list(platform_tags), python_version])}.json"
-    kept = _recall(place, cache_root)
+    kept = _recall(kept_at(cache_root, "wheels", "sets", place.name), cache_root)
     if kept is not None:
         return kept
     pins = lock.select(target_markers(platform_tags, python_version))
@@ -68,7 +68,7 @@ def find_kept(lock: Lock, cache_root: Path) -> tuple[Wheel, ...] | None:
     found = []
     for pin in lock.pins:
         for sha256 in pin.hashes:
-            path = next(iter((cache_root / "wheels" / sha256[:2] / sha256).glob("*.whl")), None)
+            path = next(iter(kept_at(cache_root, "wheels", sha256[:2], sha256).glob("*.whl")), None)
             if path is None or digest_file(path) != sha256:
                 return None
             found.append(Wheel(name=pin.name, version=pin.version, path=path, sha256=sha256, size=path.stat().st_size))
@@ -159,15 +159,15 @@ def _recall(place: Path, cache_root: Path) -> tuple[Wheel, ...] | None:
     if identities != [item["identity"] for item in items]:
         if any(digest_file(wheel.path) != wheel.sha256 for wheel in wheels):
             return None
-        _remember(place, wheels)
-    for path in (place, *(wheel.path.parent for wheel in wheels)):
         with contextlib.suppress(OSError):
-            os.utime(path)  # used now: the last that trimming the cache removes
+            _remember(cache_root / "wheels" / "sets" / place.name, wheels)
+    for path in (place, *(wheel.path.parent for wheel in wheels)):
+        mark_used(path)
     return wheels
 
 
 def _recall_wheel(item: dict[str, str], cache_root: Path) -> Wheel:
-    path = cache_root / "wheels" / item["sha256"][:2] / item["sha256"] / Path(item["file"]).name
+    path = kept_at(cache_root, "wheels", item["sha256"][:2], item["sha256"], Path(item["file"]).name)
     size = path.stat().st_size
     return Wheel(name=item["name"], version=item["version"], path=path, sha256=item["sha256"], size=size)
 

@@ -17,7 +17,7 @@ from bundler.model.artifacts import Artifact, FileRecord, record_folder
 from bundler.model.codec import encode
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import StageError
-from bundler.model.remembered import recall, seal
+from bundler.model.remembered import BEHIND, recall, seal
 
 
 class ArtifactStore:
@@ -25,9 +25,15 @@ class ArtifactStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root / "artifacts"
+        behind = root / BEHIND
+        self._behind = ArtifactStore(behind) if behind.is_dir() else None
 
     def folder(self, digest: str) -> Path:
-        """Where the files of an artifact stand, or would stand."""
+        """Where the files of an artifact stand, or would stand: in the store behind, when that alone has them."""
+        own = self._folder(digest)
+        return self._behind.folder(digest) if self._behind is not None and not own.exists() else own
+
+    def _folder(self, digest: str) -> Path:
         return self._root / digest[:2] / digest
 
     def find(self, digest: str, scratch: Scratch) -> Artifact | None:
@@ -35,11 +41,24 @@ class ArtifactStore:
 
         Unchanged identities are trusted; any other file is read and hashed again. An altered artifact is removed.
         """
+        found = self._find_own(digest, scratch)
+        return self._behind.look_up(digest) if found is None and self._behind is not None else found
+
+    def look_up(self, digest: str) -> Artifact | None:
+        """As `find`, where nothing may be written or removed."""
         stored = self._read_manifest(digest)
         if stored is None:
             return None
         artifact, identities = stored
-        present = _scan(self.folder(digest))
+        present = _scan(self._folder(digest))
+        return artifact if present == identities or self._is_intact(artifact, present) else None
+
+    def _find_own(self, digest: str, scratch: Scratch) -> Artifact | None:
+        stored = self._read_manifest(digest)
+        if stored is None:
+            return None
+        artifact, identities = stored
+        present = _scan(self._folder(digest))
         if present == identities:
             return artifact
         if self._is_intact(artifact, present):
@@ -56,7 +75,7 @@ class ArtifactStore:
         if self.find(artifact.digest, scratch) is not None:
             shutil.rmtree(folder, ignore_errors=True)
             return artifact
-        place = self.folder(artifact.digest)
+        place = self._folder(artifact.digest)
         place.parent.mkdir(parents=True, exist_ok=True)
         self._move_in(folder, place, artifact, scratch)
         self._write_manifest(artifact, _scan(place), scratch)
@@ -67,7 +86,7 @@ class ArtifactStore:
         self._manifest(digest).unlink(missing_ok=True)
         grave = scratch.new_path()
         try:
-            self.folder(digest).rename(grave)
+            self._folder(digest).rename(grave)
         except FileNotFoundError:
             return
         shutil.rmtree(grave, ignore_errors=True)
@@ -87,7 +106,7 @@ class ArtifactStore:
     def _is_intact(self, artifact: Artifact, present: dict[str, Identity]) -> bool:
         if set(present) != {record.path for record in artifact.files}:
             return False
-        place = self.folder(artifact.digest)
+        place = self._folder(artifact.digest)
         return all(present[record.path][0] == record.size for record in artifact.files) and all(
             digest_file(place / record.path) == record.sha256 for record in artifact.files
         )

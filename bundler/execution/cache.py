@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Self
 
 from bundler.execution.artifacts import ArtifactStore
 from bundler.execution.disk import storage_error
+from bundler.execution.overlay import is_readonly, open_over, remove_overlay
 from bundler.execution.ownership import PRIVATE, make_private, others_access
 from bundler.execution.records import RecordStore
 from bundler.execution.remote import SHARED_PARTS, RemoteStore
@@ -54,11 +57,13 @@ PARTS = (
 class Cache:
     """A local store, with a shared one behind it when `remote` is there. Close it to remove its scratch folder.
 
+    A cache that may not be written to is a passing one (`root`) with that (`behind`) behind it.
     `notes` are what the user should know of it; whoever has a listener says them, once.
     """
 
     root: Path
     remote: RemoteStore | None = None
+    behind: Path | None = None
     notes: tuple[str, ...] = ()
     artifacts: ArtifactStore = field(init=False)
     records: RecordStore = field(init=False)
@@ -69,6 +74,11 @@ class Cache:
     def __post_init__(self) -> None:
         object.__setattr__(self, "artifacts", ArtifactStore(self.root))
         object.__setattr__(self, "records", RecordStore(self.root))
+
+    @property
+    def place(self) -> Path:
+        """Where the user's cache is."""
+        return self.behind or self.root
 
     def say_notes(self, say: Callable[[str], None]) -> None:
         """Hand each of the notes to `say`, the first time that this is called."""
@@ -111,14 +121,31 @@ def open_cache(choice: str | CacheChoice | None = None) -> Cache:
     if "://" in asked:
         return _behind_own(asked, choice, ())
     if not asked:
-        root, notes = _own_default()
-        return Cache(root=root, notes=notes)
+        return _open_at(*_own_default(), readonly=choice.readonly)
     root = Path(asked).expanduser().absolute()
     if root.is_dir() and (why := others_access(root)) is not None:
         _refuse_foreign(root, (*SHARED_PARTS, TAG_NAME))
         text = f"the folder {root} is used as a shared cache, of which only signed results count: {why}"
         return _behind_own(root.as_uri(), choice, (text,))
-    return Cache(root=_prepare(root))
+    return _open_at(root, readonly=choice.readonly)
+
+
+def _open_at(
+    root: Path, notes: tuple[str, ...] = (), remote: RemoteStore | None = None, *, readonly: bool = False
+) -> Cache:
+    """The cache in a folder of the user's own; over it, where nothing may be written to it."""
+    if not readonly and not (is_ours(root) and is_readonly(root)):
+        return Cache(root=_prepare(root), remote=remote, notes=notes)
+    _refuse_foreign(root)
+    try:
+        folder, lock = open_over(root)
+        _put_tag(folder)
+    except OSError as error:
+        raise _cannot_write(Path(tempfile.gettempdir()), error) from error
+    text = f"the cache {root} is read-only: what is new is kept for this run alone"
+    cache = Cache(root=folder, remote=remote, behind=root, notes=(*notes, text))
+    weakref.finalize(cache, remove_overlay, folder, lock)
+    return cache
 
 
 def _is_readonly_asked() -> bool:
@@ -131,16 +158,16 @@ def _behind_own(url: str, choice: CacheChoice, notes: tuple[str, ...]) -> Cache:
     beside = os.environ.get("BUNDLER_CACHE") or ""
     root = Path(beside).expanduser().absolute()
     if beside and "://" not in beside and root.as_uri() != url and not (root.is_dir() and others_access(root)):
-        return Cache(root=_prepare(root), remote=remote, notes=notes)
+        return _open_at(root, notes, remote)
     own, told = _own_default()
-    return Cache(root=own, remote=remote, notes=(*notes, *told))
+    return _open_at(own, (*notes, *told), remote)
 
 
 def _own_default() -> tuple[Path, tuple[str, ...]]:
     """The user's cache folder, and what was done to make it private. Raises `UsageError` when it is another's."""
     root = default_root()
     if not root.is_dir():
-        return _prepare(root), ()
+        return root, ()
     why = others_access(root)
     made_private = make_private(root)
     if why is not None and not made_private:
@@ -149,7 +176,7 @@ def _own_default() -> tuple[Path, tuple[str, ...]]:
             hint="what is executed comes from there: name a folder of your own with --cache or BUNDLER_CACHE",
         )
     told = f"others could write to the cache {root}: it is yours alone now" if why else ""
-    return _prepare(root), (told,) if told else ()
+    return root, (told,) if told else ()
 
 
 def default_root() -> Path:

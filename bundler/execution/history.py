@@ -10,14 +10,14 @@ from typing import Any
 
 from bundler.execution.cache import Cache
 from bundler.execution.scratch import write_atomically
-from bundler.model.remembered import recall, seal
+from bundler.model.remembered import kept_at, recall, seal
 
 Steps = dict[str, dict[str, Any]]
 
 
 def recall_history(cache: Cache, model: Path | None, build: str) -> Steps:
     """Ingredients by step id, as the last build of this model under this name used them; empty when there was none."""
-    data = recall(_place(cache, model, build), _about(model, build))
+    data = recall(kept_at(cache.root, "history", _place(cache, model, build).name), _about(model, build))
     return {str(step): item for step, item in data.items() if isinstance(item, dict)} if isinstance(data, dict) else {}
 
 

@@ -33,7 +33,10 @@ def make_private(folder: Path) -> bool:
     status = folder.stat()
     if status.st_uid != os.geteuid() or not stat.S_IMODE(status.st_mode) & ~PRIVATE:
         return False
-    folder.chmod(PRIVATE)
+    try:
+        folder.chmod(PRIVATE)
+    except OSError:  # on a read-only disk nobody else writes either
+        return False
     return True
 
 

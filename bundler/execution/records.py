@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from bundler.execution.scratch import Scratch, write_atomically
 from bundler.model.artifacts import Artifact, make_artifact
 from bundler.model.codec import conforms, decode
 from bundler.model.digests import digest_json
-from bundler.model.remembered import read_bounded, seal, unseal
+from bundler.model.remembered import BEHIND, mark_used, read_bounded, seal, unseal
 from bundler.model.stage import Note
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -37,22 +35,23 @@ class RecordStore:
     """Records below one cache root, by key."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root / "records"
+        self._cache = root
 
     def path(self, key: str) -> Path:
-        """Where the record of `key` stands."""
-        return self._root / key[:2] / f"{key}.json"
+        """Where the record of `key` is written."""
+        return self._cache.joinpath(*_place(key))
 
     def find(self, key: str) -> ActionRecord | None:
         """The record, or None when it is missing or altered. Marks it as used, for `bundler cache trim`."""
-        path = self.path(key)
-        try:
-            record = parse_record(key, read_bounded(path))
-        except OSError:
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return record
+        for path in (self.path(key), self._cache.joinpath(BEHIND, *_place(key))):
+            try:
+                record = parse_record(key, read_bounded(path))
+            except OSError:
+                continue
+            if record is not None:
+                mark_used(path)
+                return record
+        return None
 
     def has(self, key: str) -> bool:
         """Whether there is a whole record of `key`; does not mark it as used."""
@@ -66,6 +65,10 @@ class RecordStore:
         data = render_record(record)
         write_atomically(self.path(key), data, scratch.new_path())
         return data
+
+
+def _place(key: str) -> tuple[str, str, str]:
+    return ("records", key[:2], f"{key}.json")
 
 
 def render_record(record: ActionRecord) -> bytes:

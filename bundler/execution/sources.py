@@ -15,7 +15,7 @@ from bundler.execution.scratch import write_atomically
 from bundler.model.artifacts import Artifact, FileRecord, make_artifact
 from bundler.model.digests import digest_file
 from bundler.model.errors import StageError, UsageError
-from bundler.model.remembered import recall, seal
+from bundler.model.remembered import kept_at, recall, seal
 from bundler.model.results import StepOutcome
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
 
 
 def _recall(path: Path, identity: Identity, cache: Cache) -> str | None:
-    memory = recall(_memory(path, cache), _about(path))
+    memory = recall(kept_at(cache.root, "sources", _memory(path, cache).name), _about(path))
     if not isinstance(memory, dict) or memory.get("identity") != list(identity):
         return None
     return str(memory.get("sha256"))

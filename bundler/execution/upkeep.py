@@ -55,7 +55,7 @@ class _Entry:
 
 def usage(cache: Cache) -> tuple[PartUsage, ...]:
     """What each part holds; parts that are empty are left out."""
-    found = (_measure(cache.root, part) for part in PARTS if part != "tmp")
+    found = (_measure(cache.place, part) for part in PARTS if part != "tmp")
     return tuple(part for part in found if part.entries)
 
 
@@ -64,6 +64,7 @@ def trim(cache: Cache, *, size: int | None = None, age: float | None = None) -> 
 
     What a running build has used is left alone; builds that start meanwhile wait.
     """
+    _refuse_readonly(cache)
     cache.close()
     with hold(upkeep_lock(_made(cache.root)), remove=False):
         _remove_passing(cache.root)
@@ -87,6 +88,7 @@ def clear(cache: Cache) -> int:
 
     Raises `UsageError` when the folder does not bear our tag, or a build is at work in it.
     """
+    _refuse_readonly(cache)
     if not is_ours(cache.root):
         raise UsageError(
             f"{cache.root} does not bear bundler's own {TAG_NAME}, so it is not deleted",
@@ -103,6 +105,11 @@ def clear(cache: Cache) -> int:
     with contextlib.suppress(OSError):
         cache.root.rmdir()  # stays when it holds anything that is not ours
     return freed
+
+
+def _refuse_readonly(cache: Cache) -> None:
+    if cache.behind is not None:
+        raise UsageError(f"the cache {cache.behind} is read-only", hint="nothing can be removed from it")
 
 
 def _made(root: Path) -> Path:

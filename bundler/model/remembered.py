@@ -8,6 +8,7 @@ from a cache that others can write is authenticated besides (`bundler.execution.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -20,6 +21,9 @@ from bundler.model.digests import canonical_json
 
 MAX_BYTES = 64 << 20
 """More than anything that is remembered takes; a larger file is not read."""
+
+BEHIND = ".bundler-behind"
+"""In the root of a cache that lies over a read-only one: the link to that."""
 
 
 def seal(value: Any, about: str) -> bytes:
@@ -57,6 +61,14 @@ def recall(path: Path, about: str) -> Any:
         return None
 
 
+def kept_at(root: Path, *parts: str) -> Path:
+    """Where something of the cache at `root` is read, and written when it is not there yet: behind it, when a read-only
+    cache there alone has it. Nothing is ever written there.
+    """
+    own, behind = root.joinpath(*parts), root.joinpath(BEHIND, *parts)
+    return behind if not own.exists() and behind.exists() else own
+
+
 def remember(path: Path, value: Any, about: str) -> None:
     """Keep `value` at `path`, whole or not at all. Raises `OSError`."""
     replace_whole(path, seal(value, about))
@@ -64,6 +76,8 @@ def remember(path: Path, value: Any, about: str) -> None:
 
 def replace_whole(path: Path, data: bytes) -> None:
     """Write a file that a reader sees whole or not at all. Raises `OSError`."""
+    if BEHIND in path.parts:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(3)}")
     try:
@@ -73,6 +87,13 @@ def replace_whole(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise
+
+
+def mark_used(path: Path) -> None:
+    """Used now: the last that trimming the cache removes. What is behind a passing cache is left as it is."""
+    if BEHIND not in path.parts:
+        with contextlib.suppress(OSError):
+            os.utime(path)
 
 
 def read_bounded(path: Path, limit: int = MAX_BYTES) -> bytes:

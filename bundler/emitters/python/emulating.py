@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.emitters.python.layout import Layout
-from bundler.environments.emulation import EmulatedPython, emulated_python, find_emulator, make_image
+from bundler.environments.emulation import EmulatedPython, emulated_python, find_emulator, find_images, make_image
 from bundler.environments.emulation.packages import EmulationError
 from bundler.environments.platforms import expand_tags
 from bundler.model.errors import BundlerError
@@ -37,7 +37,7 @@ def find_foreign(layout: Layout, cache_root: Path, say: Callable[[str], None]) -
     if machine is None:
         return f"no emulator for {' or '.join(requires.machines)} is installed (qemu-user-static)"
     try:
-        python = emulated_python(make_image(cache_root / "images", machine, say), _find_core(layout))
+        python = emulated_python(make_image(find_images(cache_root, machine), machine, say), _find_core(layout))
     except EmulationError as error:
         # What tools said holds places and moments of this machine: it is for the screen, not for the manifest.
         say(str(error))

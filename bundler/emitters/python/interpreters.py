@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from bundler.environments.wheels import fresh_environment
 from bundler.execution.passing import passing_folder
 from bundler.model.digests import digest_json
 from bundler.model.errors import EnvironmentMissingError, VerificationError
-from bundler.model.remembered import recall, remember
+from bundler.model.remembered import BEHIND, kept_at, recall, remember
 
 Provide = Callable[[], AbstractContextManager[Path]]
 """Gives the folder of wheels, when an environment has to be made after all."""
@@ -33,7 +34,7 @@ def find_python(versions: Sequence[str], cache_root: Path) -> tuple[str, Path] |
     """
     memory = cache_root / "proofs" / f"python-{digest_json([list(versions), os.environ.get('PATH', '')])[:32]}.json"
     about = f"python {memory.stem}"
-    found = _recall(memory, about)
+    found = _recall(kept_at(cache_root, "proofs", memory.name), about)
     if found is None:
         found = _search(versions)
         if found is not None:
@@ -70,8 +71,7 @@ def prepare_environment(python: Path, lock: Lock, provide: Provide, cache_root: 
     def make(draft: Path, wheels: Path, requirements: Path) -> None:
         fresh_environment(python, wheels, ("--require-hashes", "-r", str(requirements)), draft)
 
-    _make_once(home, lock, provide, make)
-    return interpreter_in(home)
+    return interpreter_in(_make_once(home, lock, provide, make))
 
 
 @contextmanager
@@ -87,6 +87,8 @@ def install_bundle(environment: Path, wheels: Path, what: Path, cache_root: Path
     with passing_folder("draft", otherwise=place) as name:
         home, memory = Path(name) / "environment", Path(name) / "memory"
         shutil.copytree(_home_of(environment), home, copy_function=_link, symlinks=True)
+        if BEHIND in environment.parts:  # a copy of a folder that nothing may be written to is such a folder
+            _let_write(home)
         python = interpreter_in(home)
         # The backend is in the environment, for it is in the lock. A memory of uv's own would know a folder that was
         # altered since by its path, and tell nothing of it.
@@ -102,6 +104,11 @@ def install_bundle(environment: Path, wheels: Path, what: Path, cache_root: Path
 
 def _home_of(interpreter: Path) -> Path:
     return interpreter.parent.parent
+
+
+def _let_write(home: Path) -> None:
+    for place, _, _ in os.walk(home):
+        Path(place).chmod(stat.S_IMODE(Path(place).stat().st_mode) | stat.S_IRWXU)
 
 
 def _link(source: str, target: str) -> None:
@@ -123,8 +130,7 @@ def prepare_site(platform: str, version: str, lock: Lock, provide: Provide, cach
         target = ("--target", str(draft), "--python-platform", platform, "--python-version", version)
         install(wheels, *target, "--require-hashes", "-r", str(requirements))
 
-    _make_once(home, lock, provide, make)
-    return home
+    return _make_once(home, lock, provide, make)
 
 
 def install(wheels: Path, *what: str) -> None:
@@ -133,10 +139,11 @@ def install(wheels: Path, *what: str) -> None:
     run_uv(("pip", "install", *source, *what), f"install from {wheels} alone")
 
 
-def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, Path, Path], None]) -> None:
-    """Make it aside, mark it, rename it: another build may be doing the same."""
-    if _is_intact(home):
-        return
+def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, Path, Path], None]) -> Path:
+    """Make it aside, mark it, rename it: another build may be doing the same. Returns where it is."""
+    for place in (home, home.parents[1] / BEHIND / "proofs" / home.name):
+        if _is_intact(place):
+            return place
     home.parent.mkdir(parents=True, exist_ok=True)
     with passing_folder("draft", otherwise=home.parent) as name:
         draft, requirements = Path(name) / "environment", Path(name) / "requirements.lock"
@@ -152,6 +159,7 @@ def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, P
         except OSError:
             if not _is_intact(home):
                 raise
+    return home
 
 
 def _is_intact(home: Path) -> bool:

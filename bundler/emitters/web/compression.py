@@ -8,14 +8,22 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
-from bundler.model.remembered import read_bounded, replace_whole, seal, seal_bytes, unseal, unseal_bytes
+from bundler.model.remembered import (
+    kept_at,
+    mark_used,
+    read_bounded,
+    replace_whole,
+    seal,
+    seal_bytes,
+    unseal,
+    unseal_bytes,
+)
 
 GZIP_LEVEL = 9
 BEST_BROTLI = 11
@@ -83,7 +91,7 @@ class Compressor:
 
     def _measure(self, source: Path, record: FileRecord, quality: int) -> Sizes:
         place = self._place(record, f"sizes-{GZIP_LEVEL}-{quality}.json")
-        known = unseal(_read(place, record.size), _about(place))
+        known = unseal(self._read(record, place.name), _about(place))
         if isinstance(known, dict):
             return Sizes(gzip=known["gzip"], brotli=known["brotli"])
         content = source.read_bytes()
@@ -93,7 +101,7 @@ class Compressor:
 
     def _recall(self, source: Path, record: FileRecord, name: str, compress: Callable[[bytes], bytes]) -> bytes:
         place = self._place(record, name)
-        known = unseal_bytes(_read(place, record.size), _about(place))
+        known = unseal_bytes(self._read(record, name), _about(place))
         if known is not None:
             return known
         data = compress(source.read_bytes())
@@ -102,6 +110,9 @@ class Compressor:
 
     def _place(self, record: FileRecord, name: str) -> Path:
         return self.cache_root / "compressed" / record.sha256[:2] / record.sha256 / name
+
+    def _read(self, record: FileRecord, name: str) -> bytes:
+        return _read(kept_at(self.cache_root, "compressed", record.sha256[:2], record.sha256, name), record.size)
 
 
 @functools.cache
@@ -119,8 +130,7 @@ def _read(place: Path, size: int) -> bytes:
         data = read_bounded(place, size + (1 << 20))
     except OSError:
         return b""
-    with contextlib.suppress(OSError):
-        os.utime(place.parent)
+    mark_used(place.parent)
     return data
 
 

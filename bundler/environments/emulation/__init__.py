@@ -21,6 +21,7 @@ from pathlib import Path
 
 from bundler.environments.emulation.packages import DEBIAN_NAMES, EmulationError, download, run, unpack
 from bundler.environments.emulation.processor import CORES, publish, view_of
+from bundler.model.remembered import BEHIND
 
 # Raise it when the way an image is made changes, so that older ones are not used.
 RECIPE = 1
@@ -56,6 +57,13 @@ def image_ready(cache_root: Path, architecture: str) -> Path | None:
     """The image made earlier, if there is one. It is whole: it got its name last."""
     image = _image_path(cache_root, architecture)
     return image if image.is_dir() else None
+
+
+def find_images(cache: Path, architecture: str) -> Path:
+    """The folder of images of a cache, or of the read-only one behind it when that alone has this one."""
+    own, behind = cache / "images", cache / BEHIND / "images"
+    only_behind = image_ready(own, architecture) is None and image_ready(behind, architecture) is not None
+    return behind if only_behind else own
 
 
 def make_image(cache_root: Path, architecture: str, report: Callable[[str], None]) -> Path:

@@ -23,7 +23,7 @@ from bundler.environments.survey import survey
 from bundler.environments.wheels import fetch_wheels, fresh_environment
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Event
-from bundler.model.remembered import remember
+from bundler.model.remembered import BEHIND, remember
 
 
 def write_wheel(folder: Path, version: str) -> str:
@@ -132,6 +132,26 @@ def test_byte_code_and_other_times_are_no_alteration(wheelhouse: Path, tmp_path:
     heard: list[Event] = []
     Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append)
     assert says(heard) == []
+
+
+def test_an_environment_of_a_readonly_cache_is_used_and_an_altered_one_is_made_anew_beside(
+    wheelhouse: Path, tmp_path: Path
+) -> None:
+    text = write_wheel(wheelhouse, "1.0")
+    warm = Environments(tmp_path / "warm", {"tool": text}).resolve("tool").python
+    (tmp_path / "over").mkdir()
+    (tmp_path / "over" / BEHIND).symlink_to(tmp_path / "warm")
+    over = Environments(tmp_path / "over", {"tool": text})
+    assert over.resolve("tool").python.samefile(warm)
+    assert over.describe("tool") == over.resolve("tool")
+    (module,) = warm.parent.parent.rglob("tinytool.py")
+    alter(module)
+    altered = module.read_bytes()
+    again = Environments(tmp_path / "over", {"tool": text})
+    anew = again.resolve("tool").python
+    assert anew.is_relative_to(tmp_path / "over" / "environments")
+    assert again.describe("tool").python == anew
+    assert module.read_bytes() == altered
 
 
 def test_an_environment_that_was_cut_is_made_anew(wheelhouse: Path, tmp_path: Path) -> None:
