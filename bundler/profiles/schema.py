@@ -83,6 +83,8 @@ class WebSettings(Section):
     """Largest file, in MB of 1,000,000 bytes; what is larger is stored in parts that the loader joins."""
     precompressed: bool = False
     """Also write every file that a visitor downloads as `.br` and `.gz`, for hosts that serve those."""
+    private: bool = True
+    """Whether `package.json` keeps `npm publish` from putting the model on a registry, the public one by default."""
 
 
 class Provider(Section):

@@ -106,6 +106,7 @@ class Context:
     isolation: Mapping[str, str]
     policy: str
     precompressed: bool
+    private: bool
     strict: bool
     preprocessing: tuple[str, ...]
     device: DeviceContext
@@ -148,6 +149,7 @@ def make_context(
         policy="; ".join(f"{name} {POLICY[name]}" for name in _DIRECTIVES),
         split=any(len(asset.parts) > 1 for asset in assets),
         precompressed=profile.web.precompressed,
+        private=profile.web.private,
         strict=settings.fallback == "strict",
         preprocessing=tell_preprocessing(settings.preprocessing),
         device=describe_device(request),

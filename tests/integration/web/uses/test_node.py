@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,17 @@ def test_threads_are_said_to_be_one(app: Path) -> None:
     found = node(ATTEMPT.format(body="return (await load({ threads: 4 })).report;"), app)
     assert found["threads"] == 1
     assert any("Node.js" in note for note in found["notes"])
+
+
+def test_npm_publishes_no_model_by_mistake(app: Path, tmp_path: Path) -> None:
+    """Whoever is logged in; here, to a registry that is not there."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not on the PATH: install Node.js 20 or newer with npm")
+    (tmp_path / "npmrc").write_text("//127.0.0.1:9/:_authToken=none\n")
+    command = (npm, "publish", "--registry", "http://127.0.0.1:9", "--userconfig", str(tmp_path / "npmrc"))
+    done = subprocess.run(
+        command, cwd=app / "node_modules" / "model", capture_output=True, text=True, check=False, timeout=100
+    )
+    assert done.returncode != 0
+    assert "EPRIVATE" in done.stderr

@@ -123,6 +123,16 @@ def test_large_files_are_stored_in_parts(request_: EmitRequest, tmp_path: Path, 
     assert "No file is larger than 0.01 MB" in (folder / "README.md").read_text()
 
 
+def test_a_package_is_private_unless_the_profile_says_otherwise(
+    request_: EmitRequest, bundle: Path, tmp_path: Path
+) -> None:
+    assert json.loads((bundle / "package.json").read_text())["private"] is True
+    assert "web.private=false" in (bundle / "README.md").read_text()
+    public = emit(with_web(request_, private=False), tmp_path / "bundle")
+    assert "private" not in json.loads((public / "package.json").read_text())
+    assert "web.private" not in (public / "README.md").read_text()
+
+
 def test_an_unknown_format_is_refused(request_: EmitRequest, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no format 'wheel'") as error:
         EMITTER.emit(dataclasses.replace(request_, format="wheel"), tmp_path)
