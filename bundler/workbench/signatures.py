@@ -74,7 +74,8 @@ def check_interface(before: ModelProto, after: ModelProto) -> None:
     old, new = (_outline(model_signature(model)) for model in (before, after))
     if old != new:
         details = (f"before: {old}", f"after: {new}")
-        raise StageError("the model's inputs or outputs changed", details=details)
+        hint = "a tool took an input with a default value for a constant, or lost one: give such inputs no initializer"
+        raise StageError("the model's inputs or outputs changed", details=details, hint=hint)
 
 
 def _outline(signature: Signature) -> tuple[tuple[tuple[str, str], ...], ...]:

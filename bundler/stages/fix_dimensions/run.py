@@ -16,6 +16,7 @@ from bundler.stages.fix_dimensions.spec import Options
 from bundler.workbench.canonical.tensor_data import DataFolders, embed_non_initializers, place_initializers
 from bundler.workbench.fitting import check_shapes
 from bundler.workbench.fixed_models import fix_model
+from bundler.workbench.node_order import sort_model
 from bundler.workbench.signatures import model_signature
 from bundler.workbench.structure import iterate_graphs, iterate_tensors, read_structure
 
@@ -30,6 +31,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     """`model.onnx` with its external files beside it. Raises `UsageError` for dimensions that the model has not."""
     source, options = request.input("model"), decode(Options, dict(request.options))
     model = read_structure(source, link=True)
+    sort_model(model)
     signature = model_signature(model)
     _check_names(signature.symbols, options.dimensions)
     fixing = Fixing(dimensions=options.dimensions, shapes=options.shapes)

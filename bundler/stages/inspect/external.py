@@ -89,7 +89,7 @@ def _extent_problems(tensor: TensorProto, folder: Path) -> Iterator[str]:
     size = (folder / location).stat().st_size
     if offset < 0 or length < 0:
         yield f"tensor {tensor.name!r}: offset or length in {location!r} is negative"
-    elif length < needed:
+    elif length != needed:
         yield f"tensor {tensor.name!r}: needs {needed} bytes and has {length} in {location!r}"
     elif offset + length > size:
         yield f"{location!r} is truncated: tensor {tensor.name!r} ends at byte {offset + length} of {size}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -25,10 +26,11 @@ from bundler.stages.inspect.operators import (
     has_control_flow,
     is_quantized,
 )
-from bundler.stages.inspect.order import sort_nodes
 from bundler.stages.inspect.spec import Options
 from bundler.stages.inspect.texts import check_names
 from bundler.workbench.model_faults import blame_model
+from bundler.workbench.node_order import sort_model
+from bundler.workbench.placement_facts import tidy
 from bundler.workbench.signatures import model_signature
 from bundler.workbench.structure import (
     count_operators,
@@ -57,7 +59,8 @@ def _inspect(path: Path, name: str, report: Report) -> tuple[ModelFacts, bool]:
     files = check_external_data(iterate_tensors(model), path.parent)
     report(0.5, "checking the graph")
     _check_purpose(model)
-    unsorted = _sort_all(model)
+    _check_outputs(model)
+    unsorted = sort_model(model)
     check_versions(model)
     check_operators(model)
     check_functions(model)
@@ -92,14 +95,12 @@ def _check_purpose(model: ModelProto) -> None:
         raise ModelError("the model carries training information", hint="export the model for inference")
 
 
-def _sort_all(model: ModelProto) -> bool:
-    moved = sort_nodes(model.graph)
-    for function in model.functions:
-        for node in function.node:
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    moved = sort_nodes(attribute.g) or moved
-    return moved
+def _check_outputs(model: ModelProto) -> None:
+    """The ONNX library lets two outputs have one name; callers find each by its name."""
+    counts = Counter(info.name for info in model.graph.output)
+    twice = tuple(tidy(repr(name)) for name, count in counts.items() if count > 1)
+    if twice:
+        raise ModelError("several outputs of the model have one name", details=twice, hint="give each its own name")
 
 
 def _check_form(model: ModelProto) -> None:

@@ -14,6 +14,7 @@ from onnx import GraphProto, ModelProto, version_converter
 from bundler.model.errors import ModelError, StageError
 from bundler.stages.quantize_nncf.scope import check_exclusions
 from bundler.stages.quantize_nncf.spec import Options
+from bundler.workbench.node_order import sort_model
 from bundler.workbench.sessions import SessionSettings, clean_message, save_through_session, session_options
 from bundler.workbench.signatures import LISTED_INITIALIZERS_END
 from bundler.workbench.structure import count_operators, iterate_graphs, iterate_tensors, tensor_bytes
@@ -58,6 +59,7 @@ def is_quantized(operator: str) -> bool:
 def prepare_model(source: Path, scratch: Path, options: Options) -> ModelProto:
     """The model with all its weights, ready for NNCF. Writes below `scratch` only. Raises `StageError`."""
     model = onnx.load(source)
+    sort_model(model)
     name_nodes(model.graph)
     _unlist_initializers(model)
     model = raise_opset(model, allowed=options.raise_opset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.stages.simplify.spec import TOOLS, Options
+from bundler.workbench.node_order import write_sorted
 from bundler.workbench.signatures import check_interface
 from bundler.workbench.structure import count_operators, iterate_nodes, iterate_tensors, read_structure
 
@@ -42,7 +44,9 @@ def run(request: StageRequest, report: Report) -> StageResult:
     before = read_structure(source)
     report(0.0, f"simplifying with {tool}")
     target = request.output / ENTRY
-    _simplify(tool, source, target, external=_needs_external_data(source, before))
+    external = _needs_external_data(source, before)
+    with tempfile.TemporaryDirectory(dir=request.output) as scratch:
+        _simplify(tool, write_sorted(source, Path(scratch, ENTRY), external=external), target, external=external)
     after = read_structure(target)
     check_interface(before, after)
     facts = {

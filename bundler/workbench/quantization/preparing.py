@@ -26,6 +26,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Note
+from bundler.workbench.node_order import write_sorted
 from bundler.workbench.quantization.naming import Resolver, make_resolver, name_nodes
 from bundler.workbench.quantization.reference import REFERENCE_ERRORS, own_errors, quiet
 from bundler.workbench.quantization.shapes import infer_structure, infer_symbolically, knows_types, load_with_shapes
@@ -94,6 +95,7 @@ def prepare(source: Path, scratch: Path, asked: Preparation) -> Prepared:
     """The model in `scratch`, ready to be quantised. Raises `StageError`."""
     structure = read_structure(source)
     large = sum(tensor_bytes(tensor) for tensor in iterate_tensors(structure)) >= LARGE
+    source = _sort(source, scratch, large)
     opset, least_opset, notes = opset_of(structure), asked.least_opset, []
     if not asked.raise_opset:
         _check_opset(opset, max(least_opset, LEAST_OPSET))
@@ -109,6 +111,12 @@ def prepare(source: Path, scratch: Path, asked: Preparation) -> Prepared:
     if opset < reached:
         notes.append(Note(text=f"the opset was raised from {opset} to {reached}, which the format needs"))
     return Prepared(path=path, form=done.form, opset=reached, large=large, marked=done.marked, notes=tuple(notes))
+
+
+def _sort(source: Path, scratch: Path, large: bool) -> Path:  # noqa: FBT001 - private
+    """The reference goes from node to node, and finds no scale for what it has not come by."""
+    with own_errors("the model cannot be read whole"):
+        return write_sorted(source, scratch / "sorted.onnx", external=large)
 
 
 def opset_of(model: ModelProto) -> int:

@@ -140,6 +140,25 @@ def test_long_names_of_nested_modules_are_taken(tmp_path: Path) -> None:
     call_stage("inspect", tmp_path / "out", {"model": path})
 
 
+def test_outputs_of_one_name(tmp_path: Path) -> None:
+    model = models.cnn()
+    model.graph.output.append(model.graph.output[0])
+    error = refuse(write(model, tmp_path))
+    assert (error.message, error.details) == ("several outputs of the model have one name", ("'scores'",))
+
+
+@pytest.mark.parametrize("length", ["8", "16"])
+def test_external_data_of_another_length_than_the_tensor(tmp_path: Path, length: str) -> None:
+    shape = models.tensor("weight", np.array([1, 2, 3], np.float32))
+    shape.ClearField("raw_data")
+    declare_outside(shape, location="w.bin", length=length)
+    model = models.cnn()
+    model.graph.initializer.append(shape)
+    path = write(model, tmp_path)
+    (path.parent / "w.bin").write_bytes(bytes(64))
+    assert refuse(path).details == (f"tensor 'weight': needs 12 bytes and has {length} in 'w.bin'",)
+
+
 def test_training_information(tmp_path: Path) -> None:
     model = models.cnn()
     model.training_info.add().algorithm.CopyFrom(model.graph)

@@ -1,16 +1,44 @@
-"""The order of nodes: a cycle is an error; an unsorted graph is only untidy, and ONNX Runtime sorts it by itself."""
+"""The order of nodes: a cycle is an error; an unsorted graph is only untidy, and ONNX Runtime sorts it by itself.
+
+Other tools do not: the ONNX library calls it invalid, and quantisers that go from node to node lose their way.
+"""
 
 from __future__ import annotations
 
 from collections import deque
+from pathlib import Path
 
-from onnx import GraphProto, NodeProto
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto
 
 from bundler.model.errors import ModelError
 from bundler.workbench.placement_facts import tidy
-from bundler.workbench.structure import subgraphs
+from bundler.workbench.structure import read_structure, subgraphs
 
 _SHOWN = 6
+
+
+def sort_model(model: ModelProto) -> bool:
+    """Sort the nodes of all graphs of `model` but a function's own; whether anything moved. Raises `ModelError`."""
+    moved = sort_nodes(model.graph)
+    for function in model.functions:
+        for node in function.node:
+            for inner in subgraphs(node):
+                moved = sort_nodes(inner) or moved
+    return moved
+
+
+def write_sorted(source: Path, target: Path, *, external: bool) -> Path:
+    """A copy of the model at `source` with sorted nodes and all its weights, at `target`; with `external` these go to
+    one file beside it. Where nothing is out of order nothing is written, and the answer is `source`.
+    """
+    if not sort_model(read_structure(source)):
+        return source
+    model = onnx.load(source)
+    sort_model(model)
+    location = target.name + ".data" if external else None
+    onnx.save_model(model, str(target), save_as_external_data=external, location=location)
+    return target
 
 
 def sort_nodes(graph: GraphProto) -> bool:
