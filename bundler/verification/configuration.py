@@ -29,7 +29,7 @@ MAX_NAMED: Final = 20
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6}){1,3}([a-z0-9.]{0,20})")
-_SET_BY_BUNDLER = {"graph_optimization_level"}
+SET_BY_BUNDLER: Final = {"graph_optimization_level"}
 """Options that are not for a profile because bundler itself decides them, and writes them."""
 
 
@@ -133,7 +133,7 @@ def _check_values(where: str, given: Mapping[str, Any], rules: Rules) -> Iterato
         rule = rules.get(key)
         if rule is None:
             yield f"{shown} is no option that is known"
-        elif rule.decided and key not in _SET_BY_BUNDLER:
+        elif rule.decided and key not in SET_BY_BUNDLER:
             yield f"{shown} is not for a bundle: {rule.decided}"
         else:
             try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD, copy_payload, render_config
 from bundler.emitters.python.context import Context, make_context
+from bundler.emitters.python.permitting import PERMITTED, render_permitted
 from bundler.emitters.python.wheelhouse import ANYWHERE
 from bundler.emitters.rendering import load_template, write_project
 from bundler.emitters.writing import write_text
@@ -26,4 +27,5 @@ def write_python_project(request: EmitRequest, folder: Path, platform: str = ANY
     payload = folder / context.package / PAYLOAD
     write_text(payload / "runtime.json", config)
     copy_payload(request, payload)
+    write_text(folder / context.package / "_loader" / PERMITTED, render_permitted(request.config))
     return context

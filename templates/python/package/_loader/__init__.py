@@ -1,10 +1,10 @@
 """The loader: opens the bundle's model, checks it and says what it did. The same in every bundle, written by hand.
 
-Modules: `config` reads `runtime.json`, `integrity` checks files, `variants` chooses how to run, `opening` opens it from
-the shipped file or from the device's own copy (`device_copy`, `keeping`, `device`), `sessions` makes and calls the
-runtime's sessions, `checks` looks at inputs, `golden`, `metrics` and `proving` serve the self-test, `timing` and
-`throughput` the benchmark, `cli` (with `heartbeat`) the command line, and `model` is what the package's own `Model`
-stands on.
+Modules: `config` reads `runtime.json` and `permissions` holds it to what a bundle may ask for, `integrity` checks
+files, `variants` chooses how to run, `opening` opens it from the shipped file or from the device's own copy
+(`device_copy`, `keeping`, `device`), `sessions` makes and calls the runtime's sessions, `checks` looks at inputs,
+`golden`, `metrics` and `proving` serve the self-test, `timing` and `throughput` the benchmark, `cli` (with
+`heartbeat`) the command line, and `model` is what the package's own `Model` stands on.
 
 Only bundles that need them import `plugins`, for providers that stand beside the runtime, and `prepared`, for what must
 be made on the device before a variant runs; `prewarming`, with `locking` and `drivers`, makes it. Only a variant that

@@ -127,8 +127,10 @@ def _note_fixed(ports: list[Port], fixed_sizes: list[dict[str, Any]]) -> None:
 def read_config(memory: Memory, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Config:
     """Read the payload's `runtime.json`; `sha256` pins its bytes, `inputs` and `outputs` are the Python names.
 
-    Raises `IntegrityError` when the file is missing or altered, `IncompatibleError` when its schema is unknown.
+    Raises `IntegrityError` when the file is missing or altered or asks for what it may not, `IncompatibleError`
+    when its schema is unknown.
     """
+    known = memory.knows("runtime.json", sha256)
     data = json.loads(read_pinned(memory, "runtime.json", sha256))
     if data["schema"] != SCHEMA:
         raise IncompatibleError(
@@ -136,6 +138,10 @@ def read_config(memory: Memory, sha256: str, inputs: tuple[str, ...], outputs: t
             why=f"this loader reads schema {SCHEMA}",
             hint="build the bundle again",
         )
+    if not known:  # These very bytes were held to it before.
+        from .permissions import require_permitted
+
+        require_permitted(data)
     return Config(memory.payload, data, inputs, outputs)
 
 

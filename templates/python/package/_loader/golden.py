@@ -12,6 +12,7 @@ import numpy as np
 
 from .config import Config, Port, Variant
 from .errors import REBUILD, IntegrityError, SelfTestError
+from .integrity import leads_out
 from .metrics import OutputFigures, Reference, Tolerance
 from .storage import STORAGE, decode
 
@@ -69,6 +70,8 @@ class GoldenSet:
         if value["type"] == "str":
             return np.array(value["values"], dtype=object).reshape(value["shape"])
         stored = np.dtype(STORAGE.get(value["type"], (value["type"],))[0]).newbyteorder("<")
+        if leads_out(value["file"]):
+            raise IntegrityError("the golden set names a file outside", why=value["file"], hint=REBUILD)
         tensor = np.fromfile(os.path.join(self._folder, value["file"]), dtype=stored)
         return tensor.astype(stored.newbyteorder("="), copy=False).reshape(value["shape"])
 

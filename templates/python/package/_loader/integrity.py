@@ -213,6 +213,12 @@ def _find_place(payload: str) -> tuple[str | None, str]:
     return os.path.join(folder, f"{zlib.crc32(place):08x}-{len(place)}"), ""
 
 
+def leads_out(path: str) -> bool:
+    """Whether a path of the bundle's own files could lead out of their folder, on any system."""
+    parts = path.replace("\\", "/").split("/")
+    return not parts[0] or ":" in parts[0] or ".." in parts or os.path.isabs(path)
+
+
 def find_stranger(folder: str) -> str:
     """Why another user could have written what lies in `folder`; nothing where it is ours or the administrator's alone,
     or not there yet. On Windows the folder's access list guards it.

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .errors import IntegrityError
-from .integrity import Check, File, Memory, hash_file
+from .integrity import Check, File, Memory, hash_file, leads_out
 
 RECORD = "kept.json"
 
@@ -46,8 +46,7 @@ class KeptFolder:
 
     def accepts(self, path: str) -> bool:
         """Whether a file may lie there: its path, relative to the folder, leads nowhere else."""
-        parts = path.replace("\\", "/").split("/")
-        return not os.path.isabs(path) and not os.path.splitdrive(path)[0] and ".." not in parts and path != RECORD
+        return not leads_out(path) and path != RECORD
 
     def find(self) -> Check | None:
         """A check of the files, under way; None when there is nothing to open."""
