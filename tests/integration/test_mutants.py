@@ -22,7 +22,7 @@ from tests.support.mutants import Mutant, write_mutant
 from tests.support.real_models import fetch_example
 
 TARGET = "linux-x64"
-FEW, MANY, REAL = range(50), range(1000, 2500), range(80)
+FEW, MANY, REAL = range(50), range(1000, 2500), range(200)
 LONGEST = 1000
 """Characters of a line that an error shows."""
 

@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from bundler.model.errors import StageError
-from bundler.workbench.structure import iterate_graphs, iterate_tensors
+from bundler.workbench.structure import iterate_graphs, iterate_tensors, tensor_bytes
 
 PAGE: Final = 4096
 """Start of every external tensor: a page, so that mapping it costs no neighbouring page."""
@@ -60,13 +60,16 @@ class DataFolders:
     source: Path
 
     def span(self, tensor: TensorProto) -> Span | None:
-        """Where the tensor's bytes are, or None when they are in the tensor. Raises `StageError`."""
+        """Where the tensor's bytes are, or None when they are in the tensor. Raises `StageError`.
+
+        Where no length is given it is that of the values, as for the runtime: others may follow in the file.
+        """
         if tensor.data_location != TensorProto.EXTERNAL:
             return None
         entries = {entry.key: entry.value for entry in tensor.external_data}
         path = self._find(entries["location"])
-        offset = int(entries.get("offset", "0"))
-        return Span(path, offset, int(entries["length"]) if "length" in entries else path.stat().st_size - offset)
+        offset = int(entries.get("offset") or "0")
+        return Span(path, offset, int(entries["length"]) if entries.get("length") else tensor_bytes(tensor))
 
     def _find(self, location: str) -> Path:
         if location == self.saved.name:

@@ -18,7 +18,7 @@ from bundler.model.errors import ModelError
 from bundler.model.facts import ModelFacts
 from bundler.workbench.small_constants import read_constant
 from tests.support import models
-from tests.support.stage_calls import call_stage
+from tests.support.stage_calls import call_stage, compare, record
 
 NO_TEXT = b"\xe9\xe9\xe9\xe9\xe9"
 
@@ -195,3 +195,20 @@ def _length(number: int) -> bytes:
         out.append(number & 127 | 128)
         number >>= 7
     return bytes((*out, number))
+
+
+def test_external_data_without_a_length_ends_with_its_tensor(tmp_path: Path) -> None:
+    """No bad model: others may follow in the file, and the runtime reads as much as it needs."""
+    path = models.save_external(models.mlp(), tmp_path / "in")
+    model = onnx.load(path, load_external_data=False)
+    for tensor in model.graph.initializer:
+        kept = [(entry.key, entry.value) for entry in tensor.external_data if entry.key != "length"]
+        del tensor.external_data[:]
+        for key, value in kept:
+            tensor.external_data.add(key=key, value=value)
+    path.write_bytes(model.SerializeToString())
+    call_stage("inspect", tmp_path / "facts", {"model": path})
+    golden = record(path, tmp_path / "golden")
+    call_stage("optimize", tmp_path / "out", {"model": path}, level="basic")
+    outputs = compare(tmp_path / "out" / "model.onnx", golden, tmp_path / "compared").outputs
+    assert all(output.max_absolute < 1e-6 for output in outputs)
