@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import typer
 
@@ -12,18 +11,13 @@ from bundler.api.plan import plan
 from bundler.api.requests import BuildRequest, PlanResult, StepPreview
 from bundler.api.shapes import assign_shapes
 from bundler.api.workshop import Workshop, open_workshop
-from bundler.cli.building import BuildArguments, Failure, check_project_options, make_requests, print_failures
+from bundler.cli.building import BuildArguments, Failure, make_requests, print_failures
 from bundler.cli.printing import echo, print_json, printable
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError
 from bundler.model.events import ignore
 from bundler.model.plan import BuildPlan
 from bundler.model.requirements import describe_need
-from bundler.project.decisions import with_decisions
-from bundler.project.load import find_project
-from bundler.project.lock import read_lock
-from bundler.project.narrowing import narrow_requests
-from bundler.project.requests import project_requests
 
 
 def run_plan(arguments: BuildArguments, *, cache: CacheChoice, as_json: bool) -> None:
@@ -31,9 +25,11 @@ def run_plan(arguments: BuildArguments, *, cache: CacheChoice, as_json: bool) ->
     if arguments.models:
         requests = make_requests(arguments)
         with open_workshop(cache, 1) as workshop:
-            planned = _plan_all(assign_shapes(requests, workshop, ignore), workshop)
+            planned = plan_all(assign_shapes(requests, workshop, ignore), workshop)
     else:
-        planned = _plan_project(arguments, cache)
+        from bundler.cli.project_planning import plan_project  # noqa: PLC0415 - only where no model is named
+
+        planned = plan_project(arguments, cache)
     failures = [item for item in planned if isinstance(item, Failure)]
     if len(planned) == 1 and failures:
         raise failures[0].error
@@ -46,26 +42,7 @@ def run_plan(arguments: BuildArguments, *, cache: CacheChoice, as_json: bool) ->
         raise typer.Exit(failures[0].error.exit_code)
 
 
-def _plan_project(arguments: BuildArguments, cache: CacheChoice) -> list[PlanResult | Failure]:
-    """With what the lock pins and decided; the lock is not brought up to date, for nothing is built."""
-    loaded = find_project(Path.cwd())
-    check_project_options(arguments, loaded.path.name)
-    requests = project_requests(
-        loaded,
-        targets=arguments.targets,
-        output=None,
-        overrides=arguments.overrides,
-        bundle_format=None,
-        prove=True,
-        trust_target=arguments.trust_target,
-    )
-    requests = narrow_requests(requests, arguments.only)
-    lock = read_lock(loaded.lock_path)
-    with open_workshop(cache, 1, lock.environments if lock else None) as workshop:
-        return _plan_all(with_decisions(requests, lock, locked=False) if lock else requests, workshop)
-
-
-def _plan_all(requests: Sequence[BuildRequest], workshop: Workshop) -> list[PlanResult | Failure]:
+def plan_all(requests: Sequence[BuildRequest], workshop: Workshop) -> list[PlanResult | Failure]:
     """Each in the order given; one that cannot be planned does not stop the others."""
 
     def attempt(request: BuildRequest) -> PlanResult | Failure:
