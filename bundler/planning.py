@@ -24,9 +24,10 @@ from bundler.planning_precision import (
     method_environments,
     precision_decisions,
 )
+from bundler.planning_ranges import apply_ranges
 from bundler.planning_rules import BakeRule
 from bundler.planning_shapes import name_inputs
-from bundler.planning_sizes import GivenSizes, fix_sizes, size_decisions, size_notes
+from bundler.planning_sizes import GivenSizes, settle_sizes, size_decisions, size_notes
 from bundler.planning_variants import Draft, baker_of, checked, make_step, plan_variant
 from bundler.profiles.methods import AUTO, METHODS, NONE, Loss
 from bundler.profiles.outlook import computes_tf32
@@ -74,11 +75,12 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
     """
     profile = apply_preset(profile)
     signature, given = facts.signature, _given_sizes(facts, request)
-    fixed = fix_sizes(facts, profile, given)
-    fixing = split_sizes(signature, fixed)
+    settled = settle_sizes(facts, profile, given)
+    fixed, fixing = settled.fixed, split_sizes(signature, settled.fixed)
     facts = replace(facts, signature=fix_signature(signature, fixed))
+    profile = apply_ranges(profile, facts.signature, settled.ranges)
     methods = choose_methods(profile, request.methods)
-    data = _plan_data(facts, profile, fixing, request, methods)
+    data = _plan_data(facts, profile, replace(fixing, ranges=settled.ranges), request, methods)
     shared, current = _shared_steps(profile, fixed, fixing)
     draft = Draft(facts=facts, profile=profile, data=data, shared=shared, source=current, command=request.command)
     variants = [plan_variant(draft, variant, methods[variant.name]) for variant in profile.variants]
@@ -91,7 +93,7 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         variants=tuple(variant.plan for variant in variants),
         decisions=(
             *request.left_out,
-            *size_decisions(signature, fixed),
+            *size_decisions(signature, settled),
             *precision_decisions(profile, request.methods),
             *_rule_decisions({variant.plan.name: variant.rule for variant in variants}),
             *_gate_decisions(facts, profile, methods),

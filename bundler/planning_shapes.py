@@ -10,7 +10,7 @@ from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, dimension_key, place_label, shown_name
 from bundler.model.open_sizes import suggest_options
-from bundler.model.shapes import Shape, split_qualified, write_shape
+from bundler.model.shapes import Shape, SizeRange, split_qualified, write_shape
 from bundler.model.signature import Port, Signature, describe_type
 
 
@@ -18,7 +18,7 @@ from bundler.model.signature import Port, Signature, describe_type
 class Claim:
     """A size for a dimension, and who says so (`the shape 8,128 of input 'x'`)."""
 
-    size: int
+    size: int | SizeRange
     origin: str
 
 
@@ -33,9 +33,8 @@ class _Claims:
         known = self.found.setdefault(key, claim)
         if known.size != claim.size:
             name = shown_name(key) if isinstance(key, str) else place_label(*key)
-            self.problems.append(
-                f"{name} is {known.size} by {known.origin}, and {claim.size} by {claim.origin}: it has one size"
-            )
+            told = f"{name} is {write_shape((known.size,))} by {known.origin}"
+            self.problems.append(f"{told}, and {write_shape((claim.size,))} by {claim.origin}: it has one size")
 
 
 def read_claims(

@@ -13,10 +13,11 @@ from bundler.model.free_dimensions import Key, place_label, unnamed_labels
 from bundler.model.open_sizes import YOUR_SIZES, suggest_options
 from bundler.model.plan import Decision
 from bundler.model.requirements import FIXED_BY, FixedSize
-from bundler.model.shapes import Shape
+from bundler.model.shapes import Shape, SizeRange
 from bundler.model.signature import Signature
 from bundler.model.stage import Note
 from bundler.planning_fit import find_free_sizes
+from bundler.planning_ranges import range_decisions
 from bundler.planning_shapes import read_claims
 from bundler.profiles.outlook import judge_free_sizes
 from bundler.profiles.schema import TargetProfile
@@ -38,10 +39,20 @@ class GivenSizes:
     own_shapes: Sequence[str] = ()
 
 
-def fix_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes) -> tuple[FixedSize, ...]:
-    """The dimensions that get one size, in the model's order, those with a name first: what the profile says, its
-    shapes over its dimensions, and over that what was `given`. Raises `UsageError` for a name or an input that the
-    model has not, and for shapes that do not fit it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledSizes:
+    """Dimensions that get one size, in the model's order, those with a name first; and ranges of others, by their names
+    or places.
+    """
+
+    fixed: tuple[FixedSize, ...]
+    ranges: Mapping[str, SizeRange]
+
+
+def settle_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes) -> SettledSizes:
+    """What the profile says, its shapes over its dimensions, and over that what was `given`.
+
+    Raises `UsageError` for a name or an input that the model has not, and for shapes that do not fit it.
     """
     signature = facts.signature
     _check_names(facts, given.dimensions)
@@ -49,7 +60,7 @@ def fix_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes) -> t
     own = {name: shape for name, shape in left.items() if name in given.own_shapes}
     others = {name: shape for name, shape in left.items() if name not in own}
     target = {name: size for name, size in profile.dimensions.items() if name in signature.symbols}
-    wanted: dict[Key, tuple[int, Literal["target", "user"]]] = {
+    wanted: dict[Key, tuple[int | SizeRange, Literal["target", "user"]]] = {
         name: (size, "user" if name in given.own_dimensions else "target") for name, size in target.items()
     }
     of_profile = read_claims(facts, {}, others, whose=f"the shapes of the target {profile.id}", strict=False)
@@ -57,7 +68,15 @@ def fix_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes) -> t
     for dimensions, shapes in (({}, own), (given.dimensions, given.shapes)):
         claims = read_claims(facts, dimensions, shapes, whose="the given shapes", strict=True)
         wanted |= {key: (claim.size, "user") for key, claim in claims.items()}
-    return tuple(_describe(key, *wanted[key], signature) for key in _in_order(wanted, signature))
+    order = [(key, *wanted[key]) for key in _in_order(wanted, signature)]
+    return SettledSizes(
+        fixed=tuple(_describe(key, size, by, signature) for key, size, by in order if isinstance(size, int)),
+        ranges={
+            key if isinstance(key, str) else place_label(*key): size
+            for key, size, _ in order
+            if isinstance(size, SizeRange)
+        },
+    )
 
 
 def _check_names(facts: ModelFacts, given: Mapping[str, int]) -> None:
@@ -98,20 +117,18 @@ def find_axes(signature: Signature, name: str) -> dict[str, tuple[int, ...]]:
     return {port: axes for port, axes in places.items() if axes}
 
 
-def size_decisions(signature: Signature, fixed: Sequence[FixedSize]) -> tuple[Decision, ...]:
+def size_decisions(signature: Signature, settled: SettledSizes) -> tuple[Decision, ...]:
     """What becomes of each dynamic dimension."""
-    found = {size.name: size for size in fixed}
+    found = {size.name: describe_size(size) for size in settled.fixed} | range_decisions(settled.ranges)
     left = [
         *((name, "nobody fixed it") for name in signature.symbols),
         *((label, "the model does not name it, and nobody fixed it") for label in unnamed_labels(signature)),
     ]
     told = (
-        describe_size(found.pop(name))
-        if name in found
-        else Decision(subject=f"dimension {name}", choice="dynamic", reason=reason)
+        found.pop(name) if name in found else Decision(subject=f"dimension {name}", choice="dynamic", reason=reason)
         for name, reason in left
     )
-    return (*told, *map(describe_size, found.values()))
+    return (*told, *found.values())
 
 
 def describe_size(size: FixedSize) -> Decision:

@@ -83,8 +83,9 @@ Shapes = Annotated[
     typer.Option(
         "--shape",
         metavar="INPUT=SIZES",
-        help="Fix the sizes of an input (x=1,3,48,192), those without a name too; ? leaves one as it is. May be given "
-        "several times; with several models, MODEL:INPUT=SIZES says which one is meant.",
+        help="Fix the sizes of an input (x=1,3,48,192), those without a name too; ? leaves one as it is, "
+        "and 64..320 (or 64..192..320, tuned for 192) is a range where a provider takes ranges. May be given several "
+        "times; with several models, MODEL:INPUT=SIZES says which one is meant.",
     ),
 ]
 Overrides = Annotated[

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from bundler.model.codec import encode
 from bundler.model.requirements import FixedSize
-from bundler.model.shapes import Shape
+from bundler.model.shapes import FixedShape, SizeRange
 from bundler.model.signature import Dimension, Port, Signature, ValueType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixing:
     """What a stage is told to fix: `dimensions` by name; `shapes` by input, with None for each size that has a name or
-    stays open.
+    stays open. `ranges` bound sizes that stay open, by their names or by their places (`x[2]`).
     """
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    shapes: Mapping[str, FixedShape] = field(default_factory=dict)
+    ranges: Mapping[str, SizeRange] = field(default_factory=dict)
 
     def options(self) -> dict[str, object]:
         """The options of a stage; a model whose sizes all have names gets none but `dimensions`."""
         shapes = {"shapes": {name: list(shape) for name, shape in self.shapes.items()}} if self.shapes else {}
-        return {"dimensions": dict(self.dimensions), **shapes}
+        ranges = {"ranges": encode(self.ranges)} if self.ranges else {}
+        return {"dimensions": dict(self.dimensions), **shapes, **ranges}
 
 
 def split_sizes(signature: Signature, sizes: Sequence[FixedSize]) -> Fixing:
@@ -44,8 +47,8 @@ def _size_at(port: Port, axis: int) -> Dimension:
     return None if port.type.shape is None else port.type.shape[axis]
 
 
-def _by_input(ports: Mapping[str, Port], placed: Mapping[tuple[str, int], int]) -> dict[str, Shape]:
-    shapes: dict[str, Shape] = {}
+def _by_input(ports: Mapping[str, Port], placed: Mapping[tuple[str, int], int]) -> dict[str, FixedShape]:
+    shapes: dict[str, FixedShape] = {}
     for name in dict.fromkeys(name for name, _ in placed):
         known = ports[name].type.shape
         rank = len(known) if known is not None else 1 + max(axis for port, axis in placed if port == name)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from bundler.model.shapes import SizeRange
 from bundler.model.signature import Dimension, Port, Signature, ValueType
 
 Role = Literal["batch", "channel", "space", "length"]
@@ -99,6 +100,13 @@ def unnamed_labels(signature: Signature) -> tuple[str, ...]:
 def place_label(port: str, axis: int) -> str:
     """`image[2]`, an axis of an input."""
     return f"{shown_name(port)}[{axis}]"
+
+
+def find_ranges(signature: Signature, ranges: Mapping[str, SizeRange]) -> dict[Key, SizeRange]:
+    """The dimensions of the inputs that have one of `ranges`, which are by name, or by place as `x[2]`."""
+    keys: dict[str, Key] = {name: name for name in signature.symbols}
+    keys |= {place_label(*place): place for place in unnamed_sizes(signature)}
+    return {keys[name]: found for name, found in ranges.items() if name in keys}
 
 
 def dimension_key(port: str, axis: int, size: Dimension) -> Key:

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-Shape = tuple[int | None, ...]
-"""A size for each axis of an input; None leaves it as the model has it."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeRange:
+    """The sizes that an axis takes, from `least` to `most`; `best` is the one that a provider is tuned for."""
+
+    least: int
+    best: int
+    most: int
+
+    def describe(self) -> str:
+        """`64..192..320`, as it is written."""
+        return f"{self.least}..{self.best}..{self.most}"
+
+
+Size = int | SizeRange | None
+Shape = tuple[Size, ...]
+"""A size for each axis of an input, or a range of sizes; None leaves it as the model has it."""
+
+FixedShape = tuple[int | None, ...]
+"""A shape without ranges: what a model is fixed to."""
 
 MAX_SIZE = 2**31 - 1
 """The largest size that is taken: what addresses one axis is a 32-bit number in several providers."""
 MAX_AXES = 32
 """Axes that are read; ONNX Runtime's kernels take fewer."""
+
+RANGE = ".."
 
 LEFT_OPEN = ("?", "*")
 """How a size that stays as the model has it is written."""
@@ -21,7 +42,9 @@ _NUMBER = re.compile(r"-?[0-9]+")
 
 
 def parse_shape(text: str) -> Shape:
-    """`1,3,48,192`, where `?` or `*` leaves a size as the model has it. Raises `ValueError`, which says why."""
+    """`1,3,48,192`, where `?` or `*` leaves a size as the model has it, and `64..320` (or `64..192..320`, with the one
+    to tune for between) is a range. Raises `ValueError`, which says why.
+    """
     if not text.strip():
         raise ValueError("there are no sizes in it; an input without axes has none that could be fixed")
     return read_shape([part.strip() for part in text.split(",")])
@@ -49,9 +72,22 @@ def check_shape(value: object) -> Shape:
     return read_shape(value)
 
 
-def _read_size(part: object) -> int | None:
+def _read_size(part: object) -> Size:
     if part is None or part in LEFT_OPEN:
         return None
+    if isinstance(part, str) and RANGE in part:
+        return _read_range(part)
+    return _read_number(part)
+
+
+def _read_range(text: str) -> SizeRange:
+    sizes = [_read_number(part.strip()) for part in text[: _LONGEST * 3].split(RANGE)]
+    if len(sizes) not in (2, 3) or sizes != sorted(sizes):
+        raise ValueError(f"wants a range as 64..320, or 64..192..320 with the size to tune for, got {_show(text)}")
+    return SizeRange(least=sizes[0], best=sizes[1], most=sizes[-1])
+
+
+def _read_number(part: object) -> int:
     if isinstance(part, bool) or not isinstance(part, int | str) or not _NUMBER.fullmatch(str(part)[:_LONGEST]):
         raise ValueError(f"wants numbers with commas between them, and ? for a size to leave open, got {_show(part)}")
     size = int(str(part)[:_LONGEST])
@@ -60,9 +96,15 @@ def _read_size(part: object) -> int | None:
     return size
 
 
-def write_shape(shape: Iterable[int | str | None]) -> str:
+def write_shape(shape: Iterable[Size | str]) -> str:
     """`1,3,48,192`: as `parse_shape` reads it."""
-    return ",".join("?" if size is None else str(size) for size in shape)
+    return ",".join(_write_size(size) for size in shape)
+
+
+def _write_size(size: Size | str) -> str:
+    if size is None:
+        return "?"
+    return size.describe() if isinstance(size, SizeRange) else str(size)
 
 
 def _show(part: object) -> str:

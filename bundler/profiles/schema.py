@@ -390,7 +390,8 @@ class TargetProfile(Section):
     """Dynamic dimensions that are fixed, by name."""
     shapes: dict[str, GivenShape] = {}
     """Shapes that are fixed, by the name of the input: `[1, 3, 48, 192]` or `"1,3,48,192"`, where `"?"` leaves a size
-    as the model has it. Also for sizes without a name; inputs that a model has not are passed over."""
+    as the model has it, and `"64..320"` is a range for providers that take ranges. Also for sizes without a name;
+    inputs that a model has not are passed over."""
     accuracy: Accuracy = Accuracy()
     budget: Budget = Budget()
     bundle: Bundle = Bundle()

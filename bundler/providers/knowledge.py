@@ -191,7 +191,8 @@ class ProviderKnowledge:
     its operators; empty where none does. `wants_integers` says why the device of given options cannot compute in
     floating point, so that it takes quantised models alone; empty where it can. `spoilers` are the runtime's own
     optimisers whose result the provider does not take: they are left out, here and on the device. `needs` are what
-    it uses of the device's own software, beside what a bundle can carry.
+    it uses of the device's own software, beside what a bundle can carry. `ranges` are the options for the least, best
+    and greatest shapes of inputs, where it has them.
     """
 
     name: str
@@ -223,6 +224,7 @@ class ProviderKnowledge:
     wants_integers: Callable[[Mapping[str, str]], str] | None = None
     spoilers: tuple[str, ...] = ()
     needs: tuple[NeedRule, ...] = ()
+    ranges: tuple[str, ...] = ()
 
     def judge_free_sizes(self, options: Mapping[str, str]) -> FreeSizes:
         """What becomes of dynamic dimensions under these options, as text."""

@@ -141,6 +141,7 @@ PROVIDER = ProviderKnowledge(
     rounds=lambda _options: "half",
     tf32=True,
     check=_check,
+    ranges=_SHAPES,
     needs=(
         *CUDA_NEEDS,
         _library("13", ">=1.27"),

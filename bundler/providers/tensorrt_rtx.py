@@ -161,6 +161,7 @@ PROVIDER = ProviderKnowledge(
     rounds=lambda _options: "half",
     tf32=True,
     check=_check,
+    ranges=_SHAPES,
     proofs=("engine", "context", "nodes"),
     # The plugin carries TensorRT for RTX and CUDA's own runtime; its library is linked to these two of the driver.
     needs=(replace(DRIVER, libraries={"linux": ("libcuda.so.1", "libnvidia-ml.so.1")}, runtime_versions=""),),

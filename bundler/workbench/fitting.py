@@ -10,7 +10,8 @@ import numpy as np
 
 from bundler.model.errors import ModelError, UsageError
 from bundler.model.fixing import Fixing, fix_inputs
-from bundler.model.shapes import Shape, write_shape
+from bundler.model.free_dimensions import Key, dimension_key
+from bundler.model.shapes import FixedShape, SizeRange, write_shape
 from bundler.model.signature import Port, Signature, ValueType, describe_type
 from bundler.workbench.elements import element_named, element_of_array, to_wide
 from bundler.workbench.equality import numbers
@@ -24,8 +25,16 @@ class Fitting:
     a model can be judged on it, and not calibrated.
     """
 
-    def __init__(self, signature: Signature, hint: str | None = None, *, allow_nan: bool = False) -> None:
+    def __init__(
+        self,
+        signature: Signature,
+        hint: str | None = None,
+        *,
+        allow_nan: bool = False,
+        ranges: Mapping[Key, SizeRange] | None = None,
+    ) -> None:
         self._signature = signature
+        self._ranges = ranges or {}
         self._allow_nan = allow_nan
         self._hint = hint or _HINT
         self._problems: list[str] = []
@@ -50,12 +59,26 @@ class Fitting:
 
     def check(self, name: str, values: Mapping[str, Value]) -> bool:
         """Whether this sample fits what the model takes."""
-        found = list(sample_problems(values, self._signature))
+        found = list(sample_problems(values, self._signature)) or list(self._find_outside(values))
         if not found and not self._allow_nan:
             found = [f"{name!r}: holds NaN" for name in nan_inputs(values)]
         self._problems += [f"{name}: {text}" for text in found]
         self._count += 1
         return not found
+
+    def _find_outside(self, values: Mapping[str, Value]) -> Iterator[str]:
+        """Sizes that are outside of what the bundle is made for."""
+        for port in self._signature.inputs:
+            array = values.get(port.name)
+            if isinstance(array, np.ndarray):
+                yield from self._find_axes_outside(port, array.shape)
+
+    def _find_axes_outside(self, port: Port, shape: tuple[int, ...]) -> Iterator[str]:
+        for axis, size in enumerate(port.type.shape or ()):
+            bounds = None if isinstance(size, int) else self._ranges.get(dimension_key(port.name, axis, size))
+            if bounds is not None and not bounds.least <= shape[axis] <= bounds.most:
+                told = f"{shape[axis]}, outside of the range {bounds.least} to {bounds.most} that was given"
+                yield f"{port.name!r}: axis {axis} is {told}"
 
     def finish(self) -> None:
         """Raise `UsageError` with all that does not fit, or when there was no sample at all."""
@@ -68,9 +91,13 @@ class Fitting:
             raise UsageError(what, details=details, hint=self._hint)
 
 
-def check_samples(samples: Sequence[tuple[str, Mapping[str, Value]]], signature: Signature) -> None:
+def check_samples(
+    samples: Sequence[tuple[str, Mapping[str, Value]]],
+    signature: Signature,
+    ranges: Mapping[Key, SizeRange] | None = None,
+) -> None:
     """Every sample gives what the model takes. Raises `UsageError` with all that does not fit."""
-    fitting = Fitting(signature, allow_nan=True)
+    fitting = Fitting(signature, allow_nan=True, ranges=ranges)
     for name, values in samples:
         fitting.check(name, values)
     fitting.finish()
@@ -198,7 +225,7 @@ def check_shapes(signature: Signature, fixing: Fixing) -> None:
         )
 
 
-def _can_have(known: tuple[Any, ...] | None, shape: Shape) -> bool:
+def _can_have(known: tuple[Any, ...] | None, shape: FixedShape) -> bool:
     if known is None:
         return None not in shape
     return len(known) == len(shape) and all(

@@ -9,7 +9,7 @@ from onnx import ModelProto, TypeProto
 from onnxruntime.tools.onnx_model_utils import make_dim_param_fixed
 
 from bundler.model.fixing import Fixing
-from bundler.model.shapes import Shape
+from bundler.model.shapes import FixedShape
 from bundler.workbench.float_conversion.converter import lift_constants
 from bundler.workbench.size_folding import fold_sizes
 from bundler.workbench.structure import iterate_graphs
@@ -25,13 +25,13 @@ def fix_model(model: ModelProto, fixing: Fixing) -> None:
     _fix_outputs(model)
 
 
-def _fix_places(model: ModelProto, shapes: Mapping[str, Shape]) -> None:
+def _fix_places(model: ModelProto, shapes: Mapping[str, FixedShape]) -> None:
     for info in model.graph.input:
         if info.name in shapes:
             _fix_axes(info.type.tensor_type, shapes[info.name])
 
 
-def _fix_axes(kind: TypeProto.Tensor, shape: Shape) -> None:
+def _fix_axes(kind: TypeProto.Tensor, shape: FixedShape) -> None:
     """ONNX Runtime's own tool refuses a shape of which some sizes are fixed already, so it is done here."""
     if not kind.HasField("shape"):
         for _ in shape:

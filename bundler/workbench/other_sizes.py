@@ -66,13 +66,15 @@ def find_other_sizes(search: SizeSearch, base: Maker) -> OtherSizes:
     if len(found) > 1:
         together: dict[Key, int] = {key: size for changes in found for key, size in changes.items()}
         found = [together] if trial.runs(together) else found
+    least = {key: bounds.least for key, bounds in base.ranges.items() if bounds.least != sizes.get(key)}
+    found += [least] if least not in found and trial.runs(least) else []
     return OtherSizes(changes=tuple(found), dimensions=tuple(_describe(item, sizes, trial) for item in free))
 
 
 def _find_changes(trial: _Trial, free: tuple[FreeDimension, ...], sizes: Changes) -> Iterator[Changes]:
     """All at once where that runs; else all of one kind; else one dimension after the other. Channels go alone."""
     common = [item for item in free if item.role != "channel"]
-    joint = _uneven(common, sizes)
+    joint = _uneven(trial, common, sizes)
     pending = list(free)
     if trial.runs(joint):
         yield joint
@@ -87,22 +89,31 @@ def _find_changes(trial: _Trial, free: tuple[FreeDimension, ...], sizes: Changes
             yield from (single for single in singles if single is not None)
 
 
-def _uneven(items: Iterable[FreeDimension], sizes: Changes) -> dict[Key, int]:
+def _uneven(trial: _Trial, items: Iterable[FreeDimension], sizes: Changes) -> dict[Key, int]:
     """The first other size of each; the last axis of an image differs from the others, as in no square."""
-    changes = {item.key: other_sizes(item.role, sizes[item.key])[0] for item in items}
+    options = {item.key: _options(trial, item, sizes) for item in items}
+    changes = {key: found[0] for key, found in options.items() if found}
     spatial = [item for item in items if item.role == "space"]
-    if len(spatial) > 1:
-        changes[spatial[-1].key] = other_sizes("space", sizes[spatial[-1].key])[1]
+    if len(spatial) > 1 and len(options[spatial[-1].key]) > 1:
+        changes[spatial[-1].key] = options[spatial[-1].key][1]
     return changes
 
 
 def _first_that_runs(trial: _Trial, group: list[FreeDimension], sizes: Changes) -> Changes | None:
     for place in range(_TRIES):
-        options = {item.key: other_sizes(item.role, sizes[item.key]) for item in group}
+        options = {item.key: _options(trial, item, sizes) for item in group}
         changes = {key: found[place] for key, found in options.items() if place < len(found)}
         if trial.runs(changes):
             return changes
     return None
+
+
+def _options(trial: _Trial, item: FreeDimension, sizes: Changes) -> tuple[int, ...]:
+    """Of a dimension with a range, its ends."""
+    size, bounds = sizes[item.key], trial.base.ranges.get(item.key)
+    if bounds is None:
+        return other_sizes(item.role, size)
+    return tuple(dict.fromkeys(end for end in (bounds.most, bounds.least) if end != size))
 
 
 def other_sizes(role: Role, size: int) -> tuple[int, ...]:

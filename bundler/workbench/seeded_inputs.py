@@ -20,6 +20,7 @@ from bundler.model.free_dimensions import (
     tensor_type,
     wanted_ports,
 )
+from bundler.model.shapes import SizeRange
 from bundler.model.signature import Port, Signature, ValueType, describe_type
 from bundler.workbench.elements import element_named
 from bundler.workbench.seeded_values import (
@@ -56,7 +57,7 @@ class IntegerHints:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maker:
     """Makes the inputs of one sample, at the guessed `sizes` with `changes` over them. `plain` ones have no padding, no
-    shorter lengths, and take one way at every choice.
+    shorter lengths, and take one way at every choice. Dimensions with `ranges` have their best size, until changed.
     """
 
     signature: Signature
@@ -65,11 +66,13 @@ class Maker:
     integers: Integers = "implied"
     changes: Mapping[Key, int] = field(default_factory=dict)
     plain: bool = False
+    ranges: Mapping[Key, SizeRange] = field(default_factory=dict)
 
     @property
     def assigned(self) -> dict[Key, int]:
         """The size of every free dimension."""
-        return assign_sizes(self.signature, self.sizes, self.changes)
+        best = {key: bounds.best for key, bounds in self.ranges.items()}
+        return assign_sizes(self.signature, self.sizes, {**best, **self.changes})
 
     @property
     def longest(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -11,8 +11,9 @@ import onnxruntime
 from onnx import ModelProto
 
 from bundler.model.errors import ModelError
-from bundler.model.free_dimensions import Sizes
+from bundler.model.free_dimensions import Key, Sizes
 from bundler.model.golden_inputs import TriedDimension
+from bundler.model.shapes import SizeRange
 from bundler.model.signature import Signature
 from bundler.model.stage import Report
 from bundler.workbench.compared_constants import compared_constants
@@ -70,18 +71,19 @@ class SeededSet:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededModel:
     """What a set is made for: `session` runs the model whose `structure` this is. `hints` are what its graph implies
-    for integers.
+    for integers; sizes with `ranges` stay within them.
     """
 
     session: onnxruntime.InferenceSession
     structure: ModelProto
     signature: Signature
     lanes: int
+    ranges: Mapping[Key, SizeRange] = field(default_factory=dict)
 
     @property
     def run_seconds(self) -> float:
         """Seconds for one run where the model itself fixes all sizes."""
-        sizes = Maker(signature=self.signature, sizes=Sizes(), hints=IntegerHints()).shapes
+        sizes = Maker(signature=self.signature, sizes=Sizes(), hints=IntegerHints(), ranges=self.ranges).shapes
         return limit_run(count_multiplications(self.structure, sizes))
 
     @property
@@ -106,6 +108,7 @@ def make_seeded_set(
         seed=seed,
         report=report,
         fixed_seconds=model.run_seconds,
+        ranges=model.ranges,
     )
     base, outputs = search.find()
     others = find_other_sizes(search, base)

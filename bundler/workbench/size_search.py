@@ -11,6 +11,7 @@ import onnxruntime
 
 from bundler.model.errors import ModelError
 from bundler.model.free_dimensions import Key, Sizes, free_dimensions, tensor_type
+from bundler.model.shapes import SizeRange
 from bundler.model.signature import Signature
 from bundler.model.stage import Report
 from bundler.workbench.running import RunError, RunTimeError, run_within
@@ -80,6 +81,7 @@ class SizeSearch:
     fixed_seconds: float = FIXED_RUN_SECONDS
     clock: Callable[[], float] = time.monotonic
     refused: list[Try] = field(default_factory=list)
+    ranges: Mapping[Key, SizeRange] = field(default_factory=dict)
     _ends: float = 0.0
 
     def find(self) -> tuple[Maker, dict[str, Value]]:
@@ -137,7 +139,9 @@ class SizeSearch:
         for mode in modes:
             seen: list[Mapping[Key, int]] = []
             for sizes in GUESSES:
-                maker = Maker(signature=self.signature, sizes=sizes, hints=self.hints, integers=mode)
+                maker = Maker(
+                    signature=self.signature, sizes=sizes, hints=self.hints, integers=mode, ranges=self.ranges
+                )
                 if maker.assigned not in seen:
                     seen.append(maker.assigned)
                     yield maker

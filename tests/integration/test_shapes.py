@@ -148,3 +148,14 @@ def test_shapes_of_several_models_find_theirs(bundler: CommandLine, orientation:
     assert fixed == [1, 3, 48, 192]
     refused = bundler.run(*build, orientation, again, "--shape", "x=1,3,48,192").expect(2).err
     assert "hint: --shape orientation:x=1,3,48,192 --shape again:x=1,3,48,192" in refused
+
+
+def test_an_engine_is_built_for_a_range_of_sizes(bundler: CommandLine, orientation: Path, tmp_path: Path) -> None:
+    shape = "x=1..4,3,48,64..192..320"
+    options = ("build", orientation, "--target=rtx-4090", "--format=files", "--no-prove", "-o", tmp_path)
+    built = bundler.run(*options, "--shape", shape, timeout=900).expect(0)
+    assert "tensorrt-rtx: NvTensorRTRTXExecutionProvider takes 179 of 179 nodes" in built.out
+    config = read_runtime(tmp_path / "orientation-rtx-4090")
+    assert config["signature"]["inputs"][0]["type"]["shape"] == [None, 3, 48, None]
+    ranges = config["variants"][0]["providers"][0]["options"]
+    assert ranges["nv_profile_max_shapes"] == "x:4x3x48x320"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bundler.model.shapes import Shape
+from bundler.model.shapes import FixedShape
 from bundler.model.stage import StageSpec
 
 SPEC = StageSpec(
@@ -29,4 +29,4 @@ class Options:
     """
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    shapes: Mapping[str, FixedShape] = field(default_factory=dict)

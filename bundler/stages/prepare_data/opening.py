@@ -9,6 +9,7 @@ from typing import Final
 from onnx import ModelProto
 
 from bundler.model.errors import UsageError
+from bundler.model.free_dimensions import find_ranges
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, StageRequest
 from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted, taker
@@ -72,7 +73,8 @@ def _open_synthetic(request: StageRequest, structure: ModelProto, signature: Sig
 
     path = request.input("model")
     session, lanes = open_session(path, REFERENCE), count_lanes(REFERENCE, path)
-    model = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes)
+    ranges = find_ranges(signature, options.ranges)
+    model = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes, ranges=ranges)
     found = make_seeded_set(model, options.seed, options.count, lambda _share, _text: None, least=options.count)
     text = "the data are synthetic: seeded inputs, not real data; what comes of them is not for shipping"
     return DataSet(

@@ -10,6 +10,7 @@ from typing import Any
 from bundler.model.codec import decode, encode
 from bundler.model.errors import UsageError
 from bundler.model.fixing import Fixing
+from bundler.model.free_dimensions import find_ranges
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.stages.prepare_data.dataset import DataSet, UnreadableError
@@ -67,7 +68,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
 def _write(data: DataSet, signature: Signature, request: StageRequest, options: Options, report: Report) -> _Written:
     held_out = held_out_digests(request.inputs.get("held_out"))
     fixed = data.record.constants if data.record else ()
-    fitting = Fitting(signature, _HINTS.get(options.kind), allow_nan=options.allow_constant)
+    ranges = find_ranges(signature, options.ranges)
+    fitting = Fitting(signature, _HINTS.get(options.kind), allow_nan=options.allow_constant, ranges=ranges)
     written = _Written(survey=Survey(fixed), fitting=fitting, entries=[])
     for name, inputs in _fitting_samples(data, signature, written, options, report):
         digest = digest_values(inputs)

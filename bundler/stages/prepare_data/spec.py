@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bundler.model.shapes import Shape
+from bundler.model.shapes import FixedShape, SizeRange
 from bundler.model.stage import StageSpec
 
 SPEC = StageSpec(
@@ -39,8 +39,8 @@ class Options:
     `part` `held-out` takes one of every `every` samples, by the natural order of their names and at changing places,
     and `calibration` the others. `limit` samples at most are taken of those, spread evenly (of a function's the first;
     0: all).
-    `dimensions` gives dynamic dimensions a size by name, `shapes` those without one. `allow_constant`
-    takes samples that all hold one value,
+    `dimensions` gives dynamic dimensions a size by name, `shapes` those without one; `ranges` bound open ones, by name
+    or place. `allow_constant` takes samples that all hold one value,
     or NaN, which give no range to calibrate with. `seed` and `count` are for synthetic data.
     """
 
@@ -51,7 +51,8 @@ class Options:
     every: int = 5
     limit: int = 0
     dimensions: Mapping[str, int] = field(default_factory=dict)
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    shapes: Mapping[str, FixedShape] = field(default_factory=dict)
+    ranges: Mapping[str, SizeRange] = field(default_factory=dict)
     allow_constant: bool = False
     seed: int = 1
     count: int = 16

@@ -14,6 +14,7 @@ from onnx import ModelProto
 from bundler.model.codec import decode, encode
 from bundler.model.errors import ModelError, UsageError
 from bundler.model.fixing import Fixing
+from bundler.model.free_dimensions import find_ranges
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
@@ -80,7 +81,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     report(0.0, "opening the untouched model")
     session = open_session(model, REFERENCE)
     lanes = 1 if draws else count_lanes(REFERENCE, model)  # random operators draw in the order of the runs
-    seeded = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes)
+    ranges = find_ranges(signature, options.ranges)
+    seeded = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes, ranges=ranges)
     inputs = given or _seeded_inputs(seeded, options, report)
     found = weaknesses_of(model, structure, signature, inputs.values, inputs.tried)
     inputs = replace(inputs, weaknesses=(*inputs.weaknesses, *found))
@@ -98,7 +100,7 @@ def _given_inputs(request: StageRequest, signature: Signature, options: Options)
     taken = spread_evenly(total, options.max_samples)
     with contextlib.closing(found):
         samples = [(found.names[index], adopt_types(found.read(index), signature)) for index in taken]
-    check_samples(samples, signature)
+    check_samples(samples, signature, find_ranges(signature, options.ranges))
     notes: tuple[Note, ...] = ()
     if total > len(samples):
         notes = (_tell_taken(len(samples), total, options),)

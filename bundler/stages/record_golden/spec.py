@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bundler.model.shapes import Shape
+from bundler.model.shapes import FixedShape, SizeRange
 from bundler.model.stage import StageSpec
 
 SPEC = StageSpec(
@@ -29,13 +29,14 @@ class Options:
 
     `seed` and `count` (the most that are made: fewer of a model that costs much to run) are for seeded inputs, when no
     samples are given; `dimensions` gives dynamic dimensions a size by name, `shapes` those without one (by input, None
-    where nothing is fixed); of given samples `max_samples` are taken, spread evenly. A set that `travels` stands in
-    every bundle.
+    where nothing is fixed), and `ranges` bound open ones, by name or place; of given samples `max_samples` are taken,
+    spread evenly. A set that `travels` stands in every bundle.
     """
 
     seed: int = 0
     count: int = 8
     dimensions: Mapping[str, int] = field(default_factory=dict)
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    shapes: Mapping[str, FixedShape] = field(default_factory=dict)
+    ranges: Mapping[str, SizeRange] = field(default_factory=dict)
     max_samples: int = 16
     travels: bool = True

@@ -6,7 +6,7 @@ import pytest
 
 from bundler.cli.options import parse_shapes
 from bundler.model.errors import UsageError
-from bundler.model.shapes import parse_shape, write_shape
+from bundler.model.shapes import SizeRange, parse_shape, write_shape
 
 
 def test_an_input_gets_its_sizes_and_its_name_may_hold_anything() -> None:
@@ -26,6 +26,9 @@ def test_an_input_gets_its_sizes_and_its_name_may_hold_anything() -> None:
         ("x=1,99999999999", "a size is at least 1"),
         ("x=1,N", "wants numbers with commas between them, and ? for a size to leave open, got 'N'"),
         ("x=1,,2", "got ''"),
+        ("x=9..1", "wants a range as 64..320, or 64..192..320 with the size to tune for, got '9..1'"),
+        ("x=1..2..3..4", "wants a range"),
+        ("x=1..N", "wants numbers"),
         ("x=" + ",".join("1" * 33), "wants from 1 to 32 sizes, got 33"),
     ],
 )
@@ -34,6 +37,14 @@ def test_what_is_no_shape_is_said_with_an_example(pair: str, said: str) -> None:
         parse_shapes([pair])
     assert said in caught.value.message
     assert "--shape x=1,3,48,192" in (caught.value.hint or "")
+
+
+def test_a_range_has_a_size_to_tune_for() -> None:
+    assert parse_shape("64..320,1..2..8") == (
+        SizeRange(least=64, best=320, most=320),
+        SizeRange(least=1, best=2, most=8),
+    )
+    assert write_shape(parse_shape("?,64..192..320")) == "?,64..192..320"
 
 
 def test_an_input_has_one_shape() -> None:

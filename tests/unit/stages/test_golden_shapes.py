@@ -1,0 +1,49 @@
+"""Golden sets of models whose sizes are given as ranges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bundler.model.errors import UsageError
+from bundler.workbench.golden import read_golden
+from tests.support import models
+from tests.support.stage_calls import call_stage, record
+
+BATCH: dict[str, Any] = {"batch": {"least": 2, "best": 3, "most": 5}}
+
+
+def shapes_of(index: Path) -> set[tuple[int, ...]]:
+    golden = read_golden(index)
+    samples = (golden.sample(place) for place in range(len(golden.entries)))
+    return {value.shape for sample in samples for value in sample.inputs.values()}
+
+
+def test_seeded_inputs_stay_within_and_reach_both_ends(tmp_path: Path) -> None:
+    model = models.save(models.cnn(), tmp_path / "model")
+    index = record(model, tmp_path / "golden", ranges=BATCH)
+    assert shapes_of(index) == {(size, 3, 16, 16) for size in (2, 3, 5)}
+
+
+def test_a_size_without_a_name_has_its_range_by_its_place(tmp_path: Path) -> None:
+    model = models.save(models.identity(shape=[None, 4]), tmp_path / "model")
+    index = record(model, tmp_path / "golden", ranges={"x[0]": {"least": 1, "best": 6, "most": 6}})
+    assert shapes_of(index) == {(1, 4), (6, 4)}
+
+
+def test_calibration_data_stay_within(tmp_path: Path) -> None:
+    model = models.save(models.cnn(), tmp_path / "model")
+    call_stage("prepare_data", tmp_path / "out", {"model": model}, kind="synthetic", ranges=BATCH)
+    assert {shape[0] for shape in shapes_of(tmp_path / "out" / "index.json")} == {2, 3, 5}
+
+
+def test_samples_outside_of_the_range_are_refused(tmp_path: Path) -> None:
+    model = models.save(models.cnn(), tmp_path / "model")
+    (tmp_path / "samples").mkdir()
+    np.savez(tmp_path / "samples" / "one.npz", image=models.weights(8, 3, 16, 16))
+    with pytest.raises(UsageError) as caught:
+        record(model, tmp_path / "golden", tmp_path / "samples", ranges=BATCH)
+    assert "axis 0 is 8, outside of the range 2 to 5 that was given" in caught.value.details[0]
