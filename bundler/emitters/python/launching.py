@@ -72,7 +72,7 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     if found is None:
         return ()
     say = _speaker(layout, request.listener)
-    with _launch_here(layout, *found, request.cache_root) as launch:
+    with _launch_here(layout, *found, request.cache_root, in_place=True) as launch:
         timed = [_measure_variant(variant, launch, request, say) for variant in layout.config.variants]
     return tuple(measurement for measurement in timed if measurement is not None)
 
@@ -142,13 +142,17 @@ def _explain_foreign(layout: Layout) -> str:
 
 
 @contextmanager
-def _launch_here(layout: Layout, version: str, python: Path, cache_root: Path) -> Iterator[Launch]:
-    """The command of the bundle on this machine, for as long as it is needed: installed as its README says."""
-    with (
-        _start_packed(layout, python)
-        if layout.format == "pex"
-        else _start_installed(layout, version, python, cache_root) as (command, environment)
-    ):
+def _launch_here(
+    layout: Layout, version: str, python: Path, cache_root: Path, *, in_place: bool = False
+) -> Iterator[Launch]:
+    """The command of the bundle on this machine, for as long as it is needed: installed as its README says, or, with
+    `in_place`, run where it lies, if it is a folder.
+    """
+    if layout.format == "pex":
+        started = _start_packed(layout, python)
+    else:
+        started = _start_installed(layout, version, python, cache_root, in_place=in_place and layout.artifact is None)
+    with started as (command, environment):
         yield Launch(
             command=command,
             environment=environment,
@@ -179,13 +183,18 @@ def _start_packed(layout: Layout, python: Path) -> Iterator[Started]:
 
 
 @contextmanager
-def _start_installed(layout: Layout, version: str, python: Path, cache_root: Path) -> Iterator[Started]:
-    """The package in an environment of its own wheels."""
+def _start_installed(
+    layout: Layout, version: str, python: Path, cache_root: Path, *, in_place: bool
+) -> Iterator[Started]:
+    """The package in an environment of its own wheels; with `in_place` only they are installed."""
 
     def provide() -> AbstractContextManager[Path]:
         return _wheels(layout, version, _host_tags(), cache_root)
 
     locked = prepare_environment(python, layout.lock, provide, cache_root)
+    if in_place:
+        yield (str(locked), "-m", layout.package), {"PYTHONPATH": str(layout.root)}
+        return
     wheels = layout.root / WHEELS if layout.artifact is None else layout.root
     with install_bundle(locked, wheels, layout.artifact or layout.root, cache_root) as fresh:
         yield (str(fresh), "-m", layout.package), {}

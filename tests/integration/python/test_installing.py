@@ -15,9 +15,11 @@ from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.python.emitter import EMITTER
 from bundler.emitters.python.layout import read_layout
 from bundler.emitters.python.wheelhouse import gather_locked
+from bundler.environments.interpreters import find_interpreter
 from bundler.model.errors import VerificationError
 from bundler.model.events import ignore
 from bundler.profiles.resolve import resolve_target
+from tests.integration.python.packages import write_package
 from tests.support import models
 from tests.support.bundles import make_request
 
@@ -107,3 +109,20 @@ def test_an_older_python_is_refused_by_the_metadata_alone(request_: EmitRequest,
     assert done.returncode != 0
     assert "requires a different Python" in done.stderr
     assert run_pip(fresh, "download", *where, *there, "--python-version", HERE, "tiny-cnn").returncode == 0
+
+
+def test_a_folder_on_the_path_of_an_older_python_says_so_in_one_line(request_: EmitRequest, tmp_path: Path) -> None:
+    found = next(filter(None, (find_interpreter(f"3.{minor}") for minor in (10, 9, 8))), None)
+    if found is None:
+        pytest.skip("no Python 3.8, 3.9 or 3.10 is installed here")
+    package = write_package(request_, tmp_path)
+    done = subprocess.run(
+        [str(found), "-B", "-c", f"import {package.name}"],
+        cwd=package.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1].startswith(
+        "ImportError: this bundle needs Python 3.11 or newer; this is Python 3."
+    )
