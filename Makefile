@@ -38,7 +38,7 @@ $(JS_READY): $(JS)/package.json $(JS)/package-lock.json $(JS)/.npmrc
 
 demo: $(READY) ## Build a real trained model for linux-x64, run the bundle, and say where its report is
 	$(BIN)/python examples/content_type/fetch_model.py $(DEMO)/magika.onnx
-	$(BIN)/bundler build $(DEMO)/magika.onnx --target linux-x64 --output $(DEMO)
+	$(BIN)/bundler build $(DEMO)/magika.onnx --target linux-x64 --output $(DEMO) --package-name content-type
 	$(BIN)/bundler verify $(DEMO)/magika-linux-x64
 	$(BIN)/python examples/content_type/classify.py $(DEMO)/magika-linux-x64 $(DEMO)/magika.onnx $(DEMO)/config.min.json
 	@echo "The report: $(DEMO)/magika-linux-x64.report/report.html"

@@ -31,6 +31,7 @@ _INSTALL = "python -m pip install --no-index --find-links"
 _FULL = """\
 bundler build demo-output/magika.onnx --target linux-x64 --output demo-output --name magika-full \\
     --calibration demo-output/calibration --samples demo-output/held-out --set precision.method=static-int8-full"""
+_NAMED = "--package-name content-type"
 SCRIPTS: Mapping[str, Script] = {
     "help": Script(commands=("make help",), lines=r"^(demo|test )"),
     "demo": Script(target="demo", shown=("bundler ", "classify.py")),
@@ -40,7 +41,7 @@ SCRIPTS: Mapping[str, Script] = {
         path="demo-output/env/bin",
         commands=(
             f"{_INSTALL} demo-output/magika-linux-x64/wheels demo-output/magika-linux-x64",
-            "python -m magika self-test",
+            "python -m content_type self-test",
         ),
     ),
     "demo-web": Script(target="demo-web", shown=("bundler ",)),
@@ -63,12 +64,12 @@ SCRIPTS: Mapping[str, Script] = {
     "prewarm": Script(
         after="demo",
         setup=(
-            "bundler build demo-output/magika.onnx --target intel-xeon --output demo-output --no-prove",
+            f"bundler build demo-output/magika.onnx --target intel-xeon --output demo-output --no-prove {_NAMED}",
             _ENVIRONMENT,
             f"demo-output/env/bin/{_INSTALL} demo-output/magika-intel-xeon/wheels demo-output/magika-intel-xeon",
         ),
         path="demo-output/env/bin",
-        commands=("python -m magika info", "python -m magika prewarm", "python -m magika self-test"),
+        commands=("python -m content_type info", "python -m content_type prewarm", "python -m content_type self-test"),
         lines=r"openvino|cpu:|Provider|samples|passed|made",
     ),
 }
