@@ -1,5 +1,6 @@
 /** @file What a package's `index.js` and `node.js` are made with: `load`, `probe` and `clearCache` of one bundle. */
 
+import { checkConfig } from "./config.js";
 import { Downloads } from "./download.js";
 import { IncompatibleError, InputError } from "./errors.js";
 import { BundledModel } from "./model.js";
@@ -31,6 +32,7 @@ export function makePackage(data, platform) {
  */
 async function load(data, platform, options) {
   checkSchema(data.config);
+  checkConfig(data);
   options.signal?.throwIfAborted();
   const variants = chooseVariants(data.config, options.variant);
   const downloads = new Downloads({

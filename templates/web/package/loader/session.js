@@ -37,7 +37,7 @@ const ON_DEVICE = /** @type {Record<string, string[]>} */ ({
 export function makeOptions(variant, outputs, device, externalData) {
   /** @type {Record<string, unknown>} */
   const options = { executionProviders: chain(variant.providers), logSeverityLevel: 3 };
-  for (const [name, value] of Object.entries(variant.session)) Object.assign(options, OPTIONS[name]?.(value));
+  for (const [name, value] of Object.entries(variant.session)) Object.assign(options, OPTIONS[name]?.(value)); // Threads are the instance's.
   if (Object.keys(variant.session_config).length) options.extra = { ...variant.session_config };
   if (externalData.length) options.externalData = externalData;
   if (device) options.preferredOutputLocation = locate(outputs, device);
