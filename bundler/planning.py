@@ -13,7 +13,7 @@ from bundler.model.plan import HOST, MODEL, BuildPlan, Decision, Step
 from bundler.model.requirements import FIXED_BY, FixedSize
 from bundler.model.shapes import Shape
 from bundler.planning_compile import device_environments
-from bundler.planning_data import GOLDEN, DataPlan, DataRequest, Seeds, plan_data, share_samples
+from bundler.planning_data import GOLDEN, DataPlan, DataRequest, Seeds, find_picture, plan_data, share_samples
 from bundler.planning_devices import computed_loss
 from bundler.planning_gate import choose_gate, gate_decision
 from bundler.planning_precision import (
@@ -82,7 +82,15 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
     methods = choose_methods(profile, request.methods)
     data = _plan_data(facts, profile, replace(fixing, ranges=settled.ranges), request, methods)
     shared, current = _shared_steps(profile, fixed, fixing)
-    draft = Draft(facts=facts, profile=profile, data=data, shared=shared, source=current, command=request.command)
+    draft = Draft(
+        facts=facts,
+        profile=profile,
+        data=data,
+        shared=shared,
+        source=current,
+        command=request.command,
+        picture=find_picture(request.samples, request.calibration),
+    )
     variants = [plan_variant(draft, variant, methods[variant.name]) for variant in profile.variants]
     exact = {step.id: choose_gate(facts, profile) for step in shared if step.stage == "compare"}
     return BuildPlan(

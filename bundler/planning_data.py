@@ -45,6 +45,13 @@ class DataRequest:
     environment: str = HOST
 
 
+def find_picture(*requests: DataRequest | None) -> tuple[int, ...]:
+    """The height and the width that a declared preprocessing gives pictures; empty where none does."""
+    declared = (request.options.get("preprocessing", {}) for request in requests if request is not None)
+    sizes = (found.get("size") for found in declared if found.get("kind") == "image")
+    return next((tuple(size) for size in sizes if size), ())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataPlan:
     """The steps that make data ready. `evaluation` is the id of the set that judges precision (the golden set itself

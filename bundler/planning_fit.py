@@ -62,9 +62,9 @@ def apply_recipe(profile: TargetProfile, facts: ModelFacts, *, calibrated: bool)
     return profile.model_copy(update={"variants": variants})
 
 
-def check_shapes(variant: Variant, facts: ModelFacts, command: Sequence[str] = ()) -> None:
+def check_shapes(variant: Variant, facts: ModelFacts, command: Sequence[str] = (), picture: Sequence[int] = ()) -> None:
     """Raise `UsageError` when the provider takes fixed sizes only, and the model has others. `command` is what the user
-    ran, to be said again with sizes.
+    ran, to be said again with sizes; `picture` has the height and the width that samples are prepared to, where known.
     """
     if judge_free_sizes(variant) != "refused":
         return
@@ -74,7 +74,7 @@ def check_shapes(variant: Variant, facts: ModelFacts, command: Sequence[str] = (
         raise UsageError(
             f"variant {variant.name} runs on {known.title}, which takes fixed sizes only",
             details=details,
-            hint=f"fix them{explain_command(facts.signature, command)}",
+            hint=f"fix them{explain_command(facts.signature, command, picture)}",
         )
 
 

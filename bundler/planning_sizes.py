@@ -10,7 +10,7 @@ from typing import Literal
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, place_label, unnamed_labels
-from bundler.model.open_sizes import YOUR_SIZES, suggest_options
+from bundler.model.open_sizes import YOUR_SIZES, suggest_options, suggest_shapes
 from bundler.model.plan import Decision
 from bundler.model.requirements import FIXED_BY, FixedSize
 from bundler.model.shapes import Shape, SizeRange
@@ -90,8 +90,15 @@ def _check_names(facts: ModelFacts, given: Mapping[str, int]) -> None:
         raise UsageError(
             f"{facts.name} has no dynamic dimension named {named}",
             details=(f"its dynamic dimensions are: {known}", *details),
-            hint="`bundler inspect MODEL` shows every input with its dimensions",
+            hint=_tell_reach(facts.signature),
         )
+
+
+def _tell_reach(signature: Signature) -> str:
+    words = shlex.join(suggest_shapes(signature))
+    if not words:
+        return "`bundler inspect MODEL` shows every input with its dimensions"
+    return f"for example {_show_words(words)} {YOUR_SIZES}"
 
 
 def _in_order(wanted: Mapping[Key, object], signature: Signature) -> Iterator[Key]:
@@ -174,10 +181,10 @@ def _tell_chosen(chosen: Sequence[FixedSize], profile: TargetProfile) -> Note:
             for name in size.axes
         )
     )
+    meant = "your model means another thing by such a name (an audio window, say), or " if named else "your model "
     return Note(
-        text=f"the target {profile.id} fixes {sizes}, and the bundle will take no other size; where your model means "
-        f"another thing by such a name (an audio window, say), or needs more, give "
-        f"{' '.join(text for text in (named, placed) if text)}"
+        text=f"the target {profile.id} fixes {sizes}, and the bundle will take no other size; where {meant}needs more, "
+        f"give {' '.join(text for text in (named, placed) if text)}"
     )
 
 

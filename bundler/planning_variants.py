@@ -41,7 +41,8 @@ COMPILED_SESSION = {"session.disable_model_compile": "1"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What the plans of all variants stand on: `facts` with the sizes that are fixed; `source` is the model after the
-    `shared` steps, `command` what the user ran.
+    `shared` steps, `command` what the user ran, and `picture` the height and width that samples are prepared to, where
+    that is declared.
     """
 
     facts: ModelFacts
@@ -50,6 +51,7 @@ class Draft:
     shared: Sequence[Step]
     source: str
     command: tuple[str, ...] = ()
+    picture: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
     variant = settle_compile(variant, draft.facts)
     _check_capture(variant, draft.facts, draft.command)
-    check_shapes(variant, draft.facts, draft.command)
+    check_shapes(variant, draft.facts, draft.command, draft.picture)
     rule = _choose_rule(draft, variant)
     if method != NONE and METHODS[method].keeps_constants:
         rule = _leave_folding(rule)

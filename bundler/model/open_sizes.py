@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from bundler.model.fixing import Fixing
-from bundler.model.free_dimensions import Key, Sizes, assign_sizes, dimension_key, unnamed_sizes
+from bundler.model.free_dimensions import Key, Sizes, assign_sizes, dimension_key, free_dimensions, unnamed_sizes
 from bundler.model.shapes import write_shape
 from bundler.model.signature import Port, Signature
 
@@ -24,11 +24,11 @@ def suggest_shapes(signature: Signature) -> tuple[str, ...]:
     return tuple(word for pair in zip(words[::2], words[1::2], strict=True) if pair[0] == "--shape" for word in pair)
 
 
-def suggest_options(signature: Signature) -> tuple[str, ...]:
+def suggest_options(signature: Signature, picture: Sequence[int] = ()) -> tuple[str, ...]:
     """Words to add to a command: `--shape` for inputs with unnamed sizes, `--dim` for the names that no such input has.
-    The sizes are those that seeded inputs are tried with first.
+    The sizes are those that seeded inputs are tried with first; `picture` is the height and the width of declared ones.
     """
-    sizes = assign_sizes(signature, Sizes(), {})
+    sizes = {**assign_sizes(signature, Sizes(), {}), **_sizes_of_picture(signature, picture)}
     places = unnamed_sizes(signature)
     shaped = [
         port for port in signature.inputs if port.type.kind == "tensor" and any(name == port.name for name, _ in places)
@@ -38,6 +38,14 @@ def suggest_options(signature: Signature) -> tuple[str, ...]:
     names = [name for name in signature.symbols if name not in told]
     named = [word for name in names for word in ("--dim", f"{name}={sizes.get(name, LEAST)}")]
     return (*shapes, *named)
+
+
+def _sizes_of_picture(signature: Signature, picture: Sequence[int]) -> dict[Key, int]:
+    """Height and width, for the one input that has just two open axes of places."""
+    spatial = [item for item in free_dimensions(signature) if item.role == "space"]
+    if len(spatial) != len(picture) or len({item.port for item in spatial}) != 1:
+        return {}
+    return {item.key: size for item, size in zip(spatial, picture, strict=True)}
 
 
 def suggest_fixing(signature: Signature) -> Fixing:
@@ -74,9 +82,9 @@ def _sizes_of(port: Port, sizes: Mapping[Key, int]) -> Iterator[int]:
         yield size if isinstance(size, int) else sizes.get(dimension_key(port.name, axis, size), LEAST)
 
 
-def explain_command(signature: Signature, command: Sequence[str]) -> str:
+def explain_command(signature: Signature, command: Sequence[str], picture: Sequence[int] = ()) -> str:
     """`, for example: bundler build … --shape x=1,3,64,64`, or what to do where no command can be told."""
-    words = suggest_options(signature)
+    words = suggest_options(signature, picture)
     if not words:
         return " with --shape INPUT=SIZES, one number for each axis"
     if not all(word.isprintable() for word in (*command, *words)):

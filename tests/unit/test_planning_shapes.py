@@ -10,6 +10,7 @@ from bundler.model.plan import BuildPlan
 from bundler.model.shapes import Shape
 from bundler.model.signature import Dimension, Port, Signature, ValueType
 from bundler.planning import PlanRequest, make_plan
+from bundler.planning_data import DataRequest
 from bundler.planning_fit import leave_out
 from bundler.profiles.resolve import resolve_target
 from tests.support.facts import make_facts
@@ -166,3 +167,15 @@ def test_a_shape_may_name_its_model_once() -> None:
     assert [size.size for size in plan(facts, shapes={"cnn:x": (4, 3)}).fixed_sizes] == [4]
     assert refuse(facts, shapes={"x": (4, 3), "cnn:x": (5, 3)}).details == ("x is given as 4,3 and as 5,3",)
     assert "there is no input 'other:x'" in refuse(facts, shapes={"other:x": (4, 3)}).details[0]
+
+
+def test_the_size_of_declared_pictures_is_the_example() -> None:
+    options = {"kind": "images", "preprocessing": {"kind": "image", "size": [48, 192]}}
+    error = refuse(TEXT_LINE, samples=DataRequest(options=options))
+    assert "--shape x=1,3,48,192 (" in (error.hint or "")
+
+
+def test_a_name_that_no_dimension_has_is_refused_with_what_reaches_those_without_one() -> None:
+    error = refuse(TEXT_LINE, dimensions={"x": 3})
+    assert error.details[1] == "unnamed, and reached by --shape: x[0], x[2], x[3]"
+    assert "--shape x=1,3,64,64" in (error.hint or "")

@@ -174,7 +174,13 @@ def _take_recorded(request: StageRequest, structure: ModelProto, signature: Sign
 
 def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inputs:
     """Seeded inputs of sizes that the model runs on. Raises `ModelError` when none does."""
-    found = make_seeded_set(model, options.seed, options.count, report)
+    try:
+        found = make_seeded_set(model, options.seed, options.count, report)
+    except ModelError as error:
+        if not (options.dimensions or options.shapes):
+            raise
+        hint = f"the model may not run at the sizes that it was fixed to: give others; or {error.hint}"
+        raise ModelError(error.message, details=error.details, hint=hint) from error
     return _Inputs(
         samples=[(sample.name, sample.inputs()) for sample in found.samples],
         seed=options.seed,

@@ -101,8 +101,8 @@ def test_the_report_says_what_the_variant_that_does_not_run_lacks(needy: ModuleT
     assert model.report.variant != "fancy"
 
 
-def _with_fixed(request: EmitRequest, by: Any) -> EmitRequest:
-    fixed = (FixedSize(name="height", size=16, by=by, axes={"image": (2,)}),)
+def _with_fixed(request: EmitRequest, by: Any, name: str = "height") -> EmitRequest:
+    fixed = (FixedSize(name=name, size=16, by=by, axes={"image": (2,)}),)
     return dataclasses.replace(request, config=dataclasses.replace(request.config, fixed_sizes=fixed))
 
 
@@ -119,6 +119,14 @@ def test_another_size_is_told_with_who_fixed_it(cnn_request: EmitRequest, tmp_pa
         with pytest.raises(module.InputError) as caught:
             model.run(image=np.zeros((1, 3, 16, 8), np.float32))
         assert "fixed to" not in str(caught.value), "this size is the model's own"
+
+
+def test_a_size_without_a_name_is_reached_by_the_shape_of_its_input(cnn_request: EmitRequest, tmp_path: Path) -> None:
+    request = _with_fixed(cnn_request, "user", "image[2]")
+    with imported(write_package(request, tmp_path)) as module, pytest.raises(module.InputError) as caught:
+        module.Model().run(image=np.zeros((1, 3, 8, 16), np.float32))
+    assert "this bundle was fixed to 'image[2]' = 16 when it was built" in caught.value.why
+    assert caught.value.hint == "give that size, or build the bundle again with --shape image=SIZES"
 
 
 def test_telemetry_is_off_before_the_runtimes_library_is_loaded(package: Package) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bundler.model.errors import UsageError
+from bundler.model.errors import ModelError, UsageError
 from bundler.workbench.golden import read_golden
 from tests.support import models
 from tests.support.stage_calls import call_stage, record
@@ -47,3 +47,10 @@ def test_samples_outside_of_the_range_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         record(model, tmp_path / "golden", tmp_path / "samples", ranges=BATCH)
     assert "axis 0 is 8, outside of the range 2 to 5 that was given" in caught.value.details[0]
+
+
+def test_a_model_that_does_not_run_at_its_given_sizes_says_so(tmp_path: Path) -> None:
+    model = models.save(models.identity(shape=[None, None]), tmp_path / "model")
+    with pytest.raises(ModelError) as caught:
+        record(model, tmp_path / "golden", shapes={"x": [40000, 40000]})
+    assert (caught.value.hint or "").startswith("the model may not run at the sizes that it was fixed to: give others")
