@@ -27,7 +27,7 @@ def test_work_is_done_here_where_the_compiler_needs_no_device():
 
 
 def test_what_free_sizes_leave_to_the_device_is_said_with_its_condition():
-    condition = " where sizes are fixed (--dim) or have ranges, else on the device"
+    condition = " where sizes are fixed (--dim, --shape) or have ranges, else on the device"
     assert fate(make_variant("engine", "ranges"))[1].endswith(condition)
     given = make_variant("engine", "ranges", options={"least": "x:1", "most": "x:8"})
     assert fate(given) == ("here", "compiled for Example Ranges before shipping")

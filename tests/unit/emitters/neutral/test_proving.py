@@ -212,7 +212,7 @@ def test_a_proof_has_the_versions_that_the_build_locked(
         used.append(environment)
         return output()
 
-    monkeypatch.setattr(Environments, "_ensure", lambda *_: None)
+    monkeypatch.setattr(Environments, "_ensure", lambda *_: tmp_path)
     monkeypatch.setattr(Bench, "compare", compare)
     prove_bundle(
         ProofRequest(bundle=tmp_path / "bundle", cache_root=tmp_path / "cache", listener=ignore, environments=ours)
