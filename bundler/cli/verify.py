@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bundler.cli.options import Browser, Cache, Json, Progress
+from bundler.cli.options import Browser, Cache, Json, Only, Progress
+from bundler.model.errors import UsageError
 
 VERIFY_EPILOG = """Examples:
 
@@ -17,7 +18,9 @@ VERIFY_EPILOG = """Examples:
 
   bundler verify model-linux-x64 --digest 0f4b…     (must be the bundle whose build printed this)
 
-  bundler verify dist/model-web-webgpu --browser /usr/bin/chromium"""
+  bundler verify dist/model-web-webgpu --browser /usr/bin/chromium
+
+  bundler verify --only 'raspberry-*'     (of the bundles that bundler.toml names)"""
 
 BENCH_EPILOG = """Examples:
 
@@ -34,8 +37,11 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    bundle: Annotated[Path, typer.Argument(help="A bundle's folder.")],
+    bundle: Annotated[
+        Path | None, typer.Argument(help="A bundle's folder; without one, the bundles of the project file.")
+    ] = None,
     *,
+    only: Only = None,
     digest: Annotated[
         str, typer.Option("--digest", metavar="SHA256", help="What the SHA-256 of its bundle.json must be.")
     ] = "",
@@ -51,12 +57,24 @@ def verify(
 
     It runs code that came with the bundle: use it on bundles whose origin you trust, or with --digests-only.
     """
-    from bundler.cli.checking import print_digests, run_verify  # noqa: PLC0415 - keeps --help quick
+    from bundler.cli.checking import Asked, print_digests, run_verify  # noqa: PLC0415 - keeps --help quick
 
+    bundles = (bundle,) if bundle else _find_project_bundles(only or [], digest)
+    if bundle and only:
+        raise UsageError("--only picks from what a project file names", hint="leave the bundle out, or --only")
+    asked = Asked(bundles=bundles, several=bundle is None, digest=digest, browser=browser, as_json=json)
     if digests_only:
-        print_digests(bundle, digest, as_json=json)
+        print_digests(asked)
     else:
-        run_verify(bundle, digest=digest, browser=browser, cache=cache, as_json=json, progress=progress)
+        run_verify(asked, cache=cache, progress=progress)
+
+
+def _find_project_bundles(only: list[str], digest: str) -> tuple[Path, ...]:
+    from bundler.cli.project_verifying import find_bundles  # noqa: PLC0415 - only where no bundle is named
+
+    if digest:
+        raise UsageError("--digest is that of one bundle, and none was named", hint="bundler verify BUNDLE --digest …")
+    return find_bundles(only)
 
 
 def diff(

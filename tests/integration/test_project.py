@@ -97,3 +97,19 @@ def test_a_log_tells_which_step_of_which_bundle_begins_and_how_many_are_done(
         assert any(line.startswith(f"{build}: {title} (") for line in log[begun + 1 :])
         assert f"{build}: Verify the bundle" in log
         assert any(line.startswith(f"{build}: done after") and line.endswith(f"({done} of 2 bundles)") for line in log)
+
+
+def test_the_bundles_of_a_project_are_verified_side_by_side(project: CommandLine) -> None:
+    project.run("build", "--only", "mlp", "--no-prove").expect(0)
+    text = project.run("verify", "--only", "mlp-linux-x64").expect(0).out
+    assert "mlp-linux-x64: " in text
+    assert "files match their checksums" in text
+    answer = project.run("verify", "--digests-only", "--json").expect(8)
+    assert [Path(found["bundle"]).name for found in answer.document["bundles"]] == ["mlp-linux-x64"]
+    (missing,) = answer.document["failures"]
+    assert Path(missing["bundle"]).name == "eyes-linux-x64"
+    told = project.run("verify", "--digests-only").expect(8)
+    assert "mlp-linux-x64: " in told.out
+    assert "eyes-linux-x64 is no bundle" in told.err
+    assert "--digest is that of one bundle" in project.run("verify", "--digest", "0" * 64).expect(2).err
+    assert "--only picks from" in project.run("verify", "dist/mlp-linux-x64", "--only", "mlp").expect(2).err
