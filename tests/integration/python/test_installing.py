@@ -24,6 +24,7 @@ from tests.support import models
 from tests.support.bundles import make_request
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+TOO_OLD = "{} needs Python 3.11 or newer; this is Python 3."
 ONE_PYTHON = (f"python.versions=['{HERE}']",)
 
 
@@ -111,18 +112,38 @@ def test_an_older_python_is_refused_by_the_metadata_alone(request_: EmitRequest,
     assert run_pip(fresh, "download", *where, *there, "--python-version", HERE, "tiny-cnn").returncode == 0
 
 
-def test_a_folder_on_the_path_of_an_older_python_says_so_in_one_line(request_: EmitRequest, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def older() -> Path:
     found = next(filter(None, (find_interpreter(f"3.{minor}") for minor in (10, 9, 8))), None)
     if found is None:
         pytest.skip("no Python 3.8, 3.9 or 3.10 is installed here")
+    return found
+
+
+def test_a_folder_on_the_path_of_an_older_python_says_so_in_one_line(
+    request_: EmitRequest, tmp_path: Path, older: Path
+) -> None:
     package = write_package(request_, tmp_path)
-    done = subprocess.run(
-        [str(found), "-B", "-c", f"import {package.name}"],
-        cwd=package.root,
-        capture_output=True,
-        text=True,
-        check=False,
+    command = [str(older), "-B", "-c", f"import {package.name}"]
+    done = subprocess.run(command, cwd=package.root, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith(f"ImportError: {TOO_OLD.format('this bundle')}")
+
+
+def test_an_older_installer_is_told_before_it_looks_for_a_runtime(
+    request_: EmitRequest, tmp_path: Path, older: Path
+) -> None:
+    bundle = emit(request_, tmp_path, "dir")
+    subprocess.run([str(older), "-m", "venv", str(tmp_path / "older")], check=True)
+    done = run_pip(
+        tmp_path / "older" / "bin" / "python", "install", "--no-index", "--find-links", f"{bundle}/wheels", str(bundle)
     )
-    assert done.stderr.splitlines()[-1].startswith(
-        "ImportError: this bundle needs Python 3.11 or newer; this is Python 3."
-    )
+    assert done.returncode != 0
+    assert TOO_OLD.format("this bundle") in done.stderr
+
+
+def test_so_is_one_that_installs_bundler(older: Path) -> None:
+    folder = Path(__file__).parents[3] / "build_backend"
+    command = [str(older), "-B", "-c", "import checked"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(TOO_OLD.format("bundler"))
