@@ -13,7 +13,16 @@ from bundler.model.plan import HOST, MODEL, BuildPlan, Decision, Step
 from bundler.model.requirements import FIXED_BY, FixedSize
 from bundler.model.shapes import Shape
 from bundler.planning_compile import device_environments
-from bundler.planning_data import GOLDEN, DataPlan, DataRequest, Seeds, find_picture, plan_data, share_samples
+from bundler.planning_data import (
+    GOLDEN,
+    DataPlan,
+    DataRequest,
+    GoldenKind,
+    Seeds,
+    find_picture,
+    plan_data,
+    share_samples,
+)
 from bundler.planning_devices import computed_loss
 from bundler.planning_gate import choose_gate, gate_decision
 from bundler.planning_precision import (
@@ -47,7 +56,8 @@ class PlanRequest:
     those in `own_dimensions` and `own_shapes` are the user's as well. `command` is what the user ran, as far as a hint
     says it again. `format` is one of the emitter's, or None
     for the profile's; `synthetic_count` and `seed` are for the golden set when there are no samples. `methods` are the
-    precisions that were chosen by trying, by variant; `left_out` says which variants are not built, and why.
+    precisions that were chosen by trying, by variant; `left_out` says which variants are not built, and why; `golden`
+    what ships of samples.
     """
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
@@ -62,6 +72,7 @@ class PlanRequest:
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     own_shapes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    golden: GoldenKind = "samples"
 
 
 def inspect_step(name: str) -> Step:
@@ -81,7 +92,8 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
     profile = apply_ranges(profile, facts.signature, settled.ranges)
     methods = choose_methods(profile, request.methods)
     data = _plan_data(facts, profile, replace(fixing, ranges=settled.ranges), request, methods)
-    shared, current = _shared_steps(profile, fixed, fixing)
+    judging = data.evaluation if request.golden == "synthetic" else GOLDEN
+    shared, current = _shared_steps(profile, fixed, fixing, judging)
     draft = Draft(
         facts=facts,
         profile=profile,
@@ -110,7 +122,7 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         format=request.format or profile.bundle.format,
         gates={**exact, **{step: gate for variant in variants for step, gate in variant.gates.items()}},
         fixed_sizes=fixed,
-        notes=size_notes(facts, profile, fixed, given.shapes),
+        notes=(*size_notes(facts, profile, fixed, given.shapes), *data.notes),
     )
 
 
@@ -146,6 +158,7 @@ def _plan_data(
         calibration=calibration,
         rounds=bool(used) or profile.accuracy.metric is not None,
         calibrates=calibrates,
+        golden=request.golden,
     )
 
 
@@ -167,21 +180,27 @@ def step_environments(profile: TargetProfile) -> tuple[str, ...]:
     )
 
 
-def _shared_steps(profile: TargetProfile, fixed: Sequence[FixedSize], fixing: Fixing) -> tuple[list[Step], str]:
-    """The steps that all variants share, each followed by its comparison, and the source of the model after them."""
+def _shared_steps(
+    profile: TargetProfile, fixed: Sequence[FixedSize], fixing: Fixing, judging: str
+) -> tuple[list[Step], str]:
+    """The steps that all variants share, each followed by its comparison with the set `judging`, and the source of the
+    model after them.
+    """
     steps: list[Step] = []
     current = MODEL
     if fixed:
         reason = "; ".join(f"{size.name}={size.size} is {FIXED_BY[size.by]}" for size in fixed)
-        steps += checked(make_step("fix_dimensions", current, fixing.options(), reason=reason))
+        steps += checked(make_step("fix_dimensions", current, fixing.options(), reason=reason), golden=judging)
         current = "fix_dimensions"
     simplifier = profile.optimization.simplifier
     if simplifier != NONE:
         reason = "the profile asks for it"
-        steps += checked(make_step("simplify", current, {"tool": simplifier}, reason=reason, environment=simplifier))
+        steps += checked(
+            make_step("simplify", current, {"tool": simplifier}, reason=reason, environment=simplifier), golden=judging
+        )
         current = "simplify"
     if profile.fusion.model_type != NONE:
-        steps += checked(_fusion_step(profile, current))
+        steps += checked(_fusion_step(profile, current), golden=judging)
         current = "fuse_transformers"
     return steps, current
 

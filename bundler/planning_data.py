@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import Fixing
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.signature import Dimension
+from bundler.model.stage import Note
 from bundler.profiles.schema import TargetProfile
 
 GOLDEN = "record_golden"
@@ -26,6 +27,9 @@ UNKNOWN_SIZE = 128
 """What a dynamic dimension counts as, where the bytes of a sample are estimated."""
 
 _ELEMENT_BYTES = 4
+
+GoldenKind = Literal["samples", "synthetic"]
+"""What of a user's samples a bundle carries: themselves, or seeded inputs like them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +58,17 @@ def find_picture(*requests: DataRequest | None) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataPlan:
-    """The steps that make data ready. `evaluation` is the id of the set that judges precision (the golden set itself
-    where there is no larger one), `calibration` that of the calibration set, or None without data for it.
+    """The steps that make data ready. `evaluation` is the id of the set that judges (the golden set itself where there
+    are no samples: of samples, those that judge bear the names of their files and stay here), `calibration` that of the
+    calibration set, or None without data for it. `reproduces` says that the golden set holds other samples than judge,
+    so that it has limits of its own; `notes` are what a person should hear.
     """
 
     steps: tuple[Step, ...]
     evaluation: str
     calibration: str | None
+    reproduces: bool = False
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +98,10 @@ def plan_data(
     calibration: DataRequest | None,
     rounds: bool,
     calibrates: bool,
+    golden: GoldenKind = "samples",
 ) -> DataPlan:
     """The steps for one plan, of a model whose `facts` have the fixed sizes. `rounds`: some variant's precision is
-    judged; `calibrates`: some method needs data.
+    judged; `calibrates`: some method needs data; `golden`: what ships of samples.
     """
     steps: list[Step] = []
     held_out = samples or _held_out(calibration, profile)
@@ -101,17 +110,23 @@ def plan_data(
     if held_out is not None:
         source, made = _prepare_samples(held_out, fixing, limit)
         steps += made
-    evaluation = GOLDEN
-    if source is not None and limit > EVALUATION_LEAST:  # else the golden set holds as many
-        evaluation = EVALUATION
-        steps.append(_record(EVALUATION, source, fixing, seeds, max_samples=limit))
-        steps.append(_take_golden(fixing))
+    if source is None:
+        evaluation = GOLDEN
+        steps.append(_record_seeded(fixing, seeds))
     else:
-        steps.append(_record(GOLDEN, source, fixing, seeds))
-    if not calibrates or calibration is None:
-        return DataPlan(steps=tuple(steps), evaluation=evaluation, calibration=None)
-    steps.append(_prepare_calibration(calibration, profile, fixing, evaluation, split=samples is None))
-    return DataPlan(steps=tuple(steps), evaluation=evaluation, calibration=CALIBRATED)
+        evaluation = EVALUATION
+        steps.append(_record_samples(source, fixing, limit))
+        steps.append(_take_golden(fixing) if golden == "samples" else _make_alike(fixing, seeds))
+    calibrated = calibration if calibrates else None
+    if calibrated is not None:
+        steps.append(_prepare_calibration(calibrated, profile, fixing, evaluation, split=samples is None))
+    return DataPlan(
+        steps=tuple(steps),
+        evaluation=evaluation,
+        calibration=None if calibrated is None else CALIBRATED,
+        reproduces=source is not None and (golden == "synthetic" or limit > EVALUATION_LEAST),
+        notes=() if source is None else (_NOTES[golden],),
+    )
 
 
 def _held_out(calibration: DataRequest | None, profile: TargetProfile) -> DataRequest | None:
@@ -158,22 +173,29 @@ def _prepare_samples(request: DataRequest, fixing: Fixing, limit: int) -> tuple[
     return step.id, (step,)
 
 
-def _record(step_id: str, source: str | None, fixing: Fixing, seeds: Seeds, max_samples: int | None = None) -> Step:
-    inputs = {"model": MODEL}
-    options: dict[str, Any] = fixing.options()
-    if source is not None:
-        inputs["samples"] = source
-    else:
-        options |= {"seed": seeds.seed, "count": seeds.count}
-    reason, title = "reference outputs of the untouched model", ""
-    if max_samples is not None:
-        options |= {"max_samples": max_samples, "travels": False}
-        reason, title = "more of them, to judge precision by", "Record the held-out samples"
-    return Step(id=step_id, stage="record_golden", inputs=inputs, options=options, reason=reason, title=title)
+def _record_seeded(fixing: Fixing, seeds: Seeds) -> Step:
+    return Step(
+        id=GOLDEN,
+        stage="record_golden",
+        inputs={"model": MODEL},
+        options={**fixing.options(), "seed": seeds.seed, "count": seeds.count},
+        reason="reference outputs of the untouched model",
+    )
+
+
+def _record_samples(source: str, fixing: Fixing, limit: int) -> Step:
+    return Step(
+        id=EVALUATION,
+        stage="record_golden",
+        inputs={"model": MODEL, "samples": source},
+        options={**fixing.options(), "max_samples": limit, "travels": False},
+        reason="what the untouched model answers to the samples that judge",
+        title="Record the held-out samples",
+    )
 
 
 def _take_golden(fixing: Fixing) -> Step:
-    """The golden set, out of the larger one that judges precision."""
+    """The golden set, out of the samples that judge: as many as a bundle carries, with numbers for names."""
     return Step(
         id=GOLDEN,
         stage="record_golden",
@@ -181,6 +203,26 @@ def _take_golden(fixing: Fixing) -> Step:
         options=fixing.options(),
         reason="reference outputs of the untouched model",
     )
+
+
+def _make_alike(fixing: Fixing, seeds: Seeds) -> Step:
+    """A golden set that may be seen by anybody."""
+    return Step(
+        id=GOLDEN,
+        stage="record_golden",
+        inputs={"model": MODEL, "recorded": EVALUATION},
+        options={**fixing.options(), "alike": True, "seed": seeds.seed},
+        reason="seeded inputs ship in place of the samples, as asked",
+    )
+
+
+_NOTES: Mapping[GoldenKind, Note] = {
+    "samples": Note(
+        text=f"up to {EVALUATION_LEAST} of the samples ship in the bundle's golden set, their files' names do not: "
+        "whoever gets the bundle can read them (--golden synthetic ships seeded inputs in their place)"
+    ),
+    "synthetic": Note(text="the samples judge the build and do not ship: the golden set holds seeded inputs like them"),
+}
 
 
 def _prepare_calibration(

@@ -220,7 +220,7 @@ def _bake_variant(draft: Draft, variant: Variant, rule: BakeRule, source: str) -
     compiled, running, plan = _compile_variant(draft, variant, plan, baked)
     steps += compiled
     reproduction = ""
-    if evaluation != GOLDEN:
+    if draft.data.reproduces:
         steps.append(_reproduction(variant, running))
         reproduction = steps[-1].id
     if draft.profile.accuracy.metric is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.api.accuracy import VerifiedRun
-from bundler.api.golden import record_golden
+from bundler.api.golden import describe_golden, record_golden
 from bundler.api.judging import METRIC_STAGE
 from bundler.api.placement import describe_shortfalls
 from bundler.api.prepare import Prepared, tell_left_out
@@ -99,7 +99,8 @@ def finish_bundle(piece: Workpiece) -> Finished:
 
 def _tell_verification(piece: Workpiece, manifest: Manifest) -> Manifest:
     """Put what was verified into the README, which was written before, and both into the manifest."""
-    lines = (*describe_verification(manifest.proof, BUILDING_HOST), *manifest.shortfalls)
+    golden = (describe_golden(manifest.golden),) if manifest.golden else ()
+    lines = (*describe_verification(manifest.proof, BUILDING_HOST), *manifest.shortfalls, *golden)
     changed = write_verification(piece.staged, lines)
     if changed is not None:
         files = tuple(changed if record.path == changed.path else record for record in manifest.files)
@@ -185,7 +186,7 @@ def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
             budget_mb={name: limit for name, limit in limits.items() if limit is not None},
         ),
         proof=combine_proofs(()),
-        golden=record_golden(outcomes[prepared.plan.golden], piece.config),
+        golden=record_golden(prepared.plan, outcomes, piece.config),
         synthetic_inputs=bool(outcomes[prepared.plan.golden].facts.get("synthetic")),
         reservations=_reservations(prepared),
         shortfalls=describe_shortfalls(prepared.plan, outcomes),

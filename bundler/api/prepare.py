@@ -284,4 +284,5 @@ def _plan_request(
         calibration=data.calibration,
         synthetic_count=request.synthetic_count,
         seed=request.seed,
+        golden=request.golden,
     )

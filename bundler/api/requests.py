@@ -14,6 +14,7 @@ from bundler.model.plan import BuildPlan
 from bundler.model.proof import Proof, VariantProof
 from bundler.model.runtime import Tolerance
 from bundler.model.shapes import Shape
+from bundler.planning_data import GoldenKind
 
 MAXIMUM_NAME = 64
 """Characters of a bundle's name: with the target and file names it stays below what file systems take."""
@@ -32,6 +33,7 @@ class BuildRequest:
     it the manifest claims no more than `resolved`. `browser` is the one to prove web bundles in (None: the one that is
     found). `decisions` are what was measured before, by `decision_key` and variant; with `locked` nothing new is
     measured. `trust_target` lets the target's file name programs that run (its `accuracy.metric`).
+    `golden` says what the bundle carries of `samples`: themselves, or seeded inputs like them.
     """
 
     model: Path
@@ -54,6 +56,7 @@ class BuildRequest:
     decisions: Mapping[str, Any] = field(default_factory=dict)
     locked: bool = False
     trust_target: bool = False
+    golden: GoldenKind = "samples"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

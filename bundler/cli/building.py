@@ -21,6 +21,7 @@ from bundler.cli.printing import echo, echo_lines, megabytes, print_json
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import BuildsStarted, Listener
+from bundler.planning_data import GoldenKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,7 @@ class BuildArguments:
     only: tuple[str, ...] = ()
     seed: int = 0
     trust_target: bool = False
+    golden: GoldenKind | None = None
 
 
 _OF_ONE_MODEL = ("samples", "calibration", "preprocessing", "dimensions", "shapes", "name", "version", "seed")
@@ -161,6 +163,7 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
             browser=arguments.browser,
             seed=arguments.seed,
             trust_target=arguments.trust_target,
+            golden=arguments.golden or "samples",
         )
         for model in arguments.models
         for target in arguments.targets

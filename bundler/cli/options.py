@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -98,6 +98,16 @@ Only = Annotated[
         "--only",
         metavar="NAME",
         help="Of what the project file names: bundles, models or targets by name or glob; may be repeated.",
+    ),
+]
+Golden = Annotated[
+    Literal["samples", "synthetic"] | None,
+    typer.Option(
+        "--golden",
+        metavar="samples|synthetic",
+        help="What the bundle carries of --samples: up to 16 of them, or seeded inputs like them. The real ones judge "
+        "the build in either case.",
+        show_default="samples",
     ),
 ]
 TrustTarget = Annotated[

@@ -36,6 +36,7 @@ def build_project(
         browser=arguments.browser,
         package_name=arguments.package_name,
         trust_target=arguments.trust_target,
+        golden=arguments.golden,
     )
     check_clashes(requests)
     pinned_requests = (*_whole_project(loaded), *requests)

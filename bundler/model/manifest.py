@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bundler.model.artifacts import FileRecord
 from bundler.model.errors import UsageError, VerificationError
@@ -132,11 +132,16 @@ class GoldenOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenRecord:
-    """What every runtime of the bundle is held to."""
+    """What every runtime of the bundle is held to. `inputs` says what they are: `samples` that the user gave, `seeded`
+    ones, or seeded ones in place of samples (`like-samples`; empty in older bundles). `judging` counts the samples that
+    the gates were held on, where these are not the golden set's own inputs.
+    """
 
     samples: int
     outputs: tuple[GoldenOutput, ...] = ()
     weaknesses: tuple[Weakness, ...] = ()
+    inputs: Literal["samples", "seeded", "like-samples", ""] = ""
+    judging: int = 0
 
     @property
     def unjudged(self) -> dict[str, str]:

@@ -63,10 +63,13 @@ class StageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something that the user should know: a decision, a next best way, a warning."""
+    """Something that the user should know: a decision, a next best way, a warning. One that `names_samples` says whose
+    files they were, and does not travel in the bundle.
+    """
 
     text: str
     level: NoteLevel = "info"
+    names_samples: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from bundler.api.data import SYNTHETIC
 from bundler.api.requests import BuildRequest
 from bundler.api.sources import PREFIX
 from bundler.model.errors import UsageError
+from bundler.planning_data import GoldenKind
 from bundler.project.load import LoadedProject, overrides_for
 from bundler.project.schema import ProjectModel
 
@@ -23,6 +24,7 @@ def project_requests(
     browser: Path | None = None,
     package_name: str | None = None,
     trust_target: bool = False,
+    golden: GoldenKind | None = None,
 ) -> tuple[BuildRequest, ...]:
     """One request for each model and each of its targets. What the command line gives comes over the file.
 
@@ -46,6 +48,7 @@ def project_requests(
             prove=prove,
             browser=browser,
             trust_target=trust_target,
+            golden=golden or model.golden,
         )
         for model in loaded.project.models
         for target in targets or _targets_of(loaded, model)

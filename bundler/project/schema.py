@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bundler.planning_data import GoldenKind
 from bundler.profiles.schema import Accuracy, Budget, GivenShape
 
 
@@ -30,6 +31,8 @@ class ProjectModel(Section):
     """
     samples: str | None = None
     """Inputs for the golden set, relative to the project file; see `bundler build --help`."""
+    golden: GoldenKind = "samples"
+    """What the bundles carry of the samples: `samples`, up to 16 of them, or `synthetic`, seeded inputs like them."""
     calibration: str | None = None
     """Data to calibrate with, relative to the project file, or `synthetic`; see `bundler build --help`."""
     preprocessing: str | None = None

@@ -45,9 +45,13 @@ def read_comparison(facts: Mapping[str, Any]) -> Comparison:
 
 
 def check_output(output: OutputComparison) -> OutputCheck:
-    """One output's figures, those that are not finite put into words."""
+    """One output's figures, those that are not finite put into words. Which sample is the worst stays where its file
+    is: a manifest names none.
+    """
     figures = {name: _read_figure(getattr(output, name)) for name in _FIGURES}
-    values = {name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()}
+    values: dict[str, Any] = {
+        name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()
+    }
     known = output.reference or ReferenceFigures(name=output.name)
     return OutputCheck(
         name=output.name,
@@ -56,7 +60,6 @@ def check_output(output: OutputComparison) -> OutputCheck:
         unjudged=known.unjudged,
         equal=output.equal,
         remark=_remark(output, figures),
-        worst_sample=output.worst_sample,
         **values,
     )
 

@@ -172,7 +172,7 @@ def _stage(outcome: StepOutcome, plan: BuildPlan) -> StageRecord:
         artifact=outcome.artifact.digest if outcome.artifact else None,
         size=outcome.artifact.size if outcome.artifact else None,
         facts={} if outcome.stage == "compare" else word_figures(facts),
-        notes=outcome.notes,
+        notes=tuple(note for note in outcome.notes if not note.names_samples),
     )
 
 

@@ -334,13 +334,15 @@ class NoteRow:
 class Page:
     """The whole page. A chart that is None was not measured; the text beside it says why. `downloads` is None for a
     bundle that nobody visits, `precisions` are empty where no precision was chosen by trying, `placements` where no
-    variant has an accelerator that chooses its nodes.
+    variant has an accelerator that chooses its nodes; `names_samples` says that some notes name files of samples.
     """
 
     title: str
     manifest: Manifest
     cards: tuple[Card, ...]
     badge: str
+    judged_by_seeds: bool
+    names_samples: bool
     verification: tuple[str, ...]
     least_runs: int
     proven: tuple[str, ...]

@@ -24,7 +24,7 @@ from bundler.reporting.models import chart_sizes, count_operators, follow_model
 from bundler.reporting.page import Page
 from bundler.reporting.placement import chart_placements, tell_unassigned
 from bundler.reporting.speed import chart_speed, stack_providers
-from bundler.reporting.story import chart_files, collect_notes, list_steps, make_cards, tell_proof
+from bundler.reporting.story import chart_files, collect_notes, judged_by_seeds, list_steps, make_cards, tell_proof
 from bundler.reporting.timings import TIMINGS_NAME
 from bundler.verification.words import BUILDING_HOST, describe_verification, name_verification
 
@@ -94,6 +94,8 @@ def make_page(data: ReportData) -> Page:
         manifest=data.manifest,
         cards=make_cards(data),
         badge=name_verification(data.manifest.proof),
+        judged_by_seeds=judged_by_seeds(data.manifest),
+        names_samples=any(note.names_samples for outcome in data.outcomes for note in outcome.notes),
         verification=describe_verification(data.manifest.proof, BUILDING_HOST),
         least_runs=LEAST_RUNS,
         proven=proven,

@@ -189,7 +189,7 @@ def _accuracy_card(data: ReportData) -> Card:
     checks = final_checks(data)
     outputs = [*(output for check in checks for output in judged_outputs(check)), *_proven_outputs(data)]
     samples = max((check.samples for check in checks), default=0)
-    inputs = "synthetic " if data.manifest.synthetic_inputs else ""
+    inputs = "synthetic " if judged_by_seeds(data.manifest) else ""
     detail = f"over {samples} {inputs}{_plural(samples, 'sample')}{_tell_host(data)}"
     if not outputs and checks:
         detail = f"no output could differ, {detail}"
@@ -237,6 +237,11 @@ def _ran_here(data: ReportData, variant: VariantPlan) -> bool:
     return provider == CPU.runtime_name or any(provider == name for session in sessions for name, _ in session)
 
 
+def judged_by_seeds(manifest: Manifest) -> bool:
+    """Whether no real sample judged the build."""
+    return manifest.synthetic_inputs and (manifest.golden is None or manifest.golden.inputs != "like-samples")
+
+
 def _tell_untimed(data: ReportData) -> list[str]:
     timed = {measurement.variant for measurement in data.measurements}
     ran = [record.variant for record in data.manifest.proof.variants if record.passed]
@@ -246,7 +251,12 @@ def _tell_untimed(data: ReportData) -> list[str]:
 def _limits(manifest: Manifest) -> list[str]:
     limits = [f"Not for shipping: {reason}." for reason in manifest.reservations]
     limits += [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in tell_doubts(manifest, repeated="synthetic")]
-    if manifest.synthetic_inputs:
+    if manifest.golden is not None and manifest.golden.inputs == "like-samples":
+        limits.append(
+            f"The golden set that ships holds seeded inputs; {manifest.golden.judging} real samples judged the build "
+            "and are not in the bundle."
+        )
+    elif manifest.synthetic_inputs:
         limits.append(
             "The golden inputs are synthetic: they show that the outputs are the original model's, not that the "
             "model is right on your data. Give --samples to use real inputs."

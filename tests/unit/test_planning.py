@@ -52,9 +52,21 @@ def test_equal_requests_give_equal_plans() -> None:
 
 
 def test_samples_replace_the_seeded_inputs() -> None:
-    golden = plan(samples=DataRequest(plain="samples")).step("record_golden")
-    assert golden.inputs["samples"] == "samples"
+    made = plan(samples=DataRequest(plain="samples"))
+    assert made.step("record_evaluation").inputs["samples"] == "samples"
+    golden = made.step("record_golden")
+    assert golden.inputs["recorded"] == "record_evaluation"
     assert "seed" not in golden.options
+    assert "samples ship" in made.notes[-1].text
+
+
+def test_seeded_inputs_ship_in_place_of_samples_that_judge_everything() -> None:
+    made = plan(samples=DataRequest(plain="samples"), golden="synthetic", dimensions={"batch": 1})
+    assert made.step("record_golden").options["alike"]
+    compared = [step.inputs["golden"] for step in made.steps if step.id in made.gates]
+    assert set(compared) == {"record_evaluation"}
+    assert made.variants[0].reproduction
+    assert "do not ship" in made.notes[-1].text
 
 
 def test_convolutions_keep_the_layout_optimisers_for_the_device() -> None:

@@ -70,9 +70,10 @@ def test_samples_that_never_travel_judge_precision() -> None:
     assert made.step(made.variants[0].reproduction).inputs["golden"] == GOLDEN
 
 
-def test_without_a_precision_the_golden_set_is_all_that_is_recorded() -> None:
+def test_without_a_precision_the_golden_set_holds_all_that_is_recorded() -> None:
     made = plan(samples=SAMPLES)
-    assert [step.id for step in made.steps if step.stage == "record_golden"] == [GOLDEN]
+    assert [step.id for step in made.steps if step.stage == "record_golden"] == [EVALUATION, GOLDEN]
+    assert made.step(EVALUATION).options["max_samples"] == 16
     assert not made.variants[0].reproduction
 
 

@@ -106,4 +106,4 @@ def _left_out(names: list[str], kind: str) -> tuple[Note, ...]:
         return ()
     rest = len(names) - _NAMED
     listed = ", ".join(map(show_name, names[:_NAMED])) + (f" and {rest} more" if rest > 0 else "")
-    return (Note(text=f"left out, for they are no {_NOUNS[kind]}: {listed}", level="warning"),)
+    return (Note(text=f"left out, for they are no {_NOUNS[kind]}: {listed}", level="warning", names_samples=True),)

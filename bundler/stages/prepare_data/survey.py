@@ -81,9 +81,11 @@ class Survey:
 
     def notes(self) -> tuple[Note, ...]:
         """Warnings for what is odd and still can be used."""
-        texts = []
+        notes = []
         if self._count > 1 and len(self._digests) == 1:
-            texts.append(f"all {self._count} samples are equal: they say no more than one")
+            text = f"all {self._count} samples are equal: they say no more than one"
+            notes.append(Note(text=text, level="warning"))
+        texts = []
         if self._constant:
             texts.append(
                 f"{len(self._constant)} of {self._count} samples hold one value only: {_names(self._constant)}"
@@ -92,7 +94,7 @@ class Survey:
             texts.append(
                 f"{len(self._infinite)} of {self._count} samples hold NaN or infinity: {_names(self._infinite)}"
             )
-        return tuple(Note(text=text, level="warning") for text in texts)
+        return (*notes, *(Note(text=text, level="warning", names_samples=True) for text in texts))
 
 
 def _names(names: list[str]) -> str:

@@ -18,12 +18,13 @@ from bundler.model.free_dimensions import find_ranges
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.stages.record_golden.alike import make_alike
 from bundler.stages.record_golden.examining import choose_repeated, count_largest, tell_only_sizes, weaknesses_of
 from bundler.stages.record_golden.spec import Options
 from bundler.workbench.digests import digest_each
 from bundler.workbench.equality import value_is_finite
 from bundler.workbench.fitting import adopt_types, check_samples, fix_signature, nan_inputs
-from bundler.workbench.golden import INDEX, Sample, read_golden, write_index, write_sample
+from bundler.workbench.golden import INDEX, GoldenSet, Sample, read_golden, write_index, write_sample
 from bundler.workbench.quantities import find_quantities
 from bundler.workbench.recorded_outputs import Recorded, doubts_of, reference_notes, weakness_notes
 from bundler.workbench.running import RunError, RunTimeError, count_lanes, run_in_lanes, run_session
@@ -74,7 +75,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     model = request.input("model")
     structure = read_structure(model)
     signature = fix_signature(model_signature(structure), Fixing(dimensions=options.dimensions, shapes=options.shapes))
-    if "recorded" in request.inputs:
+    if "recorded" in request.inputs and not options.alike:
         return _take_recorded(request, structure, signature, options)
     given = _given_inputs(request, signature, options)
     draws = bool(random_operators(structure))
@@ -83,7 +84,10 @@ def run(request: StageRequest, report: Report) -> StageResult:
     lanes = 1 if draws else count_lanes(REFERENCE, model)  # random operators draw in the order of the runs
     ranges = find_ranges(signature, options.ranges)
     seeded = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes, ranges=ranges)
-    inputs = given or _seeded_inputs(seeded, options, report)
+    if options.alike:
+        inputs = _alike_inputs(session, read_golden(request.input("recorded")), options)
+    else:
+        inputs = given or _seeded_inputs(seeded, options, report)
     found = weaknesses_of(model, structure, signature, inputs.values, inputs.tried)
     inputs = replace(inputs, weaknesses=(*inputs.weaknesses, *found))
     recorded = Recorded(signature, find_quantities(structure))
@@ -118,7 +122,7 @@ def _tell_nan(samples: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[No
             f"{len(names)} of {len(samples)} samples hold NaN, {names[0]} first: where the original model answers NaN, "
             "an output must be NaN in the same places, and is judged by its other numbers"
         )
-        yield Note(text=text, level="warning")
+        yield Note(text=text, level="warning", names_samples=True)
 
 
 def spread_evenly(total: int, most: int) -> list[int]:
@@ -140,6 +144,8 @@ def _take_recorded(request: StageRequest, structure: ModelProto, signature: Sign
     recorded, folder = read_golden(request.input("recorded")), request.output
     total = len(recorded.entries)
     samples = [recorded.sample(index) for index in spread_evenly(total, options.max_samples)]
+    # Whose files they were is nobody's business who gets the bundle.
+    samples = [replace(sample, name=f"sample-{index:03d}") for index, sample in enumerate(samples)]
     entries = [write_sample(folder, index, sample, signature) for index, sample in enumerate(samples)]
     quantities = [name for name, known in recorded.references.items() if known.quantity]
     references = Recorded(signature, quantities)
@@ -189,6 +195,18 @@ def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inp
         tried=found.dimensions,
         first_runs=[sample.first_run for sample in found.samples],
         weaknesses=tuple(describe_seeded(found)),
+    )
+
+
+def _alike_inputs(session: onnxruntime.InferenceSession, recorded: GoldenSet, options: Options) -> _Inputs:
+    places = spread_evenly(len(recorded.entries), options.max_samples)
+    found = make_alike(session, recorded, places, options.seed)
+    return _Inputs(
+        samples=found.samples,
+        seed=options.seed,
+        notes=found.notes,
+        first_runs=found.first_runs,
+        weaknesses=found.weaknesses,
     )
 
 

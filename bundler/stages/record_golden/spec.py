@@ -30,7 +30,8 @@ class Options:
     `seed` and `count` (the most that are made: fewer of a model that costs much to run) are for seeded inputs, when no
     samples are given; `dimensions` gives dynamic dimensions a size by name, `shapes` those without one (by input, None
     where nothing is fixed), and `ranges` bound open ones, by name or place; of given samples `max_samples` are taken,
-    spread evenly. A set that `travels` stands in every bundle.
+    spread evenly. A set that `travels` stands in every bundle: its samples have numbers for names, and with
+    `alike` they are seeded ones, like those of `recorded` and none of them.
     """
 
     seed: int = 0
@@ -40,3 +41,4 @@ class Options:
     ranges: Mapping[str, SizeRange] = field(default_factory=dict)
     max_samples: int = 16
     travels: bool = True
+    alike: bool = False

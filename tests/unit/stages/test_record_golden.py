@@ -284,7 +284,10 @@ def test_what_is_taken_of_a_recorded_set_is_what_recording_it_gives(tmp_path: Pa
         "record_golden", tmp_path / "taken", {"model": model, "recorded": tmp_path / "larger/index.json"}, max_samples=2
     )
     call_stage("record_golden", tmp_path / "direct", {"model": model, "samples": archive}, max_samples=2)
-    assert digests(tmp_path / "taken") == digests(tmp_path / "direct")
+    found, direct = digests(tmp_path / "taken"), digests(tmp_path / "direct")
+    # What is taken ships, and so has numbers for the names of files.
+    renamed = direct["index.json"].replace(b'"all-000"', b'"sample-000"').replace(b'"all-002"', b'"sample-001"')
+    assert found == {**direct, "index.json": renamed}
     assert larger.notes[0].text == "4 of 5 samples, spread evenly, judge the precision"
     assert taken.facts["samples"] == 2
 

@@ -1,0 +1,73 @@
+"""Seeded samples that ship in place of real ones: like them, and none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import onnxruntime
+
+from bundler.model.errors import UsageError
+from bundler.model.golden_inputs import Weakness
+from bundler.model.stage import Note
+from bundler.workbench.digests import digest_each, digest_values
+from bundler.workbench.golden import GoldenSet
+from bundler.workbench.running import RunError, run_session
+from bundler.workbench.seeded_likeness import Likeness
+from bundler.workbench.value_files import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlikeSamples:
+    """Samples that the model ran on, and the digests of what it answered."""
+
+    samples: tuple[tuple[str, Mapping[str, Value]], ...]
+    first_runs: tuple[Mapping[str, bytes], ...]
+    notes: tuple[Note, ...]
+    weaknesses: tuple[Weakness, ...]
+
+
+def make_alike(
+    session: onnxruntime.InferenceSession, recorded: GoldenSet, places: list[int], seed: int
+) -> AlikeSamples:
+    """A seeded sample for each of `places` in `recorded`; one that the model refuses, or that is a real one, is left
+    out. Raises `UsageError` when none is left.
+    """
+    likeness, real = Likeness(), set()
+    for place in range(len(recorded.entries)):
+        inputs = recorded.sample(place).inputs
+        likeness.add(inputs)
+        real.add(digest_values(inputs))
+    samples, first_runs = [], []
+    for index, place in enumerate(places):
+        drawn = likeness.draw(recorded.sample(place).inputs, seed, index)
+        if digest_values(drawn) in real:
+            continue
+        try:
+            first_runs.append(digest_each(run_session(session, drawn)))
+        except RunError:
+            continue
+        samples.append((f"seeded-{index:03d}", drawn))
+    if not samples:
+        raise UsageError(
+            "no seeded input stands in for the samples: each is one of them, or the model refuses it",
+            hint="ship the samples themselves with --golden samples, or leave --samples out",
+        )
+    return AlikeSamples(
+        samples=tuple(samples),
+        first_runs=tuple(first_runs),
+        notes=(_note(len(samples), len(recorded.entries)),),
+        weaknesses=(_SEEDED,),
+    )
+
+
+_SEEDED = Weakness(
+    kind="synthetic",
+    name="",
+    text="the inputs are seeded, within the ranges of the real samples that judged the build and do not travel",
+)
+
+
+def _note(made: int, judged: int) -> Note:
+    what = f"{made} seeded input{'' if made == 1 else 's'}"
+    return Note(text=f"the golden set that ships holds {what}, and none of the {judged} samples that judge the build")
