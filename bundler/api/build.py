@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -119,10 +120,11 @@ def _check_format(prepared: Prepared) -> None:
     if prepared.plan.format not in emitter.formats:
         formats = {**emitter.formats, **find_emitter(NEUTRAL).formats}
         known = tuple(f"{name}: {text}" for name, text in formats.items())
+        close = difflib.get_close_matches(prepared.plan.format, formats, n=1)
         raise UsageError(
             f"{prepared.profile.id} bundles have no format {prepared.plan.format!r}",
             details=known,
-            hint=f"use --format {next(iter(emitter.formats))}",
+            hint=f"use --format {next(iter((*close, *emitter.formats)))}",
         )
 
 

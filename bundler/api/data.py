@@ -184,7 +184,8 @@ def _undeclared(path: Path, flag: str) -> UsageError:
     kind = max(counts, key=lambda name: counts[name])
     if not counts[kind]:
         what = "is empty" if path.is_dir() and not names else "holds nothing that can be taken"
-        return UsageError(f"{_show(path.name)} {what}", hint=f"{flag} takes {_TAKES}")
+        named = "np.savez('samples.npz', NAME=array) says which input an array is for; " if ".npy" in names else ""
+        return UsageError(f"{_show(path.name)} {what}", hint=f"{named}{flag} takes {_TAKES}")
     from bundler.profiles.preprocessing import starter_lines  # noqa: PLC0415 - as above
 
     return UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -168,10 +169,20 @@ def check_model_path(path: Path) -> None:
     if path.is_dir():
         raise _folder_error(path)
     if not path.is_file():
-        raise ModelError(f"there is no file {path}", hint="give the path of an ONNX model")
+        raise ModelError(f"there is no file {path}", hint=_near(path) or "give the path of an ONNX model")
     how = _EXPORTS.get(path.suffix.lower())
     if how is not None and not _begins_as_onnx(path):
         raise ModelError(f"{path} is no ONNX model, by its name", hint=f"export it to ONNX first: {how}")
+
+
+def _near(path: Path) -> str:
+    """The model beside it whose name is nearly the same; empty for none."""
+    try:
+        names = [entry.name for entry in path.parent.glob("*.onnx")]
+    except (OSError, ValueError):
+        return ""
+    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
+    return f"did you mean {path.with_name(close[0])}?" if close else ""
 
 
 _PYTORCH = "torch.onnx.export(model, inputs, 'model.onnx', dynamo=True) in Python"

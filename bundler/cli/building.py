@@ -134,12 +134,23 @@ def check_clashes(requests: tuple[BuildRequest, ...]) -> None:
         seen[key] = request.model
 
 
+def _no_target(models: Sequence[Path]) -> UsageError:
+    """A target's name among the models is a usual slip."""
+    from bundler.profiles.resolve import target_ids  # noqa: PLC0415 - only where it is needed
+
+    named = [str(model) for model in models if str(model) in target_ids()]
+    hint = "`bundler targets list` shows the targets; give one with --target"
+    if named:
+        hint = f"{named[0]} is a target: give it as --target {named[0]}"
+    return UsageError("no target given", hint=hint)
+
+
 def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
     """One request for each model and target. Raises `UsageError` when a target is missing, or two builds clash."""
     if arguments.only:
         raise UsageError("--only picks from what a project file names", hint="leave the model out, or --only")
     if not arguments.targets:
-        raise UsageError("no target given", hint="`bundler targets list` shows the targets; give one with --target")
+        raise _no_target(arguments.models)
     if arguments.name and len(arguments.models) > 1:
         raise UsageError("--name fits one model only", hint="leave it out, or build the models one by one")
     dimensions = parse_dimensions(list(arguments.dimensions))

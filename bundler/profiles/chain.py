@@ -32,10 +32,15 @@ class Layered:
     spellings: Mapping[Key, str] = field(default_factory=dict)
 
     def origin(self, key: Key) -> str:
-        """The file that the value at `key` came from; the user's own file for what no file has."""
+        """The file that the value at `key` came from; of a table whose values are all of one, that; the user's own file
+        for what no file has.
+        """
         for length in range(len(key), 0, -1):
             if key[:length] in self.origins:
                 return self.origins[key[:length]]
+        below = {origin for known, origin in self.origins.items() if known[: len(key)] == key}
+        if len(below) == 1:
+            return below.pop()
         return self.files[0] if self.files else ""
 
 

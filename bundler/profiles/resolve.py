@@ -137,6 +137,10 @@ MOST_MEANT = 4
 
 
 def _unknown_target(name: str) -> ProfileError:
+    known = [part for part in name.split(",") if part in target_ids()] if "," in name else []
+    if known:
+        flags = " ".join(f"--target {part}" for part in name.split(","))
+        return ProfileError(f"{shorten(name)} is no target: each has an option of its own", hint=f"write {flags}")
     close = _find_meant(name.lower())[:MOST_MEANT]
     meant = "; did you mean " + " or ".join(f'"{target}"' for target in close) + "?" if close else ""
     return ProfileError(

@@ -11,6 +11,7 @@ import time
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support import models
@@ -34,6 +35,15 @@ def test_without_any_arguments_there_is_help_and_no_error(bundler: CommandLine) 
         (("--target=rpi5",), 4, 'there is no target "rpi5"; did you mean "raspberry-pi-5"?'),
         (("--target=web",), 4, 'did you mean "web-wasm" or "web-webgpu" or "web-webnn"?'),
         (("--target=linux-x46",), 4, 'did you mean "linux-x64"'),
+        (("linux-x64",), 2, "linux-x64 is a target: give it as --target linux-x64"),
+        (("--target=linux-x64,web-wasm",), 4, "write --target linux-x64 --target web-wasm"),
+        (("--target=linux-x64", "--format", "whl"), 2, "use --format wheel"),
+        (("--target=linux-x64", "--golden", "seeded"), 2, "is not one of 'samples', 'synthetic'"),
+        (
+            ("--target=linux-x64", "--set", "optimisation.level=basic"),
+            4,
+            "--set optimisation: unknown key; did you mean",
+        ),
         (("--target=linux-x64", "--dim", "batch=0"), 2, "--dim batch=0: a dimension has a size of at least 1"),
         (("--target=linux-x64", "--format", "docker"), 2, "  files: a folder of models"),
         (
@@ -61,6 +71,13 @@ def test_other_files_and_folders_are_no_model_and_the_message_says_how_to_get_on
     assert "export it to ONNX first: torch.onnx.export(" in refuse(tmp_path / "net.pt")
     assert "is a folder with no .onnx file in it" in refuse(tmp_path / "empty")
     assert f"name the model in it: {model}" in refuse(model.parent)
+    assert f"did you mean {model}?" in refuse(model.with_name("mpl.onnx"))
+
+
+def test_an_array_without_a_name_is_told_how_to_get_one(bundler: CommandLine, model: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "samples.npy", np.zeros((3, 1, 8), np.float32))
+    said = bundler.run("build", model, "--target=linux-x64", "--samples", tmp_path / "samples.npy").expect(2).err
+    assert "np.savez('samples.npz', NAME=array)" in said
 
 
 def test_a_model_of_any_name_is_a_model(bundler: CommandLine, model: Path) -> None:
