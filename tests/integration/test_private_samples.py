@@ -136,7 +136,7 @@ def test_the_gates_judge_by_the_real_samples(bundler: CommandLine, given: tuple[
         found[golden] = (accuracy["samples"], accuracy["sqnr_db"], accuracy["worst_sqnr_db"])
     assert found["samples"] == found["synthetic"]
     assert found["samples"][0] == COUNT - 1
-    kept = [np.fromfile(path, "<f4") for path in sorted((tmp_path / "synthetic").rglob("golden/*in*.bin"))]
+    kept = [np.fromfile(path, "<f4") for path in sorted((tmp_path / "synthetic").glob("*/golden/*/in-*.bin"))]
     assert len(kept) == 16
     real = values()
     assert np.nanmin(real) <= np.min(kept) < np.max(kept) <= np.nanmax(real)
