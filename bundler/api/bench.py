@@ -62,7 +62,15 @@ def bench(
     _check_timing(bundles, timing)
     root = workshop.cache.root
     requests = [
-        ProofRequest(bundle=bundle, cache_root=root, listener=listener, model=baseline, browser=browser, timing=timing)
+        ProofRequest(
+            bundle=bundle,
+            cache_root=root,
+            listener=listener,
+            model=baseline,
+            browser=browser,
+            timing=timing,
+            sandbox=workshop.sandbox,
+        )
         for bundle in bundles
     ]
     found = [times for request in requests for times in _time_bundle(request)]

@@ -272,6 +272,7 @@ def _proof_request(piece: Workpiece) -> ProofRequest:
         model=request.model,
         browser=request.browser,
         environments=piece.workshop.environments,
+        sandbox=piece.workshop.sandbox,
     )
 
 

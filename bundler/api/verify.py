@@ -63,6 +63,7 @@ def verify(
         listener=listener,
         browser=browser,
         environments=workshop.environments,
+        sandbox=workshop.sandbox,
     )
     proofs = find_emitter(manifest.ecosystem).prove(request)
     failed = [proof for proof in proofs if proof.passed is False]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.environments.registry import Environments
+from bundler.environments.sandbox import Sandbox, find_sandbox
 from bundler.execution.cache import Cache, open_cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import is_known
@@ -21,6 +22,7 @@ class Workshop:
     cache: Cache
     environments: Environments
     executor: Executor
+    sandbox: Sandbox | None = None
 
 
 TOOLS = ("bundler.stages.inspect.run", "bundler.stages.record_golden.run")
@@ -35,13 +37,19 @@ def start_early(workshop: Workshop, models: Iterable[Path]) -> None:
 
 @contextmanager
 def open_workshop(
-    cache_choice: str | CacheChoice | None = None, jobs: int = 2, pinned: Mapping[str, str] | None = None
+    cache_choice: str | CacheChoice | None = None,
+    jobs: int = 2,
+    pinned: Mapping[str, str] | None = None,
+    *,
+    sandbox: bool = False,
 ) -> Iterator[Workshop]:
     """Open the cache and start the executor; its workers end with the block. Raises `StageError` for a bad cache.
 
-    `pinned` are texts of locks by environment name that count before those that ship with bundler.
+    `pinned` are texts of locks by environment name that count before those that ship with bundler. With
+    `sandbox`, what runs models and bundles is shut in; raises `EnvironmentMissingError` where that cannot be had.
     """
     cache = open_cache(cache_choice)
     environments = Environments(cache.root, pinned)
-    with Executor(cache=cache, environments=environments, jobs=jobs) as executor:
-        yield Workshop(cache=cache, environments=environments, executor=executor)
+    found = find_sandbox(cache.scratch.folder) if sandbox else None
+    with Executor(cache=cache, environments=environments, jobs=jobs, sandbox=found) as executor:
+        yield Workshop(cache=cache, environments=environments, executor=executor, sandbox=found)

@@ -35,6 +35,7 @@ def run_bench(
     *,
     baseline: Path | None,
     browser: Path | None,
+    sandbox: bool,
     cache: str | None,
     as_json: bool,
     progress: str,
@@ -42,7 +43,7 @@ def run_bench(
     """Time the bundles and print them side by side, with what speaks against the figures."""
     busy = doubt_machine()
     style = cast("ProgressStyle", progress_style(progress, json=as_json))
-    with open_workshop(cache, 1) as workshop, open_console(style) as listener:
+    with open_workshop(cache, 1, sandbox=sandbox) as workshop, open_console(style) as listener:
         times = bench(bundles, baseline, workshop, listener, browser, timing=timing)
     doubts = [*([busy] if busy else []), *_list_doubts(times)]
     if as_json:

@@ -21,6 +21,7 @@ from bundler.cli.options import (
     Preprocessing,
     Progress,
     Samples,
+    Sandbox,
     Shapes,
     TrustTarget,
 )
@@ -104,6 +105,7 @@ def build(
     only: Only = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of synthetic inputs.")] = 0,
     trust_target: TrustTarget = False,
+    sandbox: Sandbox = False,
     cache: Cache = None,
     cache_readonly: CacheReadonly = False,
     jobs: Jobs = 2,
@@ -134,6 +136,7 @@ def build(
         seed=seed,
         only=tuple(only or ()),
         trust_target=trust_target,
+        sandbox=sandbox,
     )
     run_builds(arguments, cache=CacheChoice(cache, cache_readonly), jobs=jobs, as_json=json, progress=progress)
 
@@ -154,6 +157,7 @@ def plan(
     overrides: Overrides = None,
     only: Only = None,
     trust_target: TrustTarget = False,
+    sandbox: Sandbox = False,
     cache: Cache = None,
     cache_readonly: CacheReadonly = False,
     json: Json = False,
@@ -174,6 +178,7 @@ def plan(
         overrides=tuple(overrides or ()),
         only=tuple(only or ()),
         trust_target=trust_target,
+        sandbox=sandbox,
     )
     run_plan(arguments, cache=CacheChoice(cache, cache_readonly), as_json=json)
 
@@ -181,6 +186,7 @@ def plan(
 def inspect(
     model: Annotated[Path, typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME.")],
     *,
+    sandbox: Sandbox = False,
     cache: Cache = None,
     cache_readonly: CacheReadonly = False,
     json: Json = False,
@@ -191,7 +197,7 @@ def inspect(
     from bundler.cli.inspection import inspection_lines  # noqa: PLC0415
     from bundler.model.events import ignore  # noqa: PLC0415
 
-    with open_workshop(CacheChoice(cache, cache_readonly), 1) as workshop:
+    with open_workshop(CacheChoice(cache, cache_readonly), 1, sandbox=sandbox) as workshop:
         result = inspect_model(model, workshop, ignore)
     if json:
         print_json(result)

@@ -48,6 +48,7 @@ class BuildArguments:
     seed: int = 0
     trust_target: bool = False
     golden: GoldenKind | None = None
+    sandbox: bool = False
 
 
 _OF_ONE_MODEL = ("samples", "calibration", "preprocessing", "dimensions", "shapes", "name", "version", "seed")
@@ -80,7 +81,10 @@ def run_builds(arguments: BuildArguments, *, cache: CacheChoice, jobs: int, as_j
             hint = "`bundler init` writes one, `bundler lock` its lock"
             raise UsageError("--locked needs a project file", hint=hint)
         requests = make_requests(arguments)
-        with open_workshop(cache, jobs) as workshop, open_console(_style(progress, as_json=as_json)) as listener:
+        with (
+            open_workshop(cache, jobs, sandbox=arguments.sandbox) as workshop,
+            open_console(_style(progress, as_json=as_json)) as listener,
+        ):
             start_early(workshop, [request.model for request in requests])
             finished = build_all(_assign_shapes(requests, workshop, listener), workshop, listener, jobs)
     failures = [item for item in finished if isinstance(item, Failure)]

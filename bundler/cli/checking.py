@@ -50,13 +50,13 @@ def print_digests(asked: Asked) -> None:
     _show_each(asked, _check_each(asked.bundles, lambda bundle: check_digests(bundle, asked.digest)), show)
 
 
-def run_verify(asked: Asked, *, cache: str | None, progress: str) -> None:
+def run_verify(asked: Asked, *, sandbox: bool, cache: str | None, progress: str) -> None:
     """Verify and print the level that was reached."""
     from bundler.api.verify import verify  # noqa: PLC0415 - diff does not need it
     from bundler.api.workshop import open_workshop  # noqa: PLC0415
 
     style = cast("ProgressStyle", progress_style(progress, json=asked.as_json))
-    with open_workshop(cache, 1) as workshop, open_console(style) as listener:
+    with open_workshop(cache, 1, sandbox=sandbox) as workshop, open_console(style) as listener:
         checked = _check_each(
             asked.bundles, lambda bundle: verify(bundle, workshop, listener, asked.browser, asked.digest)
         )

@@ -31,6 +31,15 @@ CacheReadonly = Annotated[
     ),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Steps and builds that run at once.")]
+Sandbox = Annotated[
+    bool,
+    typer.Option(
+        "--sandbox",
+        envvar="BUNDLER_SANDBOX",
+        help="Run what computes on models and bundles without a network and with nothing of your files but the model, "
+        "the data and the cache to read (Linux, with bubblewrap).",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")]
 Progress = Annotated[
     str, typer.Option("--progress", metavar="STYLE", help="auto, rich, plain, json (one event a line) or none.")

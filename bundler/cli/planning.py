@@ -24,7 +24,7 @@ def run_plan(arguments: BuildArguments, *, cache: CacheChoice, as_json: bool) ->
     """Plan all that is asked for, and print it; exits with the code of the first that cannot be planned."""
     if arguments.models:
         requests = make_requests(arguments)
-        with open_workshop(cache, 1) as workshop:
+        with open_workshop(cache, 1, sandbox=arguments.sandbox) as workshop:
             planned = plan_all(assign_shapes(requests, workshop, ignore), workshop)
     else:
         from bundler.cli.project_planning import plan_project  # noqa: PLC0415 - only where no model is named

@@ -42,7 +42,11 @@ def build_project(
     pinned_requests = (*_whole_project(loaded), *requests)
     requests = narrow_requests(requests, arguments.only)
     lock = read_lock(loaded.lock_path)
-    with open_workshop(cache, jobs, lock.environments if lock else None) as workshop, open_console(style) as listener:
+    pinned_here = lock.environments if lock else None
+    with (
+        open_workshop(cache, jobs, pinned_here, sandbox=arguments.sandbox) as workshop,
+        open_console(style) as listener,
+    ):
         start_early(workshop, [request.model for request in requests])
         pinned = pin_project(loaded, pinned_requests, workshop.environments, locked=arguments.locked, listener=listener)
         requests = with_decisions(requests, pinned.lock, locked=arguments.locked)

@@ -34,5 +34,5 @@ def plan_project(arguments: BuildArguments, cache: CacheChoice) -> list[PlanResu
     )
     requests = narrow_requests(requests, arguments.only)
     lock = read_lock(loaded.lock_path)
-    with open_workshop(cache, 1, lock.environments if lock else None) as workshop:
+    with open_workshop(cache, 1, lock.environments if lock else None, sandbox=arguments.sandbox) as workshop:
         return plan_all(with_decisions(requests, lock, locked=False) if lock else requests, workshop)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bundler.cli.options import Browser, Cache, Json, Only, Progress
+from bundler.cli.options import Browser, Cache, Json, Only, Progress, Sandbox
 from bundler.model.errors import UsageError
 
 VERIFY_EPILOG = """Examples:
@@ -49,6 +49,7 @@ def verify(
         bool, typer.Option("--digests-only", help="Check the digests and run nothing of the bundle.")
     ] = False,
     browser: Browser = None,
+    sandbox: Sandbox = False,
     cache: Cache = None,
     json: Json = False,
     progress: Progress = "auto",
@@ -66,7 +67,7 @@ def verify(
     if digests_only:
         print_digests(asked)
     else:
-        run_verify(asked, cache=cache, progress=progress)
+        run_verify(asked, sandbox=sandbox, cache=cache, progress=progress)
 
 
 def _find_project_bundles(only: list[str], digest: str) -> tuple[Path, ...]:
@@ -118,6 +119,7 @@ def bench(
         ),
     ] = None,
     browser: Browser = None,
+    sandbox: Sandbox = False,
     cache: Cache = None,
     json: Json = False,
     progress: Progress = "auto",
@@ -130,4 +132,13 @@ def bench(
     from bundler.model.measurement import Timing  # noqa: PLC0415
 
     timing = Timing(batch=batch or 0, threads=threads or 0, callers=parse_callers(callers), seconds=seconds or 0.0)
-    run_bench(tuple(bundles), timing, baseline=baseline, browser=browser, cache=cache, as_json=json, progress=progress)
+    run_bench(
+        tuple(bundles),
+        timing,
+        baseline=baseline,
+        browser=browser,
+        sandbox=sandbox,
+        cache=cache,
+        as_json=json,
+        progress=progress,
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from bundler.environments.registry import Environments
+from bundler.environments.sandbox import Sandbox
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
 from bundler.model.measurement import USUAL, Measurement, Timing
@@ -76,7 +77,7 @@ class ProofRequest:
     there is one; `browser` names the browser to run it in (None: the one that is found), for ecosystems that need one.
     `timing` is how to time it.
     `environments` are those of the build, so that a proof has the versions that its project locked; None where a bundle
-    stands for itself.
+    stands for itself. In a `sandbox`, nothing of the bundle runs outside of it.
     """
 
     bundle: Path
@@ -86,6 +87,7 @@ class ProofRequest:
     browser: Path | None = None
     timing: Timing = USUAL
     environments: Environments | None = None
+    sandbox: Sandbox | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

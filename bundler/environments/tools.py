@@ -8,10 +8,12 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.environments.indexes import index_variables
-from bundler.environments.variables import fetching_environment
+from bundler.environments.sandbox import Sandbox
+from bundler.environments.variables import fetching_environment, proof_environment
 from bundler.model.errors import EnvironmentMissingError
 
 LAST_LINES = 12
@@ -39,18 +41,32 @@ def find_uv() -> Path:
         return Path(found)
 
 
-def run_uv(arguments: Sequence[str], doing: str) -> str:
+def run_uv(arguments: Sequence[str], doing: str, shut_in: ShutIn | None = None) -> str:
     """Run uv; returns its standard output. `doing` completes the sentence "could not …" of the error.
 
-    Raises `EnvironmentMissingError` with uv's own last lines.
+    `shut_in` is for what needs no index and may run code of a stranger. Raises `EnvironmentMissingError` with uv's own
+    last lines.
     """
-    return run_tool([str(find_uv()), *arguments], doing, "uv")
+    return run_tool([str(find_uv()), *arguments], doing, "uv", shut_in)
 
 
-def run_tool(command: Sequence[str], doing: str, name: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShutIn:
+    """A tool that sees nothing of the user's settings and writes to the folder `home`; in a sandbox, to it alone."""
+
+    home: Path
+    sandbox: Sandbox | None = None
+
+
+def run_tool(command: Sequence[str], doing: str, name: str, shut_in: ShutIn | None = None) -> str:
     """Run a tool that provisions something; returns its standard output. Raises `EnvironmentMissingError`."""
-    environ = {key: value for key, value in fetching_environment().items() if key not in _UNWANTED}
-    environ |= index_variables(environ)
+    if shut_in is None:
+        environ = {key: value for key, value in fetching_environment().items() if key not in _UNWANTED}
+        environ |= index_variables(environ)
+    else:
+        environ = {**proof_environment(), "HOME": str(shut_in.home), "TMPDIR": str(shut_in.home)}
+        if shut_in.sandbox is not None:
+            command = shut_in.sandbox.showing(find_uv().parents[:1]).wrap(command, writable=(shut_in.home,))
     # A bundle's own build backend runs in the bundle's folder, which must stay as it was built.
     environ |= {"UV_NO_PROGRESS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:

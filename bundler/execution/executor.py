@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, Self
 
 from bundler.environments.registry import Environments
+from bundler.environments.sandbox import Sandbox
 from bundler.execution.cache import Cache
 from bundler.execution.history import recall_history, remember_history
 from bundler.execution.journal import Journal
@@ -25,6 +27,7 @@ from bundler.execution.steps import LARGE_BYTES, Cancelled, ReadyStep, Run, Step
 from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
 from bundler.model.events import Event, Listener, StepFinished, StepsEnded, StepStarted
 from bundler.model.plan import HOST, MODEL, Step
+from bundler.model.remembered import BEHIND
 from bundler.model.results import StepOutcome
 from bundler.stages.registry import find_stage
 
@@ -60,8 +63,10 @@ class Executor:
         environments: Environments | None = None,
         jobs: int | None = None,
         pool: futures.Executor | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self._cache = cache
+        self._sandbox = sandbox.showing((cache.root, (cache.root / BEHIND).resolve())) if sandbox else None
         self._jobs = jobs or min(4, os.cpu_count() or 1)
         self._own_pool = None if pool else futures.ThreadPoolExecutor(self._jobs, thread_name_prefix="bundler-step")
         self._pool: futures.Executor = pool or self._own_pool  # type: ignore[assignment]
@@ -90,7 +95,7 @@ class Executor:
         is left alone.
         """
         found = self.environments.describe(environment, ())
-        if found.python.exists():
+        if found.python.exists() and self._sandbox is None:  # what a sandbox must show is not known yet
             self._workers.warm(found, imports)
 
     def execute(
@@ -100,7 +105,8 @@ class Executor:
         failed first; then, and when interrupted, its workers are ended.
         """
         journal = Journal(self._cache.root, build, self._cache.scratch.id)
-        run = Run(build=build, listener=_one_at_a_time(listener), journal=journal)
+        sandbox = self._sandbox.showing(_list_visible(sources)) if self._sandbox else None
+        run = Run(build=build, listener=_one_at_a_time(listener), journal=journal, sandbox=sandbox)
         large = sum(source.size for source in sources.values()) > LARGE_BYTES
         self._cache.say_notes(run.warn)
         walk = _Walk(plan_steps, sources, run, self, 1 if large else self._jobs)
@@ -277,6 +283,17 @@ def _explain_step(ready: ReadyStep, outcome: StepOutcome | None, last: Mapping[s
 
 def _status(step: Step, state: State, reason: str) -> StepStatus:
     return StepStatus(step=step.id, stage=step.stage, state=state, reason=reason)
+
+
+def _list_visible(sources: Mapping[str, Source]) -> Iterator[Path]:
+    """The folders of the user's files: a model's data, which an inspection looks for, lies beside it. And what links
+    among them lead to, as in the cache of a hub.
+    """
+    for source in sources.values():
+        folder = source.path if source.path.is_dir() else source.path.parent
+        yield folder
+        real = (path.resolve() for path in (source.path, *(folder / record.path for record in source.files)))
+        yield from (path for path in real if not path.is_relative_to(folder))
 
 
 def _model_path(sources: Mapping[str, Source]) -> Any:

@@ -15,9 +15,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from bundler.environments.registry import Environment
+from bundler.environments.sandbox import Sandbox, own_folders, python_folders
 from bundler.environments.variables import computing_environment
 from bundler.execution.limits import TIME_VARIABLE, find_limits
 from bundler.execution.passing import passing_folder
@@ -38,8 +39,9 @@ Progress = Callable[[float, str], None]
 class Worker:
     """One process in one environment. `call` may be used by one thread at a time, `kill` by any."""
 
-    def __init__(self, environment: Environment, logs: Path) -> None:
+    def __init__(self, environment: Environment, logs: Path, sandbox: Sandbox | None = None) -> None:
         self.environment = environment
+        self.sandbox = sandbox
         self._logs = logs
         self._count = 0
         self._temporary = passing_folder("worker")
@@ -123,8 +125,10 @@ class Worker:
             flag = subprocess.CREATE_NEW_PROCESS_GROUP
             return subprocess.Popen(command, env=environ, creationflags=flag, **pipes)
         ours, self._lifeline = os.pipe()
-        command = [*command, str(ours), str(os.getpid()), *find_limits(self._logs).arguments]
+        parent = 0 if self.sandbox else os.getpid()
+        command = [*command, str(ours), str(parent), *find_limits(self._logs).arguments]
         environ = {**environ, "TMPDIR": self._temporary.name}
+        command = self._shut_in(command)
         try:
             return subprocess.Popen(command, env=environ, start_new_session=True, pass_fds=(ours,), **pipes)
         except OSError:
@@ -132,6 +136,14 @@ class Worker:
             raise
         finally:
             os.close(ours)
+
+    def _shut_in(self, command: list[str]) -> list[str]:
+        """Outputs and the worker's own folder lie in the scratch of this process, which alone it may write to."""
+        if self.sandbox is None:
+            return command
+        own = Path(self._temporary.name)
+        shown = self.sandbox.showing((*own_folders(), *python_folders(self.environment.python)))
+        return list(shown.wrap(command, writable=(own, own.parent)))
 
     def _follow(self, target: Callable[[], None]) -> threading.Thread:
         thread = threading.Thread(target=target, daemon=True)
@@ -182,7 +194,7 @@ class Worker:
         self._reap(0.5)
         self._threads[1].join(0.5)
         return StageError(
-            f"stage {title} {_describe_end(self._process.returncode)}",
+            f"stage {title} {_describe_end(_signal_code(self._process.returncode, self.sandbox))}",
             details=self._evidence(),
             hint="the model, or a tool's version, meets a defect in native code; `bundler doctor` shows the versions",
         )
@@ -207,29 +219,46 @@ class Worker:
         return (*lines, f"the worker's log: {place}")
 
 
+_Wanted = tuple[Environment, Sandbox | None]
+_Kind = tuple[Path, Sandbox | None]
+"""Workers of one kind can stand for each other."""
+
+
+def _kind_of(environment: Environment, sandbox: Sandbox | None) -> _Kind:
+    return environment.python, sandbox
+
+
 class WorkerPool:
     """Idle workers by environment. Whoever leases more at once than there are starts new ones."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
-        self._idle: dict[Path, list[Worker]] = {}
+        self._idle: dict[_Kind, list[Worker]] = {}
         self._all: set[Worker] = set()
         self._lock = threading.Lock()
         self._returned = threading.Condition(self._lock)
 
-    def warm(self, environment: Environment, imports: Sequence[str]) -> None:
+    def warm(self, environment: Environment, imports: Sequence[str], sandbox: Sandbox | None = None) -> None:
         """Start a worker, and let it import modules while the parent does something else."""
-        worker = self._add(environment)
+        worker = self._add((environment, sandbox))
         worker.post({"warm": list(imports)})
         self._give_back(worker)
 
     @contextlib.contextmanager
-    def lease(self, environment: Environment, *, keep: bool = True, patience: float = PATIENCE) -> Iterator[Worker]:
+    def lease(
+        self,
+        environment: Environment,
+        *,
+        keep: bool = True,
+        patience: float = PATIENCE,
+        sandbox: Sandbox | None = None,
+    ) -> Iterator[Worker]:
         """A living worker for one thread; it goes back to the idle ones unless it died, or `keep` is false.
 
         While all of the environment are at work, one is waited for up to `patience` seconds before another is started.
+        In a `sandbox` it sees what that shows.
         """
-        worker = self._take(environment, patience)
+        worker = self._take((environment, sandbox), patience)
         try:
             yield worker
         finally:
@@ -247,40 +276,49 @@ class WorkerPool:
         for worker in workers:
             worker.close()
 
-    def _take(self, environment: Environment, patience: float) -> Worker:
+    def _take(self, wanted: _Wanted, patience: float) -> Worker:
         while True:
-            worker = self._await_idle(environment, patience)
+            worker = self._await_idle(_kind_of(*wanted), patience)
             if worker is None:
-                return self._add(environment)
+                return self._add(wanted)
             if worker.alive:
                 return worker
             self._drop(worker)
 
-    def _await_idle(self, environment: Environment, patience: float) -> Worker | None:
+    def _await_idle(self, kind: _Kind, patience: float) -> Worker | None:
         """An idle worker. While others of the environment are at work, one is waited for a little: loading the tools
         anew takes longer than most steps.
         """
         with self._returned:
-            if any(worker.environment.python == environment.python for worker in self._all):
-                self._returned.wait_for(lambda: self._idle.get(environment.python), patience)
-            idle = self._idle.get(environment.python)
+            if any(_kind_of(worker.environment, worker.sandbox) == kind for worker in self._all):
+                self._returned.wait_for(lambda: self._idle.get(kind), patience)
+            idle = self._idle.get(kind)
             return idle.pop() if idle else None
 
-    def _add(self, environment: Environment) -> Worker:
-        worker = Worker(environment, self._logs)
+    def _add(self, wanted: _Wanted) -> Worker:
+        environment, sandbox = wanted
+        worker = Worker(environment, self._logs, sandbox)
         with self._lock:
             self._all.add(worker)
         return worker
 
     def _give_back(self, worker: Worker) -> None:
         with self._returned:
-            self._idle.setdefault(worker.environment.python, []).append(worker)
+            self._idle.setdefault(_kind_of(worker.environment, worker.sandbox), []).append(worker)
             self._returned.notify()
 
     def _drop(self, worker: Worker) -> None:
         with self._lock:
             self._all.discard(worker)
         worker.close()
+
+
+def _signal_code(code: int | None, sandbox: Sandbox | None) -> int | None:
+    """Bubblewrap tells of a signal as a shell does."""
+    return _SHELL_SIGNALS - code if sandbox and code is not None and code > _SHELL_SIGNALS else code
+
+
+_SHELL_SIGNALS: Final = 128
 
 
 def _describe_end(code: int | None) -> str:

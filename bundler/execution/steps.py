@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.environments.registry import Environment, Environments
+from bundler.environments.sandbox import Sandbox
 from bundler.execution.cache import Cache
 from bundler.execution.disk import storage_error
 from bundler.execution.journal import Journal
@@ -29,10 +30,13 @@ from bundler.model.events import Listener, Message, StepProgress, ignore
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.model.stage import Note, StageResult, StageSpec
+from bundler.stages.inspect.spec import SPEC as INSPECTION
 from bundler.stages.registry import find_stage, run_module
 
 LARGE_BYTES = 1_000_000_000
 """From this size of the model on, steps run one by one, each in its own process: that keeps the peak of memory low."""
+
+INSPECT = INSPECTION.name
 
 SLOW_BYTES = 20_000_000
 """From this size of an input on, a step takes longer than it takes to start another worker beside it."""
@@ -82,6 +86,11 @@ class ReadyStep:
         return self.spec.volatile or self.step.volatile
 
     @property
+    def runs_users_code(self) -> bool:
+        """Whether it calls a function or a program of the user's own, which may need anything."""
+        return self.volatile and self.spec.name != INSPECT
+
+    @property
     def is_large(self) -> bool:
         """Whether an input is so large that memory decides how it is run."""
         return self._largest > LARGE_BYTES
@@ -108,6 +117,7 @@ class Run:
     build: str
     listener: Listener
     journal: Journal
+    sandbox: Sandbox | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     active: set[Worker] = field(default_factory=set)
 
@@ -287,7 +297,8 @@ class StepRunner:
             # Some tools leave files in the current folder; the user's own code finds its files there.
             "folder": str(Path.cwd() if ready.volatile else litter),
         }
-        with self._pool.lease(environment, keep=not ready.is_large, patience=ready.patience) as worker:
+        sandbox = _find_sandbox(ready, run)
+        with self._pool.lease(environment, keep=not ready.is_large, patience=ready.patience, sandbox=sandbox) as worker:
             run.active.add(worker)
             try:
                 run.check()
@@ -343,6 +354,16 @@ class StepRunner:
             f"{doing} failed: {error}",
             hint="check the permissions of the cache, or name another with BUNDLER_CACHE",
         )
+
+
+def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
+    """Where the step is shut in; code of the user's own may need anything, so that it is not."""
+    if run.sandbox is None:
+        return None
+    if ready.runs_users_code:
+        run.warn(f"{ready.spec.name} calls code of your own, which runs outside of the sandbox")
+        return None
+    return run.sandbox.showing(Path(folder) for folder in stage_packages(ready.spec.name).values())
 
 
 def _progress(ready: ReadyStep, run: Run) -> Callable[[float, str], None]:

@@ -44,7 +44,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     _check_golden(request.bundle, config)
     build = f"{config.model} → {config.target}"
     environments = request.environments or Environments(request.cache_root)
-    with open_bench(request.bundle, environments, request.listener, build) as bench:
+    with open_bench(request.bundle, environments, request.listener, build, request.sandbox) as bench:
         return tuple(_prove(variant, config, bench) for variant in config.variants)
 
 

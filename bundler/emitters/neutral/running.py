@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.environments.registry import Environment, Environments
+from bundler.environments.sandbox import Sandbox
 from bundler.execution.limits import limit_seconds
 from bundler.execution.passing import passing_folder
 from bundler.execution.pool import Worker, WorkerPool
@@ -34,6 +35,7 @@ class Bench:
     pool: WorkerPool
     listener: Listener
     build: str
+    sandbox: Sandbox | None = None
 
     def resolve(self, name: str) -> Environment:
         """The environment, made where it is not here yet. Raises `EnvironmentMissingError`."""
@@ -46,7 +48,7 @@ class Bench:
         """
         with (
             passing_folder("proof") as folder,
-            self.pool.lease(environment, keep=False) as worker,
+            self.pool.lease(environment, keep=False, sandbox=self.sandbox) as worker,
         ):
             return _call(worker, self._request(variant, Path(folder), plugin))
 
@@ -64,11 +66,20 @@ class Bench:
 
 
 @contextlib.contextmanager
-def open_bench(root: Path, environments: Environments, listener: Listener, build: str) -> Iterator[Bench]:
+def open_bench(
+    root: Path, environments: Environments, listener: Listener, build: str, sandbox: Sandbox | None = None
+) -> Iterator[Bench]:
     """A bench whose workers end with the block."""
     pool = WorkerPool(environments.root / "logs")
     try:
-        yield Bench(root=root.resolve(), environments=environments, pool=pool, listener=listener, build=build)
+        yield Bench(
+            root=root.resolve(),
+            environments=environments,
+            pool=pool,
+            listener=listener,
+            build=build,
+            sandbox=sandbox.showing((environments.root, root.resolve())) if sandbox else None,
+        )
     finally:
         pool.close()
 

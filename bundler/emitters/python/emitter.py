@@ -73,7 +73,7 @@ class PythonEmitter:
         """Run the golden set in the bundle's own runtime, with no index. Raises `BundlerError`."""
         from bundler.emitters.python.launching import prove_bundle  # noqa: PLC0415 (needed when proving alone)
 
-        return prove_bundle(request.bundle, request.cache_root, request.listener)
+        return prove_bundle(request)
 
     def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
         """Time each variant that runs here at full speed, in turns with a plain session on the untouched model."""

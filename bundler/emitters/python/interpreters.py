@@ -13,8 +13,9 @@ from pathlib import Path
 from bundler.environments.interpreters import find_interpreter
 from bundler.environments.lockfiles import Lock, render_pins
 from bundler.environments.making import interpreter_in
+from bundler.environments.sandbox import Sandbox
 from bundler.environments.sealing import find_altered, seal_folder
-from bundler.environments.tools import run_uv
+from bundler.environments.tools import ShutIn, run_uv
 from bundler.environments.wheels import fresh_environment
 from bundler.execution.passing import passing_folder
 from bundler.model.digests import digest_json
@@ -75,7 +76,9 @@ def prepare_environment(python: Path, lock: Lock, provide: Provide, cache_root: 
 
 
 @contextmanager
-def install_bundle(environment: Path, wheels: Path, what: Path, cache_root: Path) -> Iterator[Path]:
+def install_bundle(
+    environment: Path, wheels: Path, what: Path, cache_root: Path, sandbox: Sandbox | None = None
+) -> Iterator[Path]:
     """The interpreter of a passing environment: what `prepare_environment` made (`environment` is its interpreter), and
     the bundle's package `what` installed into that, a folder or a wheel, by name, version, Python and platform, with
     nothing but the folder `wheels` to take from.
@@ -86,7 +89,7 @@ def install_bundle(environment: Path, wheels: Path, what: Path, cache_root: Path
     place = proofs if os.access(proofs, os.W_OK) else None
     with passing_folder("draft", otherwise=place) as name:
         home, memory = Path(name) / "environment", Path(name) / "memory"
-        shutil.copytree(_home_of(environment), home, copy_function=_link, symlinks=True)
+        shutil.copytree(_home_of(environment), home, copy_function=shutil.copy2 if sandbox else _link, symlinks=True)
         if BEHIND in environment.parts:  # a copy of a folder that nothing may be written to is such a folder
             _let_write(home)
         python = interpreter_in(home)
@@ -94,7 +97,8 @@ def install_bundle(environment: Path, wheels: Path, what: Path, cache_root: Path
         # altered since by its path, and tell nothing of it.
         rules = ("--no-build-isolation", "--cache-dir", str(memory), "--python", str(python))
         try:
-            install(wheels, *rules, str(what))
+            shown = sandbox.showing((wheels, what)) if sandbox else None  # the bundle brings its build backend
+            install(wheels, *rules, str(what), shut_in=ShutIn(home=Path(name), sandbox=shown))
         except EnvironmentMissingError as error:
             raise VerificationError(
                 f"{what} does not install as its README says", details=error.details, hint="build it again"
@@ -133,10 +137,10 @@ def prepare_site(platform: str, version: str, lock: Lock, provide: Provide, cach
     return _make_once(home, lock, provide, make)
 
 
-def install(wheels: Path, *what: str) -> None:
+def install(wheels: Path, *what: str, shut_in: ShutIn | None = None) -> None:
     """`uv pip install` that sees one folder and no index. Raises `EnvironmentMissingError`."""
     source = ("--quiet", "--no-config", "--offline", "--no-index", "--find-links", str(wheels))
-    run_uv(("pip", "install", *source, *what), f"install from {wheels} alone")
+    run_uv(("pip", "install", *source, *what), f"install from {wheels} alone", shut_in)
 
 
 def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, Path, Path], None]) -> Path:

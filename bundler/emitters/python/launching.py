@@ -22,6 +22,7 @@ from bundler.emitters.python.interpreters import (
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.proving import Launch, is_native, run_self_test, start
 from bundler.emitters.python.wheelhouse import check_locked, gather_locked
+from bundler.environments.sandbox import Sandbox, python_folders
 from bundler.execution.passing import passing_folder
 from bundler.model.events import Listener, Message
 from bundler.model.measurement import Measurement, Throughput, Timing
@@ -37,22 +38,24 @@ MEASURE_RUNS = 1000
 """No more than so many openings and calls, however quick the model."""
 
 
-def prove_bundle(bundle: Path, cache_root: Path, listener: Listener) -> tuple[VariantProof, ...]:
+def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     """Run the golden set where the bundle can run here, be it under emulation; else check its files and say why not.
 
     Raises `VerificationError` when the folder is no bundle, or its wheels are not those of its lock.
     """
-    layout = read_layout(bundle.resolve())
+    layout, cache_root = read_layout(request.bundle.resolve()), request.cache_root
     if layout.format == "dir":
         check_locked(layout.root, WHEELS, layout.lock)
-    say = _speaker(layout, listener)
+    say = _speaker(layout, request.listener)
     if is_native(layout):
         found = find_python(layout.python_versions, cache_root)
         if found is None:
             return _leave(layout, f"no Python {', '.join(layout.python_versions)} is installed here")
         say(f"verifying in a fresh environment of Python {found[0]}")
-        with _launch_here(layout, *found, cache_root) as launch:
+        with _launch_here(layout, *found, request) as launch:
             return run_self_test(layout, launch)
+    if request.sandbox is not None:
+        return _leave(layout, f"{_explain_foreign(layout)}; nothing is emulated in the sandbox")
     foreign = find_foreign(layout, cache_root, say)
     if isinstance(foreign, str):
         return _leave(layout, f"{_explain_foreign(layout)}; {foreign}")
@@ -72,7 +75,8 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     if found is None:
         return ()
     say = _speaker(layout, request.listener)
-    with _launch_here(layout, *found, request.cache_root, in_place=True) as launch:
+    shown = _given(request.model)
+    with _launch_here(layout, *found, request, shown, in_place=True) as launch:
         timed = [_measure_variant(variant, launch, request, say) for variant in layout.config.variants]
     return tuple(measurement for measurement in timed if measurement is not None)
 
@@ -143,15 +147,25 @@ def _explain_foreign(layout: Layout) -> str:
 
 @contextmanager
 def _launch_here(
-    layout: Layout, version: str, python: Path, cache_root: Path, *, in_place: bool = False
+    layout: Layout,
+    version: str,
+    python: Path,
+    request: ProofRequest,
+    shown: tuple[Path, ...] = (),
+    *,
+    in_place: bool = False,
 ) -> Iterator[Launch]:
     """The command of the bundle on this machine, for as long as it is needed: installed as its README says, or, with
-    `in_place`, run where it lies, if it is a folder.
+    `in_place`, run where it lies, if it is a folder. In a sandbox it also sees what is `shown`.
     """
+    inside, cache_root = None, request.cache_root
+    if request.sandbox is not None:
+        inside = request.sandbox.showing((cache_root, layout.root, *python_folders(python), *shown))
     if layout.format == "pex":
         started = _start_packed(layout, python)
     else:
-        started = _start_installed(layout, version, python, cache_root, in_place=in_place and layout.artifact is None)
+        here = in_place and layout.artifact is None
+        started = _start_installed(layout, version, python, cache_root, sandbox=inside, in_place=here)
     with started as (command, environment):
         yield Launch(
             command=command,
@@ -160,7 +174,13 @@ def _launch_here(
             remark=f"ran with onnxruntime {_runtime(layout)} on Python {version}, with no index",
             means=f"Python {version}",
             unrun=_list_unrun(layout, version),
+            sandbox=inside,
         )
+
+
+def _given(path: Path | None) -> tuple[Path, ...]:
+    """A model to time beside a bundle, with its data."""
+    return () if path is None else (path, path.absolute().parent)
 
 
 Started = tuple[tuple[str, ...], dict[str, str]]
@@ -173,6 +193,7 @@ def _start_packed(layout: Layout, python: Path) -> Iterator[Started]:
     artifact = str(layout.artifact)
     with passing_folder("site") as name:
         environment = {"PEX_ROOT": str(Path(name) / "pex")}
+        (Path(name) / "pex").mkdir()
         if not os.access(artifact, os.X_OK):  # another system's file system, or one that starts no programs
             yield (str(python), artifact), environment
             return
@@ -184,7 +205,7 @@ def _start_packed(layout: Layout, python: Path) -> Iterator[Started]:
 
 @contextmanager
 def _start_installed(
-    layout: Layout, version: str, python: Path, cache_root: Path, *, in_place: bool
+    layout: Layout, version: str, python: Path, cache_root: Path, *, sandbox: Sandbox | None, in_place: bool
 ) -> Iterator[Started]:
     """The package in an environment of its own wheels; with `in_place` only they are installed."""
 
@@ -196,7 +217,7 @@ def _start_installed(
         yield (str(locked), "-m", layout.package), {"PYTHONPATH": str(layout.root)}
         return
     wheels = layout.root / WHEELS if layout.artifact is None else layout.root
-    with install_bundle(locked, wheels, layout.artifact or layout.root, cache_root) as fresh:
+    with install_bundle(locked, wheels, layout.artifact or layout.root, cache_root, sandbox) as fresh:
         yield (str(fresh), "-m", layout.package), {}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from bundler.emitters.contract import Proof, VariantProof
 from bundler.emitters.python.layout import Layout
+from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import proof_environment
 from bundler.execution.limits import bound_command, find_limits
 from bundler.execution.passing import passing_folder
@@ -22,6 +23,9 @@ from bundler.model.results import Comparison, restore_output
 
 TIME_LIMIT = 1800.0
 """Seconds for the golden set of all variants; a bundle that takes longer is taken to hang."""
+
+_OWN = ("PEX_ROOT",)
+"""Variables that name a folder which the program writes to."""
 
 _SELF_TEST = ("self-test", "--json", "--variant", "each")
 
@@ -40,6 +44,7 @@ class Launch:
     place: str = ""
     means: str = ""
     unrun: tuple[str, ...] = ()
+    sandbox: Sandbox | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +80,9 @@ def start(launch: Launch, arguments: tuple[str, ...]) -> Ending:
         began = time.perf_counter()
         try:
             command = bound_command((*launch.command, *arguments), find_limits(Path(home)))
+            if launch.sandbox is not None:
+                own = [Path(home), *(Path(place) for name, place in launch.environment.items() if name in _OWN)]
+                command = launch.sandbox.wrap(command, writable=own)
             done = _run(command, _isolate(launch.environment, home), home)
         except subprocess.TimeoutExpired:
             return Ending(answer={}, failure=f"it did not end within {TIME_LIMIT:.0f} s", seconds=TIME_LIMIT)

@@ -56,6 +56,9 @@ class Testimony:
                 self.outcomes[str(message.get("variant"))] = message
 
 
+IN_NO_SANDBOX: Final = "no browser is started for --sandbox: it has no network, and a page comes through one"
+
+
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     """Run every variant that a browser of this machine can run; where there is none, say so and prove nothing.
 
@@ -66,6 +69,8 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
         browser = find_browser(request.browser)
         if browser is None:
             return _leave(package, NONE_FOUND)
+        if request.sandbox is not None:
+            return _leave(package, IN_NO_SANDBOX)
         say = speaker(package, request.listener)
         say(f"verifying in {browser.name}")
         try:

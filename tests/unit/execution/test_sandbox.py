@@ -1,0 +1,232 @@
+"""What runs in the sandbox reads what it is given, and reaches nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundler.emitters.python.proving import Launch, start
+from bundler.environments.sandbox import Sandbox, find_sandbox, python_folders
+from bundler.environments.tools import ShutIn, run_tool
+from bundler.execution.cache import Cache
+from bundler.execution.executor import Executor
+from bundler.execution.sources import Source, digest_source
+from bundler.model.errors import EnvironmentMissingError, StageError
+from bundler.model.events import Event, Message, ignore
+from tests.support.sandboxes import needs_sandbox
+from tests.unit.execution.conftest import step
+
+EVERYTHING = {
+    *("read a private file", "list its folder", "write into its folder", "write beside the model"),
+    *("write into the cache", "connect to this machine", "see another process", "end another process"),
+}
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    path = tmp_path / "home" / ".ssh" / "id_ed25519"
+    path.parent.mkdir(parents=True)
+    path.write_text("a private key")
+    return path
+
+
+@pytest.fixture
+def options(private: Path, cache: Cache) -> Iterator[dict[str, Any]]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        yield {"private": str(private), "port": port, "pid": os.getpid(), "cache": str(cache.root)}
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return find_sandbox(tmp_path)
+
+
+@pytest.fixture
+def sources(tmp_path: Path, cache: Cache) -> Mapping[str, Source]:
+    path = tmp_path / "models" / "model.txt"
+    path.parent.mkdir()
+    path.write_text("a model")
+    return {"model": digest_source(path, (), cache)}
+
+
+def spy(cache: Cache, sources: Mapping[str, Source], options: dict[str, Any], sandbox: Sandbox | None) -> Any:
+    with Executor(cache, sandbox=sandbox) as executor:
+        return executor.execute((step("spy", **options),), sources, ignore, "x")["spy"].facts
+
+
+def test_without_it_a_step_reaches_all_that_the_user_reaches(
+    cache: Cache, sources: Mapping[str, Source], options: dict[str, Any]
+) -> None:
+    (cache.root / "artifacts").mkdir(exist_ok=True)
+    assert set(spy(cache, sources, options, None)["done"]) >= EVERYTHING
+
+
+@needs_sandbox
+def test_a_step_reads_its_input_and_reaches_nothing_else(
+    cache: Cache, sources: Mapping[str, Source], options: dict[str, Any], sandbox: Sandbox
+) -> None:
+    (cache.root / "artifacts").mkdir(exist_ok=True)
+    facts = spy(cache, sources, options, sandbox)
+    assert facts["model"] == "a model"
+    assert facts["done"] == []
+    assert Path(facts["home"]).is_relative_to(cache.root / "tmp")
+
+
+@needs_sandbox
+def test_a_model_in_the_home_folder_shows_no_private_folder_of_it(
+    cache: Cache, options: dict[str, Any], sandbox: Sandbox, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = private.parents[1]
+    monkeypatch.setenv("HOME", str(home))
+    (home / ".netrc").write_text("a password")
+    (home / "model.txt").write_text("a model at home")
+    sources = {"model": digest_source(home / "model.txt", (), cache)}
+    facts = spy(cache, sources, {**options, "private": str(home / ".netrc")}, sandbox)
+    assert facts["model"] == "a model at home"
+    assert facts["done"] in ([], ["list its folder"])
+    assert sorted(path.name for path in home.iterdir()) == [".netrc", ".ssh", "model.txt"]
+
+
+@needs_sandbox
+def test_a_model_behind_a_link_is_read(
+    cache: Cache, sources: Mapping[str, Source], options: dict[str, Any], sandbox: Sandbox, tmp_path: Path
+) -> None:
+    link = tmp_path / "linked" / "model.txt"
+    link.parent.mkdir()
+    link.symlink_to(sources["model"].path)
+    facts = spy(cache, {"model": digest_source(link, (), cache)}, options, sandbox)
+    assert (facts["model"], facts["done"]) == ("a model", [])
+
+
+@needs_sandbox
+def test_a_step_that_crashes_or_hangs_inside_is_told_as_outside(
+    cache: Cache, sources: Mapping[str, Source], sandbox: Sandbox
+) -> None:
+    with Executor(cache, sandbox=sandbox) as executor:
+        with pytest.raises(StageError, match=r"stage crash crashed in native code \(SIGABRT\)"):
+            executor.execute((step("crash"),), sources, ignore, "x")
+        with pytest.raises(StageError, match="stage hang did not finish within 1 s and was ended"):
+            executor.execute((step("hang", native=True),), sources, ignore, "x")
+
+
+@needs_sandbox
+def test_no_step_outlives_a_killed_parent(tmp_path: Path, distribution: Path, sources: Mapping[str, Source]) -> None:
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        f"sys.path[:0] = [{str(distribution)!r}, {str(Path(__file__).parents[3])!r}]\n"
+        "from bundler.environments.sandbox import find_sandbox\n"
+        "from bundler.execution.cache import open_cache\n"
+        "from bundler.execution.executor import Executor\n"
+        "from bundler.execution.sources import digest_source\n"
+        "from bundler.model.events import ignore\n"
+        "from tests.unit.execution.conftest import step\n"
+        f"cache = open_cache({str(tmp_path / 'other')!r})\n"
+        f"model = digest_source(Path({str(sources['model'].path)!r}), (), cache)\n"
+        f"with Executor(cache, sandbox=find_sandbox(Path({str(tmp_path)!r}))) as executor:\n"
+        "    executor.execute((step('patient', native=True),), {'model': model}, ignore, 'x')\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        marked = wait_for(lambda: count_processes(str(tmp_path / "other")) > 0 and process.poll() is None)
+        assert marked, "no worker started"
+    finally:
+        process.kill()
+        process.wait()
+    assert wait_for(lambda: count_processes(str(tmp_path / "other")) == 0), "a worker outlived its parent"
+
+
+def count_processes(word: str) -> int:
+    """Sandboxes whose command line holds `word`."""
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            data = path.read_bytes()
+        except OSError:
+            continue
+        found += b"bwrap" in data.split(b"\0", 1)[0] and word.encode() in data
+    return found
+
+
+def wait_for(condition: Any) -> bool:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@needs_sandbox
+def test_code_of_the_users_own_runs_outside_and_is_told(
+    cache: Cache, sources: Mapping[str, Source], sandbox: Sandbox, private: Path
+) -> None:
+    told: list[Event] = []
+    with Executor(cache, sandbox=sandbox) as executor:
+        executor.execute((step("dice", ask=str(private)),), sources, told.append, "x")
+    texts = [event.note.text for event in told if isinstance(event, Message)]
+    assert texts == ["dice calls code of your own, which runs outside of the sandbox"]
+
+
+@needs_sandbox
+def test_a_bundle_that_is_verified_reaches_nothing(options: dict[str, Any], sandbox: Sandbox) -> None:
+    script = (
+        "import json, os, socket, sys\n"
+        "from pathlib import Path\n"
+        "found = []\n"
+        f"for attempt in (lambda: Path({options['private']!r}).read_bytes(),\n"
+        f"    lambda: socket.create_connection(('127.0.0.1', {options['port']}), 2)):\n"
+        "    try: found.append(str(attempt()))\n"
+        "    except OSError: pass\n"
+        "Path('own').write_text('x')\n"
+        "print(json.dumps({'bundle': found, 'home': os.environ['HOME'] == os.getcwd()}))\n"
+    )
+    inside = sandbox.showing(python_folders(Path(sys.executable)))
+    launch = Launch(command=(sys.executable, "-c", script), environment={}, level="executed", remark="")
+    assert start(launch, ()).answer["bundle"], "without a sandbox it reaches something"
+    shut = Launch(command=launch.command, environment={}, level="executed", remark="", sandbox=inside)
+    assert start(shut, ()).answer == {"bundle": [], "home": True}
+
+
+@needs_sandbox
+def test_what_installs_a_bundle_is_shut_in_too(
+    options: dict[str, Any], sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a key")
+    monkeypatch.setenv("UV_INDEX_URL", "https://name:password@index.example")
+    script = f"import json, os; print(json.dumps([os.path.exists({options['private']!r}), *os.environ]))"
+    inside = sandbox.showing(python_folders(Path(sys.executable)))
+    own = tmp_path / "own"
+    own.mkdir()
+    shut_in = ShutIn(home=own, sandbox=inside)
+    seen, *names = json.loads(run_tool((sys.executable, "-c", script), "see", "python", shut_in))
+    assert seen is False
+    assert not {"AWS_SECRET_ACCESS_KEY", "UV_INDEX_URL"} & set(names)
+
+
+def test_where_there_is_none_it_is_said_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentMissingError, match="bubblewrap is not installed") as caught:
+        find_sandbox(tmp_path)
+    assert "apt-get install bubblewrap" in (caught.value.hint or "")
+
+
+def test_where_the_system_gives_none_its_words_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentMissingError, match="bubblewrap cannot make a sandbox on this machine") as caught:
+        find_sandbox(tmp_path)
+    assert caught.value.details == ("bwrap: No permissions to create new namespace",)
