@@ -159,6 +159,7 @@ export function platformOf(data, { files = {}, modules = [runtime()], settings =
     },
     digest: async (bytes) => digest(bytes),
     importModule: async () => modules[imports++],
+    canStartThreads: async () => true,
     openShelf: async () => ({
       find: async (sha256) => /** @type {ArrayBuffer | null} */ (shelf.get(sha256)?.slice().buffer ?? null),
       keep: async (sha256, bytes) => void shelf.set(sha256, bytes.slice()),

@@ -18,6 +18,7 @@ export const browser = {
   read,
   digest,
   importModule,
+  canStartThreads,
   openShelf,
   clearShelf,
   now: () => performance.now(),
@@ -160,6 +161,26 @@ function forbidden(name, cause) {
     hint: "set the Content-Security-Policy that the package's README gives",
     cause,
   });
+}
+
+/**
+ * A thread is a worker from a `blob:`, as the runtime's module is. One that the page's policy forbids fails in silence,
+ * and the runtime would wait for it for ever.
+ *
+ * @returns {Promise<boolean>}
+ */
+function canStartThreads() {
+  const url = URL.createObjectURL(new Blob(["postMessage(0)"], { type: "text/javascript" }));
+  return new Promise((/** @type {(can: boolean) => void} */ resolve) => {
+    const worker = new Worker(url);
+    worker.onmessage = () => {
+      worker.terminate();
+      resolve(true);
+    };
+    worker.onerror = () => resolve(false);
+  })
+    .catch(() => false)
+    .finally(() => URL.revokeObjectURL(url));
 }
 
 /** @param {string} hex */

@@ -18,6 +18,7 @@ export const node = {
   read,
   digest: async (bytes) => createHash("sha256").update(bytes).digest("hex"),
   importModule,
+  canStartThreads: async () => false,
   openShelf: async () => ({ find: async () => null, keep: async () => {}, tidy: async () => {} }),
   clearShelf: async () => {},
   now: () => performance.now(),

@@ -31,7 +31,9 @@ export async function openVariant(request, variant, survey) {
   const paths = variant.files.map((file) => `payload/${file.path}`);
   const started = isStarted(module);
   downloads.expect(started ? paths : [module, binary, ...paths]);
-  const [instance, early, ...files] = await Promise.all([
+  const several = !started && platform.isolated && countThreads(platform, variant, request.options.threads) > 1;
+  const [threaded, instance, early, ...files] = await Promise.all([
+    several ? platform.canStartThreads() : true,
     openInstance(module, downloads),
     started ? null : downloads.fetch(binary),
     ...paths.map((path) => downloads.fetch(path)),
@@ -39,7 +41,7 @@ export async function openVariant(request, variant, survey) {
   const code = early ?? (instance.started ? null : await downloads.fetch(binary)); // It may have died meanwhile.
   const downloaded = platform.now();
   downloads.tell("open", variant.model, false);
-  const plan = planSession(request, variant, instance, survey);
+  const plan = planSession(request, variant, instance, survey, threaded);
   const { session, gpu } = await openSession(request, { variant, instance, code, files, plan, survey });
   const seconds = { download: (downloaded - begun) / 1000, open: (platform.now() - downloaded) / 1000 };
   return {
@@ -83,9 +85,10 @@ function makeRelease(instance, session, gpu) {
  * @param {import("./types.js").Variant} variant
  * @param {import("./ort.js").Instance} instance
  * @param {import("./variants.js").Survey} survey
+ * @param {boolean} threaded whether the page lets the runtime start threads
  * @returns {Plan}
  */
-function planSession({ data, platform, options }, variant, instance, survey) {
+function planSession({ data, platform, options }, variant, instance, survey, threaded) {
   const version = instance.ort.env.versions?.web;
   if (version !== variant.requires.runtime) {
     throw new IncompatibleError(`it was made for onnxruntime-web ${variant.requires.runtime}, here is ${version}`);
@@ -93,7 +96,8 @@ function planSession({ data, platform, options }, variant, instance, survey) {
   /** @type {string[]} */
   const notes = [];
   const captured = canCapture(data, variant, notes);
-  const threads = chooseThreads(platform, variant, options.threads, notes);
+  const threads = threaded ? chooseThreads(platform, variant, options.threads, notes) : 1;
+  if (!threaded) notes.push(FORBIDDEN);
   if (instance.started && instance.threads !== threads) {
     notes.push(`the runtime was started with ${instance.threads} threads before, and keeps them`);
   }
@@ -140,13 +144,31 @@ function canCapture({ config }, variant, notes) {
  * @param {string[]} notes
  */
 function chooseThreads(platform, variant, asked, notes) {
-  const set = asked ?? /** @type {number | undefined} */ (variant.session.intra_op_num_threads);
-  const usual = variant.providers[0].name === "wasm" ? platform.threads : 1;
-  if (platform.isolated) return set || usual;
+  if (platform.isolated) return countThreads(platform, variant, asked);
+  const set = askThreads(variant, asked);
   const wanted = set ? set > 1 : variant.providers[0].name === "wasm";
   if (wanted) notes.push(ONE_THREAD[platform.name]);
   return 1;
 }
+
+/**
+ * @param {import("./types.js").Platform} platform
+ * @param {import("./types.js").Variant} variant
+ * @param {number | undefined} asked
+ */
+function countThreads(platform, variant, asked) {
+  return askThreads(variant, asked) || (variant.providers[0].name === "wasm" ? platform.threads : 1);
+}
+
+/**
+ * @param {import("./types.js").Variant} variant
+ * @param {number | undefined} asked
+ */
+function askThreads(variant, asked) {
+  return asked ?? /** @type {number | undefined} */ (variant.session.intra_op_num_threads);
+}
+
+const FORBIDDEN = "one thread only: the page's security policy forbids its workers; it needs worker-src blob:";
 
 const ONE_THREAD = {
   browser:

@@ -266,6 +266,8 @@ export interface Platform {
   digest(bytes: Uint8Array): Promise<string | null>;
   /** The exports of a new module that is made of these bytes, which were checked. Throws `IncompatibleError`. */
   importModule(bytes: Uint8Array, name: string): Promise<unknown>;
+  /** Whether the page's security policy lets the runtime start threads; asked where there can be more than one. */
+  canStartThreads(): Promise<boolean>;
   openShelf(packageName: string): Promise<Shelf>;
   clearShelf(packageName: string): Promise<void>;
   now(): number;

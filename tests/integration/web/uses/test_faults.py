@@ -135,3 +135,25 @@ def test_page_whose_policy_forbids_webassembly_is_told_so(browser: Browser, wasm
         error = found.visit(wasm_host).error(LOAD)
     assert error["name"] == "IncompatibleError"
     assert "wasm-unsafe-eval" in " ".join((error["message"], error["why"], error["hint"])), error
+
+
+def test_page_whose_policy_forbids_the_runtimes_module_is_told_so(browser: Browser, wasm_host: Host) -> None:
+    forbid(wasm_host, "script-src 'self' blob:", "script-src 'self'")
+    with visitor(browser) as found:
+        error = found.visit(wasm_host).error(LOAD)
+    assert error["name"] == "IncompatibleError"
+    assert "needs script-src blob:" in error["why"]
+
+
+def test_page_whose_policy_forbids_threads_has_one_and_is_told_so(browser: Browser, wasm_host: Host) -> None:
+    forbid(wasm_host, "worker-src blob:", "worker-src 'self'")
+    with visitor(browser) as found:
+        report = found.visit(wasm_host).value(LOAD, {"threads": 2})
+    assert report["threads"] == 1
+    assert any("worker-src blob:" in note for note in report["notes"]), report["notes"]
+
+
+def forbid(site: Host, directive: str, other: str) -> None:
+    policy = site.headers["Content-Security-Policy"]
+    assert directive in policy
+    site.headers = {**site.headers, "Content-Security-Policy": policy.replace(directive, other)}
