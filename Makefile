@@ -74,7 +74,11 @@ demo-device: $(READY) ## Compile that image model for a phone's NPU, run it in e
 	@echo "What the NPU takes, and the accuracy in emulation: $(DEMO)/orientation-snapdragon-8g3.report/report.html"
 	@echo "Other devices: $(BIN)/bundler targets list, or $(BIN)/bundler targets recommend MODEL --device \"Pixel 8 Pro\""
 
+# The sandbox is installed where we may; without it the tests of --sandbox are skipped, and say so.
 test: $(READY) $(JS_READY) ## Run the tests (a quarter of an hour at most on two cores)
+	@command -v bwrap >/dev/null || [ "$$(uname)" != Linux ] \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y bubblewrap >/dev/null; } \
+		|| echo "bubblewrap is not here and cannot be installed: install bubblewrap to run the tests of --sandbox"
 	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)
 
 # The emulator is installed where we may; without it the tests that need it are skipped, and say so.
