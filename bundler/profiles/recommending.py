@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -102,8 +103,10 @@ def describe_light(facts: ModelFacts) -> str:
 
 def suggest_sizes(facts: ModelFacts, profile: TargetProfile) -> SuggestedSizes:
     """Sizes for the dynamic dimensions that must be fixed for the target; `N` where only the user knows."""
-    if not _wants_static(profile):
-        return SuggestedSizes()
+    return _suggest_all(facts, profile) if _wants_static(profile) else SuggestedSizes()
+
+
+def _suggest_all(facts: ModelFacts, profile: TargetProfile) -> SuggestedSizes:
     named = {name: _suggest_size(name, profile) for name in facts.signature.symbols if name not in profile.dimensions}
     ports = [port for port in facts.signature.inputs if port.name not in profile.shapes and _has_unnamed(port)]
     roles = {item.key: item.role for item in free_dimensions(facts.signature)}
@@ -223,6 +226,7 @@ def _explain_dimensions(facts: ModelFacts, profile: TargetProfile) -> Iterator[s
     fixed = {name: profile.dimensions[name] for name in facts.signature.symbols if name in profile.dimensions}
     if fixed:
         yield "the target fixes " + ", ".join(f"{name} at {size}" for name, size in fixed.items())
+    yield from _explain_left(facts, profile)
     wanted = suggest_sizes(facts, profile)
     if wanted.dimensions:
         yield f"its accelerator takes no dynamic dimensions: fix {', '.join(wanted.dimensions)} with --dim"
@@ -231,6 +235,16 @@ def _explain_dimensions(facts: ModelFacts, profile: TargetProfile) -> Iterator[s
         yield f"its accelerator takes no sizes that the model does not name: fix those of {inputs} with --shape"
     if wanted.is_open:
         yield f"put the sizes that you need for {OPEN_SIZE} below"
+
+
+def _explain_left(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
+    """What becomes of open sizes where a provider takes the model all the same."""
+    left = [variant.name for variant in shipped_variants(profile) if judge_free_sizes(variant) == "left"]
+    words = shlex.join(_suggest_all(facts, profile).options())
+    if left and words and not _wants_static(profile):
+        how = words if words.isprintable() else "--shape INPUT=SIZES"
+        names = ", ".join(left)
+        yield f"{names}: nodes of sizes that are not fixed stay with the CPU; {how} lets more of them be taken"
 
 
 def _explain_operators(facts: ModelFacts, variant: Variant) -> Iterator[str]:

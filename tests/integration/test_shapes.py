@@ -127,6 +127,9 @@ def test_what_is_unnamed_is_listed_with_the_option_that_fixes_it(bundler: Comman
     assert f"dynamic dimensions: {line}" in found
     assert "--shape x=1,3,N,N" in found
     assert "put the sizes that you need for N" in " ".join(found.split())
+    found = bundler.run("targets", "recommend", orientation, "--device", "android-arm64").expect(0).out
+    told = "xnnpack, nnapi: nodes of sizes that are not fixed stay with the CPU; --shape x=1,3,N,N lets more of them"
+    assert told in " ".join(found.split())
 
 
 def test_shapes_of_several_models_find_theirs(bundler: CommandLine, orientation: Path, tmp_path: Path) -> None:
