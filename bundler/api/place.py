@@ -40,12 +40,22 @@ def check_replaceable(final: Path) -> None:
     too, for a path that tools do not take.
     """
     check_path_text(final, "the output")
+    _check_writable(final.parent)
     if _is_replaceable(final):
         return
     with suppress(OSError), _alone(final):  # another build may have been between its two renames
         if _is_replaceable(final):
             return
     raise UsageError(f"{final} exists and is not a bundle", hint="move it away, or choose another --output")
+
+
+def _check_writable(folder: Path) -> None:
+    """Raise `UsageError` before minutes of work where a folder cannot be made, or nothing be written into it."""
+    there = next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)
+    if there.exists() and not there.is_dir():
+        raise UsageError(f"{there} is a file, and the output is a folder", hint="choose another --output")
+    if there.exists() and not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"nothing can be written in {there}", hint="choose another --output, or check permissions")
 
 
 def put_in_place(staged: Path, final: Path) -> None:

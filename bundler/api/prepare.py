@@ -192,6 +192,8 @@ _EXPORTS: Mapping[str, str] = {
     ".safetensors": "`bundler build hf:./FOLDER` takes the folder of a Transformers model; else export it from PyTorch",
     ".h5": "`python -m tf2onnx.convert --keras FILE --output model.onnx`",
     ".keras": "`python -m tf2onnx.convert --keras FILE --output model.onnx`",
+    ".pb": "`python -m tf2onnx.convert --saved-model FOLDER --output model.onnx`",
+    ".gguf": "`bundler build hf:./FOLDER` takes the Transformers model that it was made from",
     ".tflite": "`python -m tf2onnx.convert --tflite FILE --output model.onnx`",
 }
 """How files of other kinds become ONNX models, by the end of their name."""

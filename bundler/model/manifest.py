@@ -274,8 +274,21 @@ def read_manifest_bytes(bundle: Path) -> bytes:
         raise VerificationError(
             f"{path.parent} is no bundle: its manifest cannot be read",
             details=(f"{path.name}: {error.strerror or error}",),
-            hint="give the folder that `bundler build` wrote; it holds bundle.json",
+            hint=_name_bundles(path.parent) or "give the folder that `bundler build` wrote; it holds bundle.json",
         ) from error
+
+
+MOST_NAMED = 3
+"""Bundles that a hint names."""
+
+
+def _name_bundles(folder: Path) -> str:
+    """The bundles in a folder of several, which is what was given; empty where there are none."""
+    try:
+        found = sorted(str(path.parent) for path in folder.glob(f"*/{MANIFEST_NAME}"))
+    except (OSError, ValueError):
+        return ""
+    return f"name the bundle in it: {' or '.join(found[:MOST_NAMED])}" if found else ""
 
 
 def _refuse_constant(word: str) -> None:

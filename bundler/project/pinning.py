@@ -69,7 +69,7 @@ def pin_project(
         )
     if changes and locked:
         raise UsageError(
-            f"{loaded.lock_path.name} is not up to date, and --locked refuses to change it",
+            f"{loaded.lock_path.name} is not up to date, and may not be changed (--locked, or lock --check)",
             details=changes,
             hint="`bundler lock` brings it up to date; `bundler lock --upgrade` resolves everything anew",
         )

@@ -70,8 +70,23 @@ def test_other_files_and_folders_are_no_model_and_the_message_says_how_to_get_on
 
     assert "export it to ONNX first: torch.onnx.export(" in refuse(tmp_path / "net.pt")
     assert "is a folder with no .onnx file in it" in refuse(tmp_path / "empty")
+    (tmp_path / "net.gguf").write_bytes(b"GGUF\3")
+    assert "`bundler build hf:./FOLDER`" in refuse(tmp_path / "net.gguf")
     assert f"name the model in it: {model}" in refuse(model.parent)
     assert f"did you mean {model}?" in refuse(model.with_name("mpl.onnx"))
+
+
+def test_an_output_that_cannot_be_written_is_told_before_anything_runs(bundler: CommandLine, model: Path) -> None:
+    answer = bundler.run("build", model, "--target=linux-x64", "--format=files", "--output", model / "out").expect(2)
+    assert f"{model} is a file, and the output is a folder" in answer.err
+    assert "Optimise" not in answer.err
+
+
+def test_a_folder_of_bundles_names_them(bundler: CommandLine, model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    bundler.run("build", model, "--target=linux-x64", "--format=files", "--no-prove", "--output", output).expect(0)
+    said = bundler.run("verify", output).expect(8).err
+    assert f"name the bundle in it: {output / 'mlp-linux-x64'}" in said
 
 
 def test_an_array_without_a_name_is_told_how_to_get_one(bundler: CommandLine, model: Path, tmp_path: Path) -> None:
