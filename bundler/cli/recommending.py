@@ -17,13 +17,13 @@ _LONGEST = 2000
 """Characters of a command: a path is no longer."""
 
 
-def run_recommend(model: Path, *, device: str | None, cache: CacheChoice, as_json: bool) -> None:
+def run_recommend(model: Path, *, device: str | None, sandbox: bool, cache: CacheChoice, as_json: bool) -> None:
     """Pick targets for the model and print why."""
     from bundler.api.recommend import recommend_targets  # noqa: PLC0415 - heavy
     from bundler.api.workshop import open_workshop  # noqa: PLC0415
     from bundler.model.events import ignore  # noqa: PLC0415
 
-    with open_workshop(cache, 1) as workshop:
+    with open_workshop(cache, 1, sandbox=sandbox) as workshop:
         found = recommend_targets(model, device, workshop, ignore)
     if as_json:
         print_json(found)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bundler.cli.options import Cache, CacheReadonly, Json, Overrides
+from bundler.cli.options import Cache, CacheReadonly, Json, Overrides, Sandbox
 from bundler.model.cache import CacheChoice
 
 app = typer.Typer(no_args_is_help=True)
@@ -40,6 +40,7 @@ def recommend(
             show_default="this machine, and one of each kind",
         ),
     ] = None,
+    sandbox: Sandbox = False,
     cache: Cache = None,
     cache_readonly: CacheReadonly = False,
     json: Json = False,
@@ -47,7 +48,7 @@ def recommend(
     """Pick targets for a model, and explain them."""
     from bundler.cli.recommending import run_recommend  # noqa: PLC0415 - keeps --help quick
 
-    run_recommend(model, device=device, cache=CacheChoice(cache, cache_readonly), as_json=json)
+    run_recommend(model, device=device, sandbox=sandbox, cache=CacheChoice(cache, cache_readonly), as_json=json)
 
 
 @app.command(epilog="Example:\n\n  bundler targets show raspberry-pi-5 --set optimization.level=basic")

@@ -64,7 +64,14 @@ def test_where_it_cannot_be_had_nothing_runs(
     model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
     (tmp_path / "empty").mkdir()
     without = dataclasses.replace(cold, env={**cold.env, "PATH": str(tmp_path / "empty")})
-    for command in (("inspect", model), ("build", model, *here), ("verify", tmp_path), ("bench", tmp_path)):
+    runs = (
+        ("inspect", model),
+        ("build", model, *here),
+        ("plan", model, *here),
+        ("verify", tmp_path),
+        ("bench", tmp_path),
+    )
+    for command in (*runs, ("targets", "recommend", model)):
         answer = without.run(*command, "--sandbox").expect(MISSING)
         assert "there is no sandbox on this machine" in answer.err
         assert "hint: install bubblewrap" in answer.err
