@@ -99,7 +99,7 @@ def _is_sound(record: ActionRecord) -> bool:
     return (
         make_artifact(files).digest == record.artifact.digest
         and all(is_safe_path(item.path) and item.size >= 0 and _DIGEST.fullmatch(item.sha256) for item in files)
-        and (record.entry is None or record.entry in {item.path for item in files})
+        and record.entry in {item.path for item in files}
     )
 
 

@@ -78,6 +78,12 @@ def conforms(kind: Any, data: Any) -> bool:
     """
     if dataclasses.is_dataclass(kind):
         return _conforms_to_fields(typing.cast("type", kind), data)
+    if typing.is_typeddict(kind):
+        return _conforms_to_keys(kind, data)
+    return _conforms_to_generic(kind, data)
+
+
+def _conforms_to_generic(kind: Any, data: Any) -> bool:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         return any(conforms(candidate, data) for candidate in arguments)
@@ -98,6 +104,14 @@ def _conforms_to_fields(kind: type, data: Any) -> bool:
         return False
     hints = _hints(kind)
     return all(conforms(hints[name], item) for name, item in data.items())
+
+
+def _conforms_to_keys(kind: Any, data: Any) -> bool:
+    """The keys of a `TypedDict` are what others rely on; it may have more."""
+    if not isinstance(data, dict) or not kind.__required_keys__ <= set(data):
+        return False
+    hints = _hints(kind)
+    return all(conforms(hints.get(name, Any), item) for name, item in data.items())
 
 
 def _conform_items(arguments: tuple[Any, ...], items: list[Any]) -> bool:

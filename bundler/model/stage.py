@@ -25,7 +25,8 @@ class StageSpec:
     `config`), or None when it only finds facts. `changes_model` marks the stages after which outputs are compared.
     `optional` marks a stage whose failure is a note: its input goes on unchanged. `time_limit` is in seconds, for
     inputs of a gigabyte and more; less has less time, but no less than `least_time` (None: all of it).
-    `facts` is the type that its facts are encoded from, where it has one: what is recalled is held to it.
+    `facts` is the type that its facts are encoded from (a `TypedDict` names those that others read): what is recalled
+    is held to it.
     `volatile` marks a stage whose result depends on what no key can hold (the user's own code): it runs each time.
     """
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 from typing import Any
 
-from bundler.model.codec import decode
+from bundler.model.codec import conforms, decode
 from bundler.model.results import Comparison
 from bundler.model.stage import StageRequest, StageResult
+from bundler.stages.registry import find_stage
 
 
 def call_stage(name: str, output: Path, inputs: dict[str, Path], **options: Any) -> StageResult:
-    """Run the stage `name` into the fresh folder `output`."""
+    """Run the stage `name` into the fresh folder `output`. Its facts are what its spec says: else none is recalled."""
     output.mkdir(parents=True)
     run = importlib.import_module(f"bundler.stages.{name}.run").run
     result: StageResult = run(StageRequest(inputs=inputs, options=options, output=output), lambda _share, _text: None)
+    assert conforms(find_stage(name).facts, json.loads(json.dumps(result.facts)))
     return result
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bundler.model.codec import conforms
 from bundler.model.facts import ModelFacts
 from bundler.model.remembered import read_bounded, recall, remember, seal, seal_bytes, unseal, unseal_bytes
+from bundler.stages.registry import find_stage
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
@@ -115,6 +116,29 @@ def test_facts_as_a_stage_gives_them_conform() -> None:
 )
 def test_facts_of_another_type_do_not_conform(field: str, value: Any) -> None:
     assert not conforms(ModelFacts, {**GOOD, field: value})
+
+
+GOLDEN: dict[str, Any] = {
+    "samples": 1,
+    "synthetic": True,
+    "unstable_outputs": [],
+    "non_finite_outputs": [],
+    "dimensions": {},
+    "tried_dimensions": [],
+    "references": [{"name": "y", "signals": [1, 2.5]}],
+    "weaknesses": [],
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"references": [{"name": "y", "signals": 1e300}]}, {"references": {}}, {"samples": "8"}, {"weaknesses": [{}]}],
+)
+def test_what_is_read_of_a_golden_set_has_its_types_and_the_rest_is_free(change: dict[str, Any]) -> None:
+    kind = find_stage("record_golden").facts
+    assert conforms(kind, {**GOLDEN, "more": ["of", "it"]})
+    assert not conforms(kind, {**GOLDEN, **change})
+    assert not conforms(kind, {name: fact for name, fact in GOLDEN.items() if name not in change})
 
 
 def test_facts_that_lack_something_do_not_conform() -> None:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from bundler.model.shapes import FixedShape
+from bundler.model.signature import Signature
 from bundler.model.stage import StageSpec
+
+
+class Facts(TypedDict):
+    """Facts that others read, as they are encoded."""
+
+    signature: Signature
+
 
 SPEC = StageSpec(
     name="fix_dimensions",
@@ -16,6 +25,7 @@ SPEC = StageSpec(
     packages=("onnx", "onnxruntime"),
     changes_model=True,
     least_time=300.0,
+    facts=Facts,
 )
 """Facts: `dimensions` and `shapes` (what was fixed) and `signature` (encoded, after). Weights of models
 that have external data, or more than 64 MiB, stand in `model.onnx.data`.

@@ -4,9 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 
+from bundler.model.golden_inputs import TriedDimension, Weakness
+from bundler.model.reference import ReferenceFigures
 from bundler.model.shapes import FixedShape, SizeRange
 from bundler.model.stage import StageSpec
+
+
+class Facts(TypedDict):
+    """Facts as they are encoded."""
+
+    samples: int
+    synthetic: bool
+    unstable_outputs: tuple[str, ...]
+    non_finite_outputs: tuple[str, ...]
+    dimensions: Mapping[str, int]
+    tried_dimensions: tuple[TriedDimension, ...]
+    references: tuple[ReferenceFigures, ...]
+    weaknesses: tuple[Weakness, ...]
+
 
 SPEC = StageSpec(
     name="record_golden",
@@ -15,6 +32,7 @@ SPEC = StageSpec(
     produces="golden",
     packages=("onnxruntime", "onnx", "numpy"),
     least_time=900.0,
+    facts=Facts,
 )
 """Facts: `samples` (how many), `synthetic`, `unstable_outputs`, `non_finite_outputs`, `dimensions` (sizes that the
 first of the seeded inputs took for dynamic dimensions, by symbol), `tried_dimensions` (each a `TriedDimension`: the

@@ -241,6 +241,14 @@ def test_any_value_replaced_by_one_who_has_the_key_is_a_miss_or_a_sound_record(
         assert parse_record(key, render_record(record)) == record
 
 
+def test_a_signed_record_of_files_without_an_entry_is_a_miss(team: list[Machine], shared: Path) -> None:
+    team[0].build(step("grow"))
+    key = record_in(shared).stem
+    value = unseal(unsign(KEY.encode(), key, record_in(shared).read_bytes()) or b"", f"record {key}")
+    assert parse_record(key, seal(value, f"record {key}")) is not None
+    assert parse_record(key, seal({**value, "entry": None}, f"record {key}")) is None
+
+
 def test_a_key_is_read_from_a_file_and_must_be_long(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(f"  {KEY}\n")
     assert read_key({"BUNDLER_CACHE_KEY_FILE": str(tmp_path / "key")}) == KEY.encode()
