@@ -31,8 +31,9 @@ TOOLS = ("bundler.stages.inspect.run", "bundler.stages.record_golden.run")
 
 def start_early(workshop: Workshop, models: Iterable[Path]) -> None:
     """Start a worker for models that this cache has not seen, so that it loads its tools while we load ours."""
-    if any(not is_known(model, workshop.cache) for model in models):
-        workshop.executor.warm(imports=TOOLS)
+    unknown = next((model for model in models if not is_known(model, workshop.cache)), None)
+    if unknown is not None:
+        workshop.executor.warm(unknown, imports=TOOLS)
 
 
 @contextmanager

@@ -23,7 +23,18 @@ from bundler.execution.keys import describe_changes
 from bundler.execution.passing import offer_scratch
 from bundler.execution.pool import WorkerPool
 from bundler.execution.sources import Source
-from bundler.execution.steps import LARGE_BYTES, Cancelled, ReadyStep, Run, StepRunner, Turn, make_ready, recall
+from bundler.execution.steps import (
+    INSPECT,
+    LARGE_BYTES,
+    Cancelled,
+    ReadyStep,
+    Run,
+    StepRunner,
+    Turn,
+    make_ready,
+    recall,
+    show_packages,
+)
 from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
 from bundler.model.events import Event, Listener, StepFinished, StepsEnded, StepStarted
 from bundler.model.plan import HOST, MODEL, Step
@@ -90,13 +101,15 @@ class Executor:
             self._workers.close()
             self._cache.close()
 
-    def warm(self, environment: str = HOST, imports: Sequence[str] = ()) -> None:
-        """Start a worker now, and let it import, while the caller does other work. An environment that is not made yet
-        is left alone.
+    def warm(self, model: Path, environment: str = HOST, imports: Sequence[str] = ()) -> None:
+        """Start a worker for `model` now, and let it import, while the caller does other work. An environment that is
+        not made yet is left alone.
         """
         found = self.environments.describe(environment, ())
-        if found.python.exists() and self._sandbox is None:  # what a sandbox must show is not known yet
-            self._workers.warm(found, imports)
+        if found.python.exists():
+            alone = {MODEL: Source(path=model.absolute(), digest="")}
+            sandbox = self._sandbox.showing(_list_visible(alone)) if self._sandbox else None
+            self._workers.warm(found, imports, show_packages(sandbox, INSPECT))
 
     def execute(
         self, plan_steps: Sequence[Step], sources: Mapping[str, Source], listener: Listener, build: str

@@ -363,7 +363,12 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
     if ready.runs_users_code:
         run.warn(f"{ready.spec.name} calls code of your own, which runs outside of the sandbox")
         return None
-    return run.sandbox.showing(Path(folder) for folder in stage_packages(ready.spec.name).values())
+    return show_packages(run.sandbox, ready.spec.name)
+
+
+def show_packages(sandbox: Sandbox | None, stage: str) -> Sandbox | None:
+    """With the packages that the stage is imported from."""
+    return sandbox.showing(map(Path, stage_packages(stage).values())) if sandbox else None
 
 
 def _progress(ready: ReadyStep, run: Run) -> Callable[[float, str], None]:

@@ -203,8 +203,8 @@ def test_the_journal_tells_what_happened(execute: Execute, cache: Cache) -> None
     assert [line["event"] for line in read_journal(path)] == ["build", "started", "finished", "ended"]
 
 
-def test_a_worker_that_was_warmed_up_serves_the_first_step(executor: Executor, execute: Execute) -> None:
-    executor.warm(imports=("json", "no_such_module"))
+def test_a_worker_that_was_warmed_up_serves_the_first_step(executor: Executor, execute: Execute, model: Path) -> None:
+    executor.warm(model, imports=("json", "no_such_module"))
     (warmed,) = executor._workers._all
     assert execute(step("count"))["count"].facts["pid"] == warmed.pid
 

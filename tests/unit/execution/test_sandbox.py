@@ -22,6 +22,7 @@ from bundler.execution.executor import Executor
 from bundler.execution.sources import Source, digest_source
 from bundler.model.errors import EnvironmentMissingError, StageError
 from bundler.model.events import Event, Message, ignore
+from tests.support import models
 from tests.support.sandboxes import needs_sandbox
 from tests.unit.execution.conftest import step
 
@@ -96,6 +97,16 @@ def test_a_model_in_the_home_folder_shows_no_private_folder_of_it(
     assert facts["model"] == "a model at home"
     assert facts["done"] in ([], ["list its folder"])
     assert sorted(path.name for path in home.iterdir()) == [".netrc", ".ssh", "model.txt"]
+
+
+@needs_sandbox
+def test_a_worker_that_was_started_early_is_the_one_that_runs(cache: Cache, tmp_path: Path, sandbox: Sandbox) -> None:
+    model = models.save_external(models.mlp(), tmp_path / "models")
+    with Executor(cache, sandbox=sandbox) as executor:
+        executor.warm(model)
+        sources = {"model": digest_source(model, (), cache)}
+        executor.execute((step("inspect", name="x"),), sources, ignore, "x")
+        assert len(executor._workers._all) == 1
 
 
 @needs_sandbox
