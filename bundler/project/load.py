@@ -26,10 +26,11 @@ LARGEST = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedProject:
-    """A checked project file and the folder that its paths are relative to."""
+    """A checked project file and the folder that its paths are relative to; `source` knows its lines."""
 
     path: Path
     project: Project
+    source: Source | None = None
 
     @property
     def root(self) -> Path:
@@ -50,7 +51,7 @@ def find_project(start: Path) -> LoadedProject:
             source = _read(path) if path.is_file() else None
             if source is not None:
                 check_owner(path)
-                return LoadedProject(path=path, project=check_project(source))
+                return LoadedProject(path=path, project=check_project(source), source=source)
     raise UsageError(
         f"no model given, and no {FILE_NAME} in {start} or above it",
         hint="bundler build MODEL --target TARGET, or `bundler init` to write a project file",

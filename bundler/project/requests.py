@@ -9,6 +9,7 @@ from bundler.api.requests import BuildRequest
 from bundler.api.sources import PREFIX
 from bundler.model.errors import UsageError
 from bundler.planning_data import GoldenKind
+from bundler.project.fitting import check_fit
 from bundler.project.load import LoadedProject, overrides_for
 from bundler.project.schema import ProjectModel
 
@@ -30,6 +31,8 @@ def project_requests(
 
     Raises `UsageError` when a model has no target.
     """
+    named = [target for model in loaded.project.models for target in targets or _targets_of(loaded, model)]
+    check_fit(loaded, {target: _locate_target(loaded, target) for target in named})
     return tuple(
         BuildRequest(
             model=_locate_model(loaded, model.path),

@@ -5,6 +5,7 @@ import pytest
 from bundler.model.errors import UsageError
 from bundler.profiles.resolve import resolve_target
 from bundler.project.load import find_project, overrides_for
+from bundler.project.requests import project_requests
 from bundler.project.schema import Project
 
 TEXT = """
@@ -157,3 +158,24 @@ def test_without_a_project_file_the_hint_says_both_ways(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         find_project(tmp_path)
     assert "bundler init" in (caught.value.hint or "")
+
+
+def test_what_does_not_fit_a_target_is_told_by_its_line(tmp_path: Path) -> None:
+    """Only the whole profile can tell, and it knows no line of this file."""
+    text = """\
+targets = ["linux-x64"]
+models = [{ path = "m.onnx" }]
+
+[overrides."*".precision]
+method = "int8"
+
+[overrides."raspberry-*".precision]
+method = "int4"
+"""
+    (tmp_path / "bundler.toml").write_text(text)
+    loaded = find_project(tmp_path)
+    options = {"targets": (), "output": None, "overrides": (), "bundle_format": None, "prove": True}
+    with pytest.raises(UsageError, match=r"bundler\.toml does not fit the target linux-x64") as caught:
+        project_requests(loaded, **options)
+    (told,) = caught.value.details
+    assert told.startswith('bundler.toml:5: precision.method: there is no precision method "int8"')

@@ -1,0 +1,63 @@
+"""Whether what a project file changes of profiles fits them: only the whole profile can tell, and it names no line."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from bundler.model.errors import ProfileError, UsageError
+from bundler.profiles.overrides import ORIGIN
+from bundler.profiles.problems import show_key
+from bundler.profiles.resolve import resolve_target
+from bundler.project.load import LoadedProject, overrides_for
+from bundler.project.positions import Key
+
+
+def check_fit(loaded: LoadedProject, targets: Mapping[str, str]) -> None:
+    """Raise `UsageError`, with lines of the file, for changes that do not fit one of `targets` (by the name that the
+    file uses, where each profile is).
+    """
+    for target, place in targets.items():
+        overrides = overrides_for(loaded.project, target, loaded.root)
+        if not overrides:
+            continue
+        try:
+            resolve_target(place, overrides)
+        except ProfileError as error:
+            if not error.details or not all(detail.startswith(f"{ORIGIN} ") for detail in error.details):
+                continue  # the profile itself is at fault, and whoever needs it says so
+            raise UsageError(
+                f"{loaded.path} does not fit the target {target}",
+                details=tuple(_place(loaded, target, detail) for detail in error.details),
+                hint="`bundler targets show` has what the target says itself; docs/options.md describes every key",
+            ) from error
+
+
+def _place(loaded: LoadedProject, target: str, detail: str) -> str:
+    """`--set precision.method: …` as `bundler.toml:9: precision.method: …`."""
+    told = detail.removeprefix(f"{ORIGIN} ")
+    shown = told.partition(": ")[0]
+    key = next((place for known, place in _changes(loaded, target) if known == shown), None)
+    line = loaded.source.find_line(key) if key and loaded.source else None
+    return f"{loaded.path.name}{'' if line is None else f':{line}'}: {told}"
+
+
+def _changes(loaded: LoadedProject, target: str) -> Iterator[tuple[str, Key]]:
+    """Every changed key of the profile, as messages show it, with its place in the file; the last one counts first."""
+    data = loaded.source.data if loaded.source else {}
+    tables: list[tuple[Key, Any]] = [((name,), {name: data.get(name, {})}) for name in ("accuracy", "budget")]
+    overrides = data.get("overrides", {})
+    tables += [(("overrides", glob), part) for glob, part in overrides.items() if fnmatch.fnmatchcase(target, glob)]
+    for above, table in reversed(tables):
+        prefix = above if above[0] == "overrides" else ()
+        for key in _keys(table):
+            yield show_key(key), (*prefix, *key)
+
+
+def _keys(value: Any, above: Key = ()) -> Iterator[Key]:
+    if above:
+        yield above
+    items: Iterable[tuple[str, Any]] = value.items() if isinstance(value, Mapping) else ()
+    for name, inner in items:
+        yield from _keys(inner, (*above, name))
