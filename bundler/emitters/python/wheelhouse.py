@@ -112,13 +112,15 @@ def find_platform(wheels: Sequence[Wheel], accepted: Sequence[str]) -> str:
     the one that asks for least and that each of them installs on. `any` where none of them is for a platform.
     """
     needs = [_platforms_of(wheel) for wheel in wheels]
-    # A target is one processor: a tag for two would claim the other.
-    known = [tag for tag in expand_tags(accepted) if not tag.endswith(_TWO_PROCESSORS)]
-    for tag in (ANYWHERE, *reversed(known)):
-        taken = {ANYWHERE, *expand_tags((tag,))}
-        if all(taken & platforms for platforms in needs):
-            return tag
-    raise DefectError(f"the wheels were fetched for {accepted[0]}, and that takes not all of them")
+    if all(ANYWHERE in platforms for platforms in needs):
+        return ANYWHERE
+    known = tuple(dict.fromkeys((*expand_tags(accepted), *accepted)))  # what takes one takes those after it, too
+    for place in reversed(range(len(known))):
+        taken = {ANYWHERE, *known[place:]}
+        # A target is one processor: a tag for two would claim the other.
+        if not known[place].endswith(_TWO_PROCESSORS) and all(taken & platforms for platforms in needs):
+            return known[place]
+    return accepted[0]  # They were fetched for it.
 
 
 def _platforms_of(wheel: Wheel) -> set[str]:

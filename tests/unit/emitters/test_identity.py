@@ -79,6 +79,8 @@ def test_a_wheel_asks_for_the_least_system_that_all_of_its_wheels_take() -> None
     assert find_platform((_wheel(old), _wheel(new)), accepted) == "manylinux_2_27_x86_64"
     assert find_platform((_wheel("any"),), accepted) == "any"
     assert find_platform((_wheel("macosx_11_0_universal2"),), ("macosx_14_0_arm64",)) == "macosx_11_0_arm64"
+    mac = ("macosx_14_0_arm64", "macosx_11_0_arm64", "macosx_10_9_universal2")
+    assert find_platform((_wheel("macosx_10_9_universal2"), _wheel("macosx_11_0_arm64")), mac) == "macosx_11_0_arm64"
     assert find_platform((_wheel("win_arm64"),), ("win_arm64",)) == "win_arm64"
 
 
