@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bundler.emitters.contract import ProofRequest
 from bundler.emitters.python import launching
 from bundler.emitters.python.layout import Layout
 from bundler.emitters.python.proving import Ending
+from bundler.model.events import ignore
 from tests.support import models
 from tests.support.bundles import make_request
 
@@ -33,7 +35,7 @@ def test_the_version_of_python_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(launching, "read_layout", lambda _: layout)
     monkeypatch.setattr(launching, "is_native", lambda _: True)
     monkeypatch.setattr(launching, "find_python", lambda *_: ("3.12", Path(sys.executable)))
-    (proof,) = launching.prove_bundle(tmp_path, tmp_path, lambda _: None)
+    (proof,) = launching.prove_bundle(ProofRequest(bundle=tmp_path, cache_root=tmp_path, listener=ignore))
     assert proof.reason == "ran with onnxruntime 1.31.1 on Python 3.12, with no index"
     assert proof.unrun == ("Python 3.11", "Python 3.13")
     assert (proof.place, proof.means) == ("", "Python 3.12")
