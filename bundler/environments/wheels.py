@@ -10,6 +10,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,15 @@ from bundler.environments.making import interpreter_in
 from bundler.environments.platforms import expand_tags, target_markers
 from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool, run_uv
+from bundler.environments.variables import proof_environment
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
 from bundler.model.remembered import kept_at, mark_used, recall, remember
 from bundler.model.stage import Note
+
+WHEELS_ALONE = ("--only-binary", ":all:")
+"""What uv and pip are told: a source distribution is built, which runs its code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +83,35 @@ def find_kept(lock: Lock, cache_root: Path) -> tuple[Wheel, ...] | None:
 def fresh_environment(python: Path, wheels: Path, requirements: Sequence[str], where: Path) -> Path:
     """A new environment in `where` with `requirements`, from the folder `wheels` alone, with no index and no network.
 
-    Returns its interpreter. Raises `EnvironmentMissingError`.
+    Nothing of the wheels is run, and nothing is built: they may be a stranger's. Returns the environment's interpreter.
+    Raises `EnvironmentMissingError`.
     """
     run_uv(("venv", "--quiet", "--no-project", "--python", str(python), str(where)), f"make an environment in {where}")
     interpreter = interpreter_in(where)
-    source = ("--no-index", "--offline", "--no-config", "--find-links", str(wheels))
-    # Compiled now: whoever starts it may have no right, or no wish, to write byte code into it.
+    source = (*WHEELS_ALONE, "--no-index", "--offline", "--no-config", "--find-links", str(wheels))
     run_uv(
-        ("pip", "install", "--quiet", "--compile-bytecode", *source, "--python", str(interpreter), *requirements),
+        ("pip", "install", "--quiet", *source, "--python", str(interpreter), *requirements),
         f"install {', '.join(Path(item).name for item in requirements)} from {wheels} alone",
     )
+    _compile(python, where)
     return interpreter
+
+
+def _compile(python: Path, environment: Path) -> None:
+    """Write the byte code of an environment now: who starts it may have no right, or no wish, to write any into it.
+
+    By `python`, which it was made from, without its packages: the environment's own interpreter runs what wheels put
+    into their `.pth` files as soon as it starts. A file that does not compile has no byte code.
+    """
+    rules = ("-I", "-S", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "timestamp")
+    subprocess.run(
+        (str(python), *rules, str(environment / ("Lib" if os.name == "nt" else "lib"))),
+        env=proof_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
 
 
 def _download(
@@ -103,7 +126,7 @@ def _download(
         requirements.write_text(render_pins(pins, markers=False), encoding="utf-8")
         target = [item for tag in expand_tags(tags) for item in ("--platform", tag)]
         target += ["--python-version", python_version, "--implementation", "cp"]
-        rules = ("--no-deps", "--require-hashes", "--only-binary", ":all:", "--quiet", "--dest", str(passing))
+        rules = ("--no-deps", "--require-hashes", *WHEELS_ALONE, "--quiet", "--dest", str(passing))
         command = [str(pip), "-m", "pip", "download", *rules, *target, "-r", str(requirements)]
         run_tool(command, doing, "pip")
         return tuple(_keep(pin, passing, cache_root) for pin in sorted(pins, key=lambda pin: pin.name))

@@ -16,7 +16,7 @@ from bundler.environments.making import interpreter_in
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import ShutIn, run_uv
-from bundler.environments.wheels import fresh_environment
+from bundler.environments.wheels import WHEELS_ALONE, fresh_environment
 from bundler.execution.passing import passing_folder
 from bundler.model.digests import digest_json
 from bundler.model.errors import EnvironmentMissingError, VerificationError
@@ -132,7 +132,7 @@ def prepare_site(platform: str, version: str, lock: Lock, provide: Provide, cach
 
     def make(draft: Path, wheels: Path, requirements: Path) -> None:
         target = ("--target", str(draft), "--python-platform", platform, "--python-version", version)
-        install(wheels, *target, "--require-hashes", "-r", str(requirements))
+        install(wheels, *WHEELS_ALONE, *target, "--require-hashes", "-r", str(requirements))
 
     return _make_once(home, lock, provide, make)
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -230,6 +231,39 @@ def test_a_fresh_environment_comes_from_the_folder_alone(tmp_path: Path) -> None
     assert subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout == "1.0\n"
     with pytest.raises(EnvironmentMissingError, match="could not install numpy from"):
         fresh_environment(Path(sys.executable), wheels, ["numpy"], tmp_path / "other")
+
+
+def test_nothing_of_the_wheels_runs_while_they_are_installed(tmp_path: Path) -> None:
+    """They may be a stranger's: what a `.pth` file of theirs says counts when the environment is used, not before."""
+    wheels, ran = tmp_path / "wheels", tmp_path / "ran"
+    wheels.mkdir()
+    write_wheel(wheels, "1.0")
+    with zipfile.ZipFile(wheels / "tinytool-1.0-py3-none-any.whl", "a") as wheel:
+        wheel.writestr("tinytool.pth", f"import pathlib; pathlib.Path({str(ran)!r}).touch()\n")
+    python = fresh_environment(Path(sys.executable), wheels, ["tinytool"], tmp_path / "fresh")
+    assert not ran.exists()
+    assert list((tmp_path / "fresh").rglob("tinytool.*.pyc"))  # and yet its byte code is there
+    subprocess.run([python, "-c", ""], check=True)
+    assert ran.exists()
+
+
+def test_nothing_is_built_for_an_environment_of_wheels(tmp_path: Path) -> None:
+    """A source distribution in place of a wheel brings a build backend, which is a program."""
+    wheels, ran = tmp_path / "wheels", tmp_path / "ran"
+    wheels.mkdir()
+    files = {
+        "PKG-INFO": "Metadata-Version: 2.1\nName: tinytool\nVersion: 1.0\n",
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        "backend.py": f"import pathlib; pathlib.Path({str(ran)!r}).touch()\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with tarfile.open(wheels / "tinytool-1.0.tar.gz", "w:gz") as archive:
+        for name in files:
+            archive.add(tmp_path / name, f"tinytool-1.0/{name}")
+    with pytest.raises(EnvironmentMissingError, match="could not install tinytool from"):
+        fresh_environment(Path(sys.executable), wheels, ["tinytool"], tmp_path / "fresh")
+    assert not ran.exists()
 
 
 @pytest.fixture
