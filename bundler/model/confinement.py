@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Final
+
+MAX_PARTS: Final = 64
+"""Folders and name of a path; those that bundler writes have six at most, and no program need recurse deeper."""
 
 
 def refuse_path(path: str) -> str | None:
@@ -16,9 +20,10 @@ def refuse_path(path: str) -> str | None:
         return "absolute"
     if "\\" in path:
         return "a backslash"
-    if any(part in ("", ".", "..") for part in path.split("/")):
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
         return "leaves its folder"
-    return None
+    return "nested too deeply" if len(parts) > MAX_PARTS else None
 
 
 def find_inside(root: Path, path: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -267,7 +268,10 @@ def read_manifest_bytes(bundle: Path) -> bytes:
             f"{path} is a symbolic link", hint="a bundle holds its own manifest: copy the bundle again"
         )
     try:
-        if path.stat().st_size > MANIFEST_BYTES:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait for somebody to write
+            raise _malformed(path, "it is no regular file")
+        if status.st_size > MANIFEST_BYTES:
             raise _malformed(path, f"it is larger than {MANIFEST_BYTES:,} bytes")
         return path.read_bytes()
     except OSError as error:

@@ -18,6 +18,9 @@ from bundler.reporting.timings import read_timings
 
 _ABSENT = "absent"
 
+SAME = "Their manifests are the same. Whether the files are those of the manifests, `bundler verify` says."
+"""Of two bundles that no section tells apart: their files were not opened."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -104,7 +107,7 @@ def render_diff(diff: BundleDiff) -> str:
     """The differences as plain text, one line each; what is equal is not mentioned."""
     lines = [f"A  {_show(diff.names.before)}", f"B  {_show(diff.names.after)}", ""]
     if diff.same:
-        return "\n".join([*lines, "The bundles are the same."]) + "\n"
+        return "\n".join([*lines, SAME]) + "\n"
     lines += [*map(_show, diff.summary), ""]
     before, after = _number(diff.size.before), _number(diff.size.after)
     lines.append(f"Size  {show_bytes(before)} → {show_bytes(after)}  ({show_percent(after, before) or 'new'})")

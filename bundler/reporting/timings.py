@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bundler.model.confinement import find_inside
 from bundler.reporting.data import Spread
 
 TIMINGS_NAME = "timings.json"
@@ -35,7 +36,8 @@ def report_folder(bundle: Path) -> Path:
 def read_timings(bundle: Path) -> dict[str, Timed]:
     """What was timed, by variant; empty without a report, and for one that is no report of ours."""
     try:
-        with (report_folder(bundle.resolve()) / TIMINGS_NAME).open("rb") as stream:
+        path = find_inside(report_folder(bundle.resolve()), TIMINGS_NAME)
+        with path.open("rb") as stream:
             content = stream.read(LARGEST + 1)
         data: Any = json.loads(content) if len(content) <= LARGEST else None
         found = [_read_measurement(item) for item in data["measurements"]]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
-from bundler.model.confinement import refuse_path
+from bundler.model.confinement import MAX_PARTS, refuse_path
 from bundler.model.digests import digest_file
 from bundler.model.errors import VerificationError
 from bundler.model.manifest import MANIFEST_NAME, parse_manifest, read_manifest_bytes
@@ -136,7 +136,9 @@ def _refuse_path(path: str) -> str | None:
 
 
 def _walk(bundle: Path) -> tuple[set[str], set[str]]:
-    """Regular files below `bundle` and things that are none (never followed), as paths with forward slashes."""
+    """Regular files below `bundle` and things that are none (never followed), as paths with forward slashes. So is a
+    folder that is nested too deeply, which is not looked into.
+    """
     files: set[str] = set()
     links: set[str] = set()
     for entry in _entries(bundle):
@@ -147,12 +149,12 @@ def _walk(bundle: Path) -> tuple[set[str], set[str]]:
     return files, links
 
 
-def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+def _entries(folder: Path, left: int = MAX_PARTS) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _entries(Path(entry.path))
+                if left > 1 and entry.is_dir(follow_symlinks=False):
+                    yield from _entries(Path(entry.path), left - 1)
                 else:
                     yield entry
     except OSError as error:

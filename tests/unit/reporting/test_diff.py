@@ -51,7 +51,7 @@ def test_equal_bundles_are_called_the_same(bundle, manifest):
     write_manifest(bundle, manifest)
     diff = diff_bundles(bundle, bundle)
     assert diff.same
-    assert "The bundles are the same." in render_diff(diff)
+    assert "Their manifests are the same." in render_diff(diff)
 
 
 def test_programs_get_the_same_as_json(manifest, other):

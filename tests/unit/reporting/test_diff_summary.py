@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -144,4 +145,10 @@ def test_times_come_from_the_reports_beside_the_bundles(bundle: Path, manifest: 
 )
 def test_a_report_that_is_none_of_ours_says_nothing(tmp_path: Path, text: str) -> None:
     write_report(tmp_path / "bundle", text)
+    assert read_timings(tmp_path / "bundle") == {}
+
+
+def test_a_pipe_in_place_of_the_times_is_not_waited_for(tmp_path: Path) -> None:
+    report_folder(tmp_path / "bundle").mkdir()
+    os.mkfifo(report_folder(tmp_path / "bundle") / "timings.json")
     assert read_timings(tmp_path / "bundle") == {}

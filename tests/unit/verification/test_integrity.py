@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -157,6 +159,32 @@ def test_a_manifest_that_is_a_link_is_refused(bundle: Path, tmp_path: Path):
     (bundle / "bundle.json").symlink_to(tmp_path / "bundle.json")
     with pytest.raises(VerificationError, match="symbolic link"):
         check_integrity(bundle)
+
+
+def test_a_manifest_that_is_a_pipe_is_refused_and_not_waited_for(bundle: Path):
+    (bundle / "bundle.json").unlink()
+    os.mkfifo(bundle / "bundle.json")
+    with pytest.raises(VerificationError, match="not a manifest") as caught:
+        check_integrity(bundle)
+    assert caught.value.details == ("it is no regular file",)
+
+
+def test_folders_are_not_followed_without_end(bundle: Path):
+    """More of them than a program may recurse: made one below the other, for no call takes so long a path."""
+    place, here = bundle, Path.cwd()
+    try:
+        for _ in range(1200):
+            os.chdir(place)
+            place = Path("d")
+            place.mkdir()
+    finally:
+        os.chdir(here)
+    faults = check_integrity(bundle).faults
+    subprocess.run(["rm", "-r", bundle / "d"], check=True)  # what clears up after the tests may recurse, too
+    assert faults == ("not a regular file: " + "/".join(["d"] * 64),)
+    path = "/".join(["d"] * 65)
+    write_manifest(bundle, [entry(path, b"")])
+    assert f"refused: {path!r} (nested too deeply)" in check_integrity(bundle).faults
 
 
 @settings(deadline=None)
