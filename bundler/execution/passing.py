@@ -5,6 +5,7 @@ killed the next one removes them. Where there is none (a cache that cannot be wr
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,8 +14,10 @@ from typing import Final
 from bundler.execution.scratch import Scratch
 from bundler.model.errors import BundlerError
 
-_LONGEST_SHORT: Final = 60
-"""Characters of a path in which programs can still make their sockets (108 bytes, with names of their own)."""
+_LONGEST_SHORT: Final = 37
+"""Bytes of a path under which Chromium can still make its socket: 107 (`sun_path` of Linux, less its closing zero),
+less the name of our folder (25) and what Chromium adds (`/org.chromium.Chromium.XXXXXX/SingletonSocket`, 45).
+"""
 _offered: list[Callable[[], Scratch]] = []
 
 
@@ -32,11 +35,11 @@ def passing_folder(
     kind: str, *, otherwise: Path | None = None, short: bool = False
 ) -> tempfile.TemporaryDirectory[str]:
     """A folder that is removed with the block. `otherwise` is where it is made when no scratch is there; a `short` one
-    never has a long path.
+    stands where its path is short, be it outside.
     """
-    place = _find_place()
-    if place is None or (short and len(str(place)) > _LONGEST_SHORT):
-        place = otherwise
+    place = _find_place() or otherwise
+    if short:
+        place = _find_short(place)
     return tempfile.TemporaryDirectory(dir=place, prefix=f"bundler-{kind}-", ignore_cleanup_errors=True)
 
 
@@ -45,4 +48,12 @@ def _find_place() -> Path | None:
         return None
     with contextlib.suppress(BundlerError, OSError):
         return _offered[-1]().folder
+    return None
+
+
+def _find_short(place: Path | None) -> Path | None:
+    """`place` where its path is short, else the system's folder, else `/tmp`; None leaves it to the system."""
+    for candidate in (place, Path(tempfile.gettempdir()), Path("/tmp")):  # noqa: S108 a random name for us alone
+        if candidate and len(os.fsencode(candidate)) <= _LONGEST_SHORT and os.access(candidate, os.W_OK | os.X_OK):
+            return candidate
     return None

@@ -90,10 +90,12 @@ def guess_adapter() -> Adapter:
 @contextmanager
 def start_browser(browser: Path, url: str, adapter: Adapter) -> Iterator[RunningBrowser]:
     """Run `browser` at `url` for as long as the block does. Raises `EnvironmentMissingError` when it does not start."""
-    with passing_folder("browser", short=True) as folder:
+    with passing_folder("browser") as folder, passing_folder("socket", short=True) as temporary:
         home, log = Path(folder), Path(folder) / "log.txt"
         command = (str(browser), *_flags(adapter), f"--user-data-dir={home / 'profile'}", url)
-        process = _start(command, home, log)
+        # Its caches and settings are for this once, whoever's home it is.
+        places = {"XDG_CONFIG_HOME": str(home / "config"), "XDG_CACHE_HOME": str(home / "cache"), "TMPDIR": temporary}
+        process = _start(command, places, log)
         try:
             yield RunningBrowser(process=process, log=log)
         finally:
@@ -112,9 +114,7 @@ def _sandbox() -> tuple[str, ...]:
     return ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
 
 
-def _start(command: tuple[str, ...], home: Path, log: Path) -> subprocess.Popen[bytes]:
-    # Its caches and settings are for this once, whoever's home it is.
-    places = {"XDG_CONFIG_HOME": str(home / "config"), "XDG_CACHE_HOME": str(home / "cache"), "TMPDIR": str(home)}
+def _start(command: tuple[str, ...], places: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
     try:
         with log.open("wb") as stream:
             return subprocess.Popen(
