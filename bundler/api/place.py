@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
-from bundler.execution.locks import hold
+from bundler.execution.locks import FileLock, hold
 from bundler.model.errors import StageError, UsageError
 from bundler.model.paths import check_path_text
 
 MARK = "bundle.json"
 """A folder that holds this file is a bundle of ours, and may be replaced by its successor."""
+_STAGED: Final = ".tmp"
+_LOCK: Final = ".lock"
 
 
 @contextmanager
 def staging_folder(final: Path) -> Iterator[Path]:
     """An empty folder beside `final`, removed in the end whatever happens. Raises `StageError` when it cannot be made.
 
-    Its name carries our process number: what a killed build left is swept by the next one.
+    We hold the lock beside it for as long as we work: what a killed build left is swept by the next one. Its name has
+    our process number too, for file systems without locks; alone that says little, since the first process of every
+    container has the same.
     """
-    folder = final.parent / f".{final.name}.{os.getpid()}.tmp"
+    folder = final.parent / f".{final.name}.{os.getpid()}-{secrets.token_hex(4)}{_STAGED}"
+    lock = FileLock(_lock_of(folder))
     try:
-        folder.mkdir(parents=True)
+        final.parent.mkdir(parents=True, exist_ok=True)
         with _alone(final):
             _sweep(final)
+            lock.try_acquire()
+            folder.mkdir()
     except OSError as error:
+        lock.release(remove=True)
         raise StageError(f"cannot write in {final.parent}: {error.strerror}", hint="choose another --output") from error
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        lock.release(remove=True)
 
 
 def check_replaceable(final: Path) -> None:
@@ -67,6 +79,7 @@ def put_in_place(staged: Path, final: Path) -> None:
     aside = _aside(final)
     with _alone(final):
         if final.exists():
+            shutil.rmtree(aside, ignore_errors=True)  # of a build that was killed since we began
             final.rename(aside)
         staged.rename(final)
         shutil.rmtree(aside, ignore_errors=True)
@@ -99,10 +112,21 @@ def _sweep(final: Path) -> None:
     if aside.exists() and not final.exists():
         aside.rename(final)
     shutil.rmtree(aside, ignore_errors=True)
-    for folder in final.parent.glob(f".{final.name}.*.tmp"):
-        owner = folder.name.split(".")[-2]
-        if not _is_alive(owner):
+    for path in tuple(final.parent.glob(f".{glob.escape(final.name)}.*{_STAGED}*")):
+        folder = path.with_name(path.name.removesuffix(_LOCK))
+        lock = FileLock(_lock_of(folder))
+        if _is_left(folder) and lock.try_acquire():
             shutil.rmtree(folder, ignore_errors=True)
+            lock.release(remove=True)
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}{_LOCK}")
+
+
+def _is_left(folder: Path) -> bool:
+    owner = folder.name.removesuffix(_STAGED).rpartition(".")[2].partition("-")[0]
+    return owner == str(os.getpid()) or not _is_alive(owner)
 
 
 def _is_alive(process: str) -> bool:

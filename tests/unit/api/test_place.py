@@ -1,3 +1,4 @@
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -47,6 +48,38 @@ def test_what_a_killed_build_left_is_swept(tmp_path: Path) -> None:
     with staging_folder(final):
         pass
     assert (final / "bundle.json").read_text() == "killed between the two renames"
+    assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
+
+
+def test_what_a_killed_build_of_our_own_process_number_left_is_swept(tmp_path: Path) -> None:
+    """In a container the first process has the same number each time, and the output is the same volume."""
+    final = tmp_path / "model-linux"
+    left = tmp_path / f".model-linux.{os.getpid()}.tmp"
+    left.mkdir()
+    with staging_folder(final) as staged:
+        assert list(staged.iterdir()) == []
+        assert not left.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_build_at_work_is_not_swept_by_one_that_has_its_process_number(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+    with staging_folder(final) as first:
+        (first / "half").write_text("written")
+        with staging_folder(final) as second:
+            assert (first / "half").is_file()
+            assert list(second.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_bundle_that_was_left_aside_while_we_worked_is_no_obstacle(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+    make_bundle(final, "old")
+    with staging_folder(final) as staged:
+        (staged / "bundle.json").write_text("new")
+        make_bundle(tmp_path / ".model-linux.old", "of a build that was killed meanwhile")
+        put_in_place(staged, final)
+    assert (final / "bundle.json").read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
 
 
