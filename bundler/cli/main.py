@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from bundler import __version__
 from bundler.cli import build, cache, doctor, project, serve, targets, verify
+from bundler.cli.ending import end_in_order
 from bundler.cli.failures import INTERRUPTED, report_defect, report_error, report_interrupt
 from bundler.cli.printing import echo, echo_lines
 from bundler.model.errors import BundlerError, UsageError
@@ -61,7 +60,7 @@ def root(
 
 def main() -> NoReturn:
     """Run the command line and exit with its documented code."""
-    signal.signal(signal.SIGTERM, _terminate)
+    end_in_order()
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     # We use no plugins of pydantic; looking for some would read the metadata of every installed package.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
@@ -95,7 +94,3 @@ def _report_usage(error: Any) -> int:
         return UsageError.exit_code
     command = context.command_path if context else "bundler"
     return report_error(UsageError(error.format_message().rstrip("."), hint=f"`{command} --help` shows the options"))
-
-
-def _terminate(_signum: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
