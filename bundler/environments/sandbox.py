@@ -5,6 +5,7 @@ bubblewrap makes it, from namespaces that Linux gives to every user where the ad
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ _SYSTEM: Final = (
     *("/etc/OpenCL", "/etc/vulkan"),
 )
 _DEVICES: Final = ("/dev/dri", "/dev/kfd", "/dev/accel", "/dev/dxg")
+_TEMPORARY: Final = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - not written to
 _SITES: Final = ("site-packages", "dist-packages")
 
 
@@ -40,17 +42,22 @@ class Sandbox:
     visible: tuple[Path, ...] = ()
 
     def showing(self, paths: Iterable[Path]) -> Sandbox:
-        """The same with more to read; a folder with the user's home in it shows no more than its plain files."""
+        """The same with more to read; a folder with the user's home in it, or of all users' files, shows no more than
+        its plain files.
+        """
         shown = dict.fromkeys((*self.visible, *(path for given in paths for path in _narrow(given.absolute()))))
         return Sandbox(program=self.program, visible=tuple(shown))
 
     def wrap(self, command: Sequence[str], *, writable: Sequence[Path]) -> tuple[str, ...]:
-        """The command that runs `command` inside. It may write to `writable`, of which the first is its home."""
+        """The command that runs `command` inside. It may write to `writable`, of which the first is its home.
+
+        All that runs inside ends with the thread that starts it, and has no terminal: whoever holds one can type.
+        """
         home = str(writable[0])
         homes = {"HOME": home, "TMPDIR": home, "XDG_CACHE_HOME": f"{home}/.cache", "XDG_CONFIG_HOME": f"{home}/.config"}
         return (
             str(self.program),
-            *("--unshare-all", "--cap-drop", "ALL"),
+            *("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session"),
             *_list_system(),
             *("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),  # noqa: S108 - its own, empty
             *_flags("--dev-bind-try", _devices()),
@@ -87,12 +94,15 @@ def find_sandbox(scratch: Path) -> Sandbox:
 
 
 def python_folders(python: Path) -> tuple[Path, ...]:
-    """What an interpreter needs to read to start: its environment, and the installation that this is made from."""
+    """What an interpreter needs to read to start: its environment, and the installation that this is made from.
+
+    Of a folder with no more than a link to it (`~/.local`, which has keys too), programs and libraries.
+    """
     links = [python.absolute()]
     while links[-1].is_symlink():
         links.append(links[-1].parent / links[-1].readlink())
-    prefixes = [link.parent.parent for link in (*links, python.resolve())]
-    return tuple(dict.fromkeys(prefix for prefix in prefixes if not prefix.resolve().is_relative_to("/usr")))
+    folders = [folder for link in links for folder in _around(link)] + [python.resolve().parent.parent]
+    return tuple(dict.fromkeys(folder for folder in folders if not folder.resolve().is_relative_to("/usr")))
 
 
 def own_folders() -> tuple[Path, ...]:
@@ -102,9 +112,25 @@ def own_folders() -> tuple[Path, ...]:
     return tuple(dict.fromkeys((*python_folders(Path(sys.executable)), Path(sys.base_prefix), *sites, package)))
 
 
+def _around(link: Path) -> tuple[Path, ...]:
+    prefix = link.parent.parent
+    return (prefix,) if (prefix / "pyvenv.cfg").is_file() else (link.parent, *sorted(prefix.glob("lib/python3*")))
+
+
+def _crowded() -> Iterator[Path]:
+    """Folders with more in them than one project's files: the user's home, by every account, and temporary ones, with
+    the sockets of the user's other programs.
+    """
+    yield Path(os.path.expanduser("~"))  # noqa: PTH111 - a user without a home has `~` itself, and no error
+    with contextlib.suppress(ImportError, KeyError):  # not POSIX; a number without a name
+        import pwd  # noqa: PLC0415
+
+        yield Path(pwd.getpwuid(os.getuid()).pw_dir)
+    yield from map(Path, _TEMPORARY)
+
+
 def _narrow(path: Path) -> Iterator[Path]:
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - a user without a home has `~` itself, and no error
-    if path.is_dir() and home.resolve().is_relative_to(path.resolve()):
+    if path.is_dir() and any(folder.resolve().is_relative_to(path.resolve()) for folder in _crowded()):
         yield from (item for item in sorted(path.iterdir()) if item.is_file() and not item.name.startswith("."))
     else:
         yield path

@@ -58,6 +58,11 @@ class Worker:
         return self._process.poll() is None
 
     @property
+    def folder(self) -> Path:
+        """Its own folder, removed by `close`: in a sandbox the only one that it may write to."""
+        return Path(self._temporary.name)
+
+    @property
     def pid(self) -> int:
         """The process number."""
         return self._process.pid
@@ -92,12 +97,18 @@ class Worker:
 
     def kill(self) -> None:
         """End the process, and those that it started, at once."""
+        self.end()
+        self._reap(None)
+
+    def end(self) -> None:
+        """As `kill`, but its folder stays, and nobody writes to it any more."""
         with contextlib.suppress(OSError):
             if sys.platform == "win32":
                 self._process.kill()
             elif self._process.returncode is None:  # else the number may be another's by now
                 os.killpg(self._process.pid, signal.SIGKILL)
-        self._reap(None)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(CLOSE_SECONDS)
 
     def close(self) -> None:
         """Let the process end: it does so as soon as its requests are closed."""
@@ -138,12 +149,10 @@ class Worker:
             os.close(ours)
 
     def _shut_in(self, command: list[str]) -> list[str]:
-        """Outputs and the worker's own folder lie in the scratch of this process, which alone it may write to."""
         if self.sandbox is None:
             return command
-        own = Path(self._temporary.name)
         shown = self.sandbox.showing((*own_folders(), *python_folders(self.environment.python)))
-        return list(shown.wrap(command, writable=(own, own.parent)))
+        return list(shown.wrap(command, writable=(self.folder,)))
 
     def _follow(self, target: Callable[[], None]) -> threading.Thread:
         thread = threading.Thread(target=target, daemon=True)
@@ -256,13 +265,13 @@ class WorkerPool:
         """A living worker for one thread; it goes back to the idle ones unless it died, or `keep` is false.
 
         While all of the environment are at work, one is waited for up to `patience` seconds before another is started.
-        In a `sandbox` it sees what that shows.
+        In a `sandbox` it sees what that shows, and serves one lease: what a model makes of it meets no other step.
         """
         worker = self._take((environment, sandbox), patience)
         try:
             yield worker
         finally:
-            if keep and worker.alive:
+            if keep and sandbox is None and worker.alive:
                 self._give_back(worker)
             else:
                 self._drop(worker)

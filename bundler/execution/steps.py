@@ -287,30 +287,25 @@ class StepRunner:
     def _call(
         self, ready: ReadyStep, environment: Environment, run: Run, turn: Turn, *, output: Path, litter: Path
     ) -> StageResult:
-        request = {
-            "stage": ready.spec.name,
-            "module": run_module(ready.spec.name),
-            "packages": stage_packages(ready.spec.name),
-            "inputs": {role: str(item.path) for role, item in ready.inputs.items()},
-            "options": dict(ready.step.options),
-            "output": str(output),
-            # Some tools leave files in the current folder; the user's own code finds its files there.
-            "folder": str(Path.cwd() if ready.volatile else litter),
-        }
         sandbox = _find_sandbox(ready, run)
         with self._pool.lease(environment, keep=not ready.is_large, patience=ready.patience, sandbox=sandbox) as worker:
             run.active.add(worker)
             try:
                 run.check()
                 turn.begin()
-                number = worker.post(request)
+                made = output if sandbox is None else worker.folder / "output"
+                made.mkdir(exist_ok=True)
+                number = worker.post(_request(ready, made, litter if sandbox is None else worker.folder))
                 answer = worker.wait(
                     number, ready.spec.name, limit_seconds(ready.spec, ready.size), _progress(ready, run)
                 )
             finally:
                 run.active.discard(worker)
-        if "error" in answer:
-            raise error_from_json(answer["error"])
+            if "error" in answer:
+                raise error_from_json(answer["error"])
+            if sandbox is not None:
+                worker.end()  # from here on nobody alters what is looked at
+                _take_over(made, output, ready.spec.name)
         return decode(StageResult, answer["result"])
 
     def _remember(self, ready: ReadyStep, result: StageResult, output: Path, seconds: float, run: Run) -> StepOutcome:
@@ -354,6 +349,27 @@ class StepRunner:
             f"{doing} failed: {error}",
             hint="check the permissions of the cache, or name another with BUNDLER_CACHE",
         )
+
+
+def _request(ready: ReadyStep, output: Path, litter: Path) -> dict[str, Any]:
+    return {
+        "stage": ready.spec.name,
+        "module": run_module(ready.spec.name),
+        "packages": stage_packages(ready.spec.name),
+        "inputs": {role: str(item.path) for role, item in ready.inputs.items()},
+        "options": dict(ready.step.options),
+        "output": str(output),
+        # Some tools leave files in the current folder; the user's own code finds its files there.
+        "folder": str(Path.cwd() if ready.runs_users_code else litter),
+    }
+
+
+def _take_over(made: Path, output: Path, stage: str) -> None:
+    """Move what was made in a sandbox to the empty folder `output`. Raises `StageError` for a link to elsewhere."""
+    if made.is_symlink() or not made.is_dir():
+        raise StageError(f"stage {stage} left something else in the place of its result than a folder")
+    output.rmdir()
+    shutil.move(made, output)
 
 
 def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:

@@ -11,7 +11,6 @@ from typing import Any
 from bundler.environments.registry import Environment, Environments
 from bundler.environments.sandbox import Sandbox
 from bundler.execution.limits import limit_seconds
-from bundler.execution.passing import passing_folder
 from bundler.execution.pool import Worker, WorkerPool
 from bundler.execution.stage_sources import stage_packages
 from bundler.model.codec import decode
@@ -46,11 +45,8 @@ class Bench:
 
         Raises `StageError`, also when that provider does not come up.
         """
-        with (
-            passing_folder("proof") as folder,
-            self.pool.lease(environment, keep=False, sandbox=self.sandbox) as worker,
-        ):
-            return _call(worker, self._request(variant, Path(folder), plugin))
+        with self.pool.lease(environment, keep=False, sandbox=self.sandbox) as worker:
+            return _call(worker, self._request(variant, worker.folder, plugin))
 
     def _request(self, variant: RuntimeVariant, folder: Path, plugin: str) -> dict[str, Any]:
         inputs = {"model": self.root / variant.model, "golden": self.root / GOLDEN}

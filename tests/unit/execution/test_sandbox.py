@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import pwd
 import socket
 import subprocess
 import sys
@@ -28,7 +31,13 @@ from tests.unit.execution.conftest import step
 
 EVERYTHING = {
     *("read a private file", "list its folder", "write into its folder", "write beside the model"),
-    *("write into the cache", "connect to this machine", "see another process", "end another process"),
+    *(
+        "write into the cache",
+        "write beside its output",
+        "connect to this machine",
+        "see another process",
+        "end another process",
+    ),
 }
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
 
@@ -99,14 +108,61 @@ def test_a_model_in_the_home_folder_shows_no_private_folder_of_it(
     assert sorted(path.name for path in home.iterdir()) == [".netrc", ".ssh", "model.txt"]
 
 
+def test_folders_of_all_of_a_users_files_show_their_plain_files_alone(
+    tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The home of the account counts where HOME names another folder, and what holds sockets of other programs."""
+    account = pwd.struct_passwd(("u", "x", os.getuid(), 0, "", str(private.parents[1]), "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: account)
+    monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
+    (private.parents[1] / "model.onnx").write_text("a model")
+    shown = Sandbox(program=tmp_path).showing((private.parents[1], tmp_path, Path("/tmp"), Path("/")))  # noqa: S108
+    assert private.parents[1] / "model.onnx" in shown.visible
+    assert not [path for path in shown.visible if path.is_dir()]
+
+
+@needs_sandbox
+def test_a_link_to_an_interpreter_shows_nothing_but_programs_beside_it(tmp_path: Path, sandbox: Sandbox) -> None:
+    link = tmp_path / ".local" / "bin" / "python3"
+    keys = tmp_path / ".local" / "share" / "keyrings" / "login"
+    for path in (link, keys):
+        path.parent.mkdir(parents=True)
+    keys.write_text("a key")
+    link.symlink_to(Path(sys.executable).resolve())
+    own = tmp_path / "own"
+    own.mkdir()
+    script = f"import json, os; print(json.dumps(os.path.exists({str(keys)!r})))"
+    shut_in = ShutIn(home=own, sandbox=sandbox.showing(python_folders(link)))
+    assert json.loads(run_tool((str(link), "-c", script), "look", "python", shut_in)) is False
+
+
+@needs_sandbox
+def test_what_is_run_inside_has_no_terminal(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Who has one can type what a shell then runs."""
+    inside = sandbox.showing(python_folders(Path(sys.executable)))
+    command = inside.wrap((sys.executable, "-c", "open('/dev/tty')"), writable=(tmp_path,))
+    child, terminal = pty.fork()
+    if not child:
+        os.execv(command[0], command)  # noqa: S606
+    said = b""
+    with contextlib.suppress(OSError):  # Linux ends a terminal with an error
+        while piece := os.read(terminal, 4096):
+            said += piece
+    os.waitpid(child, 0)
+    os.close(terminal)
+    assert b"No such device or address: '/dev/tty'" in said
+
+
 @needs_sandbox
 def test_a_worker_that_was_started_early_is_the_one_that_runs(cache: Cache, tmp_path: Path, sandbox: Sandbox) -> None:
     model = models.save_external(models.mlp(), tmp_path / "models")
     with Executor(cache, sandbox=sandbox) as executor:
         executor.warm(model)
+        (warmed,) = executor._workers._all
         sources = {"model": digest_source(model, (), cache)}
         executor.execute((step("inspect", name="x"),), sources, ignore, "x")
-        assert len(executor._workers._all) == 1
+        assert not warmed.alive
+        assert not executor._workers._all
 
 
 @needs_sandbox
@@ -129,6 +185,25 @@ def test_a_step_that_crashes_or_hangs_inside_is_told_as_outside(
             executor.execute((step("crash"),), sources, ignore, "x")
         with pytest.raises(StageError, match="stage hang did not finish within 1 s and was ended"):
             executor.execute((step("hang", native=True),), sources, ignore, "x")
+
+
+@needs_sandbox
+def test_what_a_step_started_ends_with_it(
+    cache: Cache, sources: Mapping[str, Source], options: dict[str, Any], sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Before its files are taken over: nobody can alter them behind the digests."""
+    mark = f"linger-{tmp_path}"
+    with Executor(cache, sandbox=sandbox) as executor:
+        executor.execute((step("spy", **options, linger=mark),), sources, ignore, "x")
+        assert wait_for(lambda: count_processes(mark, "python") == 0, 5), "what a step started outlived it"
+
+
+@needs_sandbox
+def test_a_link_in_place_of_a_result_is_refused(
+    cache: Cache, sources: Mapping[str, Source], options: dict[str, Any], sandbox: Sandbox, private: Path
+) -> None:
+    with Executor(cache, sandbox=sandbox) as executor, pytest.raises(StageError, match="in the place of its result"):
+        executor.execute((step("spy", **options, link=str(private.parent)),), sources, ignore, "x")
 
 
 @needs_sandbox
@@ -158,20 +233,20 @@ def test_no_step_outlives_a_killed_parent(tmp_path: Path, distribution: Path, so
     assert wait_for(lambda: count_processes(str(tmp_path / "other")) == 0), "a worker outlived its parent"
 
 
-def count_processes(word: str) -> int:
-    """Sandboxes whose command line holds `word`."""
+def count_processes(word: str, program: str = "bwrap") -> int:
+    """Processes of a program, sandboxes if not said otherwise, whose command line holds `word`."""
     found = 0
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             data = path.read_bytes()
         except OSError:
             continue
-        found += b"bwrap" in data.split(b"\0", 1)[0] and word.encode() in data
+        found += program.encode() in data.split(b"\0", 1)[0] and word.encode() in data
     return found
 
 
-def wait_for(condition: Any) -> bool:
-    deadline = time.monotonic() + 20
+def wait_for(condition: Any, seconds: float = 20) -> bool:
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
             return True
