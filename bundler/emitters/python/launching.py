@@ -20,7 +20,7 @@ from bundler.emitters.python.interpreters import (
     prepare_site,
 )
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
-from bundler.emitters.python.proving import Launch, is_native, run_self_test, start
+from bundler.emitters.python.proving import NO_ANSWER, Ending, Launch, is_native, run_self_test, start
 from bundler.emitters.python.wheelhouse import check_locked, gather_locked
 from bundler.environments.sandbox import Sandbox, python_folders
 from bundler.execution.passing import passing_folder
@@ -92,6 +92,14 @@ def _measure_variant(
     if ending.failure is not None:
         say(f"variant {variant.name} could not be timed: {ending.failure}")
         return None
+    try:
+        return _read_times(variant, request, watch, ending)
+    except NO_ANSWER as error:
+        say(f"variant {variant.name} could not be timed: what it said is no answer of a loader ({error})"[:300])
+        return None
+
+
+def _read_times(variant: RuntimeVariant, request: ProofRequest, watch: LoadWatch, ending: Ending) -> Measurement:
     bundle = ending.answer["series"]["bundle"]
     baseline = ending.answer["series"].get("plain", {"first_answer_seconds": (), "latency_seconds": ()})
     return Measurement(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from dataclasses import dataclass
 from email.parser import BytesParser
 from pathlib import Path
@@ -15,9 +16,17 @@ from bundler.environments.lockfiles import Lock
 from bundler.model.codec import decode
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
+from bundler.verification.configuration import MAX_BYTES
 
 LOCK = "requirements.lock"
 WHEELS = "wheels"
+
+_BROKEN = (
+    *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, StopIteration),
+    *(zipfile.BadZipFile, zlib.error),
+    RuntimeError,  # JSON that is nested without end, or a packed file with a password
+)
+"""What reading a damaged bundle may raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +45,11 @@ class Layout:
     @property
     def lock(self) -> Lock:
         """The lock file: every wheel of the runtime with its digests. Raises `VerificationError`."""
-        return read_lock((self.root / LOCK).read_text("utf-8"))
+        try:
+            text = (self.root / LOCK).read_text("utf-8")
+        except (OSError, ValueError) as error:
+            raise _broken(self.root, error) from error
+        return read_lock(text)
 
 
 def read_layout(bundle: Path) -> Layout:
@@ -45,12 +58,16 @@ def read_layout(bundle: Path) -> Layout:
         for artifact in sorted((*bundle.glob("*.whl"), *bundle.glob("*.pex"))):
             return _read_packed(bundle, artifact)
         return _read_folder(bundle)
-    except (OSError, KeyError, TypeError, ValueError, StopIteration, zipfile.BadZipFile) as error:
-        raise VerificationError(
-            f"{bundle} is not a whole Python bundle",
-            hint="build it again",
-            details=(f"{type(error).__name__}: {error}",),
-        ) from error
+    except _BROKEN as error:
+        raise _broken(bundle, error) from error
+
+
+def _broken(bundle: Path, error: Exception) -> VerificationError:
+    return VerificationError(
+        f"{bundle} is not a whole Python bundle",
+        hint="build it again",
+        details=(f"{type(error).__name__}: {error}",),
+    )
 
 
 def _read_folder(bundle: Path) -> Layout:
@@ -85,7 +102,15 @@ def _read_packed(bundle: Path, artifact: Path) -> Layout:
 
 def _read_payload(wheel: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
     name = next(name for name in wheel.namelist() if name.endswith(f"/{PAYLOAD}/runtime.json"))
-    return name.split("/")[0], _decode(wheel.read(name))
+    return name.split("/")[0], _decode(_read(wheel, name))
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A text in the archive, which may be packed a thousand times smaller than it is."""
+    size = archive.getinfo(name).file_size
+    if size > MAX_BYTES:
+        raise ValueError(f"{name} has {size} bytes, which is more than {MAX_BYTES}")
+    return archive.read(name)
 
 
 def _read_nested(archive: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
@@ -99,15 +124,21 @@ def _read_nested(archive: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
 
 
 def _decode(text: bytes) -> RuntimeConfig:
-    return decode(RuntimeConfig, json.loads(text))
+    config = decode(RuntimeConfig, json.loads(text))
+    for variant in config.variants:
+        if not all(isinstance(name, str) for name in (*variant.requires.systems, *variant.requires.machines)):
+            raise ValueError(f"variant {variant.name!r} names a system that is no text")
+    if not config.variants:
+        raise ValueError("runtime.json has no variant")
+    return config
 
 
 def _versions_of_pex(archive: zipfile.ZipFile) -> tuple[str, ...]:
-    return list_minor_versions(list(json.loads(archive.read("PEX-INFO"))["distributions"]))
+    return list_minor_versions(list(json.loads(_read(archive, "PEX-INFO"))["distributions"]))
 
 
 def _versions_of_wheel(archive: zipfile.ZipFile) -> tuple[str, ...]:
     """As its classifiers tell."""
     name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-    classifiers = BytesParser().parsebytes(archive.read(name)).get_all("Classifier", [])
+    classifiers = BytesParser().parsebytes(_read(archive, name)).get_all("Classifier", [])
     return tuple(line.rpartition(" ")[2] for line in classifiers if re.search(r":: 3\.\d+$", line))

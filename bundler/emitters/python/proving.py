@@ -7,11 +7,12 @@ import os
 import platform
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from bundler.emitters.contract import Proof, VariantProof
 from bundler.emitters.python.layout import Layout
@@ -23,6 +24,12 @@ from bundler.model.results import Comparison, restore_output
 
 TIME_LIMIT = 1800.0
 """Seconds for the golden set of all variants; a bundle that takes longer is taken to hang."""
+
+OUTPUT_BYTES = 16_000_000
+"""Of what a bundle says that are read: an answer has some kilobytes for each variant and output."""
+
+NO_ANSWER = (LookupError, TypeError, ValueError, AttributeError)
+"""What reading the answer of a stranger's program may raise."""
 
 _OWN = ("PEX_ROOT",)
 """Variables that name a folder which the program writes to."""
@@ -68,6 +75,14 @@ def is_native(layout: Layout) -> bool:
 def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
     """Start the bundle once and read what it says of each of its variants."""
     ending = start(launch, _SELF_TEST)
+    try:
+        return _read_outcomes(layout, launch, ending)
+    except NO_ANSWER as error:
+        why = f"what it said is no answer of a loader ({type(error).__name__}: {error})"
+        return _read_outcomes(layout, launch, replace(ending, answer={}, failure=why[:200]))
+
+
+def _read_outcomes(layout: Layout, launch: Launch, ending: Ending) -> tuple[VariantProof, ...]:
     told = {outcome["variant"]: outcome for outcome in ending.answer.get("variants", ())}
     return tuple(
         _make_proof(variant.name, told.get(variant.name), ending, launch) for variant in layout.config.variants
@@ -93,28 +108,38 @@ def start(launch: Launch, arguments: tuple[str, ...]) -> Ending:
 
 
 def _run(command: tuple[str, ...], environment: dict[str, str], home: str) -> subprocess.CompletedProcess[str]:
-    """In a session of its own, so that a time-out ends its children too."""
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        env=environment,
-        cwd=home,
-        start_new_session=True,
-    ) as process:
+    """In a session of its own, so that a time-out ends its children too. What it says goes to files, so that it fills
+    no memory of ours.
+    """
+    with (
+        tempfile.TemporaryFile(dir=home) as output,
+        tempfile.TemporaryFile(dir=home) as errors,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            env=environment,
+            cwd=home,
+            start_new_session=True,
+        ) as process,
+    ):
         try:
-            output, errors = process.communicate(timeout=TIME_LIMIT)
+            process.wait(timeout=TIME_LIMIT)
         except BaseException:
             _end(process)
             raise
-        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+        return subprocess.CompletedProcess(command, process.returncode, _read_said(output), _read_said(errors))
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _read_said(stream: IO[bytes]) -> str:
+    """The end of it: that is where an error stands."""
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - OUTPUT_BYTES))
+    return stream.read(OUTPUT_BYTES).decode("utf-8", "replace")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
     if os.name == "posix":
         os.killpg(process.pid, signal.SIGKILL)
     else:

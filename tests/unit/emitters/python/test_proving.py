@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import zipfile
+from pathlib import Path
+
 import pytest
 
+from bundler.emitters.python import proving
+from bundler.emitters.python.layout import Layout, read_layout
+from bundler.emitters.python.proving import Launch, run_self_test
+from bundler.model.errors import VerificationError
 from bundler.model.results import restore_output
+from tests.support import models
+from tests.support.bundles import make_request
 
 FIGURES = ("equal", "max_absolute", "mean_absolute", "max_relative", "cosine", "sqnr_db", "top1_agreement", "mismatch")
 
@@ -19,3 +30,64 @@ def test_an_output_that_could_not_be_judged_is_equal_to_nothing() -> None:
 def test_a_figure_of_another_bundler_is_refused() -> None:
     with pytest.raises(TypeError):
         restore_output({"name": "y", "more": 1}, "")
+
+
+@pytest.fixture(scope="module")
+def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
+    root = tmp_path_factory.mktemp("bundle")
+    config = make_request(models.cnn(), root / "made").config
+    return Layout(root=root, package="t", format="dir", config=config, artifact=None, python_versions=("3.12",))
+
+
+def say(code: str) -> Launch:
+    return Launch(command=(sys.executable, "-c", code), environment={}, level="executed", remark="")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        {"variants": 1},
+        {"variants": [1]},
+        {"variants": [{}]},
+        {"variants": [{"variant": "cpu"}]},
+        {"variants": [{"variant": ["cpu"]}]},
+        {"variants": [{"variant": "cpu", "status": "passed", "reason": "", "figures": {}, "outputs": [{"name": []}]}]},
+        {"variants": [{"variant": "cpu", "status": "passed", "reason": "", "figures": [], "outputs": []}]},
+    ],
+)
+def test_an_answer_of_another_shape_is_a_failure_and_no_traceback(layout: Layout, answer: object) -> None:
+    (proof,) = run_self_test(layout, say(f"print({json.dumps(answer)!r})"))
+    assert proof.passed is False
+    assert proof.reason
+
+
+def test_of_a_program_that_talks_on_the_end_alone_is_read(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proving, "OUTPUT_BYTES", 1000)
+    code = "import sys; print('x' * 5000); print('y' * 5000 + ' and why', file=sys.stderr); sys.exit(3)"
+    (proof,) = run_self_test(layout, say(code))
+    assert proof.reason.startswith("it ended with code 3: yyy")
+    assert proof.reason.endswith("and why")
+    assert len(proof.reason) < 1100
+
+
+@pytest.mark.parametrize("text", ["null", "[" * 100_000, '{"variants": []}', '{"variants": [null]}', "\x00"])
+def test_a_configuration_that_is_none_is_a_damaged_bundle(tmp_path: Path, text: str) -> None:
+    (tmp_path / "net" / "payload").mkdir(parents=True)
+    (tmp_path / "net" / "payload" / "runtime.json").write_text(text)
+    with pytest.raises(VerificationError, match="not a whole Python bundle"):
+        read_layout(tmp_path)
+
+
+def test_a_configuration_that_was_packed_to_fill_the_memory_is_not_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "net-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr("net/payload/runtime.json", " " * 20_000_000)
+    with pytest.raises(VerificationError) as caught:
+        read_layout(tmp_path)
+    assert "has 20000000 bytes" in caught.value.details[0]
+
+
+def test_a_lock_that_is_no_text_is_a_damaged_bundle(layout: Layout) -> None:
+    (layout.root / "requirements.lock").write_bytes(b"\xff\xfe")
+    with pytest.raises(VerificationError, match="not a whole Python bundle"):
+        _ = layout.lock
