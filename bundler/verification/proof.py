@@ -20,6 +20,9 @@ LEVELS: Final[tuple[Proof, ...]] = ("resolved", "ran-unchecked", "stand-in", "em
 """Levels of proof from the least to the greatest."""
 
 
+NOTHING: Final = {"": "the golden set holds nothing to compare with"}
+"""Said where a comparison had no sample or no output."""
+
 MOST_NAMED = 3
 """Outputs that a reason names."""
 
@@ -50,6 +53,8 @@ def reaches(level: Proof, wanted: Proof) -> bool:
 def _record(proof: VariantProof, unjudged: Mapping[str, str]) -> VariantProofRecord:
     level: Proof = proof.level if proof.passed else "resolved"
     reason = proof.reason or _default_reason(proof)
+    if proof.comparison is not None and not (proof.comparison.samples and proof.comparison.outputs):
+        unjudged = {**unjudged, **NOTHING}
     if unjudged and reaches(level, "ran-unchecked"):
         level, reason = "ran-unchecked", f"{reason}; not checked: {name_unjudged(unjudged)}"
     record = VariantProofRecord(variant=proof.variant, level=level, passed=proof.passed, reason=reason)
@@ -61,7 +66,7 @@ def _record(proof: VariantProof, unjudged: Mapping[str, str]) -> VariantProofRec
 
 def name_unjudged(unjudged: Mapping[str, str]) -> str:
     """`output 'y' (it is empty in every sample)`, and so on for the first few."""
-    named = [f"output {name!r} ({why})" for name, why in list(unjudged.items())[:MOST_NAMED]]
+    named = [f"output {name!r} ({why})" if name else why for name, why in list(unjudged.items())[:MOST_NAMED]]
     more = len(unjudged) - len(named)
     return ", ".join((*named, *((f"and {more} more",) if more else ())))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.execution.passing import passing_folder
+from bundler.model.confinement import MAX_PARTS
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
 from bundler.verification.configuration import load_config
@@ -17,6 +19,9 @@ from bundler.verification.configuration import load_config
 CONFIG = "payload/runtime.json"
 _PACKED_ROOT = "package"
 """The folder in which npm packs a package."""
+
+_SHARE = 0.9
+"""Of the free disk: what an archive may take, which can be a thousand times larger than it is packed."""
 
 _BROKEN = (OSError, EOFError, ValueError, tarfile.TarError, zlib.error)
 """What reading a damaged bundle may raise."""
@@ -50,10 +55,23 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
 
 
 def _unpack(bundle: Path, stack: ExitStack) -> Path:
-    """Unpack the bundle's archive until `stack` ends. Links, devices and paths that lead out are refused."""
+    """Unpack the bundle's archive until `stack` ends. Links that lead out, devices, paths that lead out or go too deep,
+    and more than the disk should hold are refused.
+    """
     (archive,) = bundle.glob("*.tgz")
     folder = passing_folder("package")
     place = Path(stack.enter_context(folder))
+    left = int(shutil.disk_usage(place).free * _SHARE)
     with tarfile.open(archive, "r:gz") as stream:
-        stream.extractall(place, filter="data")
+        for member in stream:
+            left -= member.size
+            _refuse_member(member, left)
+            stream.extract(member, place, filter="data")
     return (place / _PACKED_ROOT).resolve(strict=True)
+
+
+def _refuse_member(member: tarfile.TarInfo, left: int) -> None:
+    if left < 0:
+        raise ValueError(f"unpacked it is larger than {_SHARE:.0%} of the free disk")
+    if member.name.count("/") >= MAX_PARTS:
+        raise ValueError(f"{member.name[:80]!r}: nested too deeply")

@@ -177,10 +177,11 @@ def test_folders_are_not_followed_without_end(bundle: Path):
             os.chdir(place)
             place = Path("d")
             place.mkdir()
+        os.chdir(here)
+        faults = check_integrity(bundle).faults
     finally:
         os.chdir(here)
-    faults = check_integrity(bundle).faults
-    subprocess.run(["rm", "-r", bundle / "d"], check=True)  # what clears up after the tests may recurse, too
+        subprocess.run(["rm", "-r", bundle / "d"], check=True)  # what clears up after the tests may recurse, too
     assert faults == ("not a regular file: " + "/".join(["d"] * 64),)
     path = "/".join(["d"] * 65)
     write_manifest(bundle, [entry(path, b"")])

@@ -1,12 +1,14 @@
 """A bundle never claims more than was done for every one of its variants."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bundler.model.proof import VariantProof
+from bundler.model.results import Comparison
 from bundler.verification.proof import LEVELS, combine_proofs, reaches
 
 
@@ -40,6 +42,13 @@ def test_a_failed_run_is_no_proof_and_says_so():
     record = combine_proofs([prove(passed=False)])
     assert record.level == "resolved"
     assert record.reason == "variant cpu failed its golden set: it ran and did not reproduce the golden set"
+
+
+@pytest.mark.parametrize("samples", [0, 3])
+def test_a_golden_set_without_samples_or_outputs_verifies_nothing(samples):
+    record = combine_proofs([replace(prove(), comparison=Comparison(samples=samples, outputs=()))])
+    assert record.level == "ran-unchecked"
+    assert "not checked: the golden set holds nothing to compare with" in record.variants[0].reason
 
 
 @pytest.mark.parametrize(("low", "high"), tuple(itertools.pairwise(LEVELS)))

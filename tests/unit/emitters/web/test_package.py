@@ -1,5 +1,6 @@
 import io
 import json
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -42,12 +43,22 @@ def test_a_packed_package_is_unpacked_for_as_long_as_it_is_needed(tmp_path: Path
         make_entry("../outside.txt"),
         make_entry("package/link", type=tarfile.SYMTYPE, linkname="../../outside", size=0),
         make_entry("package/pipe", type=tarfile.FIFOTYPE, size=0),
+        make_entry("package/" + "d/" * 1500 + "deep.txt"),
     ],
 )
 def test_an_archive_that_reaches_outside_is_refused(tmp_path: Path, entry: tarfile.TarInfo) -> None:
     bundle = pack(write_package(tmp_path / "package", {"wasm": {}}), tmp_path / "bundle", entry)
     with pytest.raises(VerificationError, match="is not a whole web bundle"), open_package(bundle):
         pass
+
+
+def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = pack(write_package(tmp_path / "package", {"wasm": {}}), tmp_path / "bundle", make_entry("x", size=10**6))
+    full = shutil.disk_usage(tmp_path)._replace(free=10**6)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    with pytest.raises(VerificationError) as caught, open_package(bundle):
+        pass
+    assert caught.value.details == ("ValueError: unpacked it is larger than 90% of the free disk",)
 
 
 @pytest.mark.parametrize("data", [b"", b"no archive", b"\x1f\x8b\x08broken"])
