@@ -18,9 +18,10 @@ from bundler.api.workshop import Workshop
 from bundler.emitters.contract import EmitRequest, Emitter, ProofRequest, Untimed
 from bundler.emitters.registry import find_emitter
 from bundler.emitters.verified import write_verification
+from bundler.emitters.writing import write_text
 from bundler.model.codec import encode
 from bundler.model.digests import digest_file
-from bundler.model.errors import BundlerError, GateError, VerificationError
+from bundler.model.errors import BundlerError, GateError, StageError, VerificationError
 from bundler.model.events import Listener, Message, StepFinished, StepsEnded, StepStarted
 from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import Measurement
@@ -163,9 +164,8 @@ def _write_notices(piece: Workpiece, emitted: Emitted) -> None:
         runtime=runtime,
         components=emitted.components,
     )
-    (staged / SBOM_NAME).write_text(bill, encoding="utf-8", newline="\n")
-    notices = render_notices(name, emitted.components)
-    (staged / NOTICES_NAME).write_text(notices, encoding="utf-8", newline="\n")
+    write_text(staged / SBOM_NAME, bill)
+    write_text(staged / NOTICES_NAME, render_notices(name, emitted.components))
 
 
 def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
@@ -326,7 +326,7 @@ def _list_runs(proofs: Sequence[VariantProof]) -> Any:
 
 
 def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finished: Finished, folder: Path) -> Path:
-    """Write the report of a finished bundle; returns the page."""
+    """Write the report of a finished bundle; returns the page. Raises `StageError` when the disk refuses it."""
     data = ReportData(
         plan=prepared.plan,
         outcomes=(*prepared.earlier, *outcomes.values()),
@@ -341,7 +341,13 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
         frontiers=prepared.frontiers,
         log=tuple(_log_lines(outcomes)),
     )
-    return write_report_files(folder, data)
+    try:
+        return write_report_files(folder, data)
+    except OSError as error:
+        raise StageError(
+            f"the bundle is in its place, but its report could not be written to {folder}: {error.strerror}",
+            hint="free space on the disk, or move away what stands there, and build again",
+        ) from error
 
 
 def explain_unmeasured(proofs: Sequence[VariantProof], emitter: Emitter) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import secrets
@@ -17,13 +18,18 @@ from bundler.model.paths import check_path_text
 
 MARK = "bundle.json"
 """A folder that holds this file is a bundle of ours, and may be replaced by its successor."""
+_REFUSALS: Final = frozenset(
+    {*(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO), *(errno.EACCES, errno.EPERM, errno.EBUSY)}
+)
+"""What a disk says when it is full, limited, read-only, broken, another's or in use. All else is a defect of ours."""
 _STAGED: Final = ".tmp"
 _LOCK: Final = ".lock"
 
 
 @contextmanager
 def staging_folder(final: Path) -> Iterator[Path]:
-    """An empty folder beside `final`, removed in the end whatever happens. Raises `StageError` when it cannot be made.
+    """An empty folder beside `final`, removed in the end whatever happens. Raises `StageError` when it cannot be made,
+    and when the disk refuses what the block writes.
 
     We hold the lock beside it for as long as we work: what a killed build left is swept by the next one. Its name has
     our process number too, for file systems without locks; alone that says little, since the first process of every
@@ -42,6 +48,13 @@ def staging_folder(final: Path) -> Iterator[Path]:
         raise StageError(f"cannot write in {final.parent}: {error.strerror}", hint="choose another --output") from error
     try:
         yield folder
+    except OSError as error:
+        if error.errno not in _REFUSALS:
+            raise
+        raise StageError(
+            f"the bundle could not be written to {final.parent}: {error.strerror}",
+            hint="free space on the disk (and on the cache's, if it is another), or choose another --output",
+        ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         lock.release(remove=True)
@@ -52,6 +65,11 @@ def check_replaceable(final: Path) -> None:
     too, for a path that tools do not take.
     """
     check_path_text(final, "the output")
+    if final.is_mount():
+        raise UsageError(
+            f"{final} is a mount point, and a bundle is renamed into its place",
+            hint="mount the folder above it, or choose another --output",
+        )
     _check_writable(final.parent)
     if _is_replaceable(final):
         return
@@ -79,10 +97,10 @@ def put_in_place(staged: Path, final: Path) -> None:
     aside = _aside(final)
     with _alone(final):
         if final.exists():
-            shutil.rmtree(aside, ignore_errors=True)  # of a build that was killed since we began
+            _remove(aside)  # of a build that was killed since we began
             final.rename(aside)
         staged.rename(final)
-        shutil.rmtree(aside, ignore_errors=True)
+        _remove(aside)
 
 
 def _is_replaceable(final: Path) -> bool:
@@ -111,13 +129,20 @@ def _sweep(final: Path) -> None:
     aside = _aside(final)
     if aside.exists() and not final.exists():
         aside.rename(final)
-    shutil.rmtree(aside, ignore_errors=True)
+    _remove(aside)
     for path in tuple(final.parent.glob(f".{glob.escape(final.name)}.*{_STAGED}*")):
         folder = path.with_name(path.name.removesuffix(_LOCK))
         lock = FileLock(_lock_of(folder))
         if _is_left(folder) and lock.try_acquire():
             shutil.rmtree(folder, ignore_errors=True)
             lock.release(remove=True)
+
+
+def _remove(aside: Path) -> None:
+    """An old bundle. Of a link to one the link alone goes."""
+    if aside.is_symlink():
+        aside.unlink()
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _lock_of(folder: Path) -> Path:

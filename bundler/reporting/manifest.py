@@ -116,10 +116,11 @@ def _to_bytes(manifest: Manifest) -> bytes:
 
 
 def write_manifest(bundle: Path, manifest: Manifest) -> Path:
-    """Write `bundle.json` in one piece."""
+    """Write `bundle.json` in one piece, with the mode of the bundle's other files."""
     path = bundle / MANIFEST_NAME
     partial = path.with_suffix(".json.tmp")
     partial.write_bytes(_to_bytes(manifest))
+    partial.chmod(0o644)
     os.replace(partial, path)  # noqa: PTH105 - Path.replace is the same call
     return path
 

@@ -283,6 +283,33 @@ def test_a_full_disk_is_one_clear_error(
     assert list_all(tmp_path / "out") == []
 
 
+@pytest.mark.parametrize("kilobytes", [8, 20])
+def test_a_file_that_may_not_grow_is_one_clear_error(
+    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path, kilobytes: int
+) -> None:
+    """The manifest meets the limit of 8, and the report, when the bundle is in its place, that of 20."""
+    model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
+    options = ("build", model, *here, "--no-prove", "--format", "files", "--json", "--output")
+    bundler.run(*options, tmp_path / "out").expect(0)  # what the cache has is not written again
+    script = f'ulimit -f {kilobytes}; exec "$@"'
+    command = ["bash", "-c", script, "bash", *bundler.command((*options, tmp_path / "limited"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=bundler.environment())
+    error = Answer(command=tuple(command), code=done.returncode, out=done.stdout, err=done.stderr).expect(6).document
+    assert "File too large" in error["error"]["message"]
+    assert error["error"]["hint"]
+    assert [path.name for path in (tmp_path / "limited").iterdir() if path.name.startswith(".")] == []
+
+
+def test_files_of_a_bundle_have_the_same_modes_under_any_umask(
+    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path
+) -> None:
+    model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
+    command = bundler.command(("build", model, *here, "--no-prove", "--format", "files", "--output", tmp_path / "out"))
+    subprocess.run(["sh", "-c", 'umask 077; exec "$@"', "sh", *command], check=True, env=bundler.environment())
+    files = [path for path in (tmp_path / "out" / "mlp-linux-x64").rglob("*") if path.is_file()]
+    assert {oct(path.stat().st_mode & 0o777) for path in files} == {"0o644"}
+
+
 def test_a_reader_that_goes_away_is_no_error(bundler: CommandLine, tmp_path: Path) -> None:
     """`bundler inspect … | head -1` ends well."""
     model = models.save(models.cnn(), tmp_path / "in")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bundler.api.place import check_replaceable, put_in_place, staging_folder
-from bundler.model.errors import UsageError
+from bundler.model.errors import StageError, UsageError
 
 DEAD = 2**22 + 1
 """Above the greatest process number that Linux gives out by default."""
@@ -81,6 +81,40 @@ def test_an_old_bundle_that_was_left_aside_while_we_worked_is_no_obstacle(tmp_pa
         put_in_place(staged, final)
     assert (final / "bundle.json").read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
+
+
+def test_a_link_to_a_bundle_is_replaced_and_what_it_points_at_stays(tmp_path: Path) -> None:
+    make_bundle(tmp_path / "elsewhere", "old")
+    final = tmp_path / "model-linux"
+    final.symlink_to("elsewhere", target_is_directory=True)
+    for text in ("new", "newer"):
+        with staging_folder(final) as staged:
+            (staged / "bundle.json").write_text(text)
+            put_in_place(staged, final)
+        assert (final / "bundle.json").read_text() == text
+        assert {path.name for path in tmp_path.iterdir()} == {"model-linux", "elsewhere"}
+    assert (tmp_path / "elsewhere" / "bundle.json").read_text() == "old"
+
+
+@pytest.mark.skipif(not Path("/proc").is_mount(), reason="this machine has no /proc that is a mount point")
+def test_a_mount_point_is_told_apart_before_anything_is_done() -> None:
+    with pytest.raises(UsageError, match="is a mount point"):
+        check_replaceable(Path("/proc"))
+
+
+def test_a_disk_that_refuses_is_no_defect_of_ours(tmp_path: Path) -> None:
+    def write_too_much() -> None:
+        with staging_folder(tmp_path / "model-linux"), Path("/dev/full").open("w") as stream:
+            stream.write("half")
+
+    with pytest.raises(StageError, match=r"could not be written to .*No space left on device"):
+        write_too_much()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_defect_stays_one(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), staging_folder(tmp_path / "model-linux") as staged:
+        (staged / "forgotten").read_text()
 
 
 def test_a_folder_that_is_no_bundle_is_never_replaced(tmp_path: Path) -> None:
