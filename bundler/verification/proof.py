@@ -53,8 +53,7 @@ def reaches(level: Proof, wanted: Proof) -> bool:
 def _record(proof: VariantProof, unjudged: Mapping[str, str]) -> VariantProofRecord:
     level: Proof = proof.level if proof.passed else "resolved"
     reason = proof.reason or _default_reason(proof)
-    if proof.comparison is not None and not (proof.comparison.samples and proof.comparison.outputs):
-        unjudged = {**unjudged, **NOTHING}
+    unjudged = {**unjudged, **{name: why for name, why in _find_unjudged(proof).items() if name not in unjudged}}
     if unjudged and reaches(level, "ran-unchecked"):
         level, reason = "ran-unchecked", f"{reason}; not checked: {name_unjudged(unjudged)}"
     record = VariantProofRecord(variant=proof.variant, level=level, passed=proof.passed, reason=reason)
@@ -62,6 +61,17 @@ def _record(proof: VariantProof, unjudged: Mapping[str, str]) -> VariantProofRec
         return record
     stand_in = proof.level == "stand-in"
     return replace(record, place=proof.place, stand_in=stand_in, means=proof.means, unrun=proof.unrun)
+
+
+def _find_unjudged(proof: VariantProof) -> dict[str, str]:
+    """What the comparison itself could not judge: a bundle's manifest may keep silent on that."""
+    found = proof.comparison
+    if found is None:
+        return {}
+    if not (found.samples and found.outputs):
+        return dict(NOTHING)
+    references = (output.reference for output in found.outputs)
+    return {known.name: known.unjudged for known in references if known is not None and known.unjudged}
 
 
 def name_unjudged(unjudged: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.emitters.contract import ProofRequest
@@ -16,11 +16,14 @@ from bundler.model.errors import EnvironmentMissingError, StageError, Verificati
 from bundler.model.events import Message
 from bundler.model.gates import check_gate, describe_failures
 from bundler.model.proof import Proof, VariantProof
-from bundler.model.results import Comparison
+from bundler.model.reference import ReferenceFigures
+from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Compatibility, Compiled, RuntimeConfig, RuntimeVariant
 from bundler.model.stage import Note
 from bundler.providers.registry import find_by_runtime_name
 from bundler.verification.configuration import load_config
+
+NOT_HELD = "runtime.json holds it to nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +137,20 @@ def _run(
         return _judged(variant, way, None, "; ".join((error.message, *error.details[:2])), 0.0)
     failures = check_gate(comparison, variant.gate, config.unstable_outputs)
     lines = describe_failures(comparison, failures)
+    comparison = _mark_unjudged(comparison, variant, config)
     return _judged(variant, way, comparison, "; ".join(lines), time.perf_counter() - began)
+
+
+def _mark_unjudged(comparison: Comparison, variant: RuntimeVariant, config: RuntimeConfig) -> Comparison:
+    """With what `runtime.json` holds to nothing, of whose values nothing was shown."""
+
+    def mark(output: OutputComparison) -> OutputComparison:
+        if variant.gate.of(output.name).judged and output.name not in config.unstable_outputs:
+            return output
+        known = output.reference or ReferenceFigures(name=output.name)
+        return replace(output, reference=replace(known, unjudged=known.unjudged or NOT_HELD))
+
+    return replace(comparison, outputs=tuple(map(mark, comparison.outputs)))
 
 
 def _judged(

@@ -84,6 +84,29 @@ def test_answers_that_are_not_the_model_s_are_refused(bundler: CommandLine, bund
     assert "does not reproduce its golden set" in bundler.run("verify", moved).expect(8).err
 
 
+@pytest.mark.parametrize("forged", ["samples", "judged", "unstable"])
+def test_where_nothing_was_judged_nothing_is_verified(
+    bundler: CommandLine, bundle: Path, tmp_path: Path, forged: str
+) -> None:
+    """A bundle that holds itself to nothing, while its manifest says that all was judged."""
+    moved = shutil.copytree(bundle, tmp_path / "forged")
+    config = json.loads((moved / "runtime.json").read_text("utf-8"))
+    index = json.loads((moved / "golden" / "index.json").read_text("utf-8"))
+    names = [port["name"] for port in config["signature"]["outputs"]]
+    if forged == "samples":
+        index["samples"] = []
+    elif forged == "unstable":
+        config["unstable_outputs"] = names
+    for variant in config["variants"] if forged == "judged" else ():
+        variant["gate"] = {"default": {**variant["gate"]["default"], "judged": False}, "outputs": {}}
+    (moved / "golden" / "index.json").write_text(json.dumps(index))
+    config["golden_digest"] = record_folder(moved / "golden").digest
+    (moved / "runtime.json").write_text(json.dumps(config))
+    forge_manifest(moved)
+    answer = bundler.run("verify", moved, "--json").expect(0).document
+    assert (answer["proof"], answer["claimed"]) == ("ran-unchecked", "stand-in")
+
+
 def forge_manifest(moved: Path) -> None:
     manifest = json.loads((moved / "bundle.json").read_text("utf-8"))
     manifest["files"] = [relist(moved, record) for record in manifest["files"]]

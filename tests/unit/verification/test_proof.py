@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bundler.model.proof import VariantProof
-from bundler.model.results import Comparison
+from bundler.model.results import Comparison, restore_output
 from bundler.verification.proof import LEVELS, combine_proofs, reaches
+
+FIGURES = ("equal", "max_absolute", "mean_absolute", "max_relative", "cosine", "sqnr_db", "top1_agreement")
 
 
 def prove(variant="cpu", level="executed", *, passed=True, reason=""):
@@ -49,6 +51,14 @@ def test_a_golden_set_without_samples_or_outputs_verifies_nothing(samples):
     record = combine_proofs([replace(prove(), comparison=Comparison(samples=samples, outputs=()))])
     assert record.level == "ran-unchecked"
     assert "not checked: the golden set holds nothing to compare with" in record.variants[0].reason
+
+
+def test_an_output_that_the_comparison_could_not_judge_counts_though_the_manifest_keeps_silent():
+    told = {"name": "y", "mismatch": None, **dict.fromkeys(FIGURES)}
+    comparison = Comparison(samples=3, outputs=(restore_output(told, "it is held to nothing"),))
+    record = combine_proofs([replace(prove(), comparison=comparison)])
+    assert record.level == "ran-unchecked"
+    assert record.variants[0].reason.endswith("; not checked: output 'y' (it is held to nothing)")
 
 
 @pytest.mark.parametrize(("low", "high"), tuple(itertools.pairwise(LEVELS)))
