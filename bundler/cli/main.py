@@ -74,16 +74,23 @@ def _run() -> int:
         return report_interrupt()
     except KeyboardInterrupt:
         return report_interrupt()
-    except BrokenPipeError:
-        # The reader of our output went away (`bundler … | head`): no error, and nothing more to say.
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - lives until the process ends
-        return 0
+    except (BrokenPipeError, SystemExit) as error:
+        # The parser's library ends with 1 when a pipe breaks.
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _end_unread()
     except BundlerError as error:
         return report_error(error)
     except Exception as error:  # noqa: BLE001 - the edge: anything else is a defect of ours, reported as one
         return _report_usage(error) if isinstance(error, _ParserFault) else report_defect(error)
     # Typer turns an interruption into this code and says nothing.
     return report_interrupt() if code == INTERRUPTED else code if isinstance(code, int) else 0
+
+
+def _end_unread() -> int:
+    """The reader of our output went away (`bundler … | head`): no error, and nothing more to say."""
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - lives until the process ends
+    return 0
 
 
 def _report_usage(error: Any) -> int:

@@ -317,6 +317,9 @@ def test_a_reader_that_goes_away_is_no_error(bundler: CommandLine, tmp_path: Pat
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=bundler.environment())
     assert done.stdout.startswith("model")
     assert done.stderr == ""
+    listing = " ".join(["set -o pipefail;", *bundler.command(("targets", "list")), "| true"])
+    done = subprocess.run(["bash", "-c", listing], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_wheels_that_cannot_be_had_are_told_apart_from_a_bad_model(here: tuple[str, ...], tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -30,6 +33,34 @@ def test_help_names_every_command(package: Package) -> None:
 
 def test_no_command_is_wrong_usage(package: Package) -> None:
     assert package.call().returncode == 2
+
+
+def test_a_reader_that_goes_away_is_no_error(package: Package) -> None:
+    """`python -m … self-test | head -1` ends well."""
+    command = [sys.executable, "-u", "-m", package.name, "self-test"]
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as stream:
+        done = subprocess.run(command, cwd=package.root, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("file", ["tiny-cnn.pex", "tiny_cnn.pex"])
+def test_usage_names_the_file_that_it_is(package: Package, file: str) -> None:
+    assert f"usage: /opt/{file}" in package.call(PEX=f"/opt/{file}").stderr
+    assert "usage: python -m tiny_cnn" in package.call(PEX="/opt/application.pex").stderr
+
+
+def test_the_readme_shows_how_an_output_is_read(package: Package) -> None:
+    assert "outputs = model.run(image=…)\nprint(outputs.scores)" in (package.root / "README.md").read_text("utf-8")
+
+
+def test_of_a_long_error_the_end_is_told(module: ModuleType) -> None:
+    opening = importlib.import_module(f"{module.__name__}._loader.opening")
+    text = opening.first_line(RuntimeError(f"[ONNXRuntimeError] {'x' * 500}. Ensure /proc is mounted"))
+    assert text.startswith("[ONNXRuntimeError]")
+    assert text.endswith("Ensure /proc is mounted")
+    assert len(text) <= opening.LONGEST + 3
 
 
 def test_info_shows_the_signature_and_what_runs(package: Package) -> None:

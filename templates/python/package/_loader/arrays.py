@@ -38,9 +38,9 @@ def _load(path: str) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except FileNotFoundError as error:
-        raise InputError(f"there is no file {path}", hint="give the path of a file that numpy.save wrote") from error
+        raise InputError(f"there is no file {path}", hint="give the path of a file of numpy.savez or save") from error
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}", why=str(error), hint="give a file that numpy.save wrote") from error
+        raise InputError(f"cannot read {path}", why=str(error), hint="give a file of numpy.savez or save") from error
 
 
 def _as_strings(value: np.ndarray) -> np.ndarray:

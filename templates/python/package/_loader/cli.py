@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 import warnings
@@ -16,6 +17,7 @@ import onnxruntime as ort
 from . import integrity, sessions
 from .arrays import read_inputs, show_outputs, write_outputs
 from .checks import match_names
+from .command import name_command
 from .config import Config, Port, Variant, describe_type
 from .errors import BundleError, FallbackWarning, InputError
 from .golden import GoldenSet
@@ -44,11 +46,16 @@ def main(package: str, model: ModelType, arguments: Sequence[str] | None = None)
     warnings.simplefilter("ignore", FallbackWarning)  # The report says it in full below.
     try:
         code: int = options.action(model, options)
+        sys.stdout.flush()
     except BundleError as error:
         return _print_error(error, as_json=getattr(options, "json", False))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # The reader of the output went away (`… | head`): no error, and nothing more to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
     return code
 
 
@@ -62,7 +69,7 @@ def _print_error(error: BundleError, *, as_json: bool) -> int:
 
 def _make_parser(package: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"python -m {package}",
+        prog=name_command(package),
         description="Run, test and time the model of this package.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

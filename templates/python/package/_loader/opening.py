@@ -115,6 +115,10 @@ def _shipped(variant: Variant, memory: Memory) -> str:
     return os.path.join(memory.payload, variant.model)
 
 
+LONGEST = 300
+"""Characters of the runtime's own words. Its end says what is wrong, its beginning where."""
+
+
 def first_line(error: Exception) -> str:
     """What the runtime said, for a sentence. Where packages are installed is left out: it differs everywhere and tells
     nothing of the device.
@@ -122,7 +126,7 @@ def first_line(error: Exception) -> str:
     text = (str(error).splitlines() or [type(error).__name__])[0]
     for folder in _import_folders():
         text = text.replace(folder, "")
-    return text[:300]
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
 def _import_folders() -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import onnxruntime as ort
 
+from .command import name_command
 from .config import Variant
 from .device import identify_processor
 from .drivers import identify_device
@@ -149,7 +150,7 @@ def _put(folder: str, value: str) -> str:
 
 def _advise(*, force: bool) -> str:
     package = (__package__ or "").rpartition(".")[0]
-    return f"run `python -m {package} prewarm{' --force' if force else ''}`"
+    return f"run `{name_command(package)} prewarm{' --force' if force else ''}`"
 
 
 def _make_key(variant: Variant) -> str:
