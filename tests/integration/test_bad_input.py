@@ -260,7 +260,7 @@ def test_an_output_that_cannot_be_written(
     model = models.save(models.mlp(), tmp_path / "in", "tiny.onnx")
     output = _write(tmp_path / "file", b"in the way") / "out"
     answer = bundler.run("build", model, *here, "--output", output, "--no-prove", "--json")
-    check_refused(answer, STAGE)
+    check_refused(answer, USAGE)
     assert normalise(answer.err[answer.err.index("error: ") :], {"tmp": tmp_path}) == snapshot
 
 
