@@ -6,6 +6,7 @@ package is trusted: a path that leaves its folder is refused, and a shared asset
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -151,7 +152,11 @@ def _read_variant(package: _Package, folder: Path, name: str, body: Any) -> Pack
 
 def _find_home(package: _Package, folder: Path, name: str, declared: str) -> Path:
     """The variant's folder. One that is not declared need not be there: then it has no files of its own."""
-    return resolve_path(package, folder, declared or (name if (folder / name).is_dir() else "."))
+    if declared:
+        return resolve_path(package, folder, declared)
+    with contextlib.suppress(OSError):  # a name that no file system takes
+        return resolve_path(package, folder, name if (folder / name).is_dir() else ".")
+    return folder
 
 
 def resolve_path(package: _Package, folder: Path, text: str) -> Path:

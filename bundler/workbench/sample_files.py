@@ -138,6 +138,8 @@ def _read_test_set(folder: Path, signature: Signature) -> dict[str, Value]:
 
 def _read_proto(path: Path, port: Port) -> Value:
     try:
+        if not path.is_file():
+            raise ValueError("it is no plain file")  # noqa: TRY301 - told as those below; reading a pipe may never end
         return _decode(path.read_bytes(), port.type)
     except (DecodeError, ValueError, TypeError, onnx.checker.ValidationError) as error:
         raise UsageError(

@@ -103,6 +103,14 @@ def test_a_variant_that_names_no_file_is_none(tmp_path: Path) -> None:
     assert "variant 'cpu': it names no file for ONNX Runtime" in why(write(tmp_path, {"cpu": {"ep": CPU}}))
 
 
+def test_a_variant_with_a_name_that_no_file_system_takes_is_refused(tmp_path: Path) -> None:
+    reference = write(tmp_path)
+    variants = {"a" * 5000: body()}
+    manifest = {"schema_version": "1.0", "components": {"model": {"variants": variants}}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert "there is no 'model.onnx' in it" in why(reference)
+
+
 def test_external_components_and_orders(tmp_path: Path) -> None:
     (tmp_path / "decoder" / "cpu").mkdir(parents=True)
     (tmp_path / "decoder" / "cpu" / "m.onnx").write_bytes(models.mlp().SerializeToString())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import zipfile
 from pathlib import Path
 
@@ -92,7 +93,8 @@ def test_damaged_archives(tmp_path_factory: pytest.TempPathFactory, which: int, 
                 found.read(index)
 
 
-def test_an_archive_that_claims_more_than_it_holds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", ["archive", "folder"])
+def test_an_archive_that_claims_more_than_it_holds(tmp_path: Path, given: str) -> None:
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         stream, {"descr": "<f4", "fortran_order": False, "shape": (1 << 40, 1, 3, 8, 8)}
@@ -100,8 +102,16 @@ def test_an_archive_that_claims_more_than_it_holds(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as made:
         made.writestr("x.npy", stream.getvalue())
     with pytest.raises(UsageError, match="cannot be read") as caught:
-        open_samples(tmp_path / "a.npz", SIGNATURE)
+        open_samples(tmp_path / "a.npz" if given == "archive" else tmp_path, SIGNATURE).read(0)
     assert caught.value.details == ("it claims more than it can hold",)
+
+
+def test_a_value_that_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "test_data_set_0").mkdir()
+    os.mkfifo(tmp_path / "test_data_set_0" / "input_0.pb")
+    with pytest.raises(UsageError, match="cannot be read as a value") as caught:
+        open_samples(tmp_path, SIGNATURE).read(0)
+    assert caught.value.details == ("it is no plain file",)
 
 
 @given(names=st.lists(st.text(max_size=8), max_size=8))
