@@ -94,7 +94,11 @@ def _check_timing(bundles: Sequence[Path], timing: Timing) -> None:
 def _nothing_timed(bundles: Iterable[Path]) -> VerificationError:
     emitters = {bundle: find_emitter(read_manifest(bundle).ecosystem) for bundle in bundles}
     told = [f"{bundle}: {emitter.untimed}" for bundle, emitter in emitters.items() if isinstance(emitter, Untimed)]
-    hint = "build it in the target's own format, without --format" if told else "see `bundler verify`"
+    hint = (
+        "a Python or web bundle (--format dir), where its target has them, can be timed; else time in your application"
+        if told
+        else "see `bundler verify`"
+    )
     return VerificationError("no bundle could be timed on this machine", details=tuple(told), hint=hint)
 
 

@@ -10,17 +10,18 @@ from bundler.model.shapes import write_shape
 
 _OPTIONS = (
     *("output", "name", "version", "package_name", "samples", "calibration", "preprocessing", "format", "browser"),
-    "seed",
+    *("seed", "golden"),
 )
 """Fields of a request that are an option of the same name."""
 
 
-def repeat_command(request: BuildRequest) -> tuple[str, ...]:
-    """`bundler build MODEL --target TARGET` with all that was given and is not the default."""
+def repeat_command(request: BuildRequest, *, sandbox: bool = False) -> tuple[str, ...]:
+    """`bundler build MODEL --target TARGET` with all that was given and is not the default, `--sandbox` among it."""
     model = str(request.model)
     # A path that starts with a hyphen would be read as an option.
     named = f"./{model}" if model.startswith("-") else model
-    return ("bundler", "build", named, "--target", request.target, *_list_options(request))
+    shut = ("--sandbox",) if sandbox else ()
+    return ("bundler", "build", named, "--target", request.target, *_list_options(request), *shut)
 
 
 def _list_options(request: BuildRequest) -> Iterator[str]:

@@ -65,7 +65,7 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
     profile, left_out = leave_out(resolved.profile)
     for text in tell_left_out(left_out):  # before anything takes time
         listener(Message(build=profile.id, note=Note(text=text, level="warning")))
-    command = repeat_command(request)
+    command = repeat_command(request, sandbox=workshop.sandbox is not None)
     request, exported = _as_onnx(request, profile.id, workshop, listener)
     name = bundle_name(request)
     title = f"{name} → {profile.id}"

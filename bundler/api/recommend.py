@@ -96,7 +96,17 @@ def recommend_targets(path: Path, device: str | None, workshop: Workshop, listen
         path = export_model(reference, workshop, listener, name).source.path
     facts, _, source = inspect_source(path, name, workshop, listener, name)
     picks = pick_targets(facts, model, None if matches is None or device is None else (device, matches))
+    if workshop.sandbox is not None:
+        picks = tuple(_shut_in(pick) for pick in picks)
     return Recommendations(facts=facts, digest=source.digest, device=device, picks=picks)
+
+
+def _shut_in(pick: Recommendation) -> Recommendation:
+    """Its command, run as it stands, opens the model in a sandbox, too."""
+    if not pick.command:
+        return pick
+    shell = f"{pick.shell} --sandbox"
+    return replace(pick, command=(*pick.command, "--sandbox"), shell=shell)
 
 
 def find_matches(device: str, summaries: Sequence[Summary]) -> tuple[Match, ...]:

@@ -49,9 +49,11 @@ def clear_whole_cache(url: str | None, *, as_json: bool) -> None:
 
 
 def parse_size(text: str) -> int:
-    """Bytes from `5GB`, `500MB` or `1000` (decimal units). Raises `UsageError`."""
+    """Bytes from `5GB`, `500MB` or `1000B` (decimal units). Raises `UsageError`, for a number alone, too: a `5` that
+    meant gigabytes would empty the cache.
+    """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B)?", text.strip(), re.IGNORECASE | re.ASCII)
-    if not found:
+    if not found or (not found[2] and float(found[1])):
         raise UsageError(f"{text!r} is no size", hint="write it as 5GB, 500MB or 100KB")
     return int(float(found[1]) * _SIZES[(found[2] or "B").upper()])
 

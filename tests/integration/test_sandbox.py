@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,14 @@ def test_where_it_cannot_be_had_nothing_runs(
         assert "hint: install bubblewrap" in answer.err
     monkeypatch.setenv("BUNDLER_SANDBOX", "1")
     without.run("inspect", model).expect(MISSING)
+
+
+@needs_sandbox
+def test_what_is_printed_to_be_run_next_keeps_it(bundler: CommandLine, tmp_path: Path) -> None:
+    """The next command opens the same model, and ships the same samples or none."""
+    model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
+    answer = bundler.run("targets", "recommend", model, "--sandbox", "--json").expect(0)
+    picks = [pick for pick in json.loads(answer.out)["picks"] if pick["command"]]
+    assert picks
+    assert all(pick["command"][-1] == "--sandbox" for pick in picks)
+    assert all(pick["shell"].endswith(" --sandbox") for pick in picks)

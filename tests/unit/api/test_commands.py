@@ -21,8 +21,17 @@ def test_only_what_was_given_is_said_again() -> None:
         shapes={"x": (1, None)},
         overrides=("budget.model_mb=3",),
         prove=False,
+        golden="synthetic",
     )
-    assert repeat_command(request)[5:] == (
-        *("--output", "out", "--package-name", "p", "--dim", "n=1", "--shape", "x=1,?"),
-        *("--set", "budget.model_mb=3", "--no-prove"),
+    assert repeat_command(request, sandbox=True)[5:] == (
+        *("--output", "out", "--package-name", "p", "--golden", "synthetic", "--dim", "n=1", "--shape", "x=1,?"),
+        *("--set", "budget.model_mb=3", "--no-prove", "--sandbox"),
     )
+
+
+def test_what_keeps_something_from_happening_is_said_again() -> None:
+    """A hint that is run as it stands may not ship what was held back, nor open what was shut in."""
+    request = BuildRequest(model=Path("m.onnx"), target="linux-x64", samples="private", golden="synthetic")
+    command = repeat_command(request, sandbox=True)
+    assert command[-3:] == ("--golden", "synthetic", "--sandbox")
+    assert "--sandbox" not in repeat_command(request)

@@ -78,7 +78,7 @@ def test_bundles_of_files_are_not_timed_whatever_ran_them() -> None:
     assert explain_unmeasured((), find_emitter("python")) == "the bundle was not run (--no-prove)"
 
 
-@pytest.mark.parametrize(("ecosystem", "hint"), [("neutral", "without --format"), ("python", "`bundler verify`")])
+@pytest.mark.parametrize(("ecosystem", "hint"), [("neutral", "in your application"), ("python", "`bundler verify`")])
 def test_bench_says_why_nothing_was_timed(tmp_path: Path, ecosystem: str, hint: str) -> None:
     manifest = dataclasses.replace(make_manifest(tmp_path, make_request()), ecosystem=ecosystem)
     write_manifest(tmp_path, manifest)
