@@ -50,13 +50,18 @@ def choose_package_name(model: str, package_name: str | None) -> str:
     """The package's name: the user's, `@scope/name` or `name`, else made from the model's. Raises `UsageError`."""
     if package_name is None:
         return make_package_name(model)
-    if len(package_name) > LONGEST_GIVEN or _PACKAGE.fullmatch(package_name) is None or package_name in _TAKEN:
+    if len(package_name) > LONGEST_GIVEN or _PACKAGE.fullmatch(package_name) is None or _is_taken(package_name):
         raise UsageError(
             f"{package_name[:80]!r} cannot be the name of an npm package",
             hint="use lower-case letters, digits, '-', '_' and '.', after a scope where there is one, and no module of "
             "Node.js: --package-name @acme/model",
         )
     return package_name
+
+
+def _is_taken(name: str) -> bool:
+    """Whether it is one of these names, which Node.js and npm write with underscores and dots too."""
+    return re.sub(r"[._]", "-", name) in _TAKEN
 
 
 def make_version(version: str) -> str:

@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given
 
-from bundler.emitters.web.names import make_package_name, make_version
+from bundler.emitters.web.names import choose_package_name, make_package_name, make_version
 from bundler.model.errors import UsageError
 from tests.unit.emitters.test_escapes import texts
 
@@ -70,3 +70,12 @@ def test_what_is_no_version_is_refused(version: str) -> None:
     with pytest.raises(UsageError, match="is no version") as error:
         make_version(version)
     assert error.value.hint == "give three numbers: --version 1.2.3"
+
+
+@pytest.mark.parametrize(
+    "name", ["node_modules", "favicon.ico", "child_process", "worker_threads", "fs", "node.modules"]
+)
+def test_no_name_is_taken_that_npm_or_node_has_itself(name: str) -> None:
+    """In whichever way it is written: a package of that name cannot be installed, or Node.js gives its own instead."""
+    with pytest.raises(UsageError, match="cannot be the name of an npm package"):
+        choose_package_name("model", name)
