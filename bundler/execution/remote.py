@@ -112,10 +112,13 @@ class RemoteStore:
         return True
 
     def _fetch_file(self, record: FileRecord, path: Path) -> bool:
-        """Write the file to `path`; True when its size and digest are as recorded. One byte too many ends it."""
+        """Write the file to `path`; True when its size and digest are as recorded. One byte too many ends it.
+
+        A record may outlive its files: one that is gone is altered, and no reason to leave the store out.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         digest, size = hashlib.sha256(), 0
-        with path.open("wb") as output:
+        with path.open("wb") as output, contextlib.suppress(FileNotFoundError):
             for piece in self._pieces(_blob(record), record.size):
                 digest.update(piece)
                 size += output.write(piece)

@@ -96,6 +96,23 @@ def test_an_altered_file_in_the_shared_cache_is_a_miss_and_is_mended(team: list[
     assert three.build(step("grow"))["grow"].cached
 
 
+@pytest.mark.parametrize("instead", ["nothing", "a pipe", "a link"])
+def test_a_file_that_is_gone_from_the_shared_cache_is_a_miss_and_is_mended(
+    team: list[Machine], shared: Path, instead: str
+) -> None:
+    one, two, three = team
+    one.build(step("grow"))
+    for blob in (shared / "blobs").glob("*/*"):
+        blob.unlink()
+        if instead == "a pipe":
+            os.mkfifo(blob)
+        if instead == "a link":
+            blob.symlink_to(__file__)
+    assert not two.build(step("grow"))["grow"].cached
+    assert three.build(step("grow"))["grow"].cached
+    assert (two.warnings, three.warnings) == ([], [])
+
+
 def test_an_upload_that_was_cut_is_sent_again(team: list[Machine], shared: Path) -> None:
     one, two, three = team
     one.build(step("grow"))
