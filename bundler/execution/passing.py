@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from bundler.execution.scratch import Scratch
+from bundler.execution.scratch import Scratch, remove_folder
 from bundler.model.errors import BundlerError
 
 _LONGEST_SHORT: Final = 37
@@ -40,7 +40,17 @@ def passing_folder(
     place = _find_place() or otherwise
     if short:
         place = _find_short(place)
-    return tempfile.TemporaryDirectory(dir=place, prefix=f"bundler-{kind}-", ignore_cleanup_errors=True)
+    return _PassingFolder(dir=place, prefix=f"bundler-{kind}-", ignore_cleanup_errors=True)
+
+
+class _PassingFolder(tempfile.TemporaryDirectory[str]):
+    """One that goes however deep the folders are that a stranger's program has made in it."""
+
+    def cleanup(self) -> None:
+        try:
+            super().cleanup()
+        except RecursionError:
+            remove_folder(Path(self.name))
 
 
 def _find_place() -> Path | None:

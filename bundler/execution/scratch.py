@@ -37,7 +37,7 @@ class Scratch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
         self._lock.release(remove=True)
 
     @property
@@ -62,6 +62,30 @@ def upkeep_lock(root: Path) -> Path:
     return root / "tmp" / "upkeep"
 
 
+def remove_folder(folder: Path) -> None:
+    """Remove it as far as that can be done. A program may have left more folders, one in the other, than Python's own
+    function can recurse into.
+    """
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:
+        with contextlib.suppress(OSError):
+            _flatten(folder)
+            folder.rmdir()
+
+
+def _flatten(folder: Path) -> None:
+    """Empty it, by moving what is two levels down one up, so that no path grows long. Raises `OSError`."""
+    while places := list(folder.iterdir()):
+        for place in places:
+            if place.is_symlink() or not place.is_dir():
+                place.unlink()
+                continue
+            for inner in place.iterdir():
+                inner.rename(folder / secrets.token_hex(8))
+            place.rmdir()
+
+
 def sweep(root: Path) -> None:
     """Remove what dead processes left."""
     folder = root / "tmp"
@@ -69,7 +93,7 @@ def sweep(root: Path) -> None:
         lock = FileLock(path)
         with contextlib.suppress(OSError):
             if lock.try_acquire():
-                shutil.rmtree(folder / path.stem, ignore_errors=True)
+                remove_folder(folder / path.stem)
                 lock.release(remove=True)
 
 
