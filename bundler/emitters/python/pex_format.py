@@ -13,7 +13,7 @@ from bundler.emitters.python.layout import LOCK
 from bundler.emitters.python.licences import describe_wheel
 from bundler.emitters.python.wheel_format import EPOCH, pack_wheel
 from bundler.emitters.python.wheelhouse import Wheelhouse, gather_wheels
-from bundler.emitters.writing import PROGRAM_MODE, write_text
+from bundler.emitters.writing import PROGRAM_MODE, copy_file, write_text
 from bundler.environments.platforms import expand_tags
 from bundler.environments.variables import proof_environment
 from bundler.execution.passing import passing_folder
@@ -64,8 +64,10 @@ def _pack(request: EmitRequest, context: Context, house: Wheelhouse, wheel: Path
     python = request.environments.resolve(PACKAGER, (PACKAGER,), request.listener, request.build).python
     with passing_folder("pex") as name, gather_wheels(house.wheels) as wheels:
         platforms = _write_platforms(request.profile, Path(name))
+        own = Path(name) / wheel.name  # the packager takes paths for URLs, and no output whose path is not ASCII
+        copy_file(wheel, own)
         command = [str(python), "-m", "pex", *_OPTIONS, "--pex-root", f"{name}/root", "--tmpdir", name]
-        command += ["--find-links", str(wheels), str(wheel), "-m", context.package, "-o", str(target)]
+        command += ["--find-links", str(wheels), str(own), "-m", context.package, "-o", str(target)]
         command += [part for path in platforms for part in ("--complete-platform", str(path))]
         _run(command, name)
     target.chmod(PROGRAM_MODE)

@@ -182,6 +182,13 @@ def test_a_bundle_for_another_machine_is_not_timed(request_: EmitRequest, tmp_pa
     assert EMITTER.measure(_ask(bundle, request.environments.root)) == ()
 
 
+@pytest.mark.parametrize("format_", ["dir", "wheel", "pex"])
+def test_a_bundle_is_the_same_in_a_folder_of_any_name(request_: EmitRequest, tmp_path: Path, format_: str) -> None:
+    plain, _ = emit(request_, format_, tmp_path / "plain")
+    other, _ = emit(request_, format_, tmp_path / "ünï 码 %41")
+    assert record_folder(other) == record_folder(plain)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", ["dir", "wheel", "pex"])
 def test_an_arm_bundle_is_proven_under_emulation(request_: EmitRequest, tmp_path: Path, format_: str) -> None:
