@@ -6,8 +6,9 @@ import errno
 import functools
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,10 +53,13 @@ def run_uv(arguments: Sequence[str], doing: str, shut_in: ShutIn | None = None) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShutIn:
-    """A tool that sees nothing of the user's settings and writes to the folder `home`; in a sandbox, to it alone."""
+    """A tool that sees nothing of the user's settings and writes to the folder `home`; in a sandbox, to it alone. It is
+    ended, with all that it started, after so many `seconds`.
+    """
 
     home: Path
     sandbox: Sandbox | None = None
+    seconds: float = 1800.0
 
 
 def run_tool(command: Sequence[str], doing: str, name: str, shut_in: ShutIn | None = None) -> str:
@@ -70,17 +74,14 @@ def run_tool(command: Sequence[str], doing: str, name: str, shut_in: ShutIn | No
     # A bundle's own build backend runs in the bundle's folder, which must stay as it was built.
     environ |= {"UV_NO_PROGRESS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        done = subprocess.run(
-            command,
-            env=environ,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        done = _run(command, environ, shut_in.seconds if shut_in else None)
     except OSError as error:
         raise EnvironmentMissingError(f"could not {doing}: {name} does not start ({error.strerror})") from error
+    except subprocess.TimeoutExpired as error:
+        raise EnvironmentMissingError(
+            f"could not {doing}: {name} did not end within {error.timeout:g} s and was ended",
+            hint="what is installed may run code of its own that waits for something: see its build backend",
+        ) from error
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-LAST_LINES:]
         raise EnvironmentMissingError(
@@ -89,3 +90,30 @@ def run_tool(command: Sequence[str], doing: str, name: str, shut_in: ShutIn | No
             hint=_FULL_HINT if any(_FULL in line for line in lines) else _OFFLINE_HINT,
         )
     return done.stdout
+
+
+def _run(command: Sequence[str], environ: Mapping[str, str], seconds: float | None) -> subprocess.CompletedProcess[str]:
+    """With a limit it has a session of its own, so that what it started ends with it. Raises `TimeoutExpired`."""
+    with subprocess.Popen(
+        command,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=seconds is not None,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except BaseException:
+            _end(process, whole_session=seconds is not None)
+            raise
+        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def _end(process: subprocess.Popen[str], *, whole_session: bool) -> None:
+    if whole_session and os.name == "posix":
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
