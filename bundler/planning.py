@@ -54,7 +54,7 @@ class PlanRequest:
 
     `dimensions` fixes dynamic dimensions by name, and `shapes` the sizes of inputs, over those of the profile, of which
     those in `own_dimensions` and `own_shapes` are the user's as well. `command` is what the user ran, as far as a hint
-    says it again. `format` is one of the emitter's, or None
+    says it again, and `project` the name of the project file that asks. `format` is one of the emitter's, or None
     for the profile's; `synthetic_count` and `seed` are for the golden set when there are no samples. `methods` are the
     precisions that were chosen by trying, by variant; `left_out` says which variants are not built, and why; `golden`
     what ships of samples.
@@ -72,6 +72,7 @@ class PlanRequest:
     shapes: Mapping[str, Shape] = field(default_factory=dict)
     own_shapes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    project: str = ""
     golden: GoldenKind = "samples"
 
 
@@ -101,6 +102,7 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         shared=shared,
         source=current,
         command=request.command,
+        project=request.project,
         picture=find_picture(request.samples, request.calibration),
     )
     variants = [plan_variant(draft, variant, methods[variant.name]) for variant in profile.variants]

@@ -62,9 +62,17 @@ def apply_recipe(profile: TargetProfile, facts: ModelFacts, *, calibrated: bool)
     return profile.model_copy(update={"variants": variants})
 
 
-def check_shapes(variant: Variant, facts: ModelFacts, command: Sequence[str] = (), picture: Sequence[int] = ()) -> None:
+def check_shapes(
+    variant: Variant,
+    facts: ModelFacts,
+    command: Sequence[str] = (),
+    picture: Sequence[int] = (),
+    *,
+    project: str = "",
+) -> None:
     """Raise `UsageError` when the provider takes fixed sizes only, and the model has others. `command` is what the user
-    ran, to be said again with sizes; `picture` has the height and the width that samples are prepared to, where known.
+    ran, to be said again with sizes, or `project` the file that asks; `picture` has the height and the width that
+    samples are prepared to, where known.
     """
     if judge_free_sizes(variant) != "refused":
         return
@@ -74,7 +82,7 @@ def check_shapes(variant: Variant, facts: ModelFacts, command: Sequence[str] = (
         raise UsageError(
             f"variant {variant.name} runs on {known.title}, which takes fixed sizes only",
             details=details,
-            hint=f"fix them{explain_command(facts.signature, command, picture)}",
+            hint=f"fix them{explain_command(facts.signature, command, picture, project=project)}",
         )
 
 

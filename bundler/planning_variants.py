@@ -41,8 +41,8 @@ COMPILED_SESSION = {"session.disable_model_compile": "1"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What the plans of all variants stand on: `facts` with the sizes that are fixed; `source` is the model after the
-    `shared` steps, `command` what the user ran, and `picture` the height and width that samples are prepared to, where
-    that is declared.
+    `shared` steps, `command` what the user ran, `project` the project file that asks, and `picture` the height and
+    width that samples are prepared to, where that is declared.
     """
 
     facts: ModelFacts
@@ -51,6 +51,7 @@ class Draft:
     shared: Sequence[Step]
     source: str
     command: tuple[str, ...] = ()
+    project: str = ""
     picture: tuple[int, ...] = ()
 
 
@@ -67,8 +68,8 @@ class VariantDraft:
 def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
     variant = settle_compile(variant, draft.facts)
-    _check_capture(variant, draft.facts, draft.command)
-    check_shapes(variant, draft.facts, draft.command, draft.picture)
+    _check_capture(variant, draft)
+    check_shapes(variant, draft.facts, draft.command, draft.picture, project=draft.project)
     rule = _choose_rule(draft, variant)
     if method != NONE and METHODS[method].keeps_constants:
         rule = _leave_folding(rule)
@@ -334,13 +335,13 @@ def _choose_rule(draft: Draft, variant: Variant) -> BakeRule:
     return choose_baking(facts, profile)
 
 
-def _check_capture(variant: Variant, facts: ModelFacts, command: Sequence[str]) -> None:
+def _check_capture(variant: Variant, draft: Draft) -> None:
     """Raise `UsageError` when commands shall be recorded that depend on sizes which are not known."""
-    free = find_free_sizes(facts)
+    free = find_free_sizes(draft.facts)
     if variant.session.get("enable_graph_capture") and free:
         raise UsageError(
             f"variant {variant.name} records the GPU's commands, which needs fixed sizes",
             details=free,
-            hint=f"fix them{explain_command(facts.signature, command)}, or leave variants.session.enable_graph_capture "
-            "out",
+            hint=f"fix them{explain_command(draft.facts.signature, draft.command, project=draft.project)}, or leave "
+            "variants.session.enable_graph_capture out",
         )

@@ -72,7 +72,7 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
     request = _name_package(request, name, profile, listener)
     facts, inspection, model = inspect_source(request.model, name, workshop, listener, title)
     data = _read_data(request, profile, workshop)
-    plan_request = replace(_plan_request(request, data, left_out, resolved), command=command)
+    plan_request = replace(_plan_request(request, data, left_out, resolved), command=command, project=request.project)
     profile = apply_recipe(profile, facts, calibrated=data.calibration is not None)
     return Prepared(
         request=request,

@@ -33,6 +33,7 @@ class BuildRequest:
     it the manifest claims no more than `resolved`. `browser` is the one to prove web bundles in (None: the one that is
     found). `decisions` are what was measured before, by `decision_key` and variant; with `locked` nothing new is
     measured. `trust_target` lets the target's file name programs that run (its `accuracy.metric`).
+    `project` is the name of the project file that asks (empty: a command does).
     `golden` says what the bundle carries of `samples`: themselves, or seeded inputs like them.
     """
 
@@ -57,6 +58,7 @@ class BuildRequest:
     locked: bool = False
     trust_target: bool = False
     golden: GoldenKind = "samples"
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -82,14 +83,33 @@ def _sizes_of(port: Port, sizes: Mapping[Key, int]) -> Iterator[int]:
         yield size if isinstance(size, int) else sizes.get(dimension_key(port.name, axis, size), LEAST)
 
 
-def explain_command(signature: Signature, command: Sequence[str], picture: Sequence[int] = ()) -> str:
-    """`, for example: bundler build … --shape x=1,3,64,64`, or what to do where no command can be told."""
+def explain_command(
+    signature: Signature, command: Sequence[str], picture: Sequence[int] = (), *, project: str = ""
+) -> str:
+    """`, for example bundler build … --shape x=1,3,64,64`, or what to do where no command can be told. Where a
+    `project` file asks (its name), the lines to write there.
+    """
     words = suggest_options(signature, picture)
+    if project:
+        lines = " and ".join(_write_keys(words)) or "shapes = { INPUT = [SIZES] }"
+        return f" in {project}, in the table of the model, for example {lines} {YOUR_SIZES}"
     if not words:
         return " with --shape INPUT=SIZES, one number for each axis"
     if not all(word.isprintable() for word in (*command, *words)):
         return " with --shape INPUT=SIZES or --dim NAME=SIZE"
     return f", for example {shlex.join((*_leave_out(command, words), *words))} {YOUR_SIZES}"
+
+
+def _write_keys(words: Sequence[str]) -> Iterator[str]:
+    """The options as keys of a project file: `shapes = { "x" = [1, 3, 64, 64] }`."""
+    pairs = [(option, *word.rpartition("=")[::2]) for option, word in zip(words[::2], words[1::2], strict=True)]
+    if not all(word.isprintable() for word in words):
+        return
+    shapes = ", ".join(
+        f"{json.dumps(name)} = [{size.replace(',', ', ')}]" for option, name, size in pairs if option == "--shape"
+    )
+    names = ", ".join(f"{json.dumps(name)} = {size}" for option, name, size in pairs if option == "--dim")
+    yield from (f"{key} = {{ {text} }}" for key, text in (("shapes", shapes), ("dimensions", names)) if text)
 
 
 def _leave_out(command: Sequence[str], words: Sequence[str]) -> Iterator[str]:

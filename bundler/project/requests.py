@@ -52,6 +52,7 @@ def project_requests(
             browser=browser,
             trust_target=trust_target,
             golden=golden or model.golden,
+            project=loaded.path.name,
         )
         for model in loaded.project.models
         for target in targets or _targets_of(loaded, model)

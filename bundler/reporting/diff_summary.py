@@ -38,6 +38,10 @@ def summarize_difference(a: Manifest, b: Manifest, timed: tuple[Timings, Timings
     return (_describe_origin(a, b), f"{told}{rest}.")
 
 
+_DIFFERENT = {"model": "model (its files, or their names)"}
+"""A model's digest is that of its files and what they are called."""
+
+
 def _describe_origin(a: Manifest, b: Manifest) -> str:
     """For instance `Equal: model, target, runtime. Different: version of bundler.` A profile may differ unseen."""
     pairs = {
@@ -48,7 +52,7 @@ def _describe_origin(a: Manifest, b: Manifest) -> str:
         "version of bundler": (a.bundler, b.bundler),
     }
     equal = [name for name, (one, two) in pairs.items() if one == two]
-    different = [name for name in pairs if name not in equal]
+    different = [_DIFFERENT.get(name, name) for name in pairs if name not in equal]
     if a.target.id == b.target.id and a.target.profile_digest != b.target.profile_digest:
         different.append("profile of the target")
     parts = {"Equal": equal, "Different": different}
@@ -135,7 +139,7 @@ _CHANGED = "is "
 def _describe_speed(a: Manifest, b: Manifest, timed: tuple[Timings, Timings]) -> str:
     """Each is compared with a plain session that was timed in turn with it: the machine may have been another one."""
     if a.model.digest != b.model.digest:
-        return "speed cannot be compared: the models are different"
+        return "speed cannot be compared: the models, or the names of their files, are different"
     before, after = timed
     common = [name for name in before if name in after]
     if not common:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
+from bundler.model.open_sizes import YOUR_SIZES
 from bundler.model.plan import BuildPlan
 from bundler.model.shapes import Shape
 from bundler.model.signature import Dimension, Port, Signature, ValueType
@@ -46,6 +49,16 @@ def test_sizes_without_a_name_are_refused_with_a_command_that_fixes_them() -> No
     error = refuse(TEXT_LINE, command=("bundler", "build", "my models/cls.onnx", "--target", PHONE))
     assert error.details == ("x[0], x[2], x[3] are dynamic, and unnamed",)
     assert "bundler build 'my models/cls.onnx' --target snapdragon-8g3 --shape x=1,3,64,64 (put" in (error.hint or "")
+
+
+def test_a_project_file_is_told_which_lines_it_needs() -> None:
+    facts = model(port("serving default:0", None, 3, None, None), port("tokens", "rows", "length"))
+    hint = refuse(facts, command=("bundler", "build"), project="bundler.toml").hint or ""
+    assert hint.startswith("fix them in bundler.toml, in the table of the model, for example shapes = {")
+    lines = hint.removesuffix(f" {YOUR_SIZES}").partition("for example ")[2].split(" and ")
+    read = tomllib.loads("\n".join(lines))
+    assert read["shapes"] == {"serving default:0": [1, 3, 64, 64]}
+    assert set(read["dimensions"]) == {"rows", "length"}
 
 
 def test_a_name_of_an_input_is_quoted_for_the_shell_and_an_unprintable_one_is_not_told() -> None:
