@@ -284,11 +284,13 @@ def _is_guessed(variant: Variant) -> bool:
 
 
 def _count(trials: Sequence[_Trial], *steps: str) -> int:
-    """Samples in the first of these steps' sets that any attempt made."""
+    """Samples in the first of these steps' sets that any attempt made: the most, for one that does not round is judged
+    on fewer.
+    """
     for step in steps:
-        for trial in trials:
-            if step in trial.outcomes:
-                return int(trial.outcomes[step].facts.get("samples", 0))
+        counts = [int(trial.outcomes[step].facts.get("samples", 0)) for trial in trials if step in trial.outcomes]
+        if counts:
+            return max(counts)
     return 0
 
 
