@@ -23,6 +23,9 @@ _VARYING = (
     (r"\b[0-9a-f]{64}\b", "# SHA-256"),
 )
 
+_WAITING = re.compile(r"(, running| no step has run) for (\d|#)")
+"""What a log says of a step that is silent for half a minute, as only slow machines have them."""
+
 
 def split(transcript: str) -> Iterator[tuple[str, list[str]]]:
     """Each command of a transcript with the lines that it printed."""
@@ -36,7 +39,9 @@ def normalise(transcript: str) -> list[tuple[str, list[str]]]:
     """A transcript without what varies from run to run (see above)."""
     for pattern, replacement in _VARYING:
         transcript = re.sub(pattern, replacement, transcript)
-    return [(command, sorted(lines)) for command, lines in split(transcript)]
+    return [
+        (command, sorted(line for line in lines if not _WAITING.search(line))) for command, lines in split(transcript)
+    ]
 
 
 def show(name: str, transcript: str) -> str:

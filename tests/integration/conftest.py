@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bundler.execution.cache import open_cache
 from tests.support.command_line import ONE_PYTHON, CommandLine
 
 
@@ -18,6 +19,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "shared"
     folder.mkdir(exist_ok=True)
+    open_cache(str(folder / "cache")).close()  # tests that fill it without the program come first, now and then
     return folder
 
 
