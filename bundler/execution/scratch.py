@@ -87,13 +87,16 @@ def _flatten(folder: Path) -> None:
 
 
 def sweep(root: Path) -> None:
-    """Remove what dead processes left."""
+    """Remove what dead processes left. A worker that outlives its process for a moment may write a folder anew that was
+    swept with its lock: such a folder has no lock, and goes as well.
+    """
     folder = root / "tmp"
-    for path in folder.glob("*.lock"):
-        lock = FileLock(path)
+    left = {path.stem for path in folder.glob("*.lock")} | {path.name for path in folder.glob("*/")}
+    for name in sorted(left):
+        lock = FileLock(folder / f"{name}.lock")
         with contextlib.suppress(OSError):
             if lock.try_acquire():
-                remove_folder(folder / path.stem)
+                remove_folder(folder / name)
                 lock.release(remove=True)
 
 
