@@ -8,6 +8,7 @@ import onnxruntime
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError
+from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.stages.compare.spec import Options
@@ -35,7 +36,9 @@ _HINT = "the step before wrote a model that its own runtime refuses; a lower `op
 
 
 def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: int, report: Report) -> Comparison:
-    references = golden.references or tally_references(golden)
+    references = dict(golden.references or tally_references(golden))
+    for port in session.get_outputs():  # what the set knows nothing of is no output that was reproduced
+        references.setdefault(port.name, ReferenceFigures(name=port.name))
     tallies = {
         name: Tally(name=name, stable=name not in golden.unstable_outputs, quantity=known.quantity)
         for name, known in references.items()
@@ -47,17 +50,19 @@ def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: in
         sample = golden.sample(index)
         if isinstance(actual, RunError):
             raise _refused(sample, actual) from actual
-        for name, reference in sample.outputs.items():
-            _add(tallies[name], reference, actual, sample.name)
+        for tally in tallies.values():
+            _add(tally, sample, actual)
     outputs = tuple(tally.result(references[name]) for name, tally in tallies.items())
     return Comparison(outputs=outputs, samples=total)
 
 
-def _add(tally: Tally, reference: Value, actual: Mapping[str, Value], sample: str) -> None:
-    if tally.name in actual:
-        tally.add(reference, actual[tally.name], sample)
-    else:
+def _add(tally: Tally, sample: Sample, actual: Mapping[str, Value]) -> None:
+    if tally.name not in actual:
         tally.reject("the model has no such output any more")
+    elif tally.name not in sample.outputs:
+        tally.reject(f"the golden sample {sample.name} has no recorded value of it")
+    else:
+        tally.add(sample.outputs[tally.name], actual[tally.name], sample.name)
 
 
 def _refused(sample: Sample, error: RunError) -> StageError:

@@ -320,6 +320,9 @@ class TestGoldenSet:
         """Another reference, with every digest made to fit: as if the model had been recorded so."""
         path = package.payload / "golden" / "000" / "out-0.bin"
         path.write_bytes(change(np.fromfile(path, "<f4")).astype("<f4").tobytes())
+        self.refit(package)
+
+    def refit(self, package: Package) -> None:
         from bundler.model.artifacts import record_folder  # noqa: PLC0415
 
         config = package.payload / "runtime.json"
@@ -341,6 +344,20 @@ class TestGoldenSet:
     ) -> None:
         self.spoil(package, change)
         with imported(package) as found, pytest.raises(found.SelfTestError, match=words):
+            found.Model().self_test()
+
+    @pytest.mark.parametrize(
+        ("left", "error", "words"),
+        [(0, "IntegrityError", "holds no sample"), (8, "SelfTestError", "sample 'seeded-001' has no recorded value")],
+    )
+    def test_what_was_not_recorded_is_not_reproduced(self, package: Package, left: int, error: str, words: str) -> None:
+        place = package.payload / "golden" / "index.json"
+        index = json.loads(place.read_text("utf-8"))
+        index["samples"][1]["outputs"].clear()
+        del index["samples"][left:]
+        place.write_text(json.dumps(index), "utf-8")
+        self.refit(package)
+        with imported(package) as found, pytest.raises(getattr(found, error), match=words):
             found.Model().self_test()
 
     def test_a_random_output_promises_its_shape_alone(self, bundle_of: Callable[..., Package]) -> None:

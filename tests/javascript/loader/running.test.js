@@ -180,12 +180,15 @@ describe("a lost GPU", () => {
 });
 
 describe("the self-test", () => {
-  /** @param {string} unjudged */
-  async function test(unjudged) {
+  /**
+   * @param {string} unjudged
+   * @param {any[] | undefined} [recorded]
+   */
+  async function test(unjudged, recorded) {
     const zeros = "\0".repeat(8);
     const known = { name: "y", signal: null, signals: [], quiet_peak: 0, quantity: false, unjudged };
     const entry = { kind: "tensor", type: "float32", shape: [1, 2], file: "zeros" };
-    const samples = [{ name: "first", inputs: { x: entry }, outputs: { y: entry } }];
+    const samples = recorded ?? [{ name: "first", inputs: { x: entry }, outputs: { y: entry } }];
     const index = JSON.stringify({ synthetic: true, outputs: [known], samples });
     const given = packageOf([variant("wasm")], { unstable_outputs: unjudged ? ["y"] : [] });
     const files = { "payload/golden/index.json": index, "payload/golden/zeros": zeros };
@@ -208,6 +211,14 @@ describe("the self-test", () => {
     const { passed, outputs } = await test("");
     assert.ok(!passed);
     assert.deepEqual([outputs[0].equal, outputs[0].max_absolute], [false, 1]);
+  });
+
+  it("does not call reproduced what was not recorded", async () => {
+    const input = { kind: "tensor", type: "float32", shape: [1, 2], file: "zeros" };
+    const { passed, faults } = await test("", [{ name: "first", inputs: { x: input }, outputs: {} }]);
+    assert.ok(!passed);
+    assert.deepEqual(faults, ["output 'y': sample 'first' has no recorded value of it"]);
+    await assert.rejects(test("", []), { name: "IntegrityError", message: /holds no sample/ });
   });
 });
 

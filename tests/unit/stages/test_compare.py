@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,22 @@ def test_a_lost_output_is_a_mismatch(tmp_path: Path) -> None:
     golden = record(models.save(models.identity("x", "y"), tmp_path / "a"), tmp_path / "golden")
     output = compare(models.save(models.identity("x", "z"), tmp_path / "b"), golden, tmp_path / "compare").outputs[0]
     assert output.mismatch == "the model has no such output any more"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_output_that_was_not_recorded_is_a_mismatch(tmp_path: Path, *, known: bool) -> None:
+    model = models.save(models.identity("x", "y"), tmp_path)
+    golden = record(model, tmp_path / "golden")
+    index = json.loads(golden.read_text("utf-8"))
+    del index["samples"][1]["outputs"]["y"]
+    if not known:
+        for sample in index["samples"]:
+            sample["outputs"] = {}
+        index["outputs"] = []
+    golden.write_text(json.dumps(index), "utf-8")
+    (output,) = compare(model, golden, tmp_path / "compare").outputs
+    assert not output.equal
+    assert output.mismatch == f"the golden sample seeded-00{1 if known else 0} has no recorded value of it"
 
 
 @settings(deadline=None)

@@ -124,6 +124,8 @@ def test_model(config: Config, variant: Variant, run: Run) -> SelfTest:
         for port, actual in zip(config.outputs, results, strict=True):
             tolerance = variant.tolerance(port.name)
             _compare(config, port, tolerance, figures[port.name], actual=actual, sample=sample)
+    if not len(golden):
+        raise IntegrityError("the golden set holds no sample", hint=REBUILD)
     faults = [(name, figure.find_fault(_tolerance(config, variant, name))) for name, figure in figures.items()]
     return SelfTest(
         len(golden),
@@ -146,6 +148,7 @@ def _compare(
     config: Config, port: Port, tolerance: Tolerance, figure: OutputFigures, *, actual: Any, sample: Sample
 ) -> None:
     if figure.name not in sample.outputs:
+        figure.refuse(f"sample {sample.name!r} has no recorded value of it")
         return
     reference = sample.outputs[figure.name]
     if figure.name in config.unstable_outputs:

@@ -78,8 +78,12 @@ class OutputFigures:
         self._noises.append(0.0)
         problem = self._add(actual, reference, tolerance)
         if problem is not None:
-            self.equal = False
-            self.mismatch = self.mismatch or f"{where}: {problem}"
+            self.refuse(f"{where}: {problem}")
+
+    def refuse(self, mismatch: str) -> None:
+        """Note the first reason why this output could not be compared."""
+        self.equal = False
+        self.mismatch = self.mismatch or mismatch
 
     @property
     def mean_absolute(self) -> float:

@@ -5,6 +5,7 @@ import { IntegrityError } from "./errors.js";
 import { countItems, findElement, viewBytes } from "./signature.js";
 
 const FOLDER = "payload/golden/";
+const REBUILD = "build the bundle again";
 
 /**
  * @typedef {{ kind: "none" }
@@ -101,12 +102,19 @@ export async function openGolden(data, platform) {
     onProgress: undefined,
   });
   const text = new TextDecoder().decode(await downloads.fetch(`${FOLDER}index.json`));
+  const golden = readIndex(downloads, text);
+  if (!golden.samples.length) throw new IntegrityError("the golden set holds no sample", { hint: REBUILD });
+  return golden;
+}
+
+/**
+ * @param {Downloads} downloads
+ * @param {string} text
+ */
+function readIndex(downloads, text) {
   try {
     return new GoldenSet(downloads, JSON.parse(text));
   } catch (cause) {
-    throw new IntegrityError("the golden set's index cannot be read", {
-      why: String(cause),
-      hint: "build the bundle again",
-    });
+    throw new IntegrityError("the golden set's index cannot be read", { why: String(cause), hint: REBUILD });
   }
 }

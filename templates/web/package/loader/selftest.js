@@ -107,9 +107,9 @@ async function runSample(model, sample) {
  */
 function compare(config, port, found, actual, sample, tolerance) {
   const reference = sample.outputs.get(port.name);
-  if (reference === undefined) return;
   const where = `sample ${quoteName(sample.name)}`;
-  if (!findElement(port.type) || !reference || !actual) {
+  if (reference === undefined) found.refuse(`${where} has no recorded value of it`);
+  else if (!findElement(port.type) || !reference || !actual) {
     found.refuse(`${where}: onnxruntime-web does not give values of the type ${describeType(port.type)}`);
   } else if (config.unstable_outputs.includes(port.name) && isAlike(actual, reference)) {
     found.add(reference, reference, tolerance, where); // A random output promises its type and shape alone.
