@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +72,7 @@ def check_layers(layered: Layered) -> TargetProfile:
     layered = _spell_texts(layered)
     try:
         # Strict, because `simplify = "yes"` or `model_mb = "12"` in a file is a mistake, not a spelling.
-        profile = TargetProfile.model_validate(_freeze(layered.data), strict=True)
+        profile = TargetProfile.model_validate(freeze_arrays(layered.data), strict=True)
     except ValidationError as error:
         raise _invalid(layered, explain_errors(error, layered.data)) from error
     problems = find_contradictions(profile)
@@ -81,6 +81,13 @@ def check_layers(layered: Layered) -> TargetProfile:
     rules = session_rules(profile.platform.system)
     variants = tuple(normalize_variant(variant, rules) for variant in profile.variants)
     return profile.model_copy(update={"variants": variants})
+
+
+def freeze_arrays(value: Any) -> Any:
+    """What a TOML file says, its arrays as the tuples that a schema asks for."""
+    if isinstance(value, Mapping):
+        return {key: freeze_arrays(item) for key, item in value.items()}
+    return tuple(freeze_arrays(item) for item in value) if isinstance(value, list) else value
 
 
 def _spell_texts(layered: Layered) -> Layered:
@@ -96,13 +103,6 @@ def _spell_texts(layered: Layered) -> Layered:
         if takes_text(key) and isinstance(holder[key[-1]], int | float):
             holder[key[-1]] = text
     return replace(layered, data=data)
-
-
-def _freeze(value: Any) -> Any:
-    """TOML's arrays as the tuples that the schema asks for."""
-    if isinstance(value, dict):
-        return {key: _freeze(item) for key, item in value.items()}
-    return tuple(_freeze(item) for item in value) if isinstance(value, list) else value
 
 
 def _invalid(layered: Layered, problems: Sequence[Problem]) -> ProfileError:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from bundler.model.errors import ProfileError, UsageError
 from bundler.profiles.problems import Problem, explain_errors, show_key
-from bundler.profiles.resolve import locate_target
+from bundler.profiles.resolve import freeze_arrays, locate_target
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.project.positions import Key, find_line
 from bundler.project.schema import Project
@@ -37,7 +37,7 @@ def check_project(source: Source) -> Project:
     """The checked project. Raises `UsageError` with one line of `details` for each thing that is wrong."""
     problems = list(_find_override_problems(source.data.get("overrides")))
     try:
-        project = Project.model_validate(_freeze(source.data), strict=True)
+        project = Project.model_validate(freeze_arrays(source.data), strict=True)
     except ValidationError as error:
         raise _invalid(source, [*explain_errors(error, source.data, Project), *problems]) from error
     problems += _find_unknown_targets(project)
@@ -75,18 +75,11 @@ def _check_part(part: Mapping[str, Any], above: Key) -> Iterator[Problem]:
 
 def _check_section(part: Any, above: Key, section: type[BaseModel] = TargetProfile) -> Iterator[Problem]:
     try:
-        section.model_validate(_freeze(part), strict=True)
+        section.model_validate(freeze_arrays(part), strict=True)
     except ValidationError as error:
         for problem in explain_errors(error, part if isinstance(part, Mapping) else {}, section):
             if not problem.text.startswith("is missing"):  # a part need not be whole
                 yield Problem(key=(*above, *problem.key), text=problem.text)
-
-
-def _freeze(value: Any) -> Any:
-    """TOML's arrays as the tuples that the schema asks for."""
-    if isinstance(value, Mapping):
-        return {key: _freeze(item) for key, item in value.items()}
-    return tuple(_freeze(item) for item in value) if isinstance(value, list) else value
 
 
 def _invalid(source: Source, problems: list[Problem]) -> UsageError:
