@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Final
@@ -16,6 +18,7 @@ from bundler.workbench.placement_facts import tidy
 _SHOWN: Final = 20
 _LONGEST: Final = 400
 """Characters of a line about one file: a name that no file system takes may have thousands."""
+_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 
 
 def check_external_data(tensors: Iterable[TensorProto], folder: Path) -> tuple[str, ...]:
@@ -25,11 +28,19 @@ def check_external_data(tensors: Iterable[TensorProto], folder: Path) -> tuple[s
     bad = {location: problem for location in locations if (problem := _location_problem(location, folder))}
     problems = list(bad.values())
     for tensor in external:
+        problems += _repetition_problems(tensor)
         if _entry(tensor, "location") not in bad:
             problems += _extent_problems(tensor, folder)
     if problems:
         raise _refusal(problems)
     return tuple(str(PurePosixPath(location)) for location in locations)
+
+
+def _read_number(text: str, other: int) -> int:
+    """Plain digits: what Python reads besides (`1_0`, blanks, digits of other scripts) others read differently."""
+    if text and not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return int(text or other)
 
 
 def _refusal(problems: list[str]) -> ModelError:
@@ -78,11 +89,20 @@ def _leaves(location: str) -> bool:
     return "\0" in location or any(path.anchor or ".." in path.parts for path in kinds)
 
 
+def _repetition_problems(tensor: TensorProto) -> Iterator[str]:
+    """Of two entries with one key, some readers take the first and others the last."""
+    for key, count in Counter(entry.key for entry in tensor.external_data).items():
+        if count > 1:
+            yield f"tensor {tensor.name!r}: {key!r} is given {count} times, and tools differ in which they read"
+
+
 def _extent_problems(tensor: TensorProto, folder: Path) -> Iterator[str]:
     location = _entry(tensor, "location")
     needed = storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
     try:
-        offset, length = int(_entry(tensor, "offset") or 0), int(_entry(tensor, "length") or needed)
+        offset, length = (
+            _read_number(_entry(tensor, key), other) for key, other in (("offset", 0), ("length", needed))
+        )
     except ValueError:
         yield f"tensor {tensor.name!r}: offset or length in {location!r} is no number"
         return

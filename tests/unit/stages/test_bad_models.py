@@ -159,6 +159,30 @@ def test_external_data_of_another_length_than_the_tensor(tmp_path: Path, length:
     assert refuse(path).details == (f"tensor 'weight': needs 12 bytes and has {length} in 'w.bin'",)
 
 
+@pytest.mark.parametrize(
+    ("entries", "problem"),
+    [
+        ([("location", "w.bin"), ("location", "other.bin")], "'location' is given 2 times, and tools differ in"),
+        ([("location", "w.bin"), ("offset", "0"), ("offset", "4")], "'offset' is given 2 times, and tools differ in"),
+        ([("location", "w.bin"), ("offset", "1_0")], "offset or length in 'w.bin' is no number"),
+    ],
+)
+def test_external_data_that_tools_read_differently(
+    tmp_path: Path, entries: list[tuple[str, str]], problem: str
+) -> None:
+    weight = models.tensor("weight", np.array([1, 2, 3], np.float32))
+    weight.ClearField("raw_data")
+    for key, value in entries:
+        declare_outside(weight, **{key: value})
+    model = models.cnn()
+    model.graph.initializer.append(weight)
+    path = write(model, tmp_path)
+    for name in ("w.bin", "other.bin"):
+        (path.parent / name).write_bytes(bytes(64))
+    (line,) = refuse(path).details
+    assert line.startswith(f"tensor 'weight': {problem}")
+
+
 def test_training_information(tmp_path: Path) -> None:
     model = models.cnn()
     model.training_info.add().algorithm.CopyFrom(model.graph)
