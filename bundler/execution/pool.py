@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypedDict
 
 from bundler.environments.registry import Environment
 from bundler.environments.sandbox import Sandbox, own_folders, python_folders
@@ -23,11 +23,15 @@ from bundler.environments.variables import computing_environment
 from bundler.execution.limits import TIME_VARIABLE, find_limits
 from bundler.execution.passing import passing_folder
 from bundler.execution.stage_sources import package_folder
+from bundler.model.codec import conforms
 from bundler.model.errors import EnvironmentMissingError, StageError
+from bundler.model.stage import StageResult
 
 WORKER = Path(__file__).with_name("worker.py")
 LOG_BYTES = 1 << 20
 """How much of a worker's last output is kept."""
+MAX_UNREAD = 64 << 20
+"""Bytes of answers that nobody has heard yet; an answer is no longer. More comes from no worker of ours."""
 TAIL_LINES = 15
 CLOSE_SECONDS = 2.0
 PATIENCE = 0.4
@@ -45,7 +49,8 @@ class Worker:
         self._logs = logs
         self._count = 0
         self._temporary = passing_folder("worker")
-        self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._told = self._heard = 0
         self._log: collections.deque[bytes] = collections.deque()
         self._lifeline = -1
         self._closing = threading.Lock()
@@ -78,22 +83,36 @@ class Worker:
         return self._count
 
     def wait(self, number: int, title: str, time_limit: float, progress: Progress) -> dict[str, Any]:
-        """The answer to request `number`. Raises `StageError` when the worker dies, or `time_limit` seconds pass."""
+        """The answer to request `number`: an `error`, or a `result` that is a `StageResult`.
+
+        Raises `StageError` when the worker dies, says what is no answer, or `time_limit` seconds pass.
+        """
         deadline = time.monotonic() + time_limit
         while True:
-            try:
-                line = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
-                self.kill()
-                raise self._timed_out(title, time_limit) from None
-            if line is None:
-                raise self._crashed(title)
-            message = json.loads(line)
+            message = self._hear(title, time_limit, deadline)
             if message["id"] != number:
                 continue  # the answer to a request that only warmed the worker up
             if "progress" not in message:
-                return dict(message)
+                return message
             progress(message["progress"], message["text"])
+
+    def _hear(self, title: str, time_limit: float, deadline: float) -> dict[str, Any]:
+        left = deadline - time.monotonic()
+        try:
+            line = self._answers.get(timeout=max(0.0, left)) if left > 0 else b""
+        except queue.Empty:
+            left, line = 0.0, b""
+        if left <= 0:
+            self.kill()
+            raise self._timed_out(title, time_limit)
+        if line is None:
+            raise self._crashed(title)
+        self._heard += len(line)
+        message = _read_message(line)
+        if message is None:
+            self.kill()
+            raise self._garbled(title)
+        return message
 
     def kill(self) -> None:
         """End the process, and those that it started, at once."""
@@ -163,8 +182,12 @@ class Worker:
         stream = self._process.stdout
         if stream is not None:
             with contextlib.suppress(OSError, ValueError):
-                for line in stream:
-                    self._answers.put(line.decode("utf-8"))
+                while line := stream.readline(MAX_UNREAD + 1):
+                    self._told += len(line)
+                    if self._told - self._heard > MAX_UNREAD:
+                        self._answers.put(_NO_MESSAGE)
+                        break
+                    self._answers.put(line)
             stream.close()
         self._answers.put(None)
 
@@ -216,6 +239,13 @@ class Worker:
             f"{TIME_VARIABLE}=SECONDS",
         )
 
+    def _garbled(self, title: str) -> StageError:
+        return StageError(
+            f"stage {title} was ended: its process said what is no answer",
+            details=self._evidence(),
+            hint="the model, or a tool's version, meets a defect in native code; `bundler doctor` shows the versions",
+        )
+
     def _evidence(self) -> tuple[str, ...]:
         data = b"".join(tuple(self._log))
         lines = data[-(1 << 14) :].decode("utf-8", "replace").splitlines()[-TAIL_LINES:]
@@ -226,6 +256,35 @@ class Worker:
         except OSError:
             return tuple(lines)
         return (*lines, f"the worker's log: {place}")
+
+
+class _Progress(TypedDict):
+    id: int
+    progress: float
+    text: str
+
+
+class _Result(TypedDict):
+    id: int
+    result: StageResult | None
+
+
+class _Failure(TypedDict):
+    id: int
+    error: Mapping[str, Any]
+
+
+_MESSAGES: Final = (_Progress, _Result, _Failure)
+_NO_MESSAGE: Final = b"\n"
+
+
+def _read_message(line: bytes) -> dict[str, Any] | None:
+    """A message of a worker; None when it is none: what runs a stranger's model may say anything."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return message if any(conforms(kind, message) for kind in _MESSAGES) else None
 
 
 _Wanted = tuple[Environment, Sandbox | None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from bundler.environments.making import interpreter_in
 from bundler.environments.registry import Environment
 from bundler.environments.tools import run_uv
+from bundler.execution import pool as pool_module
 from bundler.execution.pool import Worker, WorkerPool
 from bundler.execution.stage_sources import package_folder, stage_packages
-from bundler.model.errors import EnvironmentMissingError
+from bundler.model.errors import EnvironmentMissingError, StageError
 from tests.unit.execution.conftest import ROOT
 
 
@@ -88,3 +90,47 @@ def test_an_interpreter_that_is_gone_is_said_in_words(tmp_path: Path) -> None:
     environment = Environment(name="x", python=tmp_path / "no", versions={}, digest="", python_version="3.11")
     with pytest.raises(EnvironmentMissingError, match="the interpreter of environment x does not start"):
         WorkerPool(tmp_path / "logs").warm(environment, ())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "printf '%s\\n' 'free(): invalid pointer'",
+        "printf '%s\\n' '[]'",
+        """printf '%s\\n' '{"id": 1}'""",
+        """printf '%s\\n' '{"id": 1, "progress": "half", "text": ""}'""",
+        """printf '%s\\n' '{"id": 1, "result": {"facts": [], "entry": 3}}'""",
+        """head -c 100000 /dev/zero | tr '\\0' '['; echo""",
+        "exec cat /dev/zero",
+        """exec yes '{"id": 0, "result": null}'""",
+    ],
+    ids=["words", "a list", "nothing", "progress", "result", "nested", "an endless line", "endless lines"],
+)
+def test_what_is_no_answer_ends_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    """Native code that a model runs may write to any pipe, for ever."""
+    monkeypatch.setattr(pool_module, "MAX_UNREAD", 1 << 20)
+    hostile = tmp_path / "python"
+    hostile.write_text(f"#!/bin/sh\nread request\necho last words >&2\n{said}\nsleep 60\n")
+    hostile.chmod(0o755)
+    environment = Environment(name="x", python=hostile, versions={}, digest="", python_version="3.11")
+    pool = WorkerPool(tmp_path / "logs")
+    with pool.lease(environment) as worker:
+        number = worker.post({"stage": "count"})
+        if 'id": 0' in said:
+            time.sleep(0.5)  # nobody listens, as between two steps
+        with pytest.raises(StageError, match="stage count was ended: its process said what is no answer") as caught:
+            worker.wait(number, "count", 30, lambda fraction, text: None)  # noqa: ARG005
+        assert "last words" in caught.value.details
+        assert not worker.alive
+    pool.close()
+
+
+def test_endless_answers_to_another_question_end_with_the_time(tmp_path: Path) -> None:
+    hostile = tmp_path / "python"
+    hostile.write_text("""#!/bin/sh\nexec yes '{"id": 0, "result": null}'\n""")
+    hostile.chmod(0o755)
+    environment = Environment(name="x", python=hostile, versions={}, digest="", python_version="3.11")
+    pool = WorkerPool(tmp_path / "logs")
+    with pool.lease(environment) as worker, pytest.raises(StageError, match=r"stage count (did not finish|was ended)"):
+        worker.wait(worker.post({"stage": "count"}), "count", 0.5, lambda fraction, text: None)  # noqa: ARG005
+    pool.close()
