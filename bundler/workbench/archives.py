@@ -13,11 +13,14 @@ from typing import IO, Any, TypeVar
 import numpy as np
 
 from bundler.model.errors import UsageError
+from bundler.workbench.value_files import MAX_SAMPLE_BYTES
 
 T = TypeVar("T")
 
 _MOST_EXPANSION = 1040
 """How many bytes one compressed byte can become: 1032 is the most of deflate."""
+_MOST_ARRAYS = 1000
+"""More inputs than a model has. Each is looked up in the archive's directory."""
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -31,7 +34,8 @@ class ArchiveMember:
         self._whole: np.ndarray | None = None
         with _open(path, name) as stream:
             self.shape, self._dtype, self._start = _read_header(stream)
-        if math.prod(self.shape) * self._dtype.itemsize > _most_bytes(path, name):
+        self.size = math.prod(self.shape) * self._dtype.itemsize
+        if self.size > _most_bytes(path, name):
             raise ValueError("it claims more than it can hold")
 
     def item(self, index: int) -> np.ndarray:
@@ -52,6 +56,7 @@ class ArchiveMember:
         if self._stream is None:
             self._stream = self._opened.enter_context(_open(self._path, self._name))
         size = math.prod(self.shape[1:]) * self._dtype.itemsize
+        _check_bytes(size)
         self._stream.seek(start + index * size)
         data = self._stream.read(size)
         if len(data) != size:
@@ -86,15 +91,27 @@ def guarded(path: Path, read: Callable[[], T]) -> T:
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
-    for name in _names(path):
-        ArchiveMember(path, name)  # a header claims what it likes, and NumPy takes memory for it
+    # A header claims what it likes, and NumPy takes memory for it.
+    _check_bytes(sum(ArchiveMember(path, name).size for name in _names(path)))
     with np.load(path, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
 
+def _check_bytes(size: int) -> None:
+    """Some kilobytes of an archive can become gigabytes. Raises `ValueError`."""
+    if size > MAX_SAMPLE_BYTES:
+        raise ValueError(
+            f"one sample, or an array that does not lie sample by sample, takes {size:,} bytes, more than "
+            f"{MAX_SAMPLE_BYTES:,}"
+        )
+
+
 def _names(path: Path) -> list[str]:
     with np.load(path, allow_pickle=False) as archive:
-        return list(archive.files)
+        names = list(archive.files)
+    if len(names) > _MOST_ARRAYS:
+        raise ValueError(f"it holds {len(names):,} arrays, more than {_MOST_ARRAYS:,}")
+    return names
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from bundler.model.errors import UsageError
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.workbench.archives import ArchiveMember, open_members, read_archive
 from bundler.workbench.golden import INDEX, read_golden
-from bundler.workbench.value_files import Value
+from bundler.workbench.value_files import MAX_SAMPLE_BYTES, Value
 
 _MOST_SAMPLES = 10_000_000
 """More is a damaged header, or somebody's joke."""
@@ -140,6 +140,8 @@ def _read_proto(path: Path, port: Port) -> Value:
     try:
         if not path.is_file():
             raise ValueError("it is no plain file")  # noqa: TRY301 - told as those below; reading a pipe may never end
+        if path.stat().st_size > MAX_SAMPLE_BYTES:
+            raise ValueError(f"it is larger than {MAX_SAMPLE_BYTES:,} bytes")  # noqa: TRY301 - as above
         return _decode(path.read_bytes(), port.type)
     except (DecodeError, ValueError, TypeError, onnx.checker.ValidationError) as error:
         raise UsageError(

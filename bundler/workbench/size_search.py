@@ -16,12 +16,10 @@ from bundler.model.signature import Signature
 from bundler.model.stage import Report
 from bundler.workbench.running import RunError, RunTimeError, run_within
 from bundler.workbench.seeded_inputs import IntegerHints, Integers, Maker
-from bundler.workbench.value_files import Value
+from bundler.workbench.value_files import MAX_SAMPLE_BYTES, Value
 
 MAX_SEARCHED_BYTES: Final = 64 << 20
 """Bytes of one sample's inputs at sizes that are only a guess."""
-MAX_SAMPLE_BYTES: Final = 1 << 30
-"""Bytes of one sample's inputs where the model itself fixes the sizes."""
 SEARCH_SECONDS: Final = 300.0
 RUN_SECONDS: Final = 60.0
 FIXED_RUN_SECONDS: Final = 1800.0

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from bundler.model.confinement import find_inside
 from bundler.model.errors import StageError
 from bundler.model.signature import ValueType
 from bundler.workbench.elements import Element, element_named, element_of_array, storage_bytes
+
+MAX_SAMPLE_BYTES: Final = 1 << 30
+"""Bytes of one sample's inputs, whether they are made or read."""
 
 Value = np.ndarray | list[Any] | dict[Any, Any] | None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from bundler.model.signature import Port, Signature, ValueType
 from bundler.stages.prepare_data.dataset import UnreadableError
 from bundler.stages.prepare_data.image_declaration import resolve_image
 from bundler.stages.prepare_data.images import load_image
+from bundler.workbench import archives
 from bundler.workbench.sample_files import natural_key, open_samples, show_name
 from tests.support.data_folders import pixels
 
@@ -104,6 +106,55 @@ def test_an_archive_that_claims_more_than_it_holds(tmp_path: Path, given: str) -
     with pytest.raises(UsageError, match="cannot be read") as caught:
         open_samples(tmp_path / "a.npz" if given == "archive" else tmp_path, SIGNATURE).read(0)
     assert caught.value.details == ("it claims more than it can hold",)
+
+
+def write_zeros(path: Path, shape: tuple[int, ...], *, fortran: bool = False) -> None:
+    """An archive with one array that takes thousands of times the room that it has on the disk."""
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f4", "fortran_order": fortran, "shape": shape})
+    block, left = bytes(1 << 24), int(np.prod(shape)) * 4
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made, made.open("x.npy", "w", force_zip64=True) as member:
+        member.write(head.getvalue())
+        while left > 0:
+            member.write(block[:left])
+            left -= len(block)
+
+
+@pytest.mark.parametrize(
+    ("shape", "fortran"),
+    [((1, 3, 8, 1 << 17), False), ((2, 1, 3, 8, 1 << 17), False), ((1 << 16, 1, 3, 8, 2), True)],
+    ids=["one sample", "one of several", "not sample by sample"],
+)
+def test_an_archive_that_unpacks_to_more_than_a_sample_takes_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], *, fortran: bool
+) -> None:
+    monkeypatch.setattr(archives, "MAX_SAMPLE_BYTES", 1 << 22)
+    write_zeros(tmp_path / "a.npz", shape, fortran=fortran)
+    assert (tmp_path / "a.npz").stat().st_size < 1 << 16
+    found = open_samples(tmp_path / "a.npz", SIGNATURE)
+    tracemalloc.start()
+    with contextlib.closing(found), pytest.raises(UsageError, match="cannot be read") as caught:
+        found.read(0)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    tracemalloc.stop()
+    assert "takes 12,582,912 bytes, more than 4,194,304" in caught.value.details[0]
+
+
+def test_an_archive_with_more_arrays_than_a_model_has_inputs(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", **{f"x{number}": np.zeros(1) for number in range(1001)})
+    with pytest.raises(UsageError, match="cannot be read") as caught:
+        open_samples(tmp_path / "a.npz", SIGNATURE)
+    assert caught.value.details == ("it holds 1,001 arrays, more than 1,000",)
+
+
+def test_a_value_that_takes_gigabytes_is_not_read(tmp_path: Path) -> None:
+    place = tmp_path / "test_data_set_0" / "input_0.pb"
+    place.parent.mkdir()
+    place.touch()
+    os.truncate(place, (1 << 30) + 1)
+    with pytest.raises(UsageError, match="cannot be read as a value") as caught:
+        open_samples(tmp_path, SIGNATURE).read(0)
+    assert caught.value.details == ("it is larger than 1,073,741,824 bytes",)
 
 
 def test_a_value_that_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
