@@ -1,4 +1,4 @@
-"""What README.md shows of the transcripts, and what differs between two recordings."""
+"""What README.md and the pages of docs/ show of the transcripts, and what differs between two recordings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from docs.console.recording import record
+from docs.console.recording import ROOT, record
 from docs.console.scripts import SCRIPTS
 
 TRANSCRIPTS = Path(__file__).parent
@@ -27,6 +27,11 @@ _WAITING = re.compile(r"(, running| no step has run) for (\d|#)")
 """What a log says of a step that is silent for half a minute, as only slow machines have them."""
 
 
+def list_pages() -> list[Path]:
+    """README.md, and the pages of docs/."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
 def split(transcript: str) -> Iterator[tuple[str, list[str]]]:
     """Each command of a transcript with the lines that it printed."""
     for part in re.split(r"^\$ ", transcript, flags=re.MULTILINE)[1:]:
@@ -45,7 +50,7 @@ def normalise(transcript: str) -> list[tuple[str, list[str]]]:
 
 
 def show(name: str, transcript: str) -> str:
-    """What README.md shows of a transcript."""
+    """What a page shows of a transcript."""
     script = SCRIPTS[name]
     parts = []
     for command, lines in split(transcript):
@@ -69,14 +74,14 @@ def read_transcript(name: str) -> str:
 
 
 def fill(text: str) -> str:
-    """The text of README.md with every block as the transcripts have it."""
+    """The text of a page with every block as the transcripts have it."""
     return _BLOCK.sub(
         lambda found: found["head"] + show(found["name"], read_transcript(found["name"])) + found["tail"], text
     )
 
 
 def list_blocks(text: str) -> list[str]:
-    """The names of the blocks in the text of README.md."""
+    """The names of the blocks in the text of a page."""
     return [found["name"] for found in _BLOCK.finditer(text)]
 
 

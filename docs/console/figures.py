@@ -1,4 +1,4 @@
-"""The pictures of README.md, taken of what the recorded commands built."""
+"""The pictures of README.md and docs/, taken of what the recorded commands built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that README.md shows, and how much of what they print."""
+"""The commands that README.md and the pages of docs/ show, and how much of what they print."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """Commands, and what README.md shows of them.
+    """Commands, and what a page shows of them.
 
     `target` is the Makefile's, else `commands` are given. `after` is a script that is run before, and not recorded;
     `setup` are commands that are not recorded either. `path` is a folder of programs that come first. `code` is the
@@ -33,8 +33,8 @@ bundler build demo-output/magika.onnx --target linux-x64 --output demo-output --
     --calibration demo-output/calibration --samples demo-output/held-out --set precision.method=static-int8-full"""
 _NAMED = "--package-name content-type"
 SCRIPTS: Mapping[str, Script] = {
-    "help": Script(commands=("make help",), lines=r"^(demo|test )"),
-    "demo": Script(target="demo", shown=("bundler ", "classify.py")),
+    "help": Script(commands=("make help",), lines=r"^demo"),
+    "demo": Script(target="demo", shown=("bundler ", "classify.py"), lines=r"^(demo-output|Verified)|^  "),
     "install": Script(
         after="demo",
         setup=(_ENVIRONMENT,),
@@ -73,4 +73,4 @@ SCRIPTS: Mapping[str, Script] = {
         lines=r"openvino|cpu:|Provider|samples|passed|made",
     ),
 }
-"""By the names in README.md, in an order in which they can be run."""
+"""By the names on the pages, in an order in which they can be run."""
