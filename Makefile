@@ -11,7 +11,7 @@ JOBS ?= 2
 export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-web demo-precision demo-device test test-slow lint constraints docs benchmarks clean
+.PHONY: help setup demo demo-web demo-precision demo-device test test-slow lint constraints docs site benchmarks clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -88,11 +88,12 @@ test-slow: $(READY) ## Run the heavy real parts: emulation, gigabytes
 		|| echo "QEMU's user emulation is not here and cannot be installed: install qemu-user-static to run all tests"
 	$(BIN)/pytest -m slow $(PYTEST_FLAGS)
 
-lint: $(READY) $(JS_READY) ## Check style, types and import contracts
+lint: $(READY) $(JS_READY) ## Check style, types, import contracts and the links of the documentation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m docs.site
 	@if [ -f $(JS_READY) ]; then \
 		$(JS)/node_modules/.bin/tsc --project $(JS) && $(JS)/node_modules/.bin/oxlint --config $(JS)/.oxlintrc.json templates/web $(JS); \
 	else echo "the JavaScript of web bundles was not checked: its tools are not installed (see above)"; fi
@@ -101,14 +102,17 @@ constraints: $(READY) ## Resolve the versions of the development environment ane
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 pyproject.toml --group dev \
 		--generate-hashes --no-annotate --no-header --output-file constraints.txt
 
-# The README's terminals are recorded from the demos, with empty caches: some minutes.
-docs: $(READY) ## Write the generated tables, the schemas and the README's terminals again
+# The terminals of README.md and docs/ are recorded from the demos, with empty caches: some minutes.
+docs: $(READY) ## Write the generated tables, the schemas and the terminals of README.md and docs/ again
 	$(BIN)/python -m bundler.profiles.documents docs
 	$(BIN)/python -m bundler.project.documents docs
 	$(BIN)/python -m docs.console
+
+site: $(READY) ## Build the documentation as a site in site/
+	$(BIN)/python -m docs.site site
 
 benchmarks: $(READY) ## Measure side by side and print what goes to benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the environment and all output
-	rm -rf $(VENV) $(DEMO) dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis $(JS)/node_modules
+	rm -rf $(VENV) $(DEMO) site dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis $(JS)/node_modules

@@ -1,0 +1,84 @@
+"""The documentation: every link resolves, and every command of bundler that it names exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from bundler.cli.main import app
+from docs.site.__main__ import ROOT, build_site, link_pages, list_pages
+
+PAGES = [page for page in list_pages() if page.suffix == ".md" and page.parts[0] != "benchmarks"]
+GIVEN_BY_ALL = {"--help", "-h", "--version", "--install-completion", "--show-completion"}
+EXTERNAL = {"https://semver.org"}
+
+
+def test_the_site_is_built_and_every_page_is_listed(tmp_path: Path) -> None:
+    link_pages(tmp_path / "pages")
+    assert build_site(tmp_path / "pages", tmp_path / "site") == 0
+    assert (tmp_path / "site" / "index.html").is_file()
+
+
+def test_every_kind_of_broken_link_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    links = ("[a](none.md)", "[a](options.md#none)", "![a](images/none.png)", "[a](../bundler/data.py)", "[a](#none)")
+    link_pages(tmp_path / "pages")
+    page = tmp_path / "pages" / "docs" / "safety.md"
+    page.unlink()
+    page.write_text("# Safety and the cache\n\n" + "\n".join(links), encoding="utf-8")
+    assert build_site(tmp_path / "pages", tmp_path / "site") != 0
+    assert capfd.readouterr().err.count("Doc file 'docs/safety.md' contains a link") == len(links)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_page_leads_to_the_pages_of_this_project_alone(page: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\((https?://[^)]+)\)", text)) <= EXTERNAL
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_command_that_a_page_names_exists(page: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [fault for command in _list_commands(text) for fault in _find_faults(command)] == []
+
+
+def _list_commands(text: str) -> Iterator[str]:
+    """Commands of bundler in code, in line and in blocks; `a|b` in a table becomes two."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose)]
+    blocks = re.findall(r"^```(?:sh|console)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    for line in (*spans, *(line.removeprefix("$ ").strip() for line in lines)):
+        if found := re.match(r"(?:\.venv/bin/)?bundler ((?:[a-z]+ )?)([a-z]+(?:\\\|[a-z]+)+)(.*)", line):
+            yield from (f"{found[1]}{name}{found[3]}" for name in found[2].split("\\|"))
+        elif found := re.match(r"(?:\.venv/bin/)?bundler (.+)", line):
+            yield found[1]
+
+
+def _find_faults(text: str) -> Iterator[str]:
+    """What is wrong with the arguments of one command; placeholders are taken for values."""
+    words = shlex.split(text.replace("[", " ").replace("]", " "), comments=True)
+    command = typer.main.get_command(app)
+    while words and hasattr(command, "get_command"):
+        found = command.get_command(typer.Context(command), words[0])
+        if found is None:
+            if words[0] not in GIVEN_BY_ALL:
+                yield f"bundler {text}: no command {words[0]!r}"
+            return
+        command, words = found, words[1:]
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    for word in words:
+        option = word.partition("=")[0]
+        if option.startswith("-") and option not in known | GIVEN_BY_ALL:
+            yield f"bundler {text}: no option {option}"
+
+
+@pytest.mark.parametrize(
+    "text", ["`bundler bild MODEL`", "```sh\nbundler build m --tarket a\n```", "`bundler cache show\\|trin`"]
+)
+def test_a_command_that_does_not_exist_is_found(text: str) -> None:
+    assert [fault for command in _list_commands(text) for fault in _find_faults(command)]
