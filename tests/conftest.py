@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,15 +15,25 @@ import pytest
 # Set before anything imports onnxruntime: no test sends telemetry or writes its database.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
-# Bundles that a test runs where they lie must stay as their manifest lists them, and a test that limits the size of
-# files must not leave half of a module's byte code behind for the next one.
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+# Byte code goes to one folder beside the environment, for every process alike: none of them compiles what another has
+# compiled, and bundles that a test runs where they lie stay as their manifest lists them.
+BYTE_CODE = Path(sys.prefix) / "bytecode"
+os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(BYTE_CODE)
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A shell starts its background jobs with Ctrl-C ignored, and children inherit that; the tests of Ctrl-C need it heard.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ONE_BROWSER = "tests/integration/web/uses/"
 """Tests that share a browser and the bundles that it shows."""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Forget byte code of passing folders: a later run may write other sources there, of one size and one time."""
+    if not hasattr(session.config, "workerinput"):
+        passing = Path(tempfile.gettempdir()).resolve()
+        shutil.rmtree(BYTE_CODE.joinpath(*passing.parts[1:]), ignore_errors=True)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -364,8 +364,8 @@ class TestFaults:
             f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
             f"for _ in range(3): model = {package.name}.Model(); assert model.self_test().passed\n"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=package.root, capture_output=True, text=True, check=False
+        done = subprocess.run(  # -B, or half of a module's byte code is left
+            [sys.executable, "-B", "-c", code], cwd=package.root, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         assert [name for name in kept(package) if name.endswith(".draft")] == []
