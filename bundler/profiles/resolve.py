@@ -13,6 +13,7 @@ from bundler.model.errors import BundlerError, ProfileError
 from bundler.profiles.chain import Layered, load_chain, shorten
 from bundler.profiles.locations import find_catalogue
 from bundler.profiles.overrides import ORIGIN, apply_overrides
+from bundler.profiles.platforms import ARCHITECTURES, spell_platforms
 
 if TYPE_CHECKING:
     from bundler.profiles.problems import Problem
@@ -141,7 +142,7 @@ def _unknown_target(name: str) -> ProfileError:
     if known:
         flags = " ".join(f"--target {part}" for part in name.split(","))
         return ProfileError(f"{shorten(name)} is no target: each has an option of its own", hint=f"write {flags}")
-    close = _find_meant(name.lower())[:MOST_MEANT]
+    close = _find_meant(name)[:MOST_MEANT]
     meant = "; did you mean " + " or ".join(f'"{target}"' for target in close) + "?" if close else ""
     return ProfileError(
         f"there is no target {shorten(name)}{meant}",
@@ -151,12 +152,14 @@ def _unknown_target(name: str) -> ProfileError:
 
 
 def _find_meant(name: str) -> list[str]:
-    """Targets that have `name` for an alias, that begin with it, or that are spelt nearly so."""
+    """Targets of that platform or architecture, that have it for an alias, that begin with it, or that are spelt nearly so."""
     ids = target_ids()
+    spelt = spell_platforms(name)
+    exact = [target for target in ids if target == spelt or (spelt in ARCHITECTURES and target.endswith(f"-{spelt}"))]
     plain = _plain(name)
     aliased = [target for target in ids if plain in map(_plain, _aliases_of(target))]
-    begun = [target for target in ids if target.startswith(f"{name}-")]
-    return aliased or begun or difflib.get_close_matches(name, ids, n=2, cutoff=0.7)
+    begun = [target for target in ids if target.startswith(f"{spelt}-")]
+    return exact or aliased or begun or difflib.get_close_matches(spelt, ids, n=2, cutoff=0.7)
 
 
 def _aliases_of(target: str) -> tuple[str, ...]:

@@ -66,6 +66,29 @@ def test_an_unknown_target_is_told_with_what_was_meant(name, snapshot):
     assert show(raised.value) == snapshot
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("linux-amd64", "linux-x64"),
+        ("Linux_X86_64", "linux-x64"),
+        ("linux-x86-64", "linux-x64"),
+        ("windows-amd64", "windows-x64"),
+        ("linux-aarch64", "linux-arm64"),
+        ("darwin-arm64", "macos-arm64"),
+        ("Raspberry-Pi-5", "raspberry-pi-5"),
+    ],
+)
+def test_a_platform_may_have_the_names_of_other_programs(name, meant):
+    with pytest.raises(ProfileError) as raised:
+        resolve_target(name)
+    assert raised.value.message == f'there is no target "{name}"; did you mean "{meant}"?'
+
+
+def test_an_architecture_alone_means_the_targets_that_have_it():
+    with pytest.raises(ProfileError, match='did you mean "android-x64" or "linux-x64" or "windows-x64"'):
+        resolve_target("amd64")
+
+
 def test_every_wrong_key_and_value_is_told_at_once(write, snapshot):
     path = write(
         "mine.toml",
