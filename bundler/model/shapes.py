@@ -16,8 +16,9 @@ class SizeRange:
     most: int
 
     def describe(self) -> str:
-        """`64..192..320`, as it is written."""
-        return f"{self.least}..{self.best}..{self.most}"
+        """`64..192..320`, as it is written; `64..320` where it is tuned for the greatest."""
+        best = () if self.best == self.most else (self.best,)
+        return RANGE.join(map(str, (self.least, *best, self.most)))
 
 
 Size = int | SizeRange | None
@@ -84,6 +85,8 @@ def _read_range(text: str) -> SizeRange:
     sizes = [_read_number(part.strip()) for part in text[: _LONGEST * 3].split(RANGE)]
     if len(sizes) not in (2, 3) or sizes != sorted(sizes):
         raise ValueError(f"wants a range as 64..320, or 64..192..320 with the size to tune for, got {_show(text)}")
+    if sizes[0] == sizes[-1]:
+        raise ValueError(f"a range has more than one size: write {sizes[0]} for {_show(text)}")
     return SizeRange(least=sizes[0], best=sizes[1], most=sizes[-1])
 
 

@@ -152,7 +152,7 @@ def _unknown_target(name: str) -> ProfileError:
 
 
 def _find_meant(name: str) -> list[str]:
-    """Targets of that platform or architecture, that have it for an alias, that begin with it, or that are spelt nearly so."""
+    """Targets of that platform or architecture, or that have it for an alias, begin with it, or are spelt nearly so."""
     ids = target_ids()
     spelt = spell_platforms(name)
     exact = [target for target in ids if target == spelt or (spelt in ARCHITECTURES and target.endswith(f"-{spelt}"))]

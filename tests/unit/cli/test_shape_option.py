@@ -29,6 +29,7 @@ def test_an_input_gets_its_sizes_and_its_name_may_hold_anything() -> None:
         ("x=9..1", "wants a range as 64..320, or 64..192..320 with the size to tune for, got '9..1'"),
         ("x=1..2..3..4", "wants a range"),
         ("x=1..N", "wants numbers"),
+        ("x=8..8", "a range has more than one size: write 8 for '8..8'"),
         ("x=" + ",".join("1" * 33), "wants from 1 to 32 sizes, got 33"),
     ],
 )
@@ -45,6 +46,12 @@ def test_a_range_has_a_size_to_tune_for() -> None:
         SizeRange(least=1, best=2, most=8),
     )
     assert write_shape(parse_shape("?,64..192..320")) == "?,64..192..320"
+
+
+@pytest.mark.parametrize("text", ["1..8", "1..8..8"])
+def test_a_range_that_is_tuned_for_its_greatest_is_written_as_people_write_it(text: str) -> None:
+    assert write_shape(parse_shape(text)) == "1..8"
+    assert write_shape(parse_shape("1..1..8")) == "1..1..8"
 
 
 def test_an_input_has_one_shape() -> None:
