@@ -24,7 +24,7 @@ def build_project(
 
     Brings `bundler.lock` up to date first, or, with `--locked`, raises `UsageError` when it is not.
     """
-    loaded = find_project(Path.cwd())
+    loaded = find_project(Path.cwd(), instead="bundler build MODEL --target TARGET")
     check_project_options(arguments, loaded.path.name)
     requests = project_requests(
         loaded,

@@ -21,7 +21,7 @@ def plan_project(arguments: BuildArguments, cache: CacheChoice) -> list[PlanResu
 
     The lock is not brought up to date, for nothing is built. Raises `UsageError`.
     """
-    loaded = find_project(Path.cwd())
+    loaded = find_project(Path.cwd(), instead="bundler plan MODEL --target TARGET")
     check_project_options(arguments, loaded.path.name)
     requests = project_requests(
         loaded,

@@ -17,7 +17,7 @@ def find_bundles(only: Sequence[str]) -> tuple[Path, ...]:
 
     Raises `UsageError`, `ProfileError`.
     """
-    loaded = find_project(Path.cwd())
+    loaded = find_project(Path.cwd(), instead="bundler verify BUNDLE")
     requests = project_requests(loaded, targets=(), output=None, overrides=(), bundle_format=None, prove=True)
     return tuple(
         request.output / decision_key(bundle_name(request), resolve_target(request.target).id)

@@ -43,8 +43,11 @@ class LoadedProject:
         return self.root / "bundler.lock"
 
 
-def find_project(start: Path) -> LoadedProject:
-    """The project file in `start` or the nearest folder above it. Raises `UsageError`, for another user's file too."""
+def find_project(start: Path, *, instead: str = "") -> LoadedProject:
+    """The project file in `start` or the nearest folder above it. Raises `UsageError`, for another user's file too.
+
+    `instead` is the command that does the same without one, where there is such a command.
+    """
     for folder in (start, *start.parents):
         for name in (FILE_NAME, PYPROJECT):
             path = folder / name
@@ -53,8 +56,8 @@ def find_project(start: Path) -> LoadedProject:
                 check_owner(path)
                 return LoadedProject(path=path, project=check_project(source), source=source)
     raise UsageError(
-        f"no model given, and no {FILE_NAME} in {start} or above it",
-        hint="bundler build MODEL --target TARGET, or `bundler init` to write a project file",
+        f"there is no {FILE_NAME} in {start} or above it",
+        hint="`bundler init` writes one" + (f"; without one: {instead}" if instead else ""),
     )
 
 

@@ -77,6 +77,23 @@ def test_only_needs_a_project(project: CommandLine) -> None:
         assert "--only picks from what a project file names" in answer.err
 
 
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        (("lock",), ""),
+        (("build",), "; without one: bundler build MODEL --target TARGET"),
+        (("plan", "--only", "eyes"), "; without one: bundler plan MODEL --target TARGET"),
+        (("verify",), "; without one: bundler verify BUNDLE"),
+    ],
+)
+def test_without_a_project_file_a_command_says_that_it_needs_one(
+    bundler: CommandLine, tmp_path: Path, command: tuple[str, ...], instead: str
+) -> None:
+    err = dataclasses.replace(bundler, cwd=tmp_path).run(*command).expect(2).err
+    assert f"error: there is no bundler.toml in {tmp_path} or above it" in err
+    assert f"hint: `bundler init` writes one{instead}\n" in err
+
+
 def test_mistakes_in_the_file_are_told_by_their_lines(project: CommandLine) -> None:
     assert project.cwd is not None
     (project.cwd / "bundler.toml").write_text('[[models]]\npath = "mlp.onnx"\nnmae = "x"\n')
