@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,10 +20,9 @@ from bundler.api.prepare import Prepared, prepare
 from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, MetricResult, PlacementResult
 from bundler.api.stamp import bundle_key
 from bundler.api.workshop import Workshop
-from bundler.emitters.registry import NEUTRAL, find_emitter
 from bundler.model.attempts import Frontier
 from bundler.model.codec import decode
-from bundler.model.errors import GateError, UsageError
+from bundler.model.errors import GateError
 from bundler.model.events import Listener, Message
 from bundler.model.plan import MODEL
 from bundler.model.results import StepOutcome
@@ -43,7 +41,6 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
     began = time.perf_counter()
     listener = preload_on_start(listener, DEFAULT_EMITTER)
     prepared = prepare(request, workshop, listener)
-    _check_format(prepared)
     final = request.output / f"{prepared.plan.model_name}-{prepared.profile.id}"
     check_replaceable(final)
     for note in prepared.plan.notes:
@@ -113,19 +110,6 @@ def _write(
         put_in_place(staged, final)
     write_report(prepared, outcomes, finished, report_folder(final))
     return finished.summary
-
-
-def _check_format(prepared: Prepared) -> None:
-    emitter = find_emitter(prepared.plan.emitter)
-    if prepared.plan.format not in emitter.formats:
-        formats = {**emitter.formats, **find_emitter(NEUTRAL).formats}
-        known = tuple(f"{name}: {text}" for name, text in formats.items())
-        close = difflib.get_close_matches(prepared.plan.format, formats, n=1)
-        raise UsageError(
-            f"{prepared.profile.id} bundles have no format {prepared.plan.format!r}",
-            details=known,
-            hint=f"use --format {next(iter((*close, *emitter.formats)))}",
-        )
 
 
 def check_gates(

@@ -15,7 +15,7 @@ from bundler.api.packages import find_model, is_package_argument, join_model, pa
 from bundler.api.requests import BuildRequest, bundle_name
 from bundler.api.sources import export_model, is_reference, parse_reference
 from bundler.api.workshop import Workshop
-from bundler.emitters.registry import find_writer
+from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
 from bundler.model.attempts import Frontier
@@ -63,6 +63,8 @@ def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Pr
     if not request.trust_target:
         check_commands(resolved)
     profile, left_out = leave_out(resolved.profile)
+    chosen = request.format or profile.bundle.format
+    check_format(profile.id, profile.bundle.ecosystem, chosen, project=request.project)
     for text in tell_left_out(left_out):  # before anything takes time
         listener(Message(build=profile.id, note=Note(text=text, level="warning")))
     command = repeat_command(request, sandbox=workshop.sandbox is not None)

@@ -64,6 +64,12 @@ Targets = Annotated[
 ]
 
 
+Format = Annotated[
+    str | None,
+    typer.Option("--format", "-f", help="Python: dir, wheel, pex; web: dir, tgz; any target: files, ortpackage."),
+]
+
+
 def build(
     models: Annotated[
         list[Path] | None,
@@ -83,10 +89,7 @@ def build(
     dim: Dimensions = None,
     shape: Shapes = None,
     overrides: Overrides = None,
-    bundle_format: Annotated[
-        str | None,
-        typer.Option("--format", "-f", help="Python: dir, wheel, pex; web: dir, tgz; any target: files, ortpackage."),
-    ] = None,
+    bundle_format: Format = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the bundle [the file's].")] = None,
     version: Annotated[str, typer.Option("--version", help="Version of the emitted package.")] = "1.0.0",
     package_name: Annotated[
@@ -155,6 +158,7 @@ def plan(
     dim: Dimensions = None,
     shape: Shapes = None,
     overrides: Overrides = None,
+    bundle_format: Format = None,
     only: Only = None,
     trust_target: TrustTarget = False,
     sandbox: Sandbox = False,
@@ -176,6 +180,7 @@ def plan(
         dimensions=tuple(dim or ()),
         shapes=tuple(shape or ()),
         overrides=tuple(overrides or ()),
+        format=bundle_format,
         only=tuple(only or ()),
         trust_target=trust_target,
         sandbox=sandbox,

@@ -28,7 +28,7 @@ def plan_project(arguments: BuildArguments, cache: CacheChoice) -> list[PlanResu
         targets=arguments.targets,
         output=None,
         overrides=arguments.overrides,
-        bundle_format=None,
+        bundle_format=arguments.format,
         prove=True,
         trust_target=arguments.trust_target,
     )

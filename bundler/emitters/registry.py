@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from importlib.metadata import EntryPoint, entry_points
 
 from bundler.emitters.contract import Emitter
@@ -37,3 +38,18 @@ def find_writer(ecosystem: str, package_format: str) -> Emitter:
         return own
     neutral = find_emitter(NEUTRAL)
     return neutral if package_format in neutral.formats else own
+
+
+def check_format(target: str, ecosystem: str, package_format: str, *, project: str = "") -> None:
+    """Raise `UsageError` for a format that no bundle of `target`, which is of this ecosystem, has; `project` is the
+    name of the project file that asks.
+    """
+    own = find_emitter(ecosystem).formats
+    formats = {**own, **find_emitter(NEUTRAL).formats}
+    if package_format not in formats:
+        meant = next(iter((*difflib.get_close_matches(package_format, formats, n=1), *own)))
+        raise UsageError(
+            f"{target} bundles have no format {package_format!r}",
+            details=tuple(f"{name}: {text}" for name, text in formats.items()),
+            hint=f"use --format {meant}" + (f', or write format = "{meant}" in {project}' if project else ""),
+        )

@@ -59,6 +59,20 @@ def test_what_is_not_there_is_said_with_what_is_near(
     assert said in bundler.run("build", model, *options).expect(code).err
 
 
+@pytest.mark.parametrize("options", [("--format", "tgz"), ("--set", "bundle.format=tgz")])
+def test_a_plan_refuses_the_format_that_a_build_refuses(
+    bundler: CommandLine, model: Path, options: tuple[str, ...]
+) -> None:
+    told = [bundler.run(command, model, "--target=linux-x64", *options).expect(2).err for command in ("plan", "build")]
+    assert told[0] == told[1]
+    assert "linux-x64 bundles have no format 'tgz'" in told[0]
+
+
+def test_a_plan_takes_the_format_that_is_asked_for(bundler: CommandLine, model: Path) -> None:
+    plan = bundler.run("plan", model, "--target=linux-x64", "--format=files").expect(0).out
+    assert plan.startswith("mlp → linux-x64 (neutral, files)")
+
+
 def test_other_files_and_folders_are_no_model_and_the_message_says_how_to_get_one(
     bundler: CommandLine, model: Path, tmp_path: Path
 ) -> None:
