@@ -104,7 +104,7 @@ constraints: $(READY) ## Resolve the versions of the development environment ane
 
 # The terminals of README.md and docs/ are recorded from the demos, with empty caches: some minutes.
 docs: $(READY) ## Write the generated tables, the schemas and the terminals of README.md and docs/ again
-	$(BIN)/python -m bundler.profiles.documents docs
+	$(BIN)/python -m bundler.catalogue.documents docs
 	$(BIN)/python -m bundler.project.documents docs
 	$(BIN)/python -m docs.console
 

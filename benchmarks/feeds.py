@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bundler.workbench.golden import read_golden
+from bundler.onnxkit.golden import read_golden
 
 
 def write_feeds(payload: Path, folder: Path) -> tuple[Path, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bundler.model.runtime import Gate, Tolerance
 from bundler.model.stage import StageRequest
-from bundler.planning_precision import method_options
+from bundler.planning.precision import method_options
 from bundler.profiles.methods import METHODS
 from bundler.profiles.schema import Precision
 

@@ -11,9 +11,9 @@ import numpy as np
 from bundler.model.gates import check_gate
 from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Gate
-from bundler.planning_gate import LOSSY
-from bundler.workbench.metrics import Tally
-from bundler.workbench.reference_tally import ReferenceTally
+from bundler.onnxkit.metrics import Tally
+from bundler.onnxkit.reference_tally import ReferenceTally
+from bundler.planning.gate import LOSSY
 
 Answers = list[np.ndarray]
 """One array a sample."""

@@ -18,7 +18,7 @@ from bundler.model.gates import check_gate
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Gate
-from bundler.planning_gate import LOSSY
+from bundler.planning.gate import LOSSY
 from bundler.profiles.methods import METHODS
 
 METHOD_NAMES = ("dynamic-int8", "static-int8", "static-int8-full", "weights-8bit", "weights-4bit", "fp16")

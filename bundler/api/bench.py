@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bundler.api.verify import check_digests
-from bundler.api.workshop import Workshop
 from bundler.emitters.contract import ProofRequest, TimedAsUsual, Untimed
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import UsageError, VerificationError
@@ -15,6 +14,7 @@ from bundler.model.events import Listener, Message
 from bundler.model.manifest import Manifest
 from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.stage import Note
+from bundler.pipeline.workshop import Workshop
 from bundler.reporting.claims import doubt_measurement
 from bundler.reporting.data import Spread, summarize_series
 from bundler.reporting.manifest import read_manifest

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.api.prepare import inspect_source
-from bundler.api.requests import BuildRequest, bundle_name
-from bundler.api.sources import export_model, is_reference, parse_reference
-from bundler.api.workshop import Workshop
 from bundler.model.errors import BundlerError
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
-from bundler.planning import PlanRequest, make_plan
-from bundler.planning_fit import leave_out
-from bundler.planning_rules import find_obstacles
+from bundler.pipeline.prepare import inspect_source
+from bundler.pipeline.requests import BuildRequest, bundle_name
+from bundler.pipeline.sources import export_model, is_reference, parse_reference
+from bundler.pipeline.workshop import Workshop
+from bundler.planning.fit import leave_out
+from bundler.planning.plan import PlanRequest, make_plan
+from bundler.planning.rules import find_obstacles
 from bundler.profiles.resolve import resolve_target, target_ids
 
 

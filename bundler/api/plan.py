@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bundler.api.prepare import prepare
-from bundler.api.requests import BuildRequest, PlanResult, StepPreview
-from bundler.api.workshop import Workshop
 from bundler.model.events import Listener
+from bundler.pipeline.prepare import prepare
+from bundler.pipeline.requests import BuildRequest, PlanResult, StepPreview
+from bundler.pipeline.workshop import Workshop
 from bundler.stages.registry import find_stage
 
 

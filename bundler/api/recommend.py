@@ -7,20 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bundler.api.machine import Machine, see_machine
-from bundler.api.prepare import inspect_source
-from bundler.api.requests import BuildRequest, bundle_name
-from bundler.api.sources import export_model, is_reference, parse_reference
-from bundler.api.workshop import Workshop
-from bundler.model.errors import BundlerError, ProfileError
-from bundler.model.events import Listener
-from bundler.model.facts import ModelFacts
-from bundler.planning import PlanRequest, make_plan
-from bundler.planning_fit import leave_out
-from bundler.planning_rules import find_obstacles
-from bundler.profiles.chain import shorten
-from bundler.profiles.listing import Summary, list_targets
-from bundler.profiles.matching import (
+from bundler.catalogue.listing import Summary, list_targets
+from bundler.catalogue.machine import Machine, see_machine
+from bundler.catalogue.matching import (
     Candidate,
     Match,
     find_devices,
@@ -29,7 +18,7 @@ from bundler.profiles.matching import (
     find_stand_ins,
     suggest_devices,
 )
-from bundler.profiles.recommending import (
+from bundler.catalogue.recommending import (
     FAMILIES,
     OPEN_SIZE,
     SuggestedSizes,
@@ -37,6 +26,17 @@ from bundler.profiles.recommending import (
     family_targets,
     suggest_sizes,
 )
+from bundler.model.errors import BundlerError, ProfileError
+from bundler.model.events import Listener
+from bundler.model.facts import ModelFacts
+from bundler.pipeline.prepare import inspect_source
+from bundler.pipeline.requests import BuildRequest, bundle_name
+from bundler.pipeline.sources import export_model, is_reference, parse_reference
+from bundler.pipeline.workshop import Workshop
+from bundler.planning.fit import leave_out
+from bundler.planning.plan import PlanRequest, make_plan
+from bundler.planning.rules import find_obstacles
+from bundler.profiles.chain import shorten
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import Platform, TargetProfile
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from bundler.api.requests import DigestResult, VerifyResult
-from bundler.api.workshop import Workshop
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener
 from bundler.model.manifest import Manifest
 from bundler.model.paths import check_path_text
-from bundler.planning_fit import LEFT_OUT
+from bundler.pipeline.requests import DigestResult, VerifyResult
+from bundler.pipeline.workshop import Workshop
+from bundler.planning.fit import LEFT_OUT
 from bundler.reporting.manifest import read_manifest
 from bundler.verification.integrity import check_integrity, require_sound
 from bundler.verification.proof import combine_proofs, unjudged_of

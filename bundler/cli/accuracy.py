@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bundler.api.requests import AccuracyResult
 from bundler.cli.printing import printable
 from bundler.model.runtime import Tolerance
+from bundler.pipeline.requests import AccuracyResult
 
 NAME_LENGTH = 40
 """Characters of an output's name that the line shows."""

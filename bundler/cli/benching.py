@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import cast
 
 from bundler.api.bench import VariantTimes, bench
-from bundler.api.workshop import open_workshop
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.options import progress_style
 from bundler.cli.printing import echo, echo_lines, print_json, printable
 from bundler.cli.timetable import throughput_lines, timetable_lines
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Timing
+from bundler.pipeline.workshop import open_workshop
 from bundler.reporting.claims import doubt_machine
 
 MOST_CALLERS = 256

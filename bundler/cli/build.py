@@ -198,9 +198,9 @@ def inspect(
 ) -> None:
     """Show signature, operators, opsets, size, dynamic dimensions, and which targets fit."""
     from bundler.api.inspect import inspect_model  # noqa: PLC0415 - keeps --help quick
-    from bundler.api.workshop import open_workshop  # noqa: PLC0415
     from bundler.cli.inspection import inspection_lines  # noqa: PLC0415
     from bundler.model.events import ignore  # noqa: PLC0415
+    from bundler.pipeline.workshop import open_workshop  # noqa: PLC0415
 
     with open_workshop(CacheChoice(cache, cache_readonly), 1, sandbox=sandbox) as workshop:
         result = inspect_model(model, workshop, ignore)

@@ -10,8 +10,6 @@ from typing import cast
 
 import typer
 
-from bundler.api.requests import BuildRequest, BuildResult, ChosenPrecision, FirstVisit, PlacementResult, bundle_name
-from bundler.api.workshop import Workshop, open_workshop, start_early
 from bundler.cli.accuracy import accuracy_line, device_lines
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.counting import Count
@@ -21,7 +19,16 @@ from bundler.cli.printing import echo, echo_lines, megabytes, print_json
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import BuildsStarted, Listener
-from bundler.planning_data import GoldenKind
+from bundler.pipeline.requests import (
+    BuildRequest,
+    BuildResult,
+    ChosenPrecision,
+    FirstVisit,
+    PlacementResult,
+    bundle_name,
+)
+from bundler.pipeline.workshop import Workshop, open_workshop, start_early
+from bundler.planning.data import GoldenKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +111,7 @@ def _assign_shapes(
 ) -> tuple[BuildRequest, ...]:
     if not requests[0].shapes:
         return requests
-    from bundler.api.shapes import assign_shapes  # noqa: PLC0415 - as in build_all
+    from bundler.pipeline.shapes import assign_shapes  # noqa: PLC0415 - as in build_all
 
     return assign_shapes(requests, workshop, listener)
 
@@ -192,7 +199,7 @@ def build_all(
 ) -> list[BuildResult | Failure]:
     """Every request in the order given; one that fails does not stop the others. An interruption says what is done."""
     # Imported here, so that a worker can start before the schema of profiles and all that stands on it is loaded.
-    from bundler.api.build import build  # noqa: PLC0415
+    from bundler.pipeline.build import build  # noqa: PLC0415
 
     done: list[BuildResult] = []
     count = Count(total=len(requests), listener=listener)

@@ -9,12 +9,12 @@ from typing import TypeVar, cast
 
 import typer
 
-from bundler.api.requests import DigestResult, VerifyResult
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.failures import error_lines
 from bundler.cli.options import progress_style
 from bundler.cli.printing import echo, echo_lines, print_json, printable
 from bundler.model.errors import BundlerError
+from bundler.pipeline.requests import DigestResult, VerifyResult
 
 Result = TypeVar("Result")
 
@@ -53,7 +53,7 @@ def print_digests(asked: Asked) -> None:
 def run_verify(asked: Asked, *, sandbox: bool, cache: str | None, progress: str) -> None:
     """Verify and print the level that was reached."""
     from bundler.api.verify import verify  # noqa: PLC0415 - diff does not need it
-    from bundler.api.workshop import open_workshop  # noqa: PLC0415
+    from bundler.pipeline.workshop import open_workshop  # noqa: PLC0415
 
     style = cast("ProgressStyle", progress_style(progress, json=asked.as_json))
     with open_workshop(cache, 1, sandbox=sandbox) as workshop, open_console(style) as listener:

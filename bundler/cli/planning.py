@@ -8,9 +8,6 @@ from collections.abc import Iterable, Sequence
 import typer
 
 from bundler.api.plan import plan
-from bundler.api.requests import BuildRequest, PlanResult, StepPreview
-from bundler.api.shapes import assign_shapes
-from bundler.api.workshop import Workshop, open_workshop
 from bundler.cli.building import BuildArguments, Failure, make_requests, print_failures
 from bundler.cli.printing import echo, print_json, printable
 from bundler.model.cache import CacheChoice
@@ -18,6 +15,9 @@ from bundler.model.errors import BundlerError
 from bundler.model.events import ignore
 from bundler.model.plan import BuildPlan
 from bundler.model.requirements import describe_need
+from bundler.pipeline.requests import BuildRequest, PlanResult, StepPreview
+from bundler.pipeline.shapes import assign_shapes
+from bundler.pipeline.workshop import Workshop, open_workshop
 
 
 def run_plan(arguments: BuildArguments, *, cache: CacheChoice, as_json: bool) -> None:

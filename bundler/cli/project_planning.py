@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bundler.api.requests import PlanResult
-from bundler.api.workshop import open_workshop
 from bundler.cli.building import BuildArguments, Failure, check_project_options
 from bundler.cli.planning import plan_all
 from bundler.model.cache import CacheChoice
+from bundler.pipeline.requests import PlanResult
+from bundler.pipeline.workshop import open_workshop
 from bundler.project.decisions import with_decisions
 from bundler.project.load import find_project
 from bundler.project.lock import read_lock

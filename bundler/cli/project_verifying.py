@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bundler.api.requests import bundle_name, decision_key
+from bundler.pipeline.requests import bundle_name, decision_key
 from bundler.profiles.resolve import resolve_target
 from bundler.project.load import find_project
 from bundler.project.narrowing import narrow_requests

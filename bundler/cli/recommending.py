@@ -20,8 +20,8 @@ _LONGEST = 2000
 def run_recommend(model: Path, *, device: str | None, sandbox: bool, cache: CacheChoice, as_json: bool) -> None:
     """Pick targets for the model and print why."""
     from bundler.api.recommend import recommend_targets  # noqa: PLC0415 - heavy
-    from bundler.api.workshop import open_workshop  # noqa: PLC0415
     from bundler.model.events import ignore  # noqa: PLC0415
+    from bundler.pipeline.workshop import open_workshop  # noqa: PLC0415
 
     with open_workshop(cache, 1, sandbox=sandbox) as workshop:
         found = recommend_targets(model, device, workshop, ignore)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import typer
 
+from bundler.catalogue.listing import Summary, filter_group, list_targets
 from bundler.cli.printing import echo, echo_document, echo_lines, print_json, printable
 from bundler.model.errors import ProfileError
-from bundler.profiles.listing import Summary, filter_group, list_targets
 
 
 def print_list(group: str = "", *, as_json: bool) -> None:
@@ -30,8 +30,8 @@ def print_list(group: str = "", *, as_json: bool) -> None:
 
 def print_profile(target: str, overrides: Sequence[str], *, as_json: bool) -> None:
     """The resolved profile, each value with its origin."""
+    from bundler.catalogue.presentation import describe_profile, origins_of  # noqa: PLC0415
     from bundler.profiles.outlook import foresee_variants  # noqa: PLC0415 - needs the schema
-    from bundler.profiles.presentation import describe_profile, origins_of  # noqa: PLC0415
     from bundler.profiles.resolve import resolve_layers  # noqa: PLC0415
 
     resolved = resolve_layers(target, overrides)
@@ -70,7 +70,7 @@ def print_validation(targets: Sequence[str], *, as_json: bool) -> None:
 
 def print_methods(target: str | None, *, as_json: bool) -> None:
     """The precision methods, of one target or all. Raises `ProfileError`."""
-    from bundler.profiles.listing import list_methods  # noqa: PLC0415 - needs the schema where a target is named
+    from bundler.catalogue.listing import list_methods  # noqa: PLC0415 - needs the schema where a target is named
 
     found = list_methods(target)
     if as_json:
@@ -89,14 +89,14 @@ def print_methods(target: str | None, *, as_json: bool) -> None:
 
 def print_schema() -> None:
     """The JSON Schema of a profile."""
-    from bundler.profiles.documents import describe_schema  # noqa: PLC0415 - needs the schema
+    from bundler.catalogue.documents import describe_schema  # noqa: PLC0415 - needs the schema
 
     echo_document(describe_schema())
 
 
 def write_new(target: str, extends: str, output: Path | None) -> None:
     """Write a starting profile and say what to do with it."""
-    from bundler.profiles.starter import write_starter  # noqa: PLC0415 - needs the schema
+    from bundler.catalogue.starter import write_starter  # noqa: PLC0415 - needs the schema
 
     path = write_starter(target, extends, output or Path(f"{target}.toml"))
     echo(f"wrote {path}")

@@ -6,8 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from bundler.cli.printing import echo, echo_lines, print_json, printable
-from bundler.profiles.provider_listing import (
+from bundler.catalogue.provider_listing import (
     OptionSummary,
     Place,
     ProviderDetails,
@@ -15,6 +14,7 @@ from bundler.profiles.provider_listing import (
     describe_provider,
     list_providers,
 )
+from bundler.cli.printing import echo, echo_lines, print_json, printable
 
 _WIDTH = 110
 _OWN_BUILD = "no package: a runtime of your own build"

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bundler.data import data_root
 from bundler.emitters import escapes
 from bundler.emitters.verified import POINTER
 from bundler.emitters.writing import copy_tree, write_text
 from bundler.model.errors import DefectError
+from bundler.support.data import data_root
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -23,7 +23,7 @@ Timing = Literal["measured", "estimated"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One method of `bundler.planning_methods` on one variant, the unchanged model (`none`) among them.
+    """One method of `bundler.profiles.methods` on one variant, the unchanged model (`none`) among them.
 
     `seconds` is the median latency of one call; `ratio` compares it with the unchanged model, timed in turns with it
     (below 1 is faster); `low` and `high` are its 10th and 90th percentile over `rounds`, None where it was not timed.

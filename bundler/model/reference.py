@@ -25,7 +25,7 @@ class ReferenceFigures:
 
     `numeric` outputs hold floating-point numbers, or integers that count as such; `peak` is the greatest magnitude,
     `quiet_peak` that of the sample where it is least. `scores` says that the output looks like scores of classes (see
-    `bundler.workbench.score_rows`), `quantity` that its integers are rounded numbers and no labels. `elements` counts
+    `bundler.onnxkit.score_rows`), `quantity` that its integers are rounded numbers and no labels. `elements` counts
     the values in all samples. `unjudged` says why no comparison can tell right from wrong here; empty where one can.
     `doubts` are reasons, each a sentence, why what is judged here says little.
     """

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from bundler.data import data_root
 from bundler.model.errors import EnvironmentMissingError
+from bundler.support.data import data_root
 
 GROUP = "bundler.targets"
 """Entry points of this group name a function without arguments that gives a folder of `<id>.toml`
@@ -39,7 +39,7 @@ def find_catalogue() -> Catalogue:
 
 def _foreign_folders() -> tuple[Path, ...]:
     # Our own registration is skipped: our folder is the first in any case.
-    foreign = [entry for entry in entry_points(group=GROUP) if not entry.value.startswith("bundler.data:")]
+    foreign = [entry for entry in entry_points(group=GROUP) if not entry.value.startswith("bundler.support.data:")]
     return tuple(_load_folder(entry.name, entry.load()) for entry in sorted(foreign, key=lambda entry: entry.name))
 
 

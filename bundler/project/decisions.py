@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bundler.api.requests import BuildRequest, BuildResult, decision_key
+from bundler.pipeline.requests import BuildRequest, BuildResult, decision_key
 from bundler.project.lock import LockFile, write_lock
 
 

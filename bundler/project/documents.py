@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bundler.profiles.field_tables import describe_sections
+from bundler.catalogue.field_tables import describe_sections
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.project.schema import Project
 

@@ -7,8 +7,8 @@ import fnmatch
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
-from bundler.api.requests import BuildRequest, bundle_name, decision_key
 from bundler.model.errors import UsageError
+from bundler.pipeline.requests import BuildRequest, bundle_name, decision_key
 
 MOST_NAMED = 12
 """Bundles that an error lists."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bundler.api.prepare import source_environments
-from bundler.api.requests import BuildRequest
 from bundler.emitters.registry import find_writer
 from bundler.environments.registry import Environments, runtime_requirements
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener, ignore
-from bundler.planning import step_environments
-from bundler.planning_fit import leave_out
+from bundler.pipeline.prepare import source_environments
+from bundler.pipeline.requests import BuildRequest
+from bundler.planning.fit import leave_out
+from bundler.planning.plan import step_environments
 from bundler.profiles.resolve import resolve_target
 from bundler.project.load import LoadedProject
 from bundler.project.lock import LockFile, find_differences, read_lock, resolve_locks, write_lock

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bundler.api.data import SYNTHETIC
-from bundler.api.requests import BuildRequest
-from bundler.api.sources import PREFIX
 from bundler.model.errors import UsageError
-from bundler.planning_data import GoldenKind
+from bundler.pipeline.data import SYNTHETIC
+from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.sources import PREFIX
+from bundler.planning.data import GoldenKind
 from bundler.project.fitting import check_fit
 from bundler.project.load import LoadedProject, overrides_for
 from bundler.project.schema import ProjectModel

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bundler.data import data_root
 from bundler.model.codec import encode
 from bundler.model.measurement import Measurement
 from bundler.reporting.accuracy import chart_accuracy
@@ -26,6 +25,7 @@ from bundler.reporting.placement import chart_placements, tell_unassigned
 from bundler.reporting.speed import chart_speed, stack_providers
 from bundler.reporting.story import chart_files, collect_notes, judged_by_seeds, list_steps, make_cards, tell_proof
 from bundler.reporting.timings import TIMINGS_NAME
+from bundler.support.data import data_root
 from bundler.verification.words import BUILDING_HOST, describe_verification, name_verification
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import onnx
 import pytest
 from onnx import ModelProto
 
-from bundler.api.build import check_gates
-from bundler.api.prepare import prepare
-from bundler.api.requests import BuildRequest
-from bundler.api.workshop import Workshop, open_workshop
 from bundler.model.errors import BundlerError, GateError, ModelError
 from bundler.model.events import ignore
+from bundler.pipeline.build import check_gates
+from bundler.pipeline.prepare import prepare
+from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.workshop import Workshop, open_workshop
 from tests.support.mutants import Mutant, write_mutant
 from tests.support.real_models import fetch_example
 

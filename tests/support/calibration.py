@@ -14,9 +14,9 @@ import onnx
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_dynamic, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from bundler.workbench.golden import Sample, write_index, write_sample
-from bundler.workbench.quantization.reference import METHODS, TYPES
-from bundler.workbench.signatures import model_signature
+from bundler.onnxkit.golden import Sample, write_index, write_sample
+from bundler.onnxkit.quantization.reference import METHODS, TYPES
+from bundler.onnxkit.signatures import model_signature
 
 Feed = dict[str, np.ndarray]
 FORMATS = {"qdq": QuantFormat.QDQ, "qoperator": QuantFormat.QOperator}

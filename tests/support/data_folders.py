@@ -12,7 +12,7 @@ from onnx import TensorProto
 
 from bundler.model.errors import UsageError
 from bundler.model.stage import StageResult
-from bundler.workbench.golden import GoldenSet, read_golden
+from bundler.onnxkit.golden import GoldenSet, read_golden
 from tests.support import models
 from tests.support.stage_calls import call_stage
 

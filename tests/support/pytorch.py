@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bundler.api.workshop import Workshop, open_workshop
 from bundler.model.errors import EnvironmentMissingError
+from bundler.pipeline.workshop import Workshop, open_workshop
 
 
 def resolve_pytorch(workshop: Workshop) -> Path:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bundler.workbench.golden import INDEX, Sample, write_index, write_sample
-from bundler.workbench.signatures import model_signature
-from bundler.workbench.structure import read_structure
+from bundler.onnxkit.golden import INDEX, Sample, write_index, write_sample
+from bundler.onnxkit.signatures import model_signature
+from bundler.onnxkit.structure import read_structure
 
 
 def write_samples(folder: Path, model: Path, samples: Iterable[Mapping[str, np.ndarray]]) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bundler.planning_gate import FLOAT, LOSSY, QUANTIZED
+from bundler.planning.gate import FLOAT, LOSSY, QUANTIZED
 
 PAGE = Path(__file__).parents[2] / "docs" / "accuracy.md"
 KINDS = {

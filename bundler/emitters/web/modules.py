@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bundler.data import data_root
 from bundler.model.errors import DefectError
+from bundler.support.data import data_root
 
 ENTRY = "index.js"
 """The module that a page imports."""

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bundler.data import data_root
 from bundler.emitters.web.browser import Adapter, RunningBrowser, start_browser
 from bundler.emitters.web.headers import render_policy, site_headers
 from bundler.emitters.web.serving import open_server
 from bundler.emitters.web.site import Content, Site, list_folder
+from bundler.support.data import data_root
 
 START_SECONDS: Final = 120.0
 """A browser that has not asked for its page by then is taken to hang; the first start on a busy machine took 14 s."""

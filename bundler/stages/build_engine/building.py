@@ -18,8 +18,8 @@ from onnx import ModelProto, NodeProto
 
 import bundler
 from bundler.model.errors import StageError
+from bundler.onnxkit.placement_facts import LeftNode, left_node, list_left, tidy, tidy_lines
 from bundler.stages.build_engine.profiles import Shapes
-from bundler.workbench.placement_facts import LeftNode, left_node, list_left, tidy, tidy_lines
 
 _CHILD: Final = Path(__file__).with_name("child.py")
 _TRIES: Final = 4

@@ -11,14 +11,14 @@ from onnx import ModelProto, TensorProto
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.placement_facts import count_placement, counted_nodes
+from bundler.onnxkit.signatures import check_interface
+from bundler.onnxkit.structure import iterate_nodes, iterate_tensors, read_structure
 from bundler.stages.build_engine.building import Built, build_engine
 from bundler.stages.build_engine.devices import choose_devices, load_library, mask_of, note_unopened
 from bundler.stages.build_engine.header import check_engine
 from bundler.stages.build_engine.spec import Options
 from bundler.stages.build_engine.wrapping import default_inputs, state_compatibility, wrap_engine
-from bundler.workbench.placement_facts import count_placement, counted_nodes
-from bundler.workbench.signatures import check_interface
-from bundler.workbench.structure import iterate_nodes, iterate_tensors, read_structure
 
 ENTRY: Final = "model.onnx"
 ENGINE: Final = "engine.bin"

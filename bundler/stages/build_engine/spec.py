@@ -16,7 +16,7 @@ SPEC = StageSpec(
     changes_model=True,
     time_limit=1800.0,
 )
-"""Facts: those of a placement (`bundler.workbench.placement_facts`), where `devices` are the compute capabilities that
+"""Facts: those of a placement (`bundler.onnxkit.placement_facts`), where `devices` are the compute capabilities that
 the engine is for; `platform` is the system that it is for; `tf32` tells that products of 32-bit floats are computed
 with 10 bits of mantissa; `profiles` the shapes of dynamic inputs that it takes.
 """

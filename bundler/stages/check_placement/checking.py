@@ -12,9 +12,9 @@ from onnx import GraphProto, ModelProto, NodeProto
 from onnxruntime.tools.mobile_helpers import usability_checker as reference
 
 from bundler.model.errors import StageError
+from bundler.onnxkit.placement_facts import tidy
+from bundler.onnxkit.structure import subgraphs
 from bundler.stages.check_placement.spec import Checker
-from bundler.workbench.placement_facts import tidy
-from bundler.workbench.structure import subgraphs
 
 _TITLES: Final[Mapping[Checker, str]] = {
     "nnapi": "NNAPI",

@@ -12,13 +12,13 @@ from bundler.model.errors import StageError
 from bundler.model.open_sizes import suggest_fixing, suggest_options, tell_gain
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, NoteLevel, Report, StageRequest, StageResult
+from bundler.onnxkit.fixed_models import fix_model, fold_shapes
+from bundler.onnxkit.placement_facts import count_placement, counted_nodes, left_node
+from bundler.onnxkit.signatures import model_signature
+from bundler.onnxkit.size_folding import fixed_values
+from bundler.onnxkit.structure import read_structure
 from bundler.stages.check_placement.checking import Estimate, estimate
 from bundler.stages.check_placement.spec import Checker, Options
-from bundler.workbench.fixed_models import fix_model, fold_shapes
-from bundler.workbench.placement_facts import count_placement, counted_nodes, left_node
-from bundler.workbench.signatures import model_signature
-from bundler.workbench.size_folding import fixed_values
-from bundler.workbench.structure import read_structure
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

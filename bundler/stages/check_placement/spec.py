@@ -18,7 +18,7 @@ SPEC = StageSpec(
     time_limit=1800.0,
     least_time=900.0,
 )
-"""Facts: those of a placement (`bundler.workbench.placement_facts`) with `estimated`, for no device was asked: ONNX
+"""Facts: those of a placement (`bundler.onnxkit.placement_facts`) with `estimated`, for no device was asked: ONNX
 Runtime's own checker knows operators, ranks and whether shapes are fixed. `partitions` counts the pieces that the
 provider would take; `suitable` is the checker's judgement (`yes`, `maybe`, `no`) and `verdict` its words; `fixed` has
 `taken`, `left`, `share`, `partitions`, `suitable` and `verdict` for the model with all sizes of its inputs fixed, where

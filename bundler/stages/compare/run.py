@@ -11,13 +11,13 @@ from bundler.model.errors import StageError
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison
 from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.onnxkit.golden import GoldenSet, Sample, read_golden
+from bundler.onnxkit.metrics import Tally
+from bundler.onnxkit.reference_tally import tally_references
+from bundler.onnxkit.running import RunError, count_lanes, run_in_lanes
+from bundler.onnxkit.sessions import open_session, read_settings
+from bundler.onnxkit.value_files import Value
 from bundler.stages.compare.spec import Options
-from bundler.workbench.golden import GoldenSet, Sample, read_golden
-from bundler.workbench.metrics import Tally
-from bundler.workbench.reference_tally import tally_references
-from bundler.workbench.running import RunError, count_lanes, run_in_lanes
-from bundler.workbench.sessions import open_session, read_settings
-from bundler.workbench.value_files import Value
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

@@ -13,7 +13,7 @@ from pathlib import Path
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from bundler.workbench.structure import subgraphs
+from bundler.onnxkit.structure import subgraphs
 
 
 def captures_weights(model: ModelProto) -> bool:

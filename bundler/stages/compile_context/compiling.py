@@ -13,8 +13,8 @@ from typing import Final
 import onnxruntime
 
 from bundler.model.errors import StageError
-from bundler.workbench.plugins import Plugin, is_fresh
-from bundler.workbench.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
+from bundler.onnxkit.plugins import Plugin, is_fresh
+from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
 
 _SHARE: Final = "ep.share_ep_contexts"
 _LAST: Final = "ep.stop_share_ep_contexts"

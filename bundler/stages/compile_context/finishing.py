@@ -14,9 +14,9 @@ from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto
 
 from bundler.model.errors import StageError
 from bundler.model.signature import Port
-from bundler.workbench.placement import CONTEXT
-from bundler.workbench.signatures import LISTED_INITIALIZERS_END, check_interface, model_signature
-from bundler.workbench.structure import iterate_graphs, iterate_nodes, qualified_name
+from bundler.onnxkit.placement import CONTEXT
+from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END, check_interface, model_signature
+from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, qualified_name
 
 _STATEMENT: Final = "ep_compatibility_info."
 _FILE, _EMBEDDED, _SOURCE, _SDK = "ep_cache_context", "embed_mode", "source", "ep_sdk_version"

@@ -16,6 +16,11 @@ from bundler.model.errors import StageError, error_from_json
 from bundler.model.free_dimensions import place_label
 from bundler.model.open_sizes import explain_command
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.placement import CONTEXT, explain_left, left_behind, summarize_left
+from bundler.onnxkit.placement_facts import LeftNode, count_placement, counted_nodes
+from bundler.onnxkit.plugins import is_fresh
+from bundler.onnxkit.signatures import model_signature
+from bundler.onnxkit.structure import count_operators, external_names, qualified_name, read_structure
 from bundler.stages.compile_context.apart import NOTHING_TAKEN, start_compiler
 from bundler.stages.compile_context.captures import captures_weights, write_with_own_weights
 from bundler.stages.compile_context.compiling import Job, NothingTakenError, compile_models
@@ -27,11 +32,6 @@ from bundler.stages.compile_context.finishing import (
     write_canonical,
 )
 from bundler.stages.compile_context.spec import Options
-from bundler.workbench.placement import CONTEXT, explain_left, left_behind, summarize_left
-from bundler.workbench.placement_facts import LeftNode, count_placement, counted_nodes
-from bundler.workbench.plugins import is_fresh
-from bundler.workbench.signatures import model_signature
-from bundler.workbench.structure import count_operators, external_names, qualified_name, read_structure
 
 ENTRY: Final = "model.onnx"
 PARTNER: Final = "partner.onnx"

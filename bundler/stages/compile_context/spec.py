@@ -17,7 +17,7 @@ SPEC = StageSpec(
     changes_model=True,
     time_limit=1800.0,
 )
-"""Facts: what `bundler.workbench.placement_facts` counts on the model before it is compiled, and `contexts` (how many
+"""Facts: what `bundler.onnxkit.placement_facts` counts on the model before it is compiled, and `contexts` (how many
 were made), `devices` (the kinds that they are for, as the provider calls them), `sdk` (the compiler's version),
 `statement` (what it wrote into the model for the runtime's own judgement), `bytes` (of all files).
 

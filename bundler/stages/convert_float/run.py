@@ -16,18 +16,18 @@ from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.runtime import Gate
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.float_conversion.converter import Conversion, Converted, constant_tensor, convert, store_narrow
+from bundler.onnxkit.float_conversion.emulator import open_emulator
+from bundler.onnxkit.float_conversion.narrow import ONNX_TYPES
+from bundler.onnxkit.float_conversion.value_types import has_type, infer_types
+from bundler.onnxkit.golden import read_golden
+from bundler.onnxkit.linked_models import LinkedModel, open_linked, write_linked
+from bundler.onnxkit.quantization.selection import check_operators
+from bundler.onnxkit.sessions import REFERENCE, open_session
+from bundler.onnxkit.signatures import check_interface
+from bundler.onnxkit.structure import count_operators, iterate_nodes, iterate_tensors, read_structure, tensor_bytes
 from bundler.stages.convert_float.search import MOST_ROUNDS, Found, Search
 from bundler.stages.convert_float.spec import Options
-from bundler.workbench.float_conversion.converter import Conversion, Converted, constant_tensor, convert, store_narrow
-from bundler.workbench.float_conversion.emulator import open_emulator
-from bundler.workbench.float_conversion.narrow import ONNX_TYPES
-from bundler.workbench.float_conversion.value_types import has_type, infer_types
-from bundler.workbench.golden import read_golden
-from bundler.workbench.linked_models import LinkedModel, open_linked, write_linked
-from bundler.workbench.quantization.selection import check_operators
-from bundler.workbench.sessions import REFERENCE, open_session
-from bundler.workbench.signatures import check_interface
-from bundler.workbench.structure import count_operators, iterate_nodes, iterate_tensors, read_structure, tensor_bytes
 
 ENTRY = "model.onnx"
 _QUANTIZED: Final = frozenset(

@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 
 from bundler.model.runtime import Gate
-from bundler.workbench.float_conversion.emulator import Emulator
-from bundler.workbench.float_conversion.figures import Judgement
-from bundler.workbench.float_conversion.narrow import GREATEST
-from bundler.workbench.golden import GoldenSet
-from bundler.workbench.value_files import Value
+from bundler.onnxkit.float_conversion.emulator import Emulator
+from bundler.onnxkit.float_conversion.figures import Judgement
+from bundler.onnxkit.float_conversion.narrow import GREATEST
+from bundler.onnxkit.golden import GoldenSet
+from bundler.onnxkit.value_files import Value
 
 MOST_ROUNDS: Final = 40
 _OVERFLOW_PASSES: Final = 6

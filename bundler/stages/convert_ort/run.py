@@ -8,9 +8,9 @@ from typing import Final
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.sessions import SessionSettings, save_through_session, session_options
+from bundler.onnxkit.structure import external_names, read_structure
 from bundler.stages.convert_ort.canonical_ort import canonicalize_ort
-from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
-from bundler.workbench.structure import external_names, read_structure
 
 ENTRY = "model.ort"
 LIMIT: Final = 2**31 - 1

@@ -14,8 +14,8 @@ from onnxruntime.tools.ort_format_model.ort_model_processor import OrtFormatMode
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.onnxkit.sessions import SessionSettings, save_through_session, session_options
 from bundler.stages.derive_operators.weightless import read_weightless
-from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
 
 ENTRY = "required_operators.config"
 _SETTINGS: Final = SessionSettings(

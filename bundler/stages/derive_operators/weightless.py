@@ -6,8 +6,8 @@ from pathlib import Path
 
 from onnx import ModelProto, TensorProto, helper
 
-from bundler.workbench.canonical.tensor_data import DataFolders, embed_data
-from bundler.workbench.structure import iterate_tensors, read_structure
+from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_data
+from bundler.onnxkit.structure import iterate_tensors, read_structure
 
 
 def read_weightless(source: Path) -> bytes:

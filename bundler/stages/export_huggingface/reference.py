@@ -10,6 +10,7 @@ import numpy as np
 import torch  # type: ignore[import-not-found, unused-ignore]
 
 from bundler.model.errors import ModelError, StageError
+from bundler.onnxkit.running import RunError
 from bundler.stages.export_huggingface.differences import (
     HINT,
     LIMIT,
@@ -19,7 +20,6 @@ from bundler.stages.export_huggingface.differences import (
     join_differences,
 )
 from bundler.stages.export_huggingface.trials import Pair
-from bundler.workbench.running import RunError
 
 SIZES: Final[tuple[Mapping[str, int], ...]] = (
     {},

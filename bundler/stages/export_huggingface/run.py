@@ -46,12 +46,12 @@ def run(request: StageRequest, report: Report) -> StageResult:
 
 def _export(folder: ModelFolder, options: Options, output: Path, report: Report) -> StageResult:
     # Imported only now: the libraries read the environment when they are imported.
+    from bundler.onnxkit.canonical.writing import canonicalize  # noqa: PLC0415
+    from bundler.onnxkit.sessions import REFERENCE, open_session  # noqa: PLC0415
+    from bundler.onnxkit.signatures import model_signature  # noqa: PLC0415
     from bundler.stages.export_huggingface import exporting, reference, shapes  # noqa: PLC0415
     from bundler.stages.export_huggingface.loading import load_model  # noqa: PLC0415
     from bundler.stages.export_huggingface.trials import Pair  # noqa: PLC0415
-    from bundler.workbench.canonical.writing import canonicalize  # noqa: PLC0415
-    from bundler.workbench.sessions import REFERENCE, open_session  # noqa: PLC0415
-    from bundler.workbench.signatures import model_signature  # noqa: PLC0415
 
     report(0.3, "loading the model")
     loaded = load_model(folder, options.task)

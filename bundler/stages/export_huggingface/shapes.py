@@ -15,10 +15,10 @@ import onnx
 import torch  # type: ignore[import-not-found, unused-ignore]
 
 from bundler.model.errors import StageError
+from bundler.onnxkit.running import RunError
 from bundler.stages.export_huggingface.differences import LIMIT, Arrays, differences
 from bundler.stages.export_huggingface.reference import Trial
 from bundler.stages.export_huggingface.trials import Pair
-from bundler.workbench.running import RunError
 
 _LEAST_RANK: Final = 3
 """Images and spectra; the lengths of texts and sounds are tried by the comparison, and must be dynamic."""

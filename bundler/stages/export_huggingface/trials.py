@@ -11,10 +11,10 @@ import numpy as np
 import onnxruntime
 import torch  # type: ignore[import-not-found, unused-ignore]
 
+from bundler.onnxkit.running import run_session
 from bundler.stages.export_huggingface.differences import Arrays
 from bundler.stages.export_huggingface.exporting import quiet
 from bundler.stages.export_huggingface.loading import LIBRARY_ERRORS, Loaded
-from bundler.workbench.running import run_session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

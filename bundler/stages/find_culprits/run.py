@@ -10,11 +10,11 @@ from typing import Any
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.onnxkit.golden import GoldenSet, Sample, read_golden
+from bundler.onnxkit.quantization.blame import weight_noise
+from bundler.onnxkit.quantization.culprits import Culprit, find_culprits, find_probes, measure_probes
+from bundler.onnxkit.structure import read_structure
 from bundler.stages.find_culprits.spec import Options
-from bundler.workbench.golden import GoldenSet, Sample, read_golden
-from bundler.workbench.quantization.blame import weight_noise
-from bundler.workbench.quantization.culprits import Culprit, find_culprits, find_probes, measure_probes
-from bundler.workbench.structure import read_structure
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

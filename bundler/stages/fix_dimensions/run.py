@@ -12,13 +12,13 @@ from bundler.model.codec import decode, encode
 from bundler.model.errors import UsageError
 from bundler.model.fixing import Fixing
 from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_non_initializers, place_initializers
+from bundler.onnxkit.fitting import check_shapes
+from bundler.onnxkit.fixed_models import fix_model
+from bundler.onnxkit.node_order import sort_model
+from bundler.onnxkit.signatures import model_signature
+from bundler.onnxkit.structure import iterate_graphs, iterate_tensors, read_structure
 from bundler.stages.fix_dimensions.spec import Options
-from bundler.workbench.canonical.tensor_data import DataFolders, embed_non_initializers, place_initializers
-from bundler.workbench.fitting import check_shapes
-from bundler.workbench.fixed_models import fix_model
-from bundler.workbench.node_order import sort_model
-from bundler.workbench.signatures import model_signature
-from bundler.workbench.structure import iterate_graphs, iterate_tensors, read_structure
 
 ENTRY = "model.onnx"
 _EMBEDDED_LIMIT = 1 << 26

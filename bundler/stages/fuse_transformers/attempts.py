@@ -11,12 +11,12 @@ import onnx
 from onnx import ModelProto
 
 from bundler.model.errors import StageError
+from bundler.onnxkit.structure import count_operators, read_structure
 from bundler.stages.fuse_transformers.detection import Candidate, count_attentions, find_candidates
 from bundler.stages.fuse_transformers.heads import find_heads
 from bundler.stages.fuse_transformers.libraries import LIBRARY_ERRORS, Choice, fuse
 from bundler.stages.fuse_transformers.preparing import choose_level, prepare_model
 from bundler.stages.fuse_transformers.spec import MODEL_TYPES, TOOLS_MODEL_TYPES, Options
-from bundler.workbench.structure import count_operators, read_structure
 
 _DOMAIN: Final = "com.microsoft."
 _ATTENTIONS: Final = frozenset(

@@ -9,7 +9,7 @@ from typing import Final
 
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-from bundler.workbench.small_constants import read_constant
+from bundler.onnxkit.small_constants import read_constant
 
 _BETWEEN: Final = frozenset(
     {"Add", "Sub", "Mul", "Div", "Where", "Cast", "Reshape", "Max", "Min", "Dropout", "IsNaN", "Identity", "Clip"}

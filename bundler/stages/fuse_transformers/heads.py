@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from onnx import ModelProto, NodeProto, TensorProto
 
-from bundler.workbench.small_constants import read_constant
-from bundler.workbench.structure import tensor_bytes
+from bundler.onnxkit.small_constants import read_constant
+from bundler.onnxkit.structure import tensor_bytes
 
 _SPLIT_RANK = 4
 """Dimensions of [batch, tokens, heads, size of a head]."""

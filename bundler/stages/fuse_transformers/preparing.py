@@ -7,10 +7,10 @@ from pathlib import Path
 from onnx import ModelProto, TensorProto
 
 from bundler.model.errors import StageError
+from bundler.onnxkit.canonical.writing import canonicalize
+from bundler.onnxkit.sessions import SessionSettings, save_through_session, session_options
+from bundler.onnxkit.structure import iterate_tensors
 from bundler.stages.fuse_transformers.spec import Options
-from bundler.workbench.canonical.writing import canonicalize
-from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
-from bundler.workbench.structure import iterate_tensors
 
 EMBEDDED_LIMIT = 1 << 30
 """Bytes of a model from which on its weights leave the file, which can hold 2 GB: fusion may copy some."""

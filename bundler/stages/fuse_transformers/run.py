@@ -12,14 +12,14 @@ from onnx import ModelProto
 
 from bundler.model.codec import decode
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.canonical.writing import canonicalize
+from bundler.onnxkit.signatures import check_interface
+from bundler.onnxkit.structure import count_operators, iterate_nodes, iterate_tensors, read_structure, tensor_bytes
 from bundler.stages.fuse_transformers.attempts import Attempt, Subject, attempt_fusion, choose_best, list_candidates
 from bundler.stages.fuse_transformers.checking import check_options
 from bundler.stages.fuse_transformers.detection import count_attentions
 from bundler.stages.fuse_transformers.preparing import EMBEDDED_LIMIT, EXTERNAL_THRESHOLD
 from bundler.stages.fuse_transformers.spec import Options
-from bundler.workbench.canonical.writing import canonicalize
-from bundler.workbench.signatures import check_interface
-from bundler.workbench.structure import count_operators, iterate_nodes, iterate_tensors, read_structure, tensor_bytes
 
 ENTRY = "model.onnx"
 

@@ -12,8 +12,8 @@ from typing import Final
 from onnx import TensorProto
 
 from bundler.model.errors import ModelError
-from bundler.workbench.elements import element_of_onnx, storage_bytes
-from bundler.workbench.placement_facts import tidy
+from bundler.onnxkit.elements import element_of_onnx, storage_bytes
+from bundler.onnxkit.placement_facts import tidy
 
 _SHOWN: Final = 20
 _LONGEST: Final = 400

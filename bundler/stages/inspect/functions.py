@@ -8,7 +8,7 @@ from typing import Final
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from bundler.model.errors import ModelError
-from bundler.workbench.structure import subgraphs
+from bundler.onnxkit.structure import subgraphs
 
 MAX_EXPANDED_NODES: Final = 30_000
 """ONNX Runtime expands functions when it opens a model, and takes longer than in proportion: of functions that call

@@ -6,9 +6,9 @@ import math
 
 from onnx import ModelProto, NodeProto, TensorProto
 
-from bundler.workbench.elements import element_of_onnx, storage_bytes
-from bundler.workbench.small_constants import read_constant
-from bundler.workbench.structure import iterate_nodes, iterate_tensors
+from bundler.onnxkit.elements import element_of_onnx, storage_bytes
+from bundler.onnxkit.small_constants import read_constant
+from bundler.onnxkit.structure import iterate_nodes, iterate_tensors
 
 
 def count_generated_bytes(model: ModelProto) -> int:

@@ -8,8 +8,8 @@ from typing import Final
 import onnx
 from onnx import GraphProto, ModelProto, ValueInfoProto
 
-from bundler.workbench.elements import element_of_onnx, storage_bytes
-from bundler.workbench.structure import subgraphs
+from bundler.onnxkit.elements import element_of_onnx, storage_bytes
+from bundler.onnxkit.structure import subgraphs
 
 _MOST_NODES: Final = 20_000
 """Shape inference of larger graphs takes longer than the estimate is worth."""

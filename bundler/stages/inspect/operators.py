@@ -11,9 +11,9 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from bundler.model.errors import ModelError
-from bundler.workbench.placement_facts import tidy
-from bundler.workbench.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
-from bundler.workbench.structure import iterate_nodes, qualified_name
+from bundler.onnxkit.placement_facts import tidy
+from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
+from bundler.onnxkit.structure import iterate_nodes, qualified_name
 
 STANDARD_DOMAIN: Final = "ai.onnx"
 _SHOWN: Final = 20

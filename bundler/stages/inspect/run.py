@@ -14,6 +14,18 @@ from bundler.model.codec import decode, encode
 from bundler.model.errors import ModelError
 from bundler.model.facts import ModelFacts
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.model_faults import blame_model
+from bundler.onnxkit.node_order import sort_model
+from bundler.onnxkit.placement_facts import tidy
+from bundler.onnxkit.signatures import model_signature
+from bundler.onnxkit.structure import (
+    count_operators,
+    iterate_nodes,
+    iterate_tensors,
+    random_operators,
+    read_structure,
+    tensor_bytes,
+)
 from bundler.stages.inspect.external import check_external_data
 from bundler.stages.inspect.functions import check_functions
 from bundler.stages.inspect.generated import count_generated_bytes
@@ -28,18 +40,6 @@ from bundler.stages.inspect.operators import (
 )
 from bundler.stages.inspect.spec import Options
 from bundler.stages.inspect.texts import check_names
-from bundler.workbench.model_faults import blame_model
-from bundler.workbench.node_order import sort_model
-from bundler.workbench.placement_facts import tidy
-from bundler.workbench.signatures import model_signature
-from bundler.workbench.structure import (
-    count_operators,
-    iterate_nodes,
-    iterate_tensors,
-    random_operators,
-    read_structure,
-    tensor_bytes,
-)
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from bundler.model.errors import ModelError
-from bundler.workbench.structure import iterate_graphs, iterate_nodes, iterate_tensors
+from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, iterate_tensors
 
 MAX_NAME: Final = 16_384
 """Bytes of a name. Exporters join the names of nested modules, and come to some hundreds."""

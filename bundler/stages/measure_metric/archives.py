@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from bundler.workbench.elements import element_of_array, to_wide
-from bundler.workbench.value_files import Value
+from bundler.onnxkit.elements import element_of_array, to_wide
+from bundler.onnxkit.value_files import Value
 
 _SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 

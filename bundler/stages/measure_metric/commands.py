@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import IO, Final
 
 from bundler.model.errors import StageError, UsageError
+from bundler.onnxkit.user_code import show
 from bundler.stages.measure_metric.archives import file_name, write_archive
 from bundler.stages.measure_metric.samples import Samples
 from bundler.stages.measure_metric.spec import COMMAND_SECONDS
-from bundler.workbench.user_code import show
 
 _TAIL: Final = 65_536
 """Bytes of a program's output that are looked at."""

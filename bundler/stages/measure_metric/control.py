@@ -8,10 +8,10 @@ from pathlib import Path
 
 from bundler.model.errors import BundlerError
 from bundler.model.stage import Note
+from bundler.onnxkit.golden import GoldenSet
+from bundler.onnxkit.golden import Sample as Recorded
+from bundler.onnxkit.value_files import Value
 from bundler.stages.measure_metric.samples import Answer
-from bundler.workbench.golden import GoldenSet
-from bundler.workbench.golden import Sample as Recorded
-from bundler.workbench.value_files import Value
 
 
 def swapped_answer(golden: GoldenSet) -> Answer:

@@ -14,13 +14,13 @@ import numpy as np
 from bundler.model.codec import decode
 from bundler.model.errors import StageError, UsageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.golden import read_golden
+from bundler.onnxkit.sessions import SessionSettings, open_session, read_settings
+from bundler.onnxkit.user_code import open_function, show, told
 from bundler.stages.measure_metric.commands import check_command, measure, write_folders
 from bundler.stages.measure_metric.control import check_metric, swap_files, swapped_answer
 from bundler.stages.measure_metric.samples import Samples, answer_with, recorded_answer
 from bundler.stages.measure_metric.spec import Options
-from bundler.workbench.golden import read_golden
-from bundler.workbench.sessions import SessionSettings, open_session, read_settings
-from bundler.workbench.user_code import open_function, show, told
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import onnxruntime
 
 from bundler.model.errors import StageError
-from bundler.workbench.golden import GoldenSet
-from bundler.workbench.golden import Sample as Recorded
-from bundler.workbench.running import RunError, run_session
-from bundler.workbench.value_files import Value
+from bundler.onnxkit.golden import GoldenSet
+from bundler.onnxkit.golden import Sample as Recorded
+from bundler.onnxkit.running import RunError, run_session
+from bundler.onnxkit.value_files import Value
 
 Answer = Callable[[Recorded], Mapping[str, Value]]
 

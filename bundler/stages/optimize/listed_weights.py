@@ -6,9 +6,9 @@ from pathlib import Path
 
 from onnx import ModelProto
 
-from bundler.workbench.canonical.tensor_data import DataFolders, embed_non_initializers
-from bundler.workbench.signatures import LISTED_INITIALIZERS_END
-from bundler.workbench.structure import read_structure
+from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_non_initializers
+from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END
+from bundler.onnxkit.structure import read_structure
 
 
 def has_listed_initializers(model: ModelProto) -> bool:

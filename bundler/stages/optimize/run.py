@@ -11,12 +11,12 @@ from onnx import ModelProto
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.canonical.writing import canonicalize
+from bundler.onnxkit.sessions import SessionSettings, save_through_session, session_options
+from bundler.onnxkit.signatures import check_interface
+from bundler.onnxkit.structure import count_operators, iterate_nodes, read_structure
 from bundler.stages.optimize.listed_weights import has_listed_initializers, link_model
 from bundler.stages.optimize.spec import Options
-from bundler.workbench.canonical.writing import canonicalize
-from bundler.workbench.sessions import SessionSettings, save_through_session, session_options
-from bundler.workbench.signatures import check_interface
-from bundler.workbench.structure import count_operators, iterate_nodes, read_structure
 
 ENTRY = "model.onnx"
 _EMBEDDED_LIMIT = 1 << 28

@@ -10,6 +10,8 @@ import numpy as np
 
 from bundler.model.preprocessing import AudioDeclaration, AudioRecord, read_declaration
 from bundler.model.signature import Port, Signature, describe_type
+from bundler.onnxkit.elements import element_named
+from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, UnreadableError, taker
 from bundler.stages.prepare_data.folders import find_files
 from bundler.stages.prepare_data.resampling import needed_frames, resample
@@ -24,8 +26,6 @@ from bundler.stages.prepare_data.resolving import (
 )
 from bundler.stages.prepare_data.spec import Options
 from bundler.stages.prepare_data.wave_files import open_wave
-from bundler.workbench.elements import element_named
-from bundler.workbench.value_files import Value
 
 MOST_FRAMES: Final = 100_000_000
 """Of a recording that is taken as long as it is: over an hour and a half at 16 kHz; 400 MB."""

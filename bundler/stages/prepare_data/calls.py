@@ -11,10 +11,10 @@ import numpy as np
 
 from bundler.model.errors import UsageError
 from bundler.model.signature import Signature
+from bundler.onnxkit.elements import element_named
+from bundler.onnxkit.user_code import describe, open_function, show, told
+from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted
-from bundler.workbench.elements import element_named
-from bundler.workbench.user_code import describe, open_function, show, told
-from bundler.workbench.value_files import Value
 
 MOST_SAMPLES: Final = 100_000
 """A function that never ends is a mistake, and says so here."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bundler.model.preprocessing import Record
 from bundler.model.stage import Note
-from bundler.workbench.value_files import Value
+from bundler.onnxkit.value_files import Value
 
 Load = Callable[[], Mapping[str, Value]]
 Wanted = Callable[[int], bool]

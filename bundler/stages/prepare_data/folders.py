@@ -11,7 +11,7 @@ from typing import Final
 
 from bundler.model.errors import UsageError
 from bundler.model.stage import Note
-from bundler.workbench.sample_files import natural_key, show_name
+from bundler.onnxkit.sample_files import natural_key, show_name
 
 SUFFIXES: Final = {
     "images": frozenset(

@@ -12,13 +12,13 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from bundler.model.preprocessing import ImageDeclaration, ImageRecord, read_declaration
 from bundler.model.signature import Signature
+from bundler.onnxkit.elements import element_named
+from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, UnreadableError, taker
 from bundler.stages.prepare_data.folders import find_files
 from bundler.stages.prepare_data.image_declaration import resolve_image
 from bundler.stages.prepare_data.resolving import make_constants
 from bundler.stages.prepare_data.spec import Options
-from bundler.workbench.elements import element_named
-from bundler.workbench.value_files import Value
 
 MOST_PIXELS: Final = 100_000_000
 """More than any camera's; 300 MB in memory. A small file can claim any size."""

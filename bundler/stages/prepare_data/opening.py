@@ -12,11 +12,11 @@ from bundler.model.errors import UsageError
 from bundler.model.free_dimensions import find_ranges
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, StageRequest
+from bundler.onnxkit.index_bounds import index_bounds
+from bundler.onnxkit.sample_files import open_samples
+from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted, taker
 from bundler.stages.prepare_data.spec import Options
-from bundler.workbench.index_bounds import index_bounds
-from bundler.workbench.sample_files import open_samples
-from bundler.workbench.value_files import Value
 
 
 def open_data(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
@@ -67,9 +67,9 @@ def _open_python(request: StageRequest, _: ModelProto, signature: Signature, opt
 
 def _open_synthetic(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
     """Seeded inputs of sizes that the model runs on, as those of a golden set without samples."""
-    from bundler.workbench.running import count_lanes  # noqa: PLC0415 - ONNX Runtime
-    from bundler.workbench.seeded_sets import SeededModel, make_seeded_set  # noqa: PLC0415
-    from bundler.workbench.sessions import REFERENCE, open_session  # noqa: PLC0415
+    from bundler.onnxkit.running import count_lanes  # noqa: PLC0415 - ONNX Runtime
+    from bundler.onnxkit.seeded_sets import SeededModel, make_seeded_set  # noqa: PLC0415
+    from bundler.onnxkit.sessions import REFERENCE, open_session  # noqa: PLC0415
 
     path = request.input("model")
     session, lanes = open_session(path, REFERENCE), count_lanes(REFERENCE, path)

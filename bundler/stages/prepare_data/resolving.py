@@ -10,8 +10,8 @@ import numpy as np
 
 from bundler.model.errors import UsageError
 from bundler.model.signature import Port, Signature, describe_type
-from bundler.workbench.elements import element_named
-from bundler.workbench.value_files import Value
+from bundler.onnxkit.elements import element_named
+from bundler.onnxkit.value_files import Value
 
 HINT = "docs/preprocessing.md lists every key; `bundler inspect MODEL` shows what the model takes"
 

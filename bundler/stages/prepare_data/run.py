@@ -13,17 +13,17 @@ from bundler.model.fixing import Fixing
 from bundler.model.free_dimensions import find_ranges
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.digests import digest_values
+from bundler.onnxkit.fitting import Fitting, adopt_types, fix_signature
+from bundler.onnxkit.golden import INDEX, Sample, write_index, write_sample
+from bundler.onnxkit.signatures import model_signature
+from bundler.onnxkit.structure import read_structure
+from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, UnreadableError
 from bundler.stages.prepare_data.opening import open_data
 from bundler.stages.prepare_data.spec import Options
 from bundler.stages.prepare_data.splitting import wanted_positions
 from bundler.stages.prepare_data.survey import Survey, held_out_digests
-from bundler.workbench.digests import digest_values
-from bundler.workbench.fitting import Fitting, adopt_types, fix_signature
-from bundler.workbench.golden import INDEX, Sample, write_index, write_sample
-from bundler.workbench.signatures import model_signature
-from bundler.workbench.structure import read_structure
-from bundler.workbench.value_files import Value
 
 _LEAST_EVERY = 2
 _MEDIA = "mend or remove what is named above: nothing is left out in silence; docs/preprocessing.md says what is taken"

@@ -10,11 +10,11 @@ import numpy as np
 
 from bundler.model.errors import UsageError
 from bundler.model.stage import Note
-from bundler.workbench.digests import digest_values
-from bundler.workbench.elements import element_of_array, to_wide
-from bundler.workbench.equality import is_float
-from bundler.workbench.golden import read_golden
-from bundler.workbench.value_files import Value
+from bundler.onnxkit.digests import digest_values
+from bundler.onnxkit.elements import element_of_array, to_wide
+from bundler.onnxkit.equality import is_float
+from bundler.onnxkit.golden import read_golden
+from bundler.onnxkit.value_files import Value
 
 _NAMED = 5
 

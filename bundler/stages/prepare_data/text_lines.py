@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from bundler.model.errors import UsageError
+from bundler.onnxkit.sample_files import show_name
 from bundler.stages.prepare_data.dataset import UnreadableError
-from bundler.workbench.sample_files import show_name
 
 MOST_BYTES: Final = 1_000_000
 """Of one line: more is no text that anybody tokenizes, but a file of another kind."""

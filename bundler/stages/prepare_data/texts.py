@@ -13,15 +13,15 @@ from bundler.model.digests import digest_file
 from bundler.model.errors import UsageError
 from bundler.model.preprocessing import TextDeclaration, TextRecord, read_declaration
 from bundler.model.signature import Signature
+from bundler.onnxkit.elements import element_named
+from bundler.onnxkit.sample_files import show_name
+from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted
 from bundler.stages.prepare_data.folders import Found, find_files
 from bundler.stages.prepare_data.resolving import make_constants, named_port
 from bundler.stages.prepare_data.spec import Options
 from bundler.stages.prepare_data.text_declaration import resolve_text
 from bundler.stages.prepare_data.text_lines import decode_line, iterate_lines
-from bundler.workbench.elements import element_named
-from bundler.workbench.sample_files import show_name
-from bundler.workbench.value_files import Value
 
 
 def open_texts(

@@ -15,18 +15,18 @@ from onnxruntime.quantization.quant_utils import QuantizationMode, QuantType, up
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.stages.quantize_dynamic.spec import Options
-from bundler.workbench.quantization.extra_options import check_extra
-from bundler.workbench.quantization.naming import Resolver
-from bundler.workbench.quantization.outcome import describe_outcome
-from bundler.workbench.quantization.preparing import Preparation, Prepared, prepare
-from bundler.workbench.quantization.reference import TYPES, own_errors
-from bundler.workbench.quantization.selection import (
+from bundler.onnxkit.quantization.extra_options import check_extra
+from bundler.onnxkit.quantization.naming import Resolver
+from bundler.onnxkit.quantization.outcome import describe_outcome
+from bundler.onnxkit.quantization.preparing import Preparation, Prepared, prepare
+from bundler.onnxkit.quantization.reference import TYPES, own_errors
+from bundler.onnxkit.quantization.selection import (
     DYNAMIC_OPERATORS,
     check_not_quantized,
     choose_operators,
 )
-from bundler.workbench.structure import read_structure
+from bundler.onnxkit.structure import read_structure
+from bundler.stages.quantize_dynamic.spec import Options
 
 ENTRY: Final = "model.onnx"
 _UNTYPED: Final = "DefaultTensorType"

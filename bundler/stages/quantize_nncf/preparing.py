@@ -12,12 +12,12 @@ from google.protobuf.message import EncodeError
 from onnx import GraphProto, ModelProto, version_converter
 
 from bundler.model.errors import ModelError, StageError
+from bundler.onnxkit.node_order import sort_model
+from bundler.onnxkit.sessions import SessionSettings, clean_message, save_through_session, session_options
+from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END
+from bundler.onnxkit.structure import count_operators, iterate_graphs, iterate_tensors, tensor_bytes
 from bundler.stages.quantize_nncf.scope import check_exclusions
 from bundler.stages.quantize_nncf.spec import Options
-from bundler.workbench.node_order import sort_model
-from bundler.workbench.sessions import SessionSettings, clean_message, save_through_session, session_options
-from bundler.workbench.signatures import LISTED_INITIALIZERS_END
-from bundler.workbench.structure import count_operators, iterate_graphs, iterate_tensors, tensor_bytes
 
 LEAST_OPSET: Final = 13
 """The first in which `QuantizeLinear` has scales by channel."""

@@ -21,13 +21,13 @@ from onnxruntime.quantization.quantize import check_static_quant_arguments
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Note
+from bundler.onnxkit.quantization.calibration import Ranges, not_finite
+from bundler.onnxkit.quantization.preparing import LEAST_OPSET, Prepared, opset_of, save
+from bundler.onnxkit.quantization.reference import REFERENCE_ERRORS, TYPES, own_errors, quiet
+from bundler.onnxkit.small_constants import read_constant
+from bundler.onnxkit.structure import read_structure
 from bundler.stages.quantize_static.biases import flatten_biases
 from bundler.stages.quantize_static.recipe import WIDE_OPSET, Recipe
-from bundler.workbench.quantization.calibration import Ranges, not_finite
-from bundler.workbench.quantization.preparing import LEAST_OPSET, Prepared, opset_of, save
-from bundler.workbench.quantization.reference import REFERENCE_ERRORS, TYPES, own_errors, quiet
-from bundler.workbench.small_constants import read_constant
-from bundler.workbench.structure import read_structure
 
 _FORMATS: Final = {"qdq": QuantFormat.QDQ, "qoperator": QuantFormat.QOperator}
 _SCALE: Final = "_scale"

@@ -10,10 +10,10 @@ from typing import Any, Final
 from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config
 
 from bundler.model.errors import StageError
+from bundler.onnxkit.quantization.extra_options import check_extra
+from bundler.onnxkit.quantization.reference import TYPES, own_errors
+from bundler.onnxkit.quantization.selection import STATIC_OPERATORS
 from bundler.stages.quantize_static.spec import Options
-from bundler.workbench.quantization.extra_options import check_extra
-from bundler.workbench.quantization.reference import TYPES, own_errors
-from bundler.workbench.quantization.selection import STATIC_OPERATORS
 
 PER_CHANNEL_OPSET: Final = 13
 """From here on the pairs have an axis. Below, the reference writes models per channel that cannot be loaded."""

@@ -12,21 +12,21 @@ from onnx import ModelProto
 
 from bundler.model.codec import decode
 from bundler.model.stage import Report, StageRequest, StageResult
-from bundler.stages.quantize_static.keeping import Trial, keep_worst_float
-from bundler.stages.quantize_static.quantizing import describe_recipe, quantize, raise_for
-from bundler.stages.quantize_static.recipe import Recipe, for_qnn, make_recipe
-from bundler.stages.quantize_static.spec import Options
-from bundler.workbench.quantization.calibration import CalibrationRequest, Ranges, calibrate
-from bundler.workbench.quantization.outcome import describe_outcome
-from bundler.workbench.quantization.preparing import Preparation, Prepared, prepare
-from bundler.workbench.quantization.samples import SampleStream, open_samples
-from bundler.workbench.quantization.selection import (
+from bundler.onnxkit.quantization.calibration import CalibrationRequest, Ranges, calibrate
+from bundler.onnxkit.quantization.outcome import describe_outcome
+from bundler.onnxkit.quantization.preparing import Preparation, Prepared, prepare
+from bundler.onnxkit.quantization.samples import SampleStream, open_samples
+from bundler.onnxkit.quantization.selection import (
     STATIC_OPERATORS,
     check_not_quantized,
     choose_operators,
 )
-from bundler.workbench.quantization.structures import find_structures
-from bundler.workbench.structure import read_structure
+from bundler.onnxkit.quantization.structures import find_structures
+from bundler.onnxkit.structure import read_structure
+from bundler.stages.quantize_static.keeping import Trial, keep_worst_float
+from bundler.stages.quantize_static.quantizing import describe_recipe, quantize, raise_for
+from bundler.stages.quantize_static.recipe import Recipe, for_qnn, make_recipe
+from bundler.stages.quantize_static.spec import Options
 
 ENTRY: Final = "model.onnx"
 _PREPARED: Final = 0.1

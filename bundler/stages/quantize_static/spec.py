@@ -33,7 +33,7 @@ class Options:
 
     `operators` to quantise (empty: what the reference can), less `exclude_operators`, the nodes named `exclude_nodes`
     and convolutions of the kinds `exclude_structures`, which eight bits do little good
-    (`bundler.workbench.quantization.structures`). `preprocess` runs the flavour's own pre-process first, in which
+    (`bundler.onnxkit.quantization.structures`). `preprocess` runs the flavour's own pre-process first, in which
     `shapes` says who infers shapes: ONNX ("plain"), symbolic inference before that (slow), or that only where tensors
     to be quantised have no types otherwise. `raise_opset` lets a format have the opset that it needs. `reduce_range`
     uses 7 bits for weights, for x86 without VNNI. `percentile` is of that calibration.

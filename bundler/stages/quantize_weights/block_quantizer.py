@@ -12,11 +12,11 @@ from onnx import GraphProto, NodeProto, TensorProto
 from onnxruntime.quantization import matmul_nbits_quantizer as reference
 
 from bundler.model.errors import StageError
+from bundler.onnxkit.linked_models import LinkedModel
+from bundler.onnxkit.structure import iterate_nodes
 from bundler.stages.quantize_weights.numpy_torch import torch_on_numpy
 from bundler.stages.quantize_weights.spec import Options
 from bundler.stages.quantize_weights.targets import WEIGHT_INPUT, Targets
-from bundler.workbench.linked_models import LinkedModel
-from bundler.workbench.structure import iterate_nodes
 
 LIBRARY_ERRORS: Final = (
     ValueError,

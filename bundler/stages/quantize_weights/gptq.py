@@ -15,14 +15,14 @@ from onnxruntime.quantization import matmul_nbits_quantizer as reference
 from onnxruntime.quantization.neural_compressor import weight_only
 
 from bundler.model.errors import StageError
+from bundler.onnxkit.canonical.tensor_data import embed_data
+from bundler.onnxkit.golden import GoldenSet, read_golden
+from bundler.onnxkit.linked_models import LinkedModel
+from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
+from bundler.onnxkit.structure import iterate_tensors, tensor_bytes
 from bundler.stages.quantize_weights.block_quantizer import Tick, check_finite, explain_failure
 from bundler.stages.quantize_weights.spec import Options
 from bundler.stages.quantize_weights.targets import Targets
-from bundler.workbench.canonical.tensor_data import embed_data
-from bundler.workbench.golden import GoldenSet, read_golden
-from bundler.workbench.linked_models import LinkedModel
-from bundler.workbench.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
-from bundler.workbench.structure import iterate_tensors, tensor_bytes
 
 _MOST_BYTES: Final = 2**31 - 2**26
 """The reference passes the model through one protobuf message, with its weights."""

@@ -11,13 +11,13 @@ from onnx import ModelProto
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.linked_models import open_linked, write_linked
+from bundler.onnxkit.signatures import check_interface
+from bundler.onnxkit.structure import count_operators, iterate_graphs, iterate_nodes, read_structure, tensor_bytes
 from bundler.stages.quantize_weights.block_quantizer import quantize_blocks
 from bundler.stages.quantize_weights.gptq import quantize_gptq
 from bundler.stages.quantize_weights.spec import Options
 from bundler.stages.quantize_weights.targets import WEIGHT_INPUT, Targets, prepare_targets
-from bundler.workbench.linked_models import open_linked, write_linked
-from bundler.workbench.signatures import check_interface
-from bundler.workbench.structure import count_operators, iterate_graphs, iterate_nodes, read_structure, tensor_bytes
 
 ENTRY = "model.onnx"
 _QUANTIZED: Final[Mapping[str, tuple[int, ...]]] = {"MatMulNBits": (1, 2, 3), "GatherBlockQuantized": (0, 2, 3)}

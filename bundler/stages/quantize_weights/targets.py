@@ -13,9 +13,9 @@ import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from bundler.model.errors import StageError
+from bundler.onnxkit.linked_models import LinkedModel
+from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, subgraphs, tensor_bytes
 from bundler.stages.quantize_weights.spec import Options
-from bundler.workbench.linked_models import LinkedModel
-from bundler.workbench.structure import iterate_graphs, iterate_nodes, subgraphs, tensor_bytes
 
 _MATRIX: Final = 2
 _SHOWN: Final = 80

@@ -10,11 +10,11 @@ import onnxruntime
 from bundler.model.errors import UsageError
 from bundler.model.golden_inputs import Weakness
 from bundler.model.stage import Note
-from bundler.workbench.digests import digest_each, digest_values
-from bundler.workbench.golden import GoldenSet
-from bundler.workbench.running import RunError, run_session
-from bundler.workbench.seeded_likeness import Likeness
-from bundler.workbench.value_files import Value
+from bundler.onnxkit.digests import digest_each, digest_values
+from bundler.onnxkit.golden import GoldenSet
+from bundler.onnxkit.running import RunError, run_session
+from bundler.onnxkit.seeded_likeness import Likeness
+from bundler.onnxkit.value_files import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,11 @@ from onnx import ModelProto
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.model.stage import Note
-from bundler.workbench.branches import has_branches, untaken_branches
-from bundler.workbench.seeded_sets import MAX_SET_MULTIPLICATIONS
-from bundler.workbench.value_files import Value
-from bundler.workbench.weaknesses import describe_branches, describe_repeated, describe_sizes
-from bundler.workbench.workload import count_multiplications
+from bundler.onnxkit.branches import has_branches, untaken_branches
+from bundler.onnxkit.seeded_sets import MAX_SET_MULTIPLICATIONS
+from bundler.onnxkit.value_files import Value
+from bundler.onnxkit.weaknesses import describe_branches, describe_repeated, describe_sizes
+from bundler.onnxkit.workload import count_multiplications
 
 Samples = Sequence[Mapping[str, Value]]
 

@@ -18,24 +18,24 @@ from bundler.model.free_dimensions import find_ranges
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.digests import digest_each
+from bundler.onnxkit.equality import value_is_finite
+from bundler.onnxkit.fitting import adopt_types, check_samples, fix_signature, nan_inputs
+from bundler.onnxkit.golden import INDEX, GoldenSet, Sample, read_golden, write_index, write_sample
+from bundler.onnxkit.quantities import find_quantities
+from bundler.onnxkit.recorded_outputs import Recorded, doubts_of, reference_notes, weakness_notes
+from bundler.onnxkit.running import RunError, RunTimeError, count_lanes, run_in_lanes, run_session
+from bundler.onnxkit.sample_files import open_samples
+from bundler.onnxkit.seeded_sets import SeededModel, make_seeded_set
+from bundler.onnxkit.sessions import REFERENCE, open_session
+from bundler.onnxkit.signatures import model_signature
+from bundler.onnxkit.size_search import limit_run
+from bundler.onnxkit.structure import random_operators, read_structure
+from bundler.onnxkit.value_files import Value
+from bundler.onnxkit.weaknesses import SYNTHETIC, describe_count, describe_seeded
 from bundler.stages.record_golden.alike import make_alike
 from bundler.stages.record_golden.examining import choose_repeated, count_largest, tell_only_sizes, weaknesses_of
 from bundler.stages.record_golden.spec import Options
-from bundler.workbench.digests import digest_each
-from bundler.workbench.equality import value_is_finite
-from bundler.workbench.fitting import adopt_types, check_samples, fix_signature, nan_inputs
-from bundler.workbench.golden import INDEX, GoldenSet, Sample, read_golden, write_index, write_sample
-from bundler.workbench.quantities import find_quantities
-from bundler.workbench.recorded_outputs import Recorded, doubts_of, reference_notes, weakness_notes
-from bundler.workbench.running import RunError, RunTimeError, count_lanes, run_in_lanes, run_session
-from bundler.workbench.sample_files import open_samples
-from bundler.workbench.seeded_sets import SeededModel, make_seeded_set
-from bundler.workbench.sessions import REFERENCE, open_session
-from bundler.workbench.signatures import model_signature
-from bundler.workbench.size_search import limit_run
-from bundler.workbench.structure import random_operators, read_structure
-from bundler.workbench.value_files import Value
-from bundler.workbench.weaknesses import SYNTHETIC, describe_count, describe_seeded
 
 _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
 

@@ -14,10 +14,10 @@ from onnx import ModelProto, TensorProto
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.onnxkit.node_order import write_sorted
+from bundler.onnxkit.signatures import check_interface
+from bundler.onnxkit.structure import count_operators, iterate_nodes, iterate_tensors, read_structure
 from bundler.stages.simplify.spec import TOOLS, Options
-from bundler.workbench.node_order import write_sorted
-from bundler.workbench.signatures import check_interface
-from bundler.workbench.structure import count_operators, iterate_nodes, iterate_tensors, read_structure
 
 ENTRY = "model.onnx"
 _EMBEDDED_LIMIT = 2**30

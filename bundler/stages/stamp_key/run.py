@@ -10,8 +10,8 @@ from onnx import ModelProto, StringStringEntryProto
 
 from bundler.model.codec import decode
 from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.onnxkit.structure import external_names, read_structure
 from bundler.stages.stamp_key.spec import Options
-from bundler.workbench.structure import external_names, read_structure
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

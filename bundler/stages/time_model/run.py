@@ -13,11 +13,11 @@ import onnxruntime
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.onnxkit.golden import read_golden
+from bundler.onnxkit.running import RunError, make_caller, run_session
+from bundler.onnxkit.sessions import open_session, read_settings
+from bundler.onnxkit.value_files import Value
 from bundler.stages.time_model.spec import Options
-from bundler.workbench.golden import read_golden
-from bundler.workbench.running import RunError, make_caller, run_session
-from bundler.workbench.sessions import open_session, read_settings
-from bundler.workbench.value_files import Value
 
 _SAMPLES: Final = 4
 """Different inputs to run on, in turns; all of them stay in memory."""

@@ -16,7 +16,7 @@ from onnx import helper
 
 from bundler.environments.registry import Environments
 from bundler.model.errors import StageError
-from bundler.workbench.placement_facts import counted_nodes
+from bundler.onnxkit.placement_facts import counted_nodes
 from tests.support import digits, models
 from tests.support.bundles import cache_root
 from tests.support.device_stages import (

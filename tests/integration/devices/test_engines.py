@@ -21,7 +21,7 @@ from onnx import helper
 from bundler.environments.registry import Environments
 from bundler.model.errors import StageError
 from bundler.model.results import StepOutcome
-from bundler.workbench.signatures import model_signature
+from bundler.onnxkit.signatures import model_signature
 from tests.support import digits, models
 from tests.support.bundles import cache_root
 from tests.support.encoders import tiny_encoder

@@ -12,17 +12,17 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from bundler.api.data import DataArgument, read_argument
-from bundler.api.workshop import Workshop, open_workshop
 from bundler.execution.sources import digest_source
 from bundler.model.errors import UsageError
 from bundler.model.events import Event, StepProgress
 from bundler.model.plan import Step
 from bundler.model.preprocessing import describe_preprocessing, read_record
 from bundler.model.results import StepOutcome
+from bundler.onnxkit.golden import GoldenSet, read_golden
+from bundler.pipeline.data import DataArgument, read_argument
+from bundler.pipeline.workshop import Workshop, open_workshop
 from bundler.stages.prepare_data.spec import Options
 from bundler.stages.prepare_data.splitting import belongs
-from bundler.workbench.golden import GoldenSet, read_golden
 from tests.support import models
 from tests.support.data_folders import write_wave
 

@@ -14,15 +14,15 @@ import uv
 from onnx import ModelProto, TensorProto
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-from bundler.api.sources import export_model, parse_reference
-from bundler.api.workshop import open_workshop
 from bundler.environments.registry import Environments
 from bundler.model.errors import StageError
 from bundler.model.events import ignore
-from bundler.planning_presets import PRESETS
-from bundler.workbench.canonical.writing import canonicalize
-from bundler.workbench.sessions import REFERENCE, open_session
-from bundler.workbench.structure import count_operators, read_structure
+from bundler.onnxkit.canonical.writing import canonicalize
+from bundler.onnxkit.sessions import REFERENCE, open_session
+from bundler.onnxkit.structure import count_operators, read_structure
+from bundler.pipeline.sources import export_model, parse_reference
+from bundler.pipeline.workshop import open_workshop
+from bundler.planning.presets import PRESETS
 from tests.support import models
 from tests.support.bundles import cache_root
 from tests.support.encoders import sentences, tiny_encoder

@@ -20,13 +20,13 @@ import onnxruntime
 import pytest
 import uv
 
-from bundler.api.sources import Exported, export_model, parse_reference
-from bundler.api.workshop import Workshop, open_workshop
 from bundler.environments.making import made_environments
 from bundler.execution.locks import hold
 from bundler.model.errors import EnvironmentMissingError, ModelError, StageError, UsageError
 from bundler.model.events import ignore
-from bundler.workbench.canonical.writing import canonicalize
+from bundler.onnxkit.canonical.writing import canonicalize
+from bundler.pipeline.sources import Exported, export_model, parse_reference
+from bundler.pipeline.workshop import Workshop, open_workshop
 from tests.support import huggingface_models
 from tests.support.bundles import cache_root
 from tests.support.command_line import CommandLine

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bundler.data import data_root
 from bundler.emitters.contract import EmitRequest
 from bundler.model.requirements import FixedSize, Need
 from bundler.model.runtime import ProviderEntry
+from bundler.support.data import data_root
 from tests.integration.python.packages import Package, imported, write_package
 
 CUDNN = Need(what="cuDNN", version="9", check="ldconfig", libraries=("libcudnn.so.9",))

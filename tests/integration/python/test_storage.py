@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bundler.data import data_root
+from bundler.support.data import data_root
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ print(json.dumps([[str(r.output.label), float(r.score)] for r in results]))
 
 OURS = (
     *("README.md", "LICENSE", "Makefile", "pyproject.toml", ".gitignore", "targets/linux-x64.toml"),
-    *("bundler/planning.py", "bundler/model/errors.py", "bundler/__init__.py", "templates/python/facade.py.j2"),
+    *("bundler/planning/plan.py", "bundler/model/errors.py", "bundler/__init__.py", "templates/python/facade.py.j2"),
 )
 """Files of this repository."""
 

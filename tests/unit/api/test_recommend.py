@@ -5,13 +5,14 @@ import dataclasses
 import pytest
 
 from bundler.api import recommend
-from bundler.api.machine import Machine
 from bundler.api.recommend import Recommendations, find_matches, pick_targets
+from bundler.catalogue import recommending
+from bundler.catalogue.listing import Summary, list_targets
+from bundler.catalogue.machine import Machine
+from bundler.catalogue.recommending import FAMILIES
 from bundler.cli.recommending import recommendation_lines
 from bundler.model.errors import ProfileError, UsageError
-from bundler.profiles import outlook, recommending
-from bundler.profiles.listing import Summary, list_targets
-from bundler.profiles.recommending import FAMILIES
+from bundler.profiles import outlook
 from bundler.profiles.schema import Platform
 from tests.support.facts import SIGNATURE, make_facts
 from tests.unit.profiles.devices import CPU, find_known, make_target, make_variant

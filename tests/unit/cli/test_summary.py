@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bundler.api.requests import FirstVisit
 from bundler.cli.building import _tell_visits
+from bundler.pipeline.requests import FirstVisit
 
 
 def visit(variant: str, build: str, brotli: int) -> FirstVisit:

@@ -44,7 +44,7 @@ def test_methods_are_listed_with_how_to_take_one(snapshot):
 
 
 def test_list_does_not_import_the_schema():
-    code = "import sys, bundler.profiles.listing as l; l.list_targets(); print('pydantic' in sys.modules)"
+    code = "import sys, bundler.catalogue.listing as l; l.list_targets(); print('pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -7,10 +7,10 @@ import sys
 import pytest
 from typer.testing import CliRunner, Result
 
+from bundler.catalogue import provider_listing
 from bundler.cli.targeting_providers import print_providers
 from bundler.cli.targets import app
 from bundler.model.errors import ProfileError
-from bundler.profiles import provider_listing
 from bundler.providers.knowledge import Availability, Compiler, Deferral, OptionRule, ProviderKnowledge
 from bundler.providers.registry import provider_names
 

@@ -10,12 +10,12 @@ from syrupy.assertion import SnapshotAssertion
 
 from bundler.api import bench as benching
 from bundler.api.bench import VariantTimes, bench
-from bundler.api.workshop import Workshop, open_workshop
 from bundler.cli.benching import parse_callers
 from bundler.cli.timetable import throughput_lines, timetable_lines
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import ignore
 from bundler.model.measurement import Measurement, Timing
+from bundler.pipeline.workshop import Workshop, open_workshop
 from bundler.reporting.data import Spread
 from bundler.reporting.manifest import make_manifest, write_manifest
 from tests.unit.reporting.builds import make_request

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from bundler.data import data_root
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python.context import make_context
 from bundler.emitters.rendering import make_environment
 from bundler.model.signature import Port, Signature, ValueType
+from bundler.support.data import data_root
 from tests.support import models
 from tests.support.bundles import make_request
 from tests.unit.emitters.test_escapes import HOSTILE, texts

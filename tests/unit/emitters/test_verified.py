@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bundler.data import data_root
 from bundler.emitters.rendering import load_template
 from bundler.emitters.verified import POINTER, README, write_verification
 from bundler.model.digests import digest_file
+from bundler.support.data import data_root
 
 
 def test_what_was_verified_takes_the_place_of_the_pointer(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from bundler.api.sources import _ask
 from bundler.emitters.python.proving import Launch, start
 from bundler.emitters.web.browser import start_browser
 from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool
 from bundler.execution.pool import WorkerPool
 from bundler.model.plan import HOST
+from bundler.pipeline.sources import _ask
 
 SECRETS = {
     "AWS_SECRET_ACCESS_KEY": "a-cloud-key",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bundler.catalogue.preprocessing_document import NAME, describe_preprocessing_keys
 from bundler.model.codec import encode
 from bundler.model.errors import UsageError
 from bundler.model.preprocessing import (
@@ -22,7 +23,6 @@ from bundler.model.preprocessing import (
     read_record,
 )
 from bundler.profiles.preprocessing import DeclaredPreprocessing, read_preprocessing, starter_lines
-from bundler.profiles.preprocessing_document import NAME, describe_preprocessing_keys
 from bundler.profiles.toml_text import write_toml
 
 ROOT = Path(__file__).resolve().parents[3]

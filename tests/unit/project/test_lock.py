@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from bundler.api.requests import BuildRequest
 from bundler.environments.registry import Environments
 from bundler.model.errors import UsageError
+from bundler.pipeline.requests import BuildRequest
 from bundler.project.load import LoadedProject
 from bundler.project.lock import LockFile, read_lock, write_lock
 from bundler.project.pinning import needed_locks, pin_project

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bundler.api.requests import BuildRequest, bundle_name
 from bundler.model.errors import UsageError
+from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.project.narrowing import narrow_requests
 
 REQUESTS = tuple(

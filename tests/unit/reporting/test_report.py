@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bundler.data import data_root
 from bundler.model.golden_inputs import Weakness
 from bundler.model.measurement import Measurement
 from bundler.model.plan import Decision
@@ -20,6 +19,7 @@ from bundler.model.results import Comparison
 from bundler.model.stage import Note
 from bundler.reporting.report import render_report, render_timings, write_report
 from bundler.reporting.story import make_cards, tell_proof
+from bundler.support.data import data_root
 from tests.unit.reporting.builds import make_downloads, make_manifest_of, make_output, make_report, make_request
 
 VOID = {"meta"}

@@ -17,8 +17,8 @@ from bundler.model.gates import worst_element
 from bundler.model.reference import EXACT
 from bundler.model.results import OutputComparison
 from bundler.model.runtime import Tolerance
-from bundler.workbench.metrics import Tally
-from bundler.workbench.reference_tally import ReferenceTally
+from bundler.onnxkit.metrics import Tally
+from bundler.onnxkit.reference_tally import ReferenceTally
 from tests.support import models
 from tests.support.stage_calls import compare, record
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bundler.model.errors import ModelError, UsageError
-from bundler.workbench.golden import read_golden
+from bundler.onnxkit.golden import read_golden
 from tests.support import models
 from tests.support.stage_calls import call_stage, record
 

@@ -13,9 +13,9 @@ from bundler.model.codec import decode
 from bundler.model.errors import ModelError
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.stage import StageResult
+from bundler.onnxkit import seeded_sets
+from bundler.onnxkit.golden import GoldenSet, read_golden
 from bundler.stages.record_golden.examining import choose_repeated
-from bundler.workbench import seeded_sets
-from bundler.workbench.golden import GoldenSet, read_golden
 from tests.support import models, open_models
 from tests.support.stage_calls import call_stage
 
@@ -124,7 +124,7 @@ def test_an_audio_model_without_samples_is_recorded_at_both_rates(tmp_path: Path
 
 def test_values_on_which_the_model_does_not_end_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends on the first sample, and a sample must not be left out because a machine is slow."""
-    monkeypatch.setattr("bundler.workbench.size_search.FIXED_RUN_SECONDS", 0.5)
+    monkeypatch.setattr("bundler.onnxkit.size_search.FIXED_RUN_SECONDS", 0.5)
     with pytest.raises(ModelError, match=r"does not come to an end on a seeded input: one run took more than 0.5 s"):
         recorded(open_models.endless_on_true(), tmp_path)
 

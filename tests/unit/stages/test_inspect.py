@@ -17,8 +17,8 @@ from bundler.model.errors import ModelError
 from bundler.model.facts import ModelFacts
 from bundler.model.signature import describe_type
 from bundler.model.stage import StageRequest
+from bundler.onnxkit.slim import read_without_weights
 from bundler.stages.inspect.run import run
-from bundler.workbench.slim import read_without_weights
 from tests.support import hostile_models, models
 
 

@@ -12,8 +12,8 @@ import onnx
 import pytest
 from onnx import ModelProto, NodeProto
 
-from bundler.workbench.node_order import sort_model, write_sorted
-from bundler.workbench.structure import read_structure
+from bundler.onnxkit.node_order import sort_model, write_sorted
+from bundler.onnxkit.structure import read_structure
 from tests.support import models
 from tests.support.encoders import sentences, tiny_encoder
 from tests.support.sample_sets import write_samples

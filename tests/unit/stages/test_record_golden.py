@@ -16,11 +16,11 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from bundler.model.errors import ModelError, UsageError
 from bundler.model.signature import ValueType
-from bundler.workbench.elements import element_named
-from bundler.workbench.equality import same_value
-from bundler.workbench.golden import read_golden
-from bundler.workbench.running import run_session
-from bundler.workbench.value_files import ValueWriter, read_value
+from bundler.onnxkit.elements import element_named
+from bundler.onnxkit.equality import same_value
+from bundler.onnxkit.golden import read_golden
+from bundler.onnxkit.running import run_session
+from bundler.onnxkit.value_files import ValueWriter, read_value
 from tests.support import models
 from tests.support.stage_calls import call_stage, record
 

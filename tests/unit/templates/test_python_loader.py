@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from bundler.data import data_root
+from bundler.support.data import data_root
 
 WHY = "it differs from run to run"
 

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bundler.data import data_root
 from bundler.model.codec import encode
 from bundler.model.gates import check_gate, resolve_tolerance
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison
 from bundler.model.runtime import Gate, Tolerance
-from bundler.workbench.metrics import Tally
-from bundler.workbench.reference_tally import ReferenceTally
+from bundler.onnxkit.metrics import Tally
+from bundler.onnxkit.reference_tally import ReferenceTally
+from bundler.support.data import data_root
 
 TESTS = Path(__file__).parents[2] / "javascript" / "loader"
 TOLERANCES: dict[str, dict[str, Any]] = {

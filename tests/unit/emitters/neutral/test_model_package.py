@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from bundler.data import data_root
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.neutral.emitter import EMITTER
 from bundler.emitters.neutral.model_package import DOCUMENTATION
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import UsageError
 from bundler.profiles.resolve import resolve_target
+from bundler.support.data import data_root
 from tests.support import models
 from tests.support.neutral_bundles import make_files_request, with_config
 from tests.support.package_reader import PackageError, open_package

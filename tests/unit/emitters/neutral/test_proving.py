@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from bundler.api.build import build
-from bundler.api.requests import BuildRequest
-from bundler.api.workshop import open_workshop
 from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.neutral import proving
 from bundler.emitters.neutral.emitter import EMITTER
@@ -25,6 +22,9 @@ from bundler.model.events import Event, ignore
 from bundler.model.proof import VariantProof
 from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Compatibility, Compiled, RuntimeVariant
+from bundler.pipeline.build import build
+from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.workshop import open_workshop
 from tests.support import models
 from tests.support.neutral_bundles import OPENVINO, QNN, make_files_request
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from bundler.data import data_root
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import render_config
 from bundler.emitters.rendering import load_template, make_environment
@@ -17,6 +16,7 @@ from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.vendor import choose_builds
 from bundler.model.artifacts import FileRecord
 from bundler.model.signature import Port, Signature, ValueType
+from bundler.support.data import data_root
 
 DIGEST = "0" * 64
 ASSETS = (

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from bundler.data import data_root
 from bundler.emitters.contract import EmitRequest
+from bundler.support.data import data_root
 from tests.unit.emitters.web.conftest import with_web
 from tests.unit.emitters.web.rendered import MIXED, render_all, with_config
 

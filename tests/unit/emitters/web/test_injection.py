@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bundler.data import data_root
 from bundler.emitters.contract import EmitRequest
 from bundler.model.codec import encode
 from bundler.model.runtime import ProviderEntry
 from bundler.model.signature import Port, Signature, ValueType
+from bundler.support.data import data_root
 from tests.support.module_host import ModuleHost, module_host
 from tests.unit.emitters.test_escapes import HOSTILE
 from tests.unit.emitters.web.rendered import render_all, with_config

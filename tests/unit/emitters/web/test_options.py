@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from bundler.data import data_root
 from bundler.profiles.options import CONFIG, WEB_SESSION
 from bundler.providers.registry import find_by_runtime_name
+from bundler.support.data import data_root
 from tests.unit.emitters.web.conftest import evaluate
 
 TABLES = """

@@ -6,8 +6,8 @@ import onnx
 import pytest
 from onnx import ModelProto, helper
 
+from bundler.onnxkit.signatures import check_interface, model_signature
 from bundler.stages.build_engine.wrapping import STATEMENT, default_inputs, wrap_engine
-from bundler.workbench.signatures import check_interface, model_signature
 from tests.support import models
 from tests.support.encoders import tiny_encoder
 

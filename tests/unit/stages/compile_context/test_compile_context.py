@@ -17,8 +17,8 @@ from bundler.execution.pool import WorkerPool
 from bundler.execution.stage_sources import package_folder
 from bundler.model.errors import StageError
 from bundler.model.stage import StageResult
+from bundler.onnxkit import plugins
 from bundler.stages.compile_context import apart, compiling, run
-from bundler.workbench import plugins
 from tests.support import models
 from tests.support.stage_calls import call_stage
 

@@ -14,8 +14,8 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 
 from bundler.model.errors import StageError
 from bundler.model.stage import StageResult
-from bundler.workbench.canonical.writing import canonicalize
-from bundler.workbench.structure import count_operators, iterate_tensors, read_structure
+from bundler.onnxkit.canonical.writing import canonicalize
+from bundler.onnxkit.structure import count_operators, iterate_tensors, read_structure
 from tests.support import models
 from tests.support.sample_sets import write_samples
 from tests.support.stage_calls import call_stage

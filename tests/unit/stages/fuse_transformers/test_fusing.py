@@ -13,7 +13,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from bundler.model.errors import EnvironmentMissingError, ModelError, StageError
 from bundler.model.stage import StageResult
-from bundler.workbench.sessions import REFERENCE, SessionSettings, open_session
+from bundler.onnxkit.sessions import REFERENCE, SessionSettings, open_session
 from tests.support import models
 from tests.support.command_line import ROOT
 from tests.support.encoders import sentences, tiny_encoder

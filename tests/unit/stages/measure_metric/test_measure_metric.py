@@ -13,9 +13,9 @@ from syrupy.assertion import SnapshotAssertion
 from bundler.model.errors import BundlerError, StageError, UsageError
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.model.stage import StageResult
+from bundler.onnxkit.golden import Sample, read_golden, write_index, write_sample
 from bundler.stages.measure_metric.archives import file_name, write_archive
 from bundler.stages.measure_metric.spec import SPEC
-from bundler.workbench.golden import Sample, read_golden, write_index, write_sample
 from tests.support import models
 from tests.support.stage_calls import call_stage, record
 

@@ -18,11 +18,11 @@ from PIL import Image
 from bundler.model.errors import UsageError
 from bundler.model.preprocessing import ImageDeclaration
 from bundler.model.signature import Port, Signature, ValueType
+from bundler.onnxkit import archives
+from bundler.onnxkit.sample_files import natural_key, open_samples, show_name
 from bundler.stages.prepare_data.dataset import UnreadableError
 from bundler.stages.prepare_data.image_declaration import resolve_image
 from bundler.stages.prepare_data.images import load_image
-from bundler.workbench import archives
-from bundler.workbench.sample_files import natural_key, open_samples, show_name
 from tests.support.data_folders import pixels
 
 PORT = Port(name="x", type=ValueType(element_type="float32", shape=("n", 3, 8, 8)))

@@ -11,7 +11,7 @@ from PIL import Image
 
 from tests.support import models
 from tests.support.data_folders import image_model, pixels
-from tests.unit.workbench.test_memory import peak_growth
+from tests.unit.onnxkit.test_memory import peak_growth
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the resource module is for POSIX systems")
 

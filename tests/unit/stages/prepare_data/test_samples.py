@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from bundler.workbench.golden import read_golden
+from bundler.onnxkit.golden import read_golden
 from tests.support import models
 from tests.support.data_folders import prepare, refuse
 from tests.support.stage_calls import call_stage

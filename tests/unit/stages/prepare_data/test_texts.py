@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from bundler.model.errors import UsageError
 from bundler.model.preprocessing import TextDeclaration
 from bundler.model.signature import Port, Signature, ValueType
+from bundler.onnxkit.signatures import model_signature
 from bundler.stages.prepare_data.dataset import UnreadableError
 from bundler.stages.prepare_data.text_declaration import resolve_text
 from bundler.stages.prepare_data.text_lines import MOST_BYTES, decode_line, iterate_lines
-from bundler.workbench.signatures import model_signature
 from tests.support import models
 
 

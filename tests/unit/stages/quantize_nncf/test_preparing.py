@@ -11,9 +11,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from bundler.model.errors import StageError, UsageError
+from bundler.onnxkit.structure import read_structure
 from bundler.stages.quantize_nncf.preparing import check_input, find_excluded, prepare_model, standard_opset
 from bundler.stages.quantize_nncf.spec import Options
-from bundler.workbench.structure import read_structure
 from tests.support import models
 
 

@@ -11,8 +11,8 @@ import pytest
 from onnx import helper
 
 from bundler.model.errors import StageError
-from bundler.workbench.golden import write_index
-from bundler.workbench.quantization import calibration, samples
+from bundler.onnxkit.golden import write_index
+from bundler.onnxkit.quantization import calibration, samples
 from tests.support import models
 from tests.support.calibration import normal_feeds, write_set
 from tests.support.stage_calls import call_stage

@@ -13,8 +13,8 @@ import pytest
 from onnxruntime.quantization import quantize
 from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config, qnn_preprocess_model
 
-from bundler.workbench.quantization import histograms
-from bundler.workbench.quantization.reference import TYPES, quiet
+from bundler.onnxkit.quantization import histograms
+from bundler.onnxkit.quantization.reference import TYPES, quiet
 from tests.support import models
 from tests.support.calibration import (
     Feeds,

@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 from onnx import helper
 
-from bundler.workbench.quantization import preparing
+from bundler.onnxkit.quantization import preparing
 from tests.support import models
 from tests.support.calibration import normal_feeds, write_set
 from tests.support.stage_calls import call_stage

@@ -9,8 +9,8 @@ import pytest
 
 from bundler.environments.lockfiles import shipped_lock
 from bundler.model.errors import StageError
+from bundler.onnxkit.signatures import check_interface
 from bundler.stages.simplify.spec import SPEC, TOOLS, Options
-from bundler.workbench.signatures import check_interface
 from tests.support import models
 from tests.support.stage_calls import call_stage
 

@@ -1,0 +1,1 @@
+"""What describes targets and providers to people: lists, matches, recommendations, the matrix. It reads planning."""

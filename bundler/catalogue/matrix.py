@@ -1,0 +1,173 @@
+"""docs/targets.md: how to choose a target, and the whole matrix of targets, variants and providers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from bundler.catalogue.tables import code, table
+from bundler.profiles.methods import NONE
+from bundler.profiles.outlook import VariantOutlook, foresee_variants
+from bundler.profiles.resolve import resolve_target, target_ids
+from bundler.profiles.schema import TargetProfile, Variant
+from bundler.providers.availability import tell_row
+from bundler.providers.knowledge import ProviderKnowledge
+from bundler.providers.registry import find_provider, provider_names
+
+CHOOSING = """\
+## How to choose
+
+1. Ask: `bundler targets recommend MODEL --device "Galaxy S24 Ultra"` names the target for a device and says what it
+   does with the model.
+2. One device, one target: a target of its own has the contexts, engines and limits of that chip. A bundle for several
+   Snapdragon chips is `snapdragon-8-series`; for any phone take `android-arm64` or `ios-arm64`, for any computer
+   `linux-x64`, `windows-x64`, `linux-arm64` or `macos-arm64`, which run on the CPU.
+3. A target has variants in order of preference. At its start a bundle takes the first that the device can run and says
+   why it skipped the others. The last one runs everywhere: `cpu`, or `wasm` in browsers.
+4. Give `--calibration` where a variant has a method for it: NPUs want eight bits, and some have nothing else.
+5. Providers of phones and NPUs take fixed sizes. The targets fix dimensions of usual names, as shown; `--dim` fixes
+   others, and goes over a target's; `--shape x=1,3,48,192` fixes the sizes of an input, those without a name too.
+6. What is compiled before shipping makes the first start quick. What only the device can make is made there, at
+   install or first start (by `prewarm` in a Python bundle, by your application with a bundle of files); until then the
+   next variant answers.
+7. A variant for a runtime of your own build is left out unless `runtime.custom_build` is set, with your
+   `runtime.package` and `runtime.version`.
+8. Every target can be written with `--format files`: models, contexts, configuration, proofs and report, for programs
+   of your own. It is what targets without an ecosystem of their own get.
+"""
+
+_RUNS = ("Target", "System", "CPU", "Runtime", "Beside it", "Bundle", "Python")
+_VARIANTS = ("Target", "Variant", "Providers", "Precision", "With calibration data", "Prepared", "Least share")
+
+
+def describe_matrix(heading: Sequence[str]) -> str:
+    """The page under `heading`, a list of lines."""
+    profiles = sorted((resolve_target(name) for name in target_ids()), key=lambda profile: (profile.group, profile.id))
+    lines = [*heading, *CHOOSING.splitlines()]
+    for group, members in groupby(profiles, key=lambda profile: profile.group):
+        lines += _describe_group(group, list(members))
+    lines += [
+        "",
+        "## Providers",
+        "",
+        *table(("Provider", "What it is", "Where it is", "Targets"), _provider_rows(profiles)),
+    ]
+    for profile in profiles:
+        lines += ["", *_describe_target(profile)]
+    return "\n".join(lines) + "\n"
+
+
+def _describe_group(group: str, members: Sequence[TargetProfile]) -> list[str]:
+    rows = [row for profile in members for row in _variant_rows(profile)]
+    return ["", f"## {group}", "", *table(_RUNS, map(_runtime_row, members)), "", *table(_VARIANTS, rows)]
+
+
+def _runtime_row(profile: TargetProfile) -> tuple[str, ...]:
+    platform, runtime, bundle = profile.platform, profile.runtime, profile.bundle
+    python = ", ".join(profile.python.versions) if bundle.ecosystem == "python" else ""
+    return (
+        f"[`{profile.id}`](#{profile.id})",
+        f"{platform.system} {platform.minimum or ''}".strip(),
+        f"{platform.architecture} {platform.cpu or ''}".strip(),
+        f"{runtime.package} {runtime.version}",
+        ", ".join(f"{name} {version}" for name, version in runtime.plugins.items()),
+        f"{bundle.ecosystem}, {code(bundle.format)}",
+        python,
+    )
+
+
+def _variant_rows(profile: TargetProfile) -> Iterator[tuple[str, ...]]:
+    for variant, outlook in zip(profile.variants, foresee_variants(profile), strict=True):
+        yield (
+            code(profile.id),
+            code(variant.name),
+            " → ".join(code(entry.name) for entry in variant.providers),
+            _method(variant.precision or profile.precision.method),
+            _method(variant.calibrated or profile.precision.calibrated),
+            _tell_preparation(variant, outlook),
+            _tell_share(variant),
+        )
+
+
+def _method(name: str) -> str:
+    return "as it is" if name == NONE else code(name)
+
+
+def _tell_preparation(variant: Variant, outlook: VariantOutlook) -> str:
+    known = find_provider(variant.providers[0].name)
+    thing = known.deferral.thing if known.deferral else ""
+    return {
+        "here": "compiled before shipping",
+        "on the device": f"{thing} made on the device",
+        "as it is": "opened as it ships",
+        "left out": "needs a runtime of your own build",
+    }[outlook.fate]
+
+
+def _tell_share(variant: Variant) -> str:
+    if not variant.least_share:
+        return ""
+    then = "else it fails" if variant.shortfall == "fail" else "else it is told"
+    return f"{variant.least_share:.0%}, {then}"
+
+
+def _provider_rows(profiles: Sequence[TargetProfile]) -> Iterator[tuple[str, ...]]:
+    for name in provider_names():
+        known = find_provider(name)
+        users = [profile.id for profile in profiles if _uses(profile, name)]
+        # The CPU is in all of them, and a row of fifty names tells nobody anything.
+        shown = "all but those for browsers" if name == "cpu" else ", ".join(map(code, users))
+        yield code(name), known.title, _tell_where(known), shown or "none"
+
+
+def _uses(profile: TargetProfile, name: str) -> bool:
+    return any(entry.name == name for variant in profile.variants for entry in variant.providers)
+
+
+def _tell_where(known: ProviderKnowledge) -> str:
+    parts = [tell_row(row) for row in known.availability]
+    parts += [known.gone.rstrip(".")] if known.gone else []
+    parts += [f"in its place: {known.instead.rstrip('.')}"] if known.instead else []
+    return "; ".join(parts) or f"in every {known.package}"
+
+
+def _describe_target(profile: TargetProfile) -> Iterator[str]:
+    yield from (f"## {profile.id}", "", f"{profile.title}. {profile.description}".strip())
+    facts = list(_facts(profile))
+    if facts:
+        yield ""
+        yield from (f"- {fact}" for fact in facts)
+    if profile.sources:
+        rows = ((code(key), text) for key, text in sorted(profile.sources.items()))
+        yield ""
+        yield from table(("Value", "Where it comes from"), rows)
+
+
+def _by_text(sentences: Mapping[str, str]) -> dict[str, str]:
+    """Names by the sentence that is said of them."""
+    found: dict[str, list[str]] = {}
+    for name, text in sentences.items():
+        found.setdefault(text, []).append(name)
+    return {text: ", ".join(names) for text, names in found.items()}
+
+
+def _facts(profile: TargetProfile) -> Iterator[str]:
+    if profile.aliases:
+        yield f"Also: {', '.join(profile.aliases)}."
+    for text, names in _by_text(profile.cautions).items():
+        yield f"Check first for {names}: {text}."
+    for text, names in _by_text(profile.serves).items():
+        yield f"Serves devices without a target of their own ({names}): {text}."
+    for text, names in _by_text(profile.refuses).items():
+        yield f"Does not serve {names}: {text}."
+    if profile.dimensions:
+        sizes = ", ".join(f"{code(name)} = {size}" for name, size in profile.dimensions.items())
+        yield f"Fixes the dimensions {sizes}."
+    if profile.budget.model_mb:
+        yield f"Largest model: {profile.budget.model_mb:,.0f} MB."
+    if "language_model" in profile.model_fields_set:
+        hints = profile.language_model
+        yield (
+            f"Language models: {hints.batch_size} at once, prompts in steps of {hints.prompt_tokens} tokens, "
+            f"context of {hints.context_tokens} tokens."
+        )

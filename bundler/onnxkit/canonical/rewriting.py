@@ -1,0 +1,220 @@
+"""Rename and reorder a model in place: what a tool made up becomes what the graph's own shape says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+
+from bundler.model.errors import StageError
+from bundler.onnxkit.canonical.walking import Scope, Walk, Walker, formal_inputs, formal_outputs, ordered_subgraphs
+
+NO_INFERENCE_OPS: Final = frozenset({("com.microsoft", "EPContext")})
+"""Operators without shape inference: their outputs' types exist only in value_info, which is dropped for all others."""
+INFERRED_DOMAINS: Final = frozenset(
+    {"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training", "com.microsoft"}
+)
+GENERATED_DIM_PREFIXES: Final = ("unk__",)
+"""Names that shape inference makes up for unknown dimensions, numbered in the order in which it ran."""
+POSITIONAL_SUBGRAPH_DOMAINS: Final = frozenset({"", "ai.onnx"})
+"""Here a subgraph's inputs and outputs are matched by position, so their names are free. BeamSearch and its kin
+(com.microsoft) look into the names, so those stay."""
+
+
+class _Names:
+    """Hands out names by order of asking. One counter for all graphs, so that no subgraph shadows an outer name."""
+
+    def __init__(self, reserved: Iterable[str]) -> None:
+        self._taken = set(reserved)
+        self._next: dict[str, int] = {}
+
+    def of(self, stem: str) -> str:
+        while True:
+            number = self._next.get(stem, 0)
+            self._next[stem] = number + 1
+            name = f"{stem}_{number}"
+            if name not in self._taken:
+                self._taken.add(name)
+                return name
+
+
+@dataclass(slots=True)
+class _Rewriter:
+    """Renames and reorders one model in place."""
+
+    walker: Walker
+    values: _Names
+    nodes: _Names
+    tensors: list[TensorProto] = field(default_factory=list)
+    """Every initializer, all graphs, in canonical order: the order of the external file."""
+
+    def graph(self, graph: GraphProto, outer: Mapping[str, str], *, keep_formals: bool) -> None:
+        walk = self.walker.walk(graph)
+        names = dict(outer)
+        if keep_formals:
+            pinned = {value.name: value.name for value in (*graph.input, *graph.output)}
+        else:
+            pinned = {value.name: self.values.of("in") for value in graph.input}
+        names.update(pinned)
+        self._name_values(walk, names, pinned)
+        self._initializers(graph, walk, names)
+        untyped = _untyped_outputs(walk.order)
+        _keep(graph.value_info, lambda info: info.name in untyped)
+        self._nodes(graph, walk, names)
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            value.name = names[value.name]
+            _clean_value(value)
+        graph.value_info.sort(key=lambda info: info.name)
+        self._quantization(graph, names)
+        graph.doc_string = ""
+        _sort_properties(graph.metadata_props)
+
+    def function(self, function: FunctionProto) -> None:
+        """A function's inputs, outputs and attributes are its interface and keep their names; its body is a scope."""
+        walk = self.walker.walk(function)
+        pinned = {name: name for name in (*function.input, *function.output)}
+        names = dict(pinned)
+        self._name_values(walk, names, pinned)
+        self._nodes(function, walk, names)
+        function.ClearField("value_info")
+        function.doc_string = ""
+        function.opset_import.sort(key=lambda opset: opset.domain)
+        function.attribute.sort()
+        function.attribute_proto.sort(key=lambda attribute: attribute.name)
+        _sort_properties(function.metadata_props)
+
+    def _name_values(self, walk: Walk, names: dict[str, str], pinned: Collection[str]) -> None:
+        for name in walk.used_initializers:
+            if name not in pinned:
+                names[name] = self.values.of("w")
+        for node in walk.order:
+            for name in node.output:
+                if name and name not in pinned:
+                    names[name] = self.values.of(node.op_type)
+
+    def _initializers(self, graph: GraphProto, walk: Walk, names: Mapping[str, str]) -> None:
+        # A default value of a graph input is part of the interface even when no node reads it.
+        rank = {
+            names[name]: i for i, name in enumerate(dict.fromkeys((*walk.used_initializers, *formal_inputs(graph))))
+        }
+        live = {*walk.used_initializers, *formal_inputs(graph)}
+        _keep(graph.initializer, lambda tensor: tensor.name in live)
+        _keep(graph.sparse_initializer, lambda sparse: sparse.values.name in live)
+        for tensor in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)):
+            tensor.name = names[tensor.name]
+            tensor.doc_string = ""
+            _sort_properties(tensor.metadata_props)
+        for sparse in graph.sparse_initializer:
+            sparse.indices.name = ""
+        graph.initializer.sort(key=lambda tensor: rank[tensor.name])
+        graph.sparse_initializer.sort(key=lambda sparse: rank[sparse.values.name])
+        self.tensors.extend(graph.initializer)
+
+    def _nodes(self, scope: Scope, walk: Walk, names: Mapping[str, str]) -> None:
+        for node in walk.order:
+            node.name = self.nodes.of(node.op_type)
+        rank = {node.name: i for i, node in enumerate(walk.order)}
+        live = set(map(id, walk.order))
+        _keep(scope.node, lambda node: id(node) in live)
+        scope.node.sort(key=lambda node: rank[node.name])
+        for node in walk.order:
+            node.attribute.sort(key=lambda attribute: attribute.name)
+            for attribute in node.attribute:
+                attribute.doc_string = ""
+            for number, graph in enumerate(ordered_subgraphs(node)):
+                graph.name = f"{node.name}_{number}"
+                self.graph(graph, names, keep_formals=node.domain not in POSITIONAL_SUBGRAPH_DOMAINS)
+            node.input[:] = [names[name] if name else "" for name in node.input]
+            node.output[:] = [names[name] if name else "" for name in node.output]
+            node.doc_string = ""
+            node.ClearField("metadata_props")
+
+    @staticmethod
+    def _quantization(graph: GraphProto, names: Mapping[str, str]) -> None:
+        _keep(graph.quantization_annotation, lambda annotation: annotation.tensor_name in names)
+        for annotation in graph.quantization_annotation:
+            annotation.tensor_name = names[annotation.tensor_name]
+            for entry in annotation.quant_parameter_tensor_names:
+                entry.value = names.get(entry.value, entry.value)
+            _sort_properties(annotation.quant_parameter_tensor_names)
+        graph.quantization_annotation.sort(key=lambda annotation: annotation.tensor_name)
+
+
+def _untyped_outputs(nodes: Iterable[NodeProto]) -> set[str]:
+    """Values whose type cannot be inferred again, so that their value_info must stay."""
+    return {
+        name
+        for node in nodes
+        if node.domain not in INFERRED_DOMAINS or (node.domain, node.op_type) in NO_INFERENCE_OPS
+        for name in node.output
+    }
+
+
+def _clean_value(value: ValueInfoProto) -> None:
+    value.doc_string = ""
+    _sort_properties(value.metadata_props)
+    if value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape"):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param.startswith(GENERATED_DIM_PREFIXES):
+                dim.ClearField("dim_param")
+
+
+def _keep(items: Any, wanted: Callable[[Any], bool]) -> None:
+    """Delete from a repeated field in place: rebuilding it would copy every weight."""
+    for index in reversed([i for i, item in enumerate(items) if not wanted(item)]):
+        del items[index]
+
+
+def _sort_properties(items: Any) -> None:
+    items.sort(key=lambda entry: (entry.key, entry.value))
+
+
+def _all_nodes(scope: Scope) -> Iterator[NodeProto]:
+    for node in scope.node:
+        yield node
+        for graph in ordered_subgraphs(node):
+            yield from _all_nodes(graph)
+
+
+def _formals_everywhere(model: ModelProto) -> set[str]:
+    """Names that are never given away: every interface that keeps its own names."""
+    names: set[str] = set()
+    for scope in (model.graph, *model.functions):
+        names.update(formal_inputs(scope), formal_outputs(scope))
+        for node in _all_nodes(scope):
+            if node.domain not in POSITIONAL_SUBGRAPH_DOMAINS:
+                for graph in ordered_subgraphs(node):
+                    names.update(formal_inputs(graph), formal_outputs(graph))
+    return names
+
+
+def _clean_model(model: ModelProto) -> None:
+    used = {node.domain for scope in (model.graph, *model.functions) for node in _all_nodes(scope)}
+    used = {"" if domain == "ai.onnx" else domain for domain in used} | {""}
+    # ONNX Runtime imports every domain that it knows; an older or smaller runtime may not know them all.
+    _keep(model.opset_import, lambda opset: ("" if opset.domain == "ai.onnx" else opset.domain) in used)
+    model.opset_import.sort(key=lambda opset: opset.domain)
+    model.functions.sort(key=lambda function: (function.domain, function.name, function.overload))
+    model.producer_name, model.producer_version, model.doc_string = "", "", ""
+    model.graph.name = "graph"
+    _sort_properties(model.metadata_props)
+
+
+def rewrite_model(model: ModelProto) -> list[TensorProto]:
+    """Bring a model into canonical form in place; answers every initializer in canonical order. Reads no tensor data.
+
+    Raises `StageError` for a model with a cycle or with training information.
+    """
+    if model.training_info:
+        raise StageError("the model carries training information", hint="export the model for inference")
+    walker = Walker()
+    for scope in (model.graph, *model.functions):
+        walker.walk(scope)
+    rewriter = _Rewriter(walker, _Names(_formals_everywhere(model)), _Names(()))
+    rewriter.graph(model.graph, {}, keep_formals=True)
+    for function in model.functions:
+        rewriter.function(function)
+    _clean_model(model)
+    return rewriter.tensors

@@ -1,0 +1,223 @@
+"""Where a model's tensor data stands, and its way into a file of its own, from file to file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from bundler.model.errors import StageError
+from bundler.onnxkit.structure import iterate_graphs, iterate_tensors, tensor_bytes
+
+PAGE: Final = 4096
+"""Start of every external tensor: a page, so that mapping it costs no neighbouring page."""
+WINDOWS_GRANULARITY: Final = 65536
+"""Start of a tensor so big that the padding does not matter: what MapViewOfFile on Windows asks of an offset."""
+BIG: Final = 1 << 20
+CHUNK: Final = 1 << 22
+SAMPLE: Final = 1 << 14
+_RAW_TYPES: Final = frozenset({
+    TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.BOOL,
+    TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64,
+    TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64,
+})  # fmt: skip
+"""Types whose typed fields convert to little-endian bytes without packing. Others are left as they stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a tensor's bytes stand in the file that they came from."""
+
+    path: Path
+    offset: int
+    length: int
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes, in pieces of 4 MiB. Raises `StageError` when the file ends early."""
+        left = self.length
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            while left:
+                chunk = file.read(min(CHUNK, left))
+                if not chunk:
+                    raise StageError(f"{self.path.name}: external data ends {left} bytes early")
+                left -= len(chunk)
+                yield chunk
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolders:
+    """Where external data may stand: in the model file itself (`saved`, whose payloads are linked), or in the folder of
+    the model that it was made from. `saved` has a name that no file there has, unless it is that model.
+    """
+
+    saved: Path
+    source: Path
+
+    def span(self, tensor: TensorProto) -> Span | None:
+        """Where the tensor's bytes are, or None when they are in the tensor. Raises `StageError`.
+
+        Where no length is given it is that of the values, as for the runtime: others may follow in the file.
+        """
+        if tensor.data_location != TensorProto.EXTERNAL:
+            return None
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        path = self._find(entries["location"])
+        offset = int(entries.get("offset") or "0")
+        return Span(path, offset, int(entries["length"]) if entries.get("length") else tensor_bytes(tensor))
+
+    def _find(self, location: str) -> Path:
+        if location == self.saved.name:
+            return self.saved
+        path = self.source / location
+        if not path.is_file() or not path.resolve().is_relative_to(self.source.resolve()):
+            raise StageError(f"the optimised model points to external data {location!r}, which is not there")
+        return path
+
+
+def _to_raw(tensor: TensorProto) -> None:
+    """Typed fields to raw bytes, so that one value has one form."""
+    if tensor.data_type in _RAW_TYPES and not tensor.HasField("raw_data"):
+        raw = numpy_helper.tobytes_little_endian(numpy_helper.to_array(tensor))
+        for name in ("float_data", "double_data", "int32_data", "int64_data", "uint64_data"):
+            tensor.ClearField(name)
+        tensor.raw_data = raw
+
+
+class _DataFile:
+    """Writes tensors one after the other, aligned; equal bytes are stored once. Made only if something is stored."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: BinaryIO | None = None
+        self._end = 0
+        self._known: dict[tuple[int, bytes], list[int]] = {}
+        """Where tensors of one length and one sample of their bytes start."""
+
+    def store(self, data: Span | bytes) -> tuple[int, int]:
+        """Where the bytes stand in the file, and how many they are."""
+        if self._file is None:
+            self._file = self.path.open("w+b")
+        length = data.length if isinstance(data, Span) else len(data)
+        places = self._known.setdefault((length, _sample(data)), [])
+        for start in places:
+            if self._holds(start, data):
+                return start, length
+        alignment = WINDOWS_GRANULARITY if length >= BIG else PAGE
+        start = -(-self._end // alignment) * alignment
+        self._file.seek(start)
+        _write(self._file, data)
+        places.append(start)
+        self._end = start + length
+        return start, length
+
+    def _holds(self, start: int, data: Span | bytes) -> bool:
+        if self._file is None:
+            return False
+        self._file.seek(start)
+        return all(self._file.read(len(chunk)) == chunk for chunk in _chunks(data))
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _chunks(data: Span | bytes) -> Iterable[bytes]:
+    return data.chunks() if isinstance(data, Span) else (data,)
+
+
+def _sample(data: Span | bytes) -> bytes:
+    """A digest of the first and the last bytes: what differs there is not the same tensor."""
+    if isinstance(data, bytes):
+        return hashlib.sha256(data[:SAMPLE] + data[-SAMPLE:]).digest()
+    with data.path.open("rb") as file:
+        file.seek(data.offset)
+        first = file.read(min(SAMPLE, data.length))
+        file.seek(data.offset + max(0, data.length - SAMPLE))
+        return hashlib.sha256(first + file.read(min(SAMPLE, data.length))).digest()
+
+
+def _write(file: BinaryIO, data: Span | bytes) -> None:
+    """Append to `file`; between files the kernel copies, where it can."""
+    if isinstance(data, bytes):
+        file.write(data)
+        return
+    file.flush()
+    if not _copy_in_kernel(file, data):
+        file.writelines(data.chunks())
+
+
+def _copy_in_kernel(file: BinaryIO, span: Span) -> bool:
+    """Whether the whole span was copied; file systems that cannot say so before the first byte."""
+    if not hasattr(os, "copy_file_range"):
+        return False
+    start, done = file.tell(), 0
+    with span.path.open("rb") as source:
+        while done < span.length:
+            try:
+                copied = os.copy_file_range(
+                    source.fileno(), file.fileno(), span.length - done, span.offset + done, start + done
+                )
+            except OSError:
+                if done:
+                    raise
+                return False
+            if not copied:
+                raise StageError(f"{span.path.name}: external data ends {span.length - done} bytes early")
+            done += copied
+    file.seek(start + done)
+    return True
+
+
+def place_initializers(
+    tensors: Iterable[TensorProto], folders: DataFolders, data_path: Path, threshold: int | None
+) -> None:
+    """Tensors of `threshold` bytes or more to the file at `data_path`, in the order given; others into the model. None
+    keeps all in the model. The file is made only if something goes there.
+    """
+    out = _DataFile(data_path)
+    try:
+        for tensor in tensors:
+            _place(tensor, folders, out, threshold)
+    finally:
+        out.close()
+
+
+def _place(tensor: TensorProto, folders: DataFolders, out: _DataFile, threshold: int | None) -> None:
+    span = folders.span(tensor)
+    if span is None:
+        _to_raw(tensor)
+    length = span.length if span is not None else len(tensor.raw_data)
+    movable = span is not None or tensor.HasField("raw_data")
+    if threshold is None or length < threshold or not movable:
+        embed_data(tensor, folders)
+        return
+    offset, length = out.store(span if span is not None else tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    del tensor.external_data[:]
+    for key, value in (("location", out.path.name), ("offset", str(offset)), ("length", str(length))):
+        tensor.external_data.add(key=key, value=value)
+
+
+def embed_data(tensor: TensorProto, folders: DataFolders) -> None:
+    """Put a tensor's external bytes into the tensor."""
+    span = folders.span(tensor)
+    if span is not None:
+        tensor.raw_data = b"".join(span.chunks())
+    del tensor.external_data[:]
+    tensor.ClearField("data_location")
+
+
+def embed_non_initializers(model: ModelProto, folders: DataFolders) -> None:
+    """Only initializers may have external data: all other tensors of `model` take theirs back."""
+    initializers = {id(tensor): tensor for graph in iterate_graphs(model) for tensor in graph.initializer}
+    for tensor in iterate_tensors(model):
+        if tensor.data_location == TensorProto.EXTERNAL and id(tensor) not in initializers:
+            embed_data(tensor, folders)

@@ -1,0 +1,40 @@
+"""Write the canonical form of a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onnx import ModelProto
+
+from bundler.model.errors import StageError
+from bundler.onnxkit.canonical.rewriting import rewrite_model
+from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_non_initializers, place_initializers
+from bundler.onnxkit.structure import read_structure, tensor_bytes
+
+PROTOBUF_LIMIT = 2**31 - 1
+"""Bytes that one protobuf message can hold."""
+
+
+def canonicalize(
+    saved: Path, target: Path, *, source: Path, external_threshold: int | None, external_minimum: int = 0
+) -> ModelProto:
+    """Write the canonical form of the model at `saved` to `target`, and answer its structure.
+
+    Initializers of `external_threshold` bytes or more go to `<target>.data`, each at the start of a page, copied from
+    file to file; None keeps them in the model, and so does a model with less than `external_minimum` bytes of them:
+    small files open faster whole. `source` is the folder of the model that `saved` was made from: a tool
+    may have left references to external data there. Raises `StageError`, `ModelError`, `OSError`.
+    """
+    model = read_structure(saved, link=True)
+    folders = DataFolders(saved, source)
+    tensors = rewrite_model(model)
+    threshold = external_threshold if sum(map(tensor_bytes, tensors)) >= external_minimum else None
+    place_initializers(tensors, folders, target.with_name(target.name + ".data"), threshold)
+    embed_non_initializers(model, folders)
+    if model.ByteSize() > PROTOBUF_LIMIT:
+        raise StageError(
+            "the model is larger than the 2 GB that one ONNX file can hold",
+            hint="it needs external data: set an external threshold",
+        )
+    target.write_bytes(model.SerializeToString(deterministic=True))
+    return model

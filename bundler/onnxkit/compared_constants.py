@@ -1,0 +1,51 @@
+"""With which constants does a model compare its integers? A sample rate, a number of steps, the id of a padding token:
+values that choose between two ways through the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+from onnx import ModelProto, NodeProto
+
+from bundler.onnxkit.value_flow import ValueFlow, read_flow
+
+_ORDERING: Final = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+_MAX_VALUES: Final = 8
+_INT64: Final = 1 << 63
+
+
+def compared_constants(model: ModelProto, names: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """For each input that is compared: values on both sides of each constant, those of the first one first.
+
+    Beside a constant that must be met, half of it stands for "another one": of sample rates that is one, too.
+    """
+    flow = read_flow(model)
+    found = {name: tuple(dict.fromkeys(_values(name, flow)))[:_MAX_VALUES] for name in names}
+    return {name: values for name, values in found.items() if values}
+
+
+def _values(start: str, flow: ValueFlow) -> Iterator[int]:
+    """Every constant that must be met before what stands for the others, so that none is cut off for those."""
+    others: list[int] = []
+    for node, position in flow.uses(start):
+        number = _other_side(node, position, flow)
+        if number is None:
+            continue
+        if node.op_type == "Equal":
+            yield number
+            others.append(number // 2 if number > 1 else number + 1)
+        else:
+            yield from (max(number + step, min(number, 0)) for step in (0, 1, -1))
+    yield from others
+
+
+def _other_side(node: NodeProto, position: int, flow: ValueFlow) -> int | None:
+    if len(node.input) != 2 or not (node.op_type == "Equal" or node.op_type in _ORDERING):  # noqa: PLR2004 - a pair
+        return None
+    number = flow.number(node.input[1 - position])
+    if number is None or not math.isfinite(number) or abs(number) >= _INT64:
+        return None
+    return int(number)

@@ -1,0 +1,233 @@
+"""Do a user's samples fit the model? All that does not fit is said at once, as expected against got."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bundler.model.errors import ModelError, UsageError
+from bundler.model.fixing import Fixing, fix_inputs
+from bundler.model.free_dimensions import Key, dimension_key
+from bundler.model.shapes import FixedShape, SizeRange, write_shape
+from bundler.model.signature import Port, Signature, ValueType, describe_type
+from bundler.onnxkit.elements import element_named, element_of_array, to_wide
+from bundler.onnxkit.equality import numbers
+from bundler.onnxkit.value_files import Value
+
+_SHOWN = 20
+
+
+class Fitting:
+    """Collects what does not fit, sample by sample, so that all of it is said at once. NaN fits where it is allowed:
+    a model can be judged on it, and not calibrated.
+    """
+
+    def __init__(
+        self,
+        signature: Signature,
+        hint: str | None = None,
+        *,
+        allow_nan: bool = False,
+        ranges: Mapping[Key, SizeRange] | None = None,
+    ) -> None:
+        self._signature = signature
+        self._ranges = ranges or {}
+        self._allow_nan = allow_nan
+        self._hint = hint or _HINT
+        self._problems: list[str] = []
+        self._count = 0
+        self._unreadable = False
+
+    @property
+    def full(self) -> bool:
+        """Whether there is more to say than a person reads."""
+        return len(self._problems) > _SHOWN
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing is wrong so far."""
+        return not self._problems
+
+    def reject(self, name: str, problem: str) -> None:
+        """Note that a sample cannot even be read."""
+        self._count += 1
+        self._unreadable = True
+        self._problems.append(f"{name}: {problem}")
+
+    def check(self, name: str, values: Mapping[str, Value]) -> bool:
+        """Whether this sample fits what the model takes."""
+        found = list(sample_problems(values, self._signature)) or list(self._find_outside(values))
+        if not found and not self._allow_nan:
+            found = [f"{name!r}: holds NaN" for name in nan_inputs(values)]
+        self._problems += [f"{name}: {text}" for text in found]
+        self._count += 1
+        return not found
+
+    def _find_outside(self, values: Mapping[str, Value]) -> Iterator[str]:
+        """Sizes that are outside of what the bundle is made for."""
+        for port in self._signature.inputs:
+            array = values.get(port.name)
+            if isinstance(array, np.ndarray):
+                yield from self._find_axes_outside(port, array.shape)
+
+    def _find_axes_outside(self, port: Port, shape: tuple[int, ...]) -> Iterator[str]:
+        for axis, size in enumerate(port.type.shape or ()):
+            bounds = None if isinstance(size, int) else self._ranges.get(dimension_key(port.name, axis, size))
+            if bounds is not None and not bounds.least <= shape[axis] <= bounds.most:
+                told = f"{shape[axis]}, outside of the range {bounds.least} to {bounds.most} that was given"
+                yield f"{port.name!r}: axis {axis} is {told}"
+
+    def finish(self) -> None:
+        """Raise `UsageError` with all that does not fit, or when there was no sample at all."""
+        if not self._count:
+            raise UsageError("the samples are empty: there is nothing to record", hint=self._hint)
+        if self._problems:
+            rest = len(self._problems) - _SHOWN
+            details = (*self._problems[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
+            what = "samples cannot be read" if self._unreadable else "the samples do not fit the model"
+            raise UsageError(what, details=details, hint=self._hint)
+
+
+def check_samples(
+    samples: Sequence[tuple[str, Mapping[str, Value]]],
+    signature: Signature,
+    ranges: Mapping[Key, SizeRange] | None = None,
+) -> None:
+    """Every sample gives what the model takes. Raises `UsageError` with all that does not fit."""
+    fitting = Fitting(signature, allow_nan=True, ranges=ranges)
+    for name, values in samples:
+        fitting.check(name, values)
+    fitting.finish()
+
+
+_HINT = (
+    "give a folder of .npz files (one a sample, arrays named like the inputs), a folder of ONNX test_data_set_* "
+    "folders, or one .npz whose arrays have a leading sample axis; `bundler inspect MODEL` shows what the model takes"
+)
+
+
+def sample_problems(values: Mapping[str, Value], signature: Signature) -> Iterator[str]:
+    """What does not fit of one sample: names, types, shapes."""
+    ports = {port.name: port for port in signature.inputs}
+    for name in values:
+        if name not in ports:
+            yield f"the model has no input {name!r}" + _suggest(name, [port for port in ports if port not in values])
+    for name, port in ports.items():
+        if name in values:
+            yield from _value_problems(repr(name), values[name], port.type)
+        elif not port.optional and port.type.kind != "optional":
+            yield f"input {name!r} is missing ({describe_type(port.type)})"
+
+
+def _suggest(name: str, candidates: list[str]) -> str:
+    lowered = {candidate.lower(): candidate for candidate in candidates}
+    close = difflib.get_close_matches(name.lower(), list(lowered), 1, cutoff=0.5)
+    return f" (did you mean {lowered[close[0]]!r}?)" if close else ""
+
+
+def _value_problems(label: str, value: Value, kind: ValueType) -> Iterator[str]:
+    if kind.kind == "optional":
+        if value is not None and kind.element is not None:
+            yield from _value_problems(label, value, kind.element)
+    elif kind.kind == "sequence" and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _value_problems(f"{label}[{index}]", item, kind.element or ValueType())
+    elif kind.kind == "tensor" and isinstance(value, np.ndarray):
+        yield from _tensor_problems(label, value, kind)
+    elif not (kind.kind == "map" and isinstance(value, dict)):
+        yield f"{label}: expected {describe_type(kind)}, got {_describe(value)}"
+
+
+def _tensor_problems(label: str, array: np.ndarray, kind: ValueType) -> Iterator[str]:
+    if _type_name(array) != kind.element_type or not _shape_fits(array.shape, kind.shape):
+        yield f"{label}: expected {describe_type(kind)}, got {_describe(array)}"
+
+
+def nan_inputs(values: Mapping[str, Value]) -> tuple[str, ...]:
+    """The inputs that hold NaN."""
+    return tuple(name for name, value in values.items() if any(map(_holds_nan, numbers(value))))
+
+
+def _holds_nan(array: np.ndarray) -> bool:
+    return bool(np.isnan(to_wide(array)).any())
+
+
+def _shape_fits(shape: tuple[int, ...], wanted: tuple[Any, ...] | None) -> bool:
+    if wanted is None:
+        return True
+    return len(shape) == len(wanted) and all(
+        not isinstance(want, int) or have == want for have, want in zip(shape, wanted, strict=True)
+    )
+
+
+def _type_name(array: np.ndarray) -> str:
+    try:
+        return element_of_array(array).name
+    except ModelError:
+        return str(array.dtype)
+
+
+def _describe(value: Value) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{_type_name(value)}[{', '.join(map(str, value.shape))}]"
+    return {list: "a sequence", dict: "a map", type(None): "nothing"}[type(value)]
+
+
+def adopt_types(values: Mapping[str, Value], signature: Signature) -> dict[str, Value]:
+    """Give arrays the form that the runtime takes: text as objects, and raw bytes (how NumPy saves bfloat16 and its
+    kin) as the type that the model declares.
+    """
+    ports = {port.name: port for port in signature.inputs}
+    return {name: _adopt(value, ports.get(name)) for name, value in values.items()}
+
+
+def _adopt(value: Value, port: Port | None) -> Value:
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype.kind == "U":
+        return value.astype(object)
+    if value.dtype.kind == "V" and port is not None and port.type.element_type is not None:
+        element = element_named(port.type.element_type)
+        if element.dtype.itemsize == value.dtype.itemsize:
+            return value.view(element.dtype)
+    return value
+
+
+def fix_signature(signature: Signature, fixing: Fixing) -> Signature:
+    """The signature with these sizes in its inputs. Raises `UsageError` for names that it has not, and shapes that its
+    inputs cannot have.
+    """
+    unknown = sorted(set(fixing.dimensions) - set(signature.symbols))
+    if unknown:
+        raise UsageError(
+            f"the model has no dynamic dimension named {', '.join(map(repr, unknown))}",
+            details=(f"its dynamic dimensions are: {', '.join(map(repr, signature.symbols)) or 'none'}",),
+            hint="`bundler inspect MODEL` shows every input with its dimensions",
+        )
+    check_shapes(signature, fixing)
+    return fix_inputs(signature, fixing)
+
+
+def check_shapes(signature: Signature, fixing: Fixing) -> None:
+    """Raise `UsageError` for shapes of inputs that are not there, are no tensors, or have another number of axes."""
+    ports = {port.name: port.type for port in signature.inputs if port.type.kind == "tensor"}
+    problems = [
+        f"no input {name!r} can have the shape {write_shape(shape)}"
+        for name, shape in fixing.shapes.items()
+        if name not in ports or not _can_have(ports[name].shape, shape)
+    ]
+    if problems:
+        raise UsageError(
+            "the shapes cannot be fixed", details=tuple(problems), hint="`bundler inspect MODEL` shows every input"
+        )
+
+
+def _can_have(known: tuple[Any, ...] | None, shape: FixedShape) -> bool:
+    if known is None:
+        return None not in shape
+    return len(known) == len(shape) and all(
+        size is None or (have is None and size > 0) for have, size in zip(known, shape, strict=True)
+    )

@@ -1,0 +1,90 @@
+"""A model in which sizes are fixed: named ones wherever they stand, others where they stand in an input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+from onnx import ModelProto, TypeProto
+from onnxruntime.tools.onnx_model_utils import make_dim_param_fixed
+
+from bundler.model.fixing import Fixing
+from bundler.model.shapes import FixedShape
+from bundler.onnxkit.float_conversion.converter import lift_constants
+from bundler.onnxkit.size_folding import fold_sizes
+from bundler.onnxkit.structure import iterate_graphs
+
+
+def fix_model(model: ModelProto, fixing: Fixing) -> None:
+    """Fix the sizes of `model`, of its outputs those too that follow from them. The shapes must fit its inputs."""
+    for graph in iterate_graphs(model):
+        for name, size in fixing.dimensions.items():
+            make_dim_param_fixed(graph, name, size)
+    _fix_places(model, fixing.shapes)
+    _forget_placeholders(model)
+    _fix_outputs(model)
+
+
+def _fix_places(model: ModelProto, shapes: Mapping[str, FixedShape]) -> None:
+    for info in model.graph.input:
+        if info.name in shapes:
+            _fix_axes(info.type.tensor_type, shapes[info.name])
+
+
+def _fix_axes(kind: TypeProto.Tensor, shape: FixedShape) -> None:
+    """ONNX Runtime's own tool refuses a shape of which some sizes are fixed already, so it is done here."""
+    if not kind.HasField("shape"):
+        for _ in shape:
+            kind.shape.dim.add()
+    for dimension, size in zip(kind.shape.dim, shape, strict=True):
+        if size is not None:
+            dimension.dim_value = size  # a name, or what stands for none, goes: a dimension has one of the two
+
+
+def _forget_placeholders(model: ModelProto) -> None:
+    """PaddlePaddle writes -1 for a size that it does not know, which inference takes for a size."""
+    for info in (*model.graph.input, *model.graph.value_info, *model.graph.output):
+        for dimension in info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ():
+            if dimension.dim_value < 0:
+                dimension.Clear()
+
+
+def _fix_outputs(model: ModelProto) -> None:
+    """Give outputs the sizes that now follow; where inference cannot tell, they stay as they are."""
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
+        return
+    _adopt_outputs(model, inferred)
+    if not _is_fixed(model):
+        # Where sizes are computed from the inputs', inference alone cannot follow them.
+        _adopt_outputs(model, fold_shapes(model))
+
+
+def fold_shapes(model: ModelProto) -> ModelProto:
+    """A copy with the shapes of its values, without the nodes that only compute sizes."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for graph in iterate_graphs(copy):
+        lift_constants(graph)
+    return fold_sizes(copy)
+
+
+def _is_fixed(model: ModelProto) -> bool:
+    kinds = [output.type.tensor_type for output in model.graph.output if output.type.HasField("tensor_type")]
+    return all(kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim) for kind in kinds)
+
+
+def _adopt_outputs(model: ModelProto, inferred: ModelProto) -> None:
+    for output, found in zip(model.graph.output, inferred.graph.output, strict=True):
+        if output.type.HasField("tensor_type") and found.type.tensor_type.HasField("shape"):
+            _adopt_sizes(output.type.tensor_type, found.type.tensor_type)
+
+
+def _adopt_sizes(output: TypeProto.Tensor, found: TypeProto.Tensor) -> None:
+    if not output.HasField("shape"):
+        output.shape.CopyFrom(found.shape)
+        return
+    for dimension, known in zip(output.shape.dim, found.shape.dim, strict=False):
+        if known.HasField("dim_value") and not dimension.HasField("dim_value"):
+            dimension.dim_value = known.dim_value

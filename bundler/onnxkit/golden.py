@@ -1,0 +1,116 @@
+"""The golden set on disk: `index.json` and one file for each tensor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from bundler.model.codec import decode, encode
+from bundler.model.errors import StageError
+from bundler.model.reference import ReferenceFigures
+from bundler.model.signature import Port, Signature
+from bundler.onnxkit.value_files import Value, ValueWriter, read_value
+
+SCHEMA: Final = 2
+INDEX: Final = "index.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One call of the model: what went in and, once recorded, what came out."""
+
+    name: str
+    inputs: Mapping[str, Value]
+    outputs: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenSet:
+    """`seed` is None for samples that a user gave; `unstable_outputs` differ between two runs of the same model.
+    `references` say of each output what its recorded answers are like; a set of schema 1 has none.
+    """
+
+    synthetic: bool
+    seed: int | None
+    unstable_outputs: tuple[str, ...]
+    folder: Path
+    entries: tuple[Mapping[str, Any], ...]
+    references: Mapping[str, ReferenceFigures] = field(default_factory=dict)
+
+    def sample(self, index: int) -> Sample:
+        """Load one sample; the set may be larger than memory. Raises `StageError`."""
+        entry = self.entries[index]
+        try:
+            inputs = {name: read_value(self.folder, value) for name, value in entry["inputs"].items()}
+            outputs = {name: read_value(self.folder, value) for name, value in entry["outputs"].items()}
+        except (OSError, KeyError, ValueError) as error:
+            raise _altered(self.folder) from error
+        return Sample(name=entry["name"], inputs=inputs, outputs=outputs)
+
+
+def write_sample(folder: Path, index: int, sample: Sample, signature: Signature) -> dict[str, Any]:
+    """Store one sample's values in `folder` and answer its entry for the index."""
+    place = f"{index:03d}"
+    kinds = {"in": signature.inputs, "out": signature.outputs}
+    written = {
+        prefix: _write_values(ValueWriter(folder, place, prefix), values, kinds[prefix])
+        for prefix, values in (("in", sample.inputs), ("out", sample.outputs))
+    }
+    return {"name": sample.name, "inputs": written["in"], "outputs": written["out"]}
+
+
+def _write_values(writer: ValueWriter, values: Mapping[str, Value], ports: Sequence[Port]) -> dict[str, Any]:
+    kinds = {port.name: port.type for port in ports}
+    return {name: writer.write(value, kinds[name]) for name, value in values.items()}
+
+
+def write_index(
+    folder: Path,
+    entries: Sequence[Mapping[str, Any]],
+    references: Sequence[ReferenceFigures] = (),
+    *,
+    seed: int | None,
+    unstable: Sequence[str],
+) -> None:
+    """Write `index.json` last: a set without it is none."""
+    index = {
+        "schema": SCHEMA,
+        "synthetic": seed is not None,
+        "seed": seed,
+        "unstable_outputs": list(unstable),
+        "outputs": [_encode_reference(reference) for reference in references],
+        "samples": list(entries),
+    }
+    text = json.dumps(index, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    (folder / INDEX).write_text(text + "\n", encoding="ascii")
+
+
+def _encode_reference(reference: ReferenceFigures) -> dict[str, Any]:
+    """What a loader needs; why an output is doubtful is told where the bundle is made."""
+    return {name: value for name, value in encode(reference).items() if name != "doubts"}
+
+
+def read_golden(path: Path) -> GoldenSet:
+    """The set whose `index.json` is at `path`; its tensors are read sample by sample. Raises `StageError`."""
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+        return GoldenSet(
+            synthetic=index["synthetic"],
+            seed=index["seed"],
+            unstable_outputs=tuple(index["unstable_outputs"]),
+            folder=path.parent,
+            entries=tuple(index["samples"]),
+            references={item["name"]: decode(ReferenceFigures, item) for item in index.get("outputs", ())},
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _altered(path.parent) from error
+
+
+def _altered(folder: Path) -> StageError:
+    return StageError(
+        f"the golden set in {folder.name} cannot be read",
+        hint="the cache was altered; `bundler cache clear` makes room for a fresh build",
+    )

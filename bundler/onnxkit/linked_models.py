@@ -1,0 +1,99 @@
+"""Change a model without loading its weights: they are linked to the file that they stand in until somebody asks.
+
+A model of gigabytes is its structure in memory; what a stage replaces is read one tensor at a time, and all the rest is
+copied from file to file when the changed model is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnxruntime
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from bundler.model.errors import StageError
+from bundler.onnxkit.canonical.rewriting import rewrite_model
+from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_data, embed_non_initializers, place_initializers
+from bundler.onnxkit.canonical.writing import PROTOBUF_LIMIT
+from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
+from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END
+from bundler.onnxkit.structure import iterate_tensors, read_structure, tensor_bytes
+
+_EMBEDDED_LIMIT: Final = 2**30
+"""Bytes of weights from which on they leave the model file, which can hold 2 GB."""
+_EXTERNAL_THRESHOLD: Final = 1024
+"""Bytes of a tensor that is worth a place in the file beside the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedModel:
+    """A model's structure, and where its weights are."""
+
+    model: ModelProto
+    folders: DataFolders
+    external: bool
+    """Whether the file that it came from keeps weights outside."""
+
+    def array(self, tensor: TensorProto) -> np.ndarray:
+        """The values of one tensor. Raises `StageError` where its data is not there."""
+        return numpy_helper.to_array(self.whole(tensor))
+
+    def whole(self, tensor: TensorProto) -> TensorProto:
+        """A copy of a tensor with its data inside. Raises `StageError` where it is not there."""
+        copy = TensorProto()
+        copy.CopyFrom(tensor)
+        embed_data(copy, self.folders)
+        return copy
+
+
+def open_linked(path: Path) -> LinkedModel:
+    """The model at `path`. Raises `ModelError`."""
+    external = any(tensor.data_location == TensorProto.EXTERNAL for tensor in iterate_tensors(read_structure(path)))
+    model = read_structure(path, link=True)
+    _unlist_weights(model)
+    return LinkedModel(model, DataFolders(path, path.parent), external)
+
+
+def _unlist_weights(model: ModelProto) -> None:
+    """Before IR version 4 every initializer stood among the inputs, also those that are made now."""
+    if model.ir_version >= LISTED_INITIALIZERS_END:
+        return
+    names = {tensor.name for tensor in model.graph.initializer}
+    for index in reversed(range(len(model.graph.input))):
+        if model.graph.input[index].name in names:
+            del model.graph.input[index]
+    model.ir_version = LISTED_INITIALIZERS_END
+
+
+def write_linked(linked: LinkedModel, target: Path) -> ModelProto:
+    """Write the canonical form of a changed model to `target`, and answer its structure.
+
+    Weights go to a file beside it where they did before, or where they are more than one model file should hold.
+    Raises `StageError`, `OSError`.
+    """
+    model = linked.model
+    tensors = rewrite_model(model)
+    external = linked.external or sum(map(tensor_bytes, tensors)) > _EMBEDDED_LIMIT
+    data = target.with_name(target.name + ".data")
+    place_initializers(tensors, linked.folders, data, _EXTERNAL_THRESHOLD if external else None)
+    embed_non_initializers(model, linked.folders)
+    if model.ByteSize() > PROTOBUF_LIMIT:
+        raise StageError("the model without its weights is larger than the 2 GB that one ONNX file can hold")
+    target.write_bytes(model.SerializeToString(deterministic=True))
+    return model
+
+
+def open_structure(model: ModelProto, folder: Path, settings: SessionSettings) -> onnxruntime.InferenceSession:
+    """A session on a linked model that is in no file; `folder` is where its weights are.
+
+    Raises `StageError` with the runtime's words, without a copy of the weights in Python.
+    """
+    options = session_options(settings)
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    try:
+        return onnxruntime.InferenceSession(model.SerializeToString(), options, enable_fallback=0)
+    except RUNTIME_ERRORS as cause:
+        raise StageError("ONNX Runtime cannot open the model", details=(clean_message(cause),)) from cause

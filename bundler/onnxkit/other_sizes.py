@@ -1,0 +1,141 @@
+"""Further sizes for each free dimension of a model that runs at one: most take any, some only one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from bundler.model.free_dimensions import FreeDimension, Key, Role, free_dimensions
+from bundler.model.golden_inputs import RefusedSize, TriedDimension
+from bundler.onnxkit.seeded_inputs import Maker
+from bundler.onnxkit.size_search import SizeSearch
+
+Changes = Mapping[Key, int]
+
+_STEP: Final = 32
+"""Image networks halve their input up to five times."""
+_TRIES: Final = 3
+_MAX_SINGLES: Final = 8
+"""So many dimensions are tried each by itself, where all of their kind at once are refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherSizes:
+    """`changes` are sets of sizes that the model ran at, each over those of the first sample."""
+
+    changes: tuple[Changes, ...]
+    dimensions: tuple[TriedDimension, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Trial:
+    """Runs the model at changed sizes, and keeps what came of it for each dimension."""
+
+    search: SizeSearch
+    base: Maker
+    ran: dict[Key, set[int]] = field(default_factory=dict)
+    refused: dict[Key, dict[int, str]] = field(default_factory=dict)
+
+    def runs(self, changes: Changes) -> bool:
+        """Whether the model runs at these sizes; what is refused in company says nothing of the single dimensions."""
+        if self.search.is_over or not changes:
+            return False
+        self.search.report(0.0, "trying other sizes")
+        maker = replace(self.base, changes=changes, plain=True)
+        if self.search.attempt(maker) is None:
+            self._note_refusal(changes)
+            return False
+        for key, size in changes.items():
+            self.ran.setdefault(key, set()).add(size)
+        return True
+
+    def _note_refusal(self, changes: Changes) -> None:
+        last = self.search.refused[-1]
+        if last.by_model and len(set(changes.values())) == 1:
+            for key, size in changes.items():
+                self.refused.setdefault(key, {})[size] = last.reason
+
+
+def find_other_sizes(search: SizeSearch, base: Maker) -> OtherSizes:
+    """At least one other size of each free dimension, where the model takes one."""
+    free = free_dimensions(base.signature)
+    sizes = base.assigned
+    trial = _Trial(search=search, base=base)
+    found = list(_find_changes(trial, free, sizes))
+    if len(found) > 1:
+        together: dict[Key, int] = {key: size for changes in found for key, size in changes.items()}
+        found = [together] if trial.runs(together) else found
+    least = {key: bounds.least for key, bounds in base.ranges.items() if bounds.least != sizes.get(key)}
+    found += [least] if least not in found and trial.runs(least) else []
+    return OtherSizes(changes=tuple(found), dimensions=tuple(_describe(item, sizes, trial) for item in free))
+
+
+def _find_changes(trial: _Trial, free: tuple[FreeDimension, ...], sizes: Changes) -> Iterator[Changes]:
+    """All at once where that runs; else all of one kind; else one dimension after the other. Channels go alone."""
+    common = [item for item in free if item.role != "channel"]
+    joint = _uneven(trial, common, sizes)
+    pending = list(free)
+    if trial.runs(joint):
+        yield joint
+        pending = [item for item in free if item.key not in joint]
+    for role in dict.fromkeys(item.role for item in pending):
+        group = [item for item in pending if item.role == role]
+        changes = _first_that_runs(trial, group, sizes)
+        if changes is not None:
+            yield changes
+        elif len(group) > 1:
+            singles = (_first_that_runs(trial, [item], sizes) for item in group[:_MAX_SINGLES])
+            yield from (single for single in singles if single is not None)
+
+
+def _uneven(trial: _Trial, items: Iterable[FreeDimension], sizes: Changes) -> dict[Key, int]:
+    """The first other size of each; the last axis of an image differs from the others, as in no square."""
+    options = {item.key: _options(trial, item, sizes) for item in items}
+    changes = {key: found[0] for key, found in options.items() if found}
+    spatial = [item for item in items if item.role == "space"]
+    if len(spatial) > 1 and len(options[spatial[-1].key]) > 1:
+        changes[spatial[-1].key] = options[spatial[-1].key][1]
+    return changes
+
+
+def _first_that_runs(trial: _Trial, group: list[FreeDimension], sizes: Changes) -> Changes | None:
+    for place in range(_TRIES):
+        options = {item.key: _options(trial, item, sizes) for item in group}
+        changes = {key: found[place] for key, found in options.items() if place < len(found)}
+        if trial.runs(changes):
+            return changes
+    return None
+
+
+def _options(trial: _Trial, item: FreeDimension, sizes: Changes) -> tuple[int, ...]:
+    """Of a dimension with a range, its ends."""
+    size, bounds = sizes[item.key], trial.base.ranges.get(item.key)
+    if bounds is None:
+        return other_sizes(item.role, size)
+    return tuple(dict.fromkeys(end for end in (bounds.most, bounds.least) if end != size))
+
+
+def other_sizes(role: Role, size: int) -> tuple[int, ...]:
+    """What to try beside a size that runs, the cheap ones first."""
+    half = size // 2 // _STEP * _STEP
+    found = {
+        "batch": (size + 1, size + 2, 4 * size),
+        "channel": (1, 3, 4),
+        "length": (size // 2, 2 * size, size + 1) if size > _TRIES else (size + 1, size + 2, 4 * size),
+        "space": (half, size + _STEP, 2 * size) if half else (2 * size, size + _STEP, 4 * size),
+    }[role]
+    return tuple(dict.fromkeys(item for item in found if item > 0 and item != size))
+
+
+def _describe(item: FreeDimension, sizes: Changes, trial: _Trial) -> TriedDimension:
+    ran = sorted({sizes[item.key]} | trial.ran.get(item.key, set()))
+    refused = trial.refused.get(item.key, {}) if len(ran) == 1 else {}
+    return TriedDimension(
+        label=item.label,
+        symbol=item.key if isinstance(item.key, str) else "",
+        port=item.port,
+        axis=item.axis,
+        sizes=tuple(ran),
+        refused=tuple(RefusedSize(size=size, reason=reason) for size, reason in sorted(refused.items())),
+    )

@@ -1,0 +1,112 @@
+"""What a compiled model left of the one that it was made from: found node by node, and explained as far as can be."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import onnx
+from onnx import ModelProto, NodeProto, TypeProto
+
+from bundler.onnxkit.elements import element_of_onnx
+from bundler.onnxkit.placement_facts import LeftNode, counted_nodes, left_node
+from bundler.onnxkit.structure import iterate_graphs, qualified_name
+
+CONTEXT: Final = "com.microsoft.EPContext"
+"""The operator that stands for what a provider compiled."""
+_COPIED: Final = re.compile(r"_token_\d+$")
+"""What the runtime appends to the name of a node that it writes anew in another layout."""
+
+
+def left_behind(before: ModelProto, after: ModelProto) -> list[NodeProto]:
+    """The counted nodes of `before` that `after`, the compiled model, still has beside what was compiled.
+
+    The runtime may rename what such a node gives when it turns layouts, so nodes are found by name, then by output,
+    and those that never had a name by their operator. Nodes that it put in between count for nothing.
+    """
+    kept = [node for node in counted_nodes(after) if qualified_name(node) != CONTEXT]
+    waiting = _Nodes(counted_nodes(before))
+    return [node for node in (waiting.take(other) for other in kept) if node is not None]
+
+
+class _Nodes:
+    """Nodes of the model as it was, each found once."""
+
+    def __init__(self, nodes: Iterable[NodeProto]) -> None:
+        self._by_name: dict[tuple[str, str], list[NodeProto]] = defaultdict(list)
+        self._by_output: dict[tuple[str, str], NodeProto] = {}
+        self._taken: set[int] = set()
+        for node in nodes:
+            self._by_name[node.op_type, node.name].append(node)
+            self._by_output.update({(node.op_type, name): node for name in node.output if name})
+
+    def take(self, node: NodeProto) -> NodeProto | None:
+        """The one that became `node`, unless it was found before."""
+        name = _COPIED.sub("", node.name)
+        outputs = (self._by_output.get((node.op_type, output)) for output in node.output)
+        names = ((node.op_type, node.name), (node.op_type, name)) if node.name else ()
+        named = (item for key in names for item in self._by_name.get(key, ()))
+        nameless = iter(() if node.name else self._by_name.get((node.op_type, ""), ()))
+        for item in (*named, *outputs, *nameless):
+            if item is not None and id(item) not in self._taken:
+                self._taken.add(id(item))
+                return item
+        return None
+
+
+def explain_left(model: ModelProto, left: Sequence[NodeProto]) -> list[LeftNode]:
+    """Why, as far as it can be told from outside: providers give no reasons. `left` are nodes of `model`."""
+    if not left:
+        return []
+    types = _types(model)
+    away = {id(node) for node in left}
+    taken = [node for node in counted_nodes(model) if id(node) not in away]
+    known = {node.op_type for node in taken}
+    elements: dict[str, set[str]] = defaultdict(set)
+    for node in taken:
+        elements[node.op_type] |= _elements(node, types)
+    return [left_node(node, _reason(node, types, known, elements)) for node in left]
+
+
+def summarize_left(left: Sequence[LeftNode]) -> tuple[str, ...]:
+    """Lines for an error: how many nodes of which operator, and why."""
+    counts = Counter((node.operator, node.reason) for node in left)
+    return tuple(f"{operator} ({count}): {reason}" for (operator, reason), count in counts.most_common(8))
+
+
+def _reason(
+    node: NodeProto, types: Mapping[str, TypeProto.Tensor], known: set[str], elements: Mapping[str, set[str]]
+) -> str:
+    if any(_is_dynamic(types[name]) for name in (*node.input, *node.output) if name in types):
+        return "dynamic shape"
+    if node.op_type not in known:
+        return "operator not supported"
+    strange = sorted(_elements(node, types) - elements[node.op_type])
+    if strange:
+        return f"type not supported: {', '.join(strange)}"
+    return "not with these attributes, ranks or neighbours"
+
+
+def _elements(node: NodeProto, types: Mapping[str, TypeProto.Tensor]) -> set[str]:
+    found = (types[name].elem_type for name in (*node.input, *node.output) if name in types)
+    return {element_of_onnx(element).name for element in found if element}
+
+
+def _is_dynamic(tensor: TypeProto.Tensor) -> bool:
+    return tensor.HasField("shape") and any(not dim.HasField("dim_value") for dim in tensor.shape.dim)
+
+
+def _types(model: ModelProto) -> dict[str, TypeProto.Tensor]:
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model)
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
+        inferred = model
+    return {name: tensor for graph in iterate_graphs(inferred) for name, tensor in _typed(graph)}
+
+
+def _typed(graph: onnx.GraphProto) -> Iterator[tuple[str, TypeProto.Tensor]]:
+    for info in (*graph.input, *graph.value_info, *graph.output):
+        if info.type.HasField("tensor_type"):
+            yield info.name, info.type.tensor_type

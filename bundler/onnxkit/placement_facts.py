@@ -1,0 +1,73 @@
+"""Which nodes of a model a provider takes, and which stay behind, as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from onnx import ModelProto, NodeProto
+
+from bundler.onnxkit.structure import qualified_name
+
+MOST_LISTED: Final = 50
+"""Nodes that stay behind and are told one by one."""
+_UNCOUNTED: Final = frozenset({"QuantizeLinear", "DequantizeLinear", "Constant"})
+"""Operators that say how numbers are stored: providers fold them into their neighbours."""
+_LONGEST: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftNode:
+    """A node that the provider does not take: its name (or that of its first output), its operator, and why."""
+
+    name: str
+    operator: str
+    reason: str
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"{self.operator} {self.name!r}: {self.reason}"
+
+
+def counted_nodes(model: ModelProto) -> tuple[NodeProto, ...]:
+    """The nodes of the main graph that count in a placement."""
+    return tuple(node for node in model.graph.node if node.op_type not in _UNCOUNTED)
+
+
+def left_node(node: NodeProto, reason: str) -> LeftNode:
+    """A node of the model with the reason why it stays behind."""
+    name = node.name or next((output for output in node.output if output), "")
+    return LeftNode(name=tidy(name), operator=tidy(qualified_name(node)), reason=tidy(reason))
+
+
+def count_placement(provider: str, total: int, left: Sequence[LeftNode]) -> dict[str, Any]:
+    """The facts that every placement has. `total` counts all nodes."""
+    taken = total - len(left)
+    return {
+        "provider": provider,
+        "taken": taken,
+        "left": len(left),
+        "share": round(taken / total, 6) if total else 0.0,
+        "left_nodes": [
+            {"name": node.name, "operator": node.operator, "reason": node.reason} for node in left[:MOST_LISTED]
+        ],
+    }
+
+
+def list_left(left: Sequence[LeftNode], most: int = 20) -> tuple[str, ...]:
+    """Lines for an error: the nodes that stay behind, and how many more there are."""
+    rest = len(left) - most
+    return (*(node.describe() for node in left[:most]), *((f"and {rest} more",) if rest > 0 else ()))
+
+
+def tidy(text: str, longest: int = _LONGEST) -> str:
+    """One short line of what a model or a tool says."""
+    return "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))[:longest]
+
+
+def tidy_lines(texts: Iterable[str], most: int = 12) -> tuple[str, ...]:
+    """Lines of a tool's log, each once, not more than `most`."""
+    lines = tuple(dict.fromkeys(line for text in texts if (line := tidy(text))))
+    rest = len(lines) - most
+    return (*lines[:most], *((f"and {rest} more lines",) if rest > 0 else ()))

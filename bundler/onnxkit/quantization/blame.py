@@ -1,0 +1,137 @@
+"""Which tensors lose the accuracy of a QDQ model: the reference's `qdq_loss_debug`, one sample at a time.
+
+The reference keeps every activation of every sample of both models. A ratio of signal to noise is a ratio of two sums
+of squares, and sums can be kept instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import ModelProto, NodeProto, ValueInfoProto, numpy_helper
+from onnxruntime.quantization.quant_utils import DEQUANT_OUTPUT_SUFFIX, QUANT_INPUT_SUFFIX, TENSOR_NAME_QUANT_SUFFIX
+
+from bundler.onnxkit.golden import Sample
+from bundler.onnxkit.quantization.outcome import DEQUANTIZE
+from bundler.onnxkit.quantization.samples import run_sample
+from bundler.onnxkit.sessions import SessionSettings, open_session
+
+_POSTFIXES: Final = (DEQUANT_OUTPUT_SUFFIX, DEQUANT_OUTPUT_SUFFIX + "_1")
+_UNOPTIMIZED: Final = SessionSettings(session={"graph_optimization_level": "none"})
+_LEAST: Final = float(np.finfo("float").eps)
+"""What the reference takes for zero, in norms."""
+
+
+@dataclass(slots=True)
+class Noise:
+    """Sums of squares over everything that was added."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+
+    def add(self, clean: np.ndarray, noisy: np.ndarray) -> None:
+        """Take in two arrays of one size."""
+        left = clean.astype(np.float64, copy=False).ravel()
+        difference = left - noisy.ravel()
+        self.signal += float(left @ left)
+        self.noise += float(difference @ difference)
+
+    @property
+    def decibels(self) -> float:
+        """The ratio of signal to quantisation noise, as the reference's own function gives it."""
+        return 20 * math.log10(max(math.sqrt(self.signal), _LEAST) / max(math.sqrt(self.noise), _LEAST))
+
+
+@dataclass(slots=True)
+class ActivationNoise:
+    """`pair`: what the tensor's own pair of operators does to it (the reference's `qdq_err`). `model`: how far it is
+    from the same tensor of the untouched model (`xmodel_err`), with all that came before.
+    """
+
+    pair: Noise
+    model: Noise
+
+
+def matched_tensors(float_model: ModelProto, quantized: ModelProto) -> dict[str, tuple[str, str]]:
+    """Names in the quantised model, before and after its pair, of each tensor of the untouched model."""
+    known = _values(float_model)
+    present = _values(quantized)
+    matched = {}
+    for name in sorted(known & present):
+        if name + QUANT_INPUT_SUFFIX in present:
+            matched[name] = (name + QUANT_INPUT_SUFFIX, name)
+        for suffix in _POSTFIXES:
+            if name not in matched and name + suffix in present:
+                matched[name] = (name, name + suffix)
+    return matched
+
+
+def _values(model: ModelProto) -> set[str]:
+    return {name for node in model.graph.node for name in node.output} | {item.name for item in model.graph.input}
+
+
+def activation_noise(
+    float_path: Path, quantized_path: Path, samples: Iterable[Sample], scratch: Path
+) -> dict[str, ActivationNoise]:
+    """How much noise each quantised activation has, by the untouched model's names. Raises `StageError`."""
+    plain, quantized = onnx.load(float_path), onnx.load(quantized_path)
+    matched = matched_tensors(plain, quantized)
+    clean, pairs = list(matched), [name for pair in matched.values() for name in pair]
+    one = _open(plain, clean, scratch / "blame-float.onnx")
+    other = _open(quantized, pairs, scratch / "blame-quantized.onnx")
+    found = {name: ActivationNoise(Noise(), Noise()) for name in clean}
+    for sample in samples:
+        values = dict(zip(pairs, run_sample(other, sample, pairs), strict=True))
+        for name, value in zip(clean, run_sample(one, sample, clean), strict=True):
+            before, after = (values[key] for key in matched[name])
+            found[name].pair.add(before, after)
+            found[name].model.add(value, after)
+    return found
+
+
+def _open(model: ModelProto, names: list[str], target: Path) -> onnxruntime.InferenceSession:
+    present = {output.name for output in model.graph.output} | {item.name for item in model.graph.input}
+    model.graph.output.extend(ValueInfoProto(name=name) for name in names if name not in present)
+    model.graph.output.extend(item for item in model.graph.input if item.name in names)
+    onnx.save_model(model, str(target), save_as_external_data=True, location=target.name + ".data")
+    return open_session(target, _UNOPTIMIZED)
+
+
+def weight_noise(float_path: Path, quantized_path: Path) -> dict[str, Noise]:
+    """How much noise each quantised weight has, by the untouched model's names."""
+    plain = {item.name: item for item in onnx.load(float_path).graph.initializer}
+    found = {}
+    for name, values in _dequantized(onnx.load(quantized_path)):
+        if name in plain:
+            found[name] = Noise()
+            found[name].add(numpy_helper.to_array(plain[name]), values)
+    return found
+
+
+def _dequantized(model: ModelProto) -> Iterator[tuple[str, np.ndarray]]:
+    constants = {item.name: item for item in model.graph.initializer}
+    for node in model.graph.node:
+        name = node.input[0] if node.op_type == DEQUANTIZE else ""
+        if name in constants and name.endswith(TENSOR_NAME_QUANT_SUFFIX):
+            yield name.removesuffix(TENSOR_NAME_QUANT_SUFFIX), _dequantize(node, constants)
+
+
+def _dequantize(node: NodeProto, constants: Mapping[str, Any]) -> np.ndarray:
+    arrays = [numpy_helper.to_array(constants[name]) for name in node.input if name]
+    values, scale = arrays[0].astype(np.float64), arrays[1].astype(np.float64)
+    zero = arrays[2].astype(np.float64) if len(arrays) > 2 else np.zeros_like(scale)  # noqa: PLR2004 - the third input
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 1)
+    if scale.size > 1:
+        shape = [scale.size if place == axis % values.ndim else 1 for place in range(values.ndim)]
+        scale, zero = scale.reshape(shape), zero.reshape(shape)
+    else:
+        scale, zero = scale.reshape(()), zero.reshape(())
+    result: np.ndarray = (values - zero) * scale
+    return result

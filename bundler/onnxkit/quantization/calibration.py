@@ -1,0 +1,207 @@
+"""Calibrate with the reference's own calibrators, in constant memory.
+
+The reference keeps what it collects from all samples until the end: for histograms, every activation of every sample.
+Here the samples pass one at a time, and the ranges are the same to the bit. MinMax merges ranges, which the reference
+can do itself. A histogram over everything has edges that depend on the extremes of everything, so those are found in
+a first pass; a second one counts, and counts add up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnxruntime
+from onnxruntime.quantization.calibrate import (
+    CalibrationMethod,
+    HistogramCalibrater,
+    HistogramCollector,
+    MinMaxCalibrater,
+    TensorsData,
+    create_calibrator,
+)
+
+from bundler.model.errors import StageError
+from bundler.onnxkit.golden import Sample
+from bundler.onnxkit.quantization.histograms import Histograms
+from bundler.onnxkit.quantization.reference import METHODS, own_errors
+from bundler.onnxkit.quantization.samples import Progress, SampleStream, run_sample
+
+_PASSED_ON: Final = {
+    "CalibTensorRangeSymmetric": "symmetric",
+    "CalibMovingAverage": "moving_average",
+    "CalibMovingAverageConstant": "averaging_constant",
+    "CalibPercentile": "percentile",
+}
+"""Which of the reference's `extra_options` its calibrators get, under which name."""
+_MERGE_EVERY: Final = 32
+"""Samples whose ranges (a few bytes for each tensor) wait to be merged."""
+_CORES: Final = os.cpu_count() or 1
+_AT_ONCE: Final = min(4, _CORES)
+"""Samples that run at the same time, each with its activations in memory."""
+_NAMED: Final = 5
+_FAILED: Final = "the reference cannot calibrate this model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationRequest:
+    """`model` is shape-inferred or will be; `operators` are those whose tensors are measured (empty: all).
+
+    `extra` are the reference's `extra_options`; `large` leaves weights outside of the model that is run.
+    """
+
+    model: Path
+    method: str
+    operators: list[str]
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    large: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranges:
+    """What the reference's calibrators find in one go, without the tensors that hold values that are no finite numbers:
+    it stumbles over those even where it does not quantise them.
+    """
+
+    data: TensorsData
+    not_finite: tuple[str, ...] = ()
+
+
+def calibrate(request: CalibrationRequest, samples: SampleStream, scratch: Path, progress: Progress) -> Ranges:
+    """The range of every tensor over all samples. Raises `StageError`."""
+    augmented = scratch / "augmented.onnx"
+    with own_errors(_FAILED):
+        if request.method == "minmax":
+            return _merge_ranges(_open_minmax(request, augmented), samples, progress)
+        calibrator = create_calibrator(
+            request.model,
+            request.operators,
+            augmented_model_path=str(augmented),
+            calibrate_method=METHODS[request.method],
+            use_external_data_format=request.large,
+            extra_options=_passed_on(request),
+        )
+        calibrator.infer_session = _open(augmented, _CORES)
+        return _count(calibrator, METHODS[request.method], samples, progress)
+
+
+def _passed_on(request: CalibrationRequest) -> dict[str, Any]:
+    return {to: request.extra[name] for name, to in _PASSED_ON.items() if name in request.extra}
+
+
+def _open_minmax(request: CalibrationRequest, augmented: Path) -> MinMaxCalibrater:
+    """What `create_calibrator` makes, with a session for several samples at once.
+
+    The reference lets all threads share one sample: the operators are small, and threads mostly wait for each other.
+    """
+    settings = {name: value for name, value in _passed_on(request).items() if name != "percentile"}
+    calibrator = MinMaxCalibrater(
+        request.model,
+        request.operators,
+        augmented_model_path=str(augmented),
+        use_external_data_format=request.large,
+        **settings,
+    )
+    calibrator.augment_graph()
+    calibrator.infer_session = _open(augmented, max(1, _CORES // _AT_ONCE))
+    return calibrator
+
+
+def _open(augmented: Path, threads: int) -> onnxruntime.InferenceSession:
+    """As the reference opens it, but threads that wait do not keep a core busy."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(str(augmented), options)
+
+
+def _run_all(session: onnxruntime.InferenceSession, samples: SampleStream) -> Iterator[list[Any]]:
+    """All outputs for each sample, in order; a few samples run at once."""
+    waiting: deque[Future[list[Any]]] = deque()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for sample in samples:
+            waiting.append(pool.submit(run_sample, session, sample))
+            if len(waiting) > _AT_ONCE:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _merge_ranges(calibrator: MinMaxCalibrater, samples: SampleStream, progress: Progress) -> Ranges:
+    """A moving average over all samples is no merge of averages: then their ranges are kept, a few bytes each."""
+    originals = calibrator.model_original_outputs
+    names = [output.name for output in calibrator.infer_session.get_outputs()]
+    for done, values in enumerate(_run_all(calibrator.infer_session, samples), 1):
+        calibrator.intermediate_outputs.append(
+            [None if name in originals else value for name, value in zip(names, values, strict=True)]
+        )
+        if not calibrator.moving_average and done % _MERGE_EVERY == 0:
+            calibrator.compute_data()
+            calibrator.clear_collected_data()
+        progress(done, len(samples))
+    ranges = dict(calibrator.compute_data().items())
+    finite = {name: item for name, item in ranges.items() if np.isfinite(np.array(item.range_value, np.float64)).all()}
+    data = TensorsData(CalibrationMethod.MinMax, finite)
+    return Ranges(data=data, not_finite=tuple(sorted(ranges.keys() - finite.keys())))
+
+
+def _count(
+    calibrator: HistogramCalibrater, method: CalibrationMethod, samples: SampleStream, progress: Progress
+) -> Ranges:
+    collector = HistogramCollector(
+        method=calibrator.method,
+        symmetric=calibrator.symmetric,
+        num_bins=calibrator.num_bins,
+        num_quantized_bins=calibrator.num_quantized_bins,
+        percentile=calibrator.percentile,
+        scenario=calibrator.scenario,
+    )
+    absolute = calibrator.method == "percentile" and calibrator.symmetric
+    wanted = sorted(calibrator.tensors_to_calibrate)
+    histograms = Histograms(bins=calibrator.num_bins, absolute=absolute)
+    session, total = calibrator.infer_session, len(samples)
+    given = {item.name for item in session.get_inputs()}
+
+    def activations(sample: Sample) -> dict[str, Any]:
+        values = zip(wanted, run_sample(session, sample, wanted), strict=True)
+        # An output that is an input, too, lies in the sample's own memory, and does not hold it.
+        return {name: value.copy() if name in given else value for name, value in values}
+
+    for done, sample in enumerate(samples, 1):
+        histograms.measure(activations(sample))
+        progress(done, 2 * total)
+    for done, kept in enumerate(_again(histograms, samples, activations), 1):
+        histograms.count(kept)
+        progress(total + done, 2 * total)
+    collector.histogram_dict = histograms.finished()
+    if not collector.histogram_dict and histograms.not_finite:
+        raise not_finite(tuple(sorted(histograms.not_finite)))
+    data = TensorsData(method, collector.compute_collection_result())
+    return Ranges(data=data, not_finite=tuple(sorted(histograms.not_finite)))
+
+
+def not_finite(names: tuple[str, ...]) -> StageError:
+    """What to say of tensors that no range fits."""
+    shown = tuple(f"tensor {name!r}" for name in names[:_NAMED])
+    return StageError(
+        "values that are no finite numbers came up while calibrating",
+        details=(*shown, *((f"and {len(names) - _NAMED} more",) if len(names) > _NAMED else ())),
+        hint="keep the nodes around these tensors in floating point (`exclude_nodes`), or look at the samples",
+    )
+
+
+def _again(histograms: Histograms, samples: SampleStream, activations: Any) -> Iterable[dict[str, Any]]:
+    """Every sample's activations once more: those still in memory first, the others by running the model again."""
+    kept = histograms.release()
+    count = len(kept)
+    while kept:
+        yield kept.pop()
+    for index in range(count, len(samples)):
+        yield activations(samples.golden.sample(index))

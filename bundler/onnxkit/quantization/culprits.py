@@ -1,0 +1,301 @@
+"""Which nodes lose the accuracy: where errors arise in a changed model, and whether they reach its outputs.
+
+Both models run on the same samples and show the tensors that they share, a few at a time. An error is noise power over
+signal power, so that errors of tensors can be compared, and what a node adds is its output's less its inputs'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import ModelProto, NodeProto, ValueInfoProto
+
+from bundler.model.errors import StageError
+from bundler.onnxkit.elements import to_wide
+from bundler.onnxkit.equality import is_float
+from bundler.onnxkit.golden import Sample
+from bundler.onnxkit.quantization.blame import matched_tensors
+from bundler.onnxkit.running import RunError, run_session
+from bundler.onnxkit.sessions import REFERENCE, RUNTIME_ERRORS, clean_message, session_options
+from bundler.onnxkit.structure import read_structure
+from bundler.onnxkit.value_files import Value
+
+BATCH: Final = 48
+"""Tensors that are looked at in one run: they are all in memory at once."""
+MOST: Final = 480
+"""Tensors that are looked at in all; where a model has more, they are taken evenly."""
+
+AMPLIFIED: Final = 4.0
+"""A node may multiply the noise that comes in so many times without being where it arises: 6 dB."""
+_LITTLE: Final = 0.02
+_LARGE: Final = 1 << 30
+"""Bytes of a model file whose weights are not loaded."""
+_MOST_HIDDEN: Final = 8
+"""Nodes that are looked through; what a quantiser fuses is less."""
+
+Report = Callable[[float, str], None]
+
+
+@dataclass(slots=True)
+class Ratio:
+    """Noise over signal, of everything that was added; infinite where the changed model answers no finite numbers."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+    narrowed: bool = False
+    """Whether the changed model has another element type there."""
+
+    def add(self, clean: np.ndarray, noisy: np.ndarray) -> None:
+        """Take in one sample; places where the untouched model is not finite are left out."""
+        self.narrowed = self.narrowed or clean.dtype != noisy.dtype
+        left, right = to_wide(clean).ravel(), to_wide(noisy).ravel()
+        finite = np.isfinite(left)
+        left, right = left[finite], right[finite]
+        self.signal += float(np.square(np.abs(left)).sum())
+        self.noise += float(np.square(np.abs(left - right)).sum()) if np.isfinite(right).all() else math.inf
+
+    @property
+    def value(self) -> float:
+        """The ratio; 0 where nothing differs."""
+        if not self.noise:
+            return 0.0
+        return self.noise / self.signal if self.signal else math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A tensor of the untouched model and its names in the changed one: as it is computed, and as it is then read
+    (after a quantiser's pair; the same name where there is none).
+    """
+
+    name: str
+    computed: str
+    read: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The errors of one tensor: as it is computed, and as it is read."""
+
+    computed: Ratio = field(default_factory=Ratio)
+    read: Ratio = field(default_factory=Ratio)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Culprit:
+    """A tensor whose error arises at `node`. `error` is noise over signal as it is found there, `share` the part that
+    arises there and reaches an output; `remedy` are the nodes that must keep their precision for it to vanish.
+    """
+
+    tensor: str
+    node: str
+    operator: str
+    kind: str
+    error: float
+    share: float
+    remedy: tuple[str, ...]
+
+
+def find_probes(source: ModelProto, changed: ModelProto) -> list[Probe]:
+    """The tensors that nodes of both models compute, in the order of the untouched one, at most `MOST`."""
+    matched = matched_tensors(source, changed)
+    present = {name for node in changed.graph.node for name in node.output if name}
+    probes = []
+    for node in source.graph.node:
+        for name in filter(None, node.output):
+            computed, read = matched.get(name, (name, name))
+            if computed in present and read in present and node.op_type != "Constant":
+                probes.append(Probe(name=name, computed=computed, read=read))
+    step = math.ceil(len(probes) / MOST) or 1
+    return probes[::step]
+
+
+def measure_probes(
+    paths: tuple[Path, Path], probes: Sequence[Probe], samples: Callable[[], Iterable[Sample]], report: Report
+) -> dict[str, Measured]:
+    """The errors of all probes whose values are floating-point numbers of one shape, by name. Raises `StageError`."""
+    found: dict[str, Measured] = {}
+    for start in range(0, len(probes), BATCH):
+        report(start / len(probes), f"tensors {start + 1} to {min(start + BATCH, len(probes))} of {len(probes)}")
+        batch = probes[start : start + BATCH]
+        one = open_probed(paths[0], [probe.name for probe in batch])
+        other = open_probed(paths[1], [name for probe in batch for name in (probe.computed, probe.read)])
+        for sample in samples():
+            _take(batch, _run(one, sample), _run(other, sample), found)
+    return found
+
+
+def open_probed(path: Path, names: Iterable[str]) -> onnxruntime.InferenceSession:
+    """A session on the model at `path` that also answers these tensors; many weights stay in their file."""
+    small = path.stat().st_size < _LARGE  # not every form of data can be linked
+    model = onnx.load(path, load_external_data=False) if small else read_structure(path, link=True)
+    present = {item.name for item in (*model.graph.output, *model.graph.input)}
+    model.graph.output.extend(ValueInfoProto(name=name) for name in dict.fromkeys(names) if name not in present)
+    options = session_options(REFERENCE)
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
+    try:
+        return onnxruntime.InferenceSession(model.SerializeToString(), options)
+    except RUNTIME_ERRORS as cause:
+        raise StageError("ONNX Runtime cannot open the model", details=(clean_message(cause, path),)) from cause
+
+
+def _run(session: onnxruntime.InferenceSession, sample: Sample) -> Mapping[str, Value]:
+    try:
+        return run_session(session, sample.inputs)
+    except RunError as error:
+        raise StageError(f"the model cannot run on the sample {sample.name!r}", details=(str(error),)) from error
+
+
+def _take(
+    probes: Sequence[Probe], clean: Mapping[str, Value], noisy: Mapping[str, Value], found: dict[str, Measured]
+) -> None:
+    for probe in probes:
+        value = _numbers(clean.get(probe.name))
+        computed, read = _numbers(noisy.get(probe.computed)), _numbers(noisy.get(probe.read))
+        if value is None or computed is None or read is None:
+            continue
+        if value.shape == computed.shape == read.shape:
+            measured = found.setdefault(probe.name, Measured())
+            measured.computed.add(value, computed)
+            measured.read.add(value, read)
+
+
+def _numbers(value: Value) -> np.ndarray | None:
+    """Floating-point numbers; None for all else."""
+    return value if isinstance(value, np.ndarray) and is_float(value) else None
+
+
+def find_culprits(
+    source: ModelProto, changed: ModelProto, measured: Mapping[str, Measured], weights: Mapping[str, float]
+) -> list[Culprit]:
+    """Where errors arise, the worst first. `weights` are errors of weights by name."""
+    graph = _Graph(source, changed)
+    reach = graph.reach(measured)
+    found = [*_blame_weights(graph, weights, reach), *_blame_tensors(graph, measured, reach)]
+    return sorted((one for one in found if one.share > 0), key=lambda one: (-one.share, -one.error, one.tensor))
+
+
+def _blame_tensors(graph: _Graph, measured: Mapping[str, Measured], reach: Mapping[str, float]) -> Iterator[Culprit]:
+    carried: dict[str, float] = {}
+    for node in graph.nodes:
+        inherited = max((carried.get(name, 0.0) for name in node.input), default=0.0)
+        for name in filter(None, node.output):
+            ratios = measured.get(name)
+            carried[name] = inherited if ratios is None else ratios.read.value
+            if ratios is not None:
+                yield from _blame_tensor(graph, node, name, measured, inherited=inherited, reach=reach[name])
+
+
+def _blame_tensor(
+    graph: _Graph, node: NodeProto, name: str, measured: Mapping[str, Measured], *, inherited: float, reach: float
+) -> Iterator[Culprit]:
+    """A node that the change left alone may make an error larger, but it makes none. Of nodes that a quantiser fused,
+    whose tensors cannot be looked at, the one with the weights is blamed.
+
+    Quantisers let a range do what an activation function did: then what is computed is right only as it is read.
+    """
+    ratios = measured[name]
+    read = ratios.read.value
+    computed = min(ratios.computed.value, read)
+    rounded = _excess(read, computed)
+    made = _excess(computed, inherited) if ratios.computed.narrowed or graph.is_touched(node) else 0.0
+    hidden = graph.hidden(node, measured)
+    blamed = next((one for one in hidden if graph.has_weight(one)), node)
+    names = [blamed.name, *(one.name for one in hidden)]
+    remedy = names if made >= rounded else [*names, *graph.readers(name)]
+    yield Culprit(
+        tensor=name,
+        node=blamed.name,
+        operator=blamed.op_type,
+        kind="activation",
+        error=read,
+        share=min(max(made, rounded), reach),
+        remedy=tuple(dict.fromkeys(filter(None, remedy))),
+    )
+
+
+def _blame_weights(graph: _Graph, weights: Mapping[str, float], reach: Mapping[str, float]) -> Iterator[Culprit]:
+    for node in graph.nodes:
+        for name in node.input:
+            if name in weights:
+                yield Culprit(
+                    tensor=name,
+                    node=node.name,
+                    operator=node.op_type,
+                    kind="weight",
+                    error=weights[name],
+                    share=min(weights[name], max((reach[out] for out in node.output if out), default=0.0)),
+                    remedy=(node.name,) if node.name else (),
+                )
+
+
+def _excess(error: float, before: float) -> float:
+    """The part of an error that is new. Where it is not several times what was there before, it is that, amplified:
+    little of it counts.
+    """
+    if error <= before or math.isinf(before):
+        return 0.0
+    return (error - before) * max(_LITTLE, 1 - (AMPLIFIED - 1) * before / error)
+
+
+class _Graph:
+    """The untouched model's nodes, and what became of them."""
+
+    def __init__(self, source: ModelProto, changed: ModelProto) -> None:
+        self.nodes = list(source.graph.node)
+        self._outputs = {item.name for item in source.graph.output}
+        self._twins = {name: node for node in changed.graph.node for name in node.output if name}
+        self._types = [
+            {item.name: (item.data_type, tuple(item.dims)) for item in model.graph.initializer}
+            for model in (source, changed)
+        ]
+        self._makers = {name: node for node in self.nodes for name in node.output if name}
+        self._readers: dict[str, list[NodeProto]] = {}
+        for node in self.nodes:
+            for name in filter(None, node.input):
+                self._readers.setdefault(name, []).append(node)
+
+    def readers(self, name: str) -> tuple[str, ...]:
+        """Names of the nodes that read a tensor."""
+        return tuple(node.name for node in self._readers.get(name, ()))
+
+    def hidden(self, node: NodeProto, measured: Mapping[str, Measured]) -> list[NodeProto]:
+        """`node`, and those before it whose outputs could not be measured, the nearest first."""
+        found, waiting = [node], [node]
+        while waiting and len(found) < _MOST_HIDDEN:
+            for name in waiting.pop(0).input:
+                maker = self._makers.get(name)
+                if maker is not None and name not in measured and maker not in found and maker.op_type != "Constant":
+                    found.append(maker)
+                    waiting.append(maker)
+        return found
+
+    def has_weight(self, node: NodeProto) -> bool:
+        """Whether it reads an initializer of more than one dimension."""
+        return any(len(self._types[0].get(name, (0, ()))[1]) > 1 for name in node.input)
+
+    def is_touched(self, node: NodeProto) -> bool:
+        """Whether the changed model computes the node's outputs in another way."""
+        twin = next((self._twins[name] for name in node.output if name in self._twins), None)
+        if twin is None or twin.op_type != node.op_type or list(twin.input) != list(node.input):
+            return True
+        before, after = self._types
+        return any(before.get(name) != after.get(name) for name in node.input)
+
+    def reach(self, measured: Mapping[str, Measured]) -> dict[str, float]:
+        """How much of each tensor's error arrives at an output: the least error on the way that keeps the most."""
+        reach: dict[str, float] = {}
+        for node in reversed(self.nodes):
+            for name in filter(None, node.output):
+                paths = [reach[out] for reader in self._readers.get(name, ()) for out in reader.output if out in reach]
+                on = math.inf if name in self._outputs or not paths else max(paths)
+                own = measured[name].read.value if name in measured else math.inf
+                reach[name] = min(on, own)
+        return reach

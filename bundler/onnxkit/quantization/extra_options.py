@@ -1,0 +1,45 @@
+"""The reference's `extra_options`: it ignores a misspelt name, we do not."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bundler.model.errors import StageError
+from bundler.onnxkit.quantization.reference import typed_overrides
+
+_BOTH: Final = frozenset({
+    "ActivationRestrictedAsymmetric", "ActivationSymmetric", "DefaultTensorType", "EnableSubgraph",
+    "ForceQuantizeNoInputCheck", "MatMulConstBOnly", "MinimumRealRange", "TensorQuantOverrides", "WeightSymmetric",
+    "extra.Sigmoid.nnapi",
+})  # fmt: skip
+_STATIC: Final = frozenset({
+    "AddQDQPairToWeight", "BlockSize", "CalibMovingAverage", "CalibMovingAverageConstant", "CalibPercentile",
+    "CalibTensorRangeSymmetric", "DedicatedQDQPair", "OpTypesToExcludeOutputQuantization",
+    "QDQDisableWeightAdjustForInt32Bias", "QDQKeepRemovableActivations", "QDQOpTypePerChannelSupportToAxis",
+    "QuantizeBias", "UseQDQContribOps",
+})  # fmt: skip
+_NEEDLESS: Final = {
+    "CalibMaxIntermediateOutputs": "calibration already keeps no more than one sample's activations",
+    "CalibStridedMinMax": "calibration already keeps no more than one sample's activations",
+    "SmoothQuant": "it needs neural-compressor, which is no part of bundler; try `nncf-int8` instead",
+    "SmoothQuantAlpha": "it belongs to SmoothQuant, which needs neural-compressor",
+    "SmoothQuantFolding": "it belongs to SmoothQuant, which needs neural-compressor",
+}
+
+
+def check_extra(extra: Mapping[str, Any], *, static: bool) -> dict[str, Any]:
+    """`extra` as the reference takes it. Raises `StageError` for a name that it does not know."""
+    known = _BOTH | _STATIC if static else _BOTH
+    for name in extra:
+        if name in _NEEDLESS:
+            raise StageError(f"the option {name} is not taken: {_NEEDLESS[name]}", hint=f"leave {name} out")
+        if name not in known:
+            close = difflib.get_close_matches(name, sorted(known), n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it knows {', '.join(sorted(known))}"
+            raise StageError(f"the quantiser has no option {name!r}", hint=hint)
+    try:
+        return typed_overrides(extra)
+    except (TypeError, AttributeError) as cause:
+        raise StageError("the tensor overrides are no lists of tables by tensor name", details=(str(cause),)) from cause

@@ -1,0 +1,106 @@
+"""Quantisers leave nodes out by their names: so each needs one of its own, and a name may be of a node that is gone.
+
+Users and gates name nodes of the model as it came. The pre-process fuses nodes, folds constants, and gives new names.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from onnx import ModelProto, NodeProto
+
+from bundler.model.errors import StageError
+from bundler.onnxkit.quantization.selection import check_nodes
+from bundler.onnxkit.structure import iterate_nodes
+
+
+def name_nodes(model: ModelProto) -> ModelProto:
+    """Give every node of the main graph a name of its own, in place; equal graphs get equal names."""
+    taken = {node.name for node in model.graph.node}
+    seen: set[str] = set()
+    for place, node in enumerate(model.graph.node):
+        if not node.name or node.name in seen:
+            node.name = next(name for name in _proposals(f"{node.op_type}_{place}") if name not in taken)
+            taken.add(node.name)
+        seen.add(node.name)
+    return model
+
+
+def _proposals(stem: str) -> Iterator[str]:
+    yield stem
+    yield from (f"{stem}_{number}" for number in itertools.count())
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """Finds the nodes of a prepared model that do what named nodes of its `source` did.
+
+    `prepared` maps the names that `name_nodes` gives to the nodes as they are in the prepared model.
+    """
+
+    source: ModelProto
+    prepared: Mapping[str, NodeProto]
+
+    def resolve(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Names in the prepared model, each once. Raises `StageError` for a name that leads to no node."""
+        found = dict.fromkeys(itertools.chain.from_iterable(map(self._resolve, names)))
+        return tuple(found)
+
+    def _resolve(self, name: str) -> list[str]:
+        known = self._by_name(name)
+        if known:
+            return known
+        check_nodes(self.source, [name])
+        nodes = [node for node in iterate_nodes(self.source) if node.name == name]
+        heirs = self._successors(nodes)
+        if not heirs:
+            raise StageError(
+                f"nothing is left of the node {name!r}, which is to be left out",
+                details=("the preparation before quantising removed it and all that follows from it",),
+                hint="leave the name out, or set `preprocess` to false",
+            )
+        return heirs
+
+    def _by_name(self, name: str) -> list[str]:
+        """The nodes of that name, or those that were fused with one of that name. Other nodes named so are not."""
+        nested = {node.name for node in iterate_nodes(self.source)}
+        same = [own for own, node in self.prepared.items() if name in (own, node.name)]
+        return same or [
+            own
+            for own, node in self.prepared.items()
+            if node.name.startswith(f"{name}/") and node.name not in nested and name in nested
+        ]
+
+    def _successors(self, nodes: list[NodeProto]) -> list[str]:
+        """What makes an output of these nodes; or else the first that is left of what reads them."""
+        waiting, seen = list(nodes), set()
+        while waiting:
+            outputs = {output for node in waiting for output in node.output if output}
+            makers = [own for own, node in self.prepared.items() if outputs.intersection(node.output)]
+            makers = makers or [own for own, node in self.prepared.items() if outputs.intersection(node.input)]
+            if makers:
+                return makers
+            seen |= outputs
+            waiting = [
+                node
+                for node in iterate_nodes(self.source)
+                if outputs.intersection(node.input) and not seen.issuperset(node.output)
+            ]
+            fused = [own for node in waiting if node.name for own in self._by_name(node.name)]
+            if fused:
+                return fused
+        return []
+
+
+def make_resolver(source: ModelProto, prepared: ModelProto) -> Resolver:
+    """`prepared` is left as it is; subgraphs keep their names, where they have any."""
+    named = ModelProto()
+    named.CopyFrom(prepared)
+    name_nodes(named)
+    nodes = {new.name: old for old, new in zip(prepared.graph.node, named.graph.node, strict=True)}
+    for node in iterate_nodes(prepared):
+        if node.name:
+            nodes.setdefault(node.name, node)
+    return Resolver(source, nodes)

@@ -1,0 +1,77 @@
+"""Calibration samples, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+from onnxruntime.quantization import CalibrationDataReader
+
+from bundler.model.errors import StageError
+from bundler.onnxkit.golden import GoldenSet, Sample, read_golden
+from bundler.onnxkit.quantization.reference import no_memory
+from bundler.onnxkit.sessions import RUNTIME_ERRORS, clean_message
+from bundler.onnxkit.value_files import Value
+
+Progress = Callable[[int, int], None]
+"""Called with how many samples are done and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleStream:
+    """The samples of a set on disk, of which one at a time is in memory."""
+
+    golden: GoldenSet
+
+    def __len__(self) -> int:
+        return len(self.golden.entries)
+
+    def __iter__(self) -> Iterator[Sample]:
+        for index in range(len(self)):
+            yield self.golden.sample(index)
+
+    def first(self, count: int) -> Iterator[Sample]:
+        """The first samples, at most `count`."""
+        for index in range(min(count, len(self))):
+            yield self.golden.sample(index)
+
+
+def open_samples(path: Path) -> SampleStream:
+    """The set whose `index.json` is at `path`. Raises `StageError` where it is empty or cannot be read."""
+    stream = SampleStream(read_golden(path))
+    if not len(stream):
+        raise StageError("there are no samples to calibrate with", hint="give some: --calibration PATH")
+    return stream
+
+
+class OneSample(CalibrationDataReader):  # type: ignore[misc]
+    """What the reference reads from: a single sample, then nothing."""
+
+    def __init__(self, inputs: Mapping[str, Value]) -> None:
+        self._inputs: dict[str, Value] | None = dict(inputs)
+
+    def get_next(self) -> dict[str, Value] | None:
+        """The sample, once."""
+        inputs, self._inputs = self._inputs, None
+        return inputs
+
+
+def run_sample(session: onnxruntime.InferenceSession, sample: Sample, names: list[str] | None = None) -> list[Any]:
+    """The outputs `names` (None: all), in the model's order. Raises `StageError` with the sample's name."""
+    try:
+        values: list[Any] = session.run(names, dict(sample.inputs))
+    except MemoryError as cause:
+        raise no_memory() from cause
+    except RUNTIME_ERRORS as cause:
+        text = clean_message(cause)
+        if "llocate memory" in text or "bad_alloc" in text:
+            raise no_memory() from cause
+        raise StageError(
+            f"the model cannot run on the sample {sample.name!r}",
+            details=(text,),
+            hint="samples need the model's own input names, types and shapes",
+        ) from cause
+    return values

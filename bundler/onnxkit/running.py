@@ -1,0 +1,180 @@
+"""Run a session on values, element types that NumPy lacks included."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnxruntime
+
+from bundler.model.errors import ModelError
+from bundler.onnxkit.elements import ELEMENTS, Element, element_of_array, storage_bytes
+from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message
+from bundler.onnxkit.value_files import Value, from_storage, to_storage
+
+_SEVERITY_FATAL: Final = 4
+_FOREIGN: Final = {element.runtime: element for element in ELEMENTS if element.foreign}
+
+
+class RunError(Exception):
+    """The runtime refused to run these inputs; the text is its own, cleaned."""
+
+
+class RunTimeError(RunError):
+    """A run was ended because it took too long."""
+
+
+def run_session(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value]) -> dict[str, Value]:
+    """All outputs by name, in the model's order. Raises `RunError` with the runtime's words."""
+    options = onnxruntime.RunOptions()
+    options.log_severity_level = _SEVERITY_FATAL
+    return _run(session, feeds, options)
+
+
+def run_within(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value], seconds: float) -> dict[str, Value]:
+    """As `run_session`, ended after so many seconds: at the next node, for no operator can be stopped in its middle.
+    Raises `RunTimeError` then.
+    """
+    options = onnxruntime.RunOptions()
+    options.log_severity_level = _SEVERITY_FATAL
+    timer = threading.Timer(max(seconds, 0.0), setattr, (options, "terminate", True))
+    timer.daemon = True
+    timer.start()
+    try:
+        return _run(session, feeds, options)
+    except RunError as error:
+        if options.terminate:
+            raise RunTimeError("the run took too long and was ended") from error
+        raise
+    finally:
+        timer.cancel()
+
+
+def _run(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value], options: Any) -> dict[str, Value]:
+    names = [output.name for output in session.get_outputs()]
+    try:
+        if _needs_raw_values(session, feeds):
+            values = _run_raw(session, names, feeds, options)
+        else:
+            values = session.run(names, dict(feeds), options)
+    except _RUN_ERRORS as cause:
+        raise RunError(_describe(cause)) from cause
+    return dict(zip(names, values, strict=True))
+
+
+_RUN_ERRORS: Final[tuple[type[Exception], ...]] = (*RUNTIME_ERRORS, MemoryError)
+NO_MEMORY: Final = ("bad_alloc", "bad allocation", "Failed to allocate memory")
+"""What the runtime says when memory is refused."""
+
+
+def _describe(cause: BaseException) -> str:
+    message = clean_message(cause)
+    if isinstance(cause, MemoryError) or any(text in message for text in NO_MEMORY):
+        return f"it asked for more memory than a step may take (BUNDLER_MEMORY_LIMIT): {message}"
+    return message
+
+
+_LANES: Final = 4
+_LARGE: Final = 1 << 30
+"""Bytes of a model from which on one run at a time takes memory enough."""
+
+
+def make_caller(session: onnxruntime.InferenceSession, feed: Mapping[str, Value]) -> Callable[[], object]:
+    """A call on these inputs with nothing around it that would count where a model takes microseconds. It raises what
+    the binding raises, unless an element type is one that NumPy lacks: then `RunError`.
+    """
+    if _needs_raw_values(session, feed):
+        return lambda: run_session(session, feed)
+    names = [output.name for output in session.get_outputs()]
+    return partial(session.run, names, dict(feed), None)
+
+
+def run_in_lanes(
+    session: onnxruntime.InferenceSession,
+    feeds: Iterable[Mapping[str, Value]],
+    lanes: int,
+    seconds: float | None = None,
+) -> Iterator[dict[str, Value] | RunError]:
+    """The outputs for each of `feeds`, in their order, or the error that it ended with; `lanes` run at once.
+
+    For sessions of one thread: results are those of one run after the other, sooner. Only one more feed than lanes is
+    held. With one lane each run begins when its result is asked for. A run of more than `seconds` is ended.
+    """
+    if lanes == 1:
+        yield from (_try_run(session, feed, seconds) for feed in feeds)
+        return
+    with ThreadPoolExecutor(max_workers=lanes) as pool:
+        waiting: deque[Future[dict[str, Value] | RunError]] = deque()
+        for feed in feeds:
+            waiting.append(pool.submit(_try_run, session, feed, seconds))
+            if len(waiting) > lanes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def count_lanes(settings: SessionSettings, model: Path) -> int:
+    """How many runs of a session with these settings are worth doing at once."""
+    if settings.session.get("intra_op_num_threads") != 1 or model.stat().st_size > _LARGE:
+        return 1
+    return min(_LANES, os.cpu_count() or 1)
+
+
+def _try_run(
+    session: onnxruntime.InferenceSession, feed: Mapping[str, Value], seconds: float | None
+) -> dict[str, Value] | RunError:
+    try:
+        return run_session(session, feed) if seconds is None else run_within(session, feed, seconds)
+    except RunError as error:
+        return error
+
+
+def _needs_raw_values(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value]) -> bool:
+    arrays = (value for value in feeds.values() if isinstance(value, np.ndarray))
+    outputs = (_foreign_element(output.type) for output in session.get_outputs())
+    return any(element_of_array(array).foreign for array in arrays) or any(outputs)
+
+
+def _foreign_element(text: str) -> Element | None:
+    """The element type of `tensor(bfloat16)` and the like; None for what NumPy has and for all that is no tensor."""
+    match = re.fullmatch(r"tensor\((\w+)\)", text)
+    return _FOREIGN.get(match[1]) if match else None
+
+
+def _run_raw(
+    session: onnxruntime.InferenceSession, names: list[str], feeds: Mapping[str, Value], options: Any
+) -> list[Value]:
+    given = {name: _to_runtime(name, value) for name, value in feeds.items()}
+    return [_from_runtime(value) for value in session.run_with_ort_values(names, given, options)]
+
+
+def _to_runtime(name: str, value: Value) -> onnxruntime.OrtValue:
+    if not isinstance(value, np.ndarray):
+        raise ModelError(f"input {name!r}: a value that is no tensor cannot go beside element types that NumPy lacks")
+    element = element_of_array(value)
+    if not element.foreign:
+        return onnxruntime.OrtValue.ortvalue_from_numpy(value)
+    if element.packed:
+        raise ModelError(f"input {name!r}: ONNX Runtime's Python API takes no {element.name} from a caller")
+    plain = np.frombuffer(to_storage(value, element), f"u{element.bits // 8}").reshape(value.shape)
+    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(plain, element.onnx)
+
+
+def _from_runtime(value: onnxruntime.OrtValue) -> Value:
+    element = _foreign_element(value.data_type())
+    if element is None:
+        plain: Value = value.numpy()
+        return plain
+    shape = value.shape()
+    count = int(np.prod(shape))
+    data = ctypes.string_at(value.data_ptr(), storage_bytes(element, count)) if count else b""
+    return from_storage(data, element, shape).copy()

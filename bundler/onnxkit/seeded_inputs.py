@@ -1,0 +1,197 @@
+"""Seeded inputs that fit a signature: the same values for the same seed on every machine."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from bundler.model.errors import ModelError
+from bundler.model.free_dimensions import (
+    Key,
+    Sizes,
+    assign_sizes,
+    dimension_key,
+    free_dimensions,
+    tensor_type,
+    wanted_ports,
+)
+from bundler.model.shapes import SizeRange
+from bundler.model.signature import Port, Signature, ValueType, describe_type
+from bundler.onnxkit.elements import element_named
+from bundler.onnxkit.seeded_values import (
+    WORDS,
+    Shape,
+    draw_floats,
+    draw_integers,
+    draw_lengths,
+    draw_mask,
+    selector_bit,
+)
+from bundler.onnxkit.value_files import Value
+
+_LENGTHS: Final = re.compile(r"len(gth)?s?$", re.IGNORECASE)
+_DEFAULT_BOUND: Final = 8
+"""Integers of which nothing is known stay below this: small enough to be an index into most things."""
+_SEQUENCE_ITEMS: Final = 2
+_WORD_BYTES: Final = 8
+_BYTE_VALUES: Final = 256
+
+Integers = Literal["implied", "bits", "ones"]
+"""How integers of which the graph says nothing are made: below `_DEFAULT_BOUND`, 0 and 1, or all ones. The last two
+leave out the constants that the model compares with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegerHints:
+    """What the graph implies for the integers of an input: they stay below a bound, or are compared with constants."""
+
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    compared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maker:
+    """Makes the inputs of one sample, at the guessed `sizes` with `changes` over them. `plain` ones have no padding, no
+    shorter lengths, and take one way at every choice. Dimensions with `ranges` have their best size, until changed.
+    """
+
+    signature: Signature
+    sizes: Sizes
+    hints: IntegerHints
+    integers: Integers = "implied"
+    changes: Mapping[Key, int] = field(default_factory=dict)
+    plain: bool = False
+    ranges: Mapping[Key, SizeRange] = field(default_factory=dict)
+
+    @property
+    def assigned(self) -> dict[Key, int]:
+        """The size of every free dimension."""
+        best = {key: bounds.best for key, bounds in self.ranges.items()}
+        return assign_sizes(self.signature, self.sizes, {**best, **self.changes})
+
+    @property
+    def longest(self) -> int:
+        """The size of the longest dimension that seems to be a length."""
+        assigned = self.assigned
+        found = [assigned[item.key] for item in free_dimensions(self.signature) if item.role == "length"]
+        return max(found, default=self.sizes.length)
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of every input's tensor."""
+        assigned = self.assigned
+        return {port.name: self._shape(port, assigned) for port in wanted_ports(self.signature)}
+
+    def _shape(self, port: Port, assigned: Mapping[Key, int]) -> Shape:
+        shape = tensor_type(port.type).shape or ()
+        return tuple(
+            size if isinstance(size, int) else assigned[dimension_key(port.name, axis, size)]
+            for axis, size in enumerate(shape)
+        )
+
+    def count_bytes(self) -> int:
+        """Bytes that a sample's tensors take, known before any is made."""
+        shapes = self.shapes
+        return sum(_port_bytes(port, shapes[port.name]) for port in wanted_ports(self.signature))
+
+    def make(self, seed: int, index: int) -> dict[str, Value]:
+        """The inputs of sample number `index`. Optional inputs are left out."""
+        drawing = _Drawing(self, 0 if self.plain else index, np.random.Generator(np.random.PCG64([seed, index])))
+        shapes = self.shapes
+        return {port.name: drawing.value(port.type, port, shapes[port.name]) for port in wanted_ports(self.signature)}
+
+
+def _port_bytes(port: Port, shape: Shape) -> int:
+    """An axis of nothing counts as one: what is made on the way to an empty tensor may be as long as its other axes."""
+    kind = tensor_type(port.type)
+    if kind.kind != "tensor" or kind.element_type is None:
+        return 0
+    each = _WORD_BYTES if kind.element_type == "str" else element_named(kind.element_type).dtype.itemsize
+    return math.prod(max(size, 1) for size in shape) * each * (_SEQUENCE_ITEMS if port.type.kind == "sequence" else 1)
+
+
+class _Drawing:
+    """The values of one sample, drawn in the order of the inputs."""
+
+    def __init__(self, maker: Maker, index: int, generator: np.random.Generator) -> None:
+        self._maker = maker
+        self._index = index
+        self._generator = generator
+        self._selectors = 0
+
+    def value(self, kind: ValueType, port: Port, shape: Shape) -> Value:
+        """A value for an input, or for what a sequence holds."""
+        if kind.kind == "sequence" and kind.element is not None:
+            return [self.value(kind.element, port, shape) for _ in range(_SEQUENCE_ITEMS)]
+        if kind.kind == "map" and kind.element is not None:
+            keys: list[Any] = list(WORDS[:3]) if kind.key_type == "str" else list(range(3))
+            return dict(zip(keys, self._generator.standard_normal(len(keys)).tolist(), strict=True))
+        if kind.kind != "tensor" or kind.element_type is None:
+            raise ModelError(
+                f"no seeded values can be made for the input {port.name!r}, which is {describe_type(kind)}",
+                hint="give samples with --samples",
+            )
+        return np.asarray(self._tensor(kind.element_type, shape, port.name))  # a single value is no array yet
+
+    def _tensor(self, name: str, shape: Shape, port: str) -> np.ndarray:
+        element = element_named(name)
+        if name == "str":
+            return np.array(self._generator.choice(WORDS, size=shape), dtype=object)
+        if "mask" in port.lower():
+            return self._mask(shape, inverted=name == "bool" and "pad" in port.lower()).astype(element.dtype)
+        if name == "bool":
+            return self._truths(shape)
+        if "int" in name:
+            return self._integers(element.dtype, element.bits, shape, port).astype(element.dtype)
+        values = np.asarray(draw_floats(shape, self._index, self._generator))
+        return values.astype(np.float32).astype(element.dtype)
+
+    def _mask(self, shape: Shape, *, inverted: bool) -> np.ndarray:
+        """Ones where there is something; where the name of a truth says padding, True is what is left out."""
+        kept = np.ones(shape, bool) if self._maker.plain else draw_mask(shape, self._index, self._generator)
+        return (~kept if inverted else kept).astype(np.uint8)
+
+    def _truths(self, shape: Shape) -> np.ndarray:
+        if math.prod(shape) != 1:
+            return self._generator.integers(0, 2, shape).astype(bool)
+        return np.full(shape, not selector_bit(self._index, self._next_selector()))
+
+    def _next_selector(self) -> int:
+        self._selectors += 1
+        return self._selectors - 1
+
+    def _integers(self, dtype: np.dtype, bits: int, shape: Shape, port: str) -> np.ndarray:
+        mode, hints = self._maker.integers, self._maker.hints
+        if mode == "ones" and port not in hints.bounds:
+            return np.ones(shape, np.int64)
+        if _LENGTHS.search(port):
+            return self._lengths(shape)
+        limit = 1 << (bits - (0 if dtype.kind == "u" else 1))
+        bound = min(hints.bounds.get(port) or self._default_bound(dtype), limit)
+        compared = self._compared(port, 0 if dtype.kind == "u" else -limit, limit) if mode == "implied" else ()
+        if compared and math.prod(shape) == 1:
+            place = (self._index >> 1) + self._next_selector()
+            return np.full(shape, compared[place % len(compared)], np.int64)
+        return draw_integers(shape, bound, compared, self._generator)
+
+    def _default_bound(self, dtype: np.dtype) -> int:
+        if dtype == np.uint8:
+            return _BYTE_VALUES
+        return 2 if self._maker.integers == "bits" else _DEFAULT_BOUND
+
+    def _compared(self, port: str, least: int, limit: int) -> tuple[int, ...]:
+        """The constants that the type holds, and, of what selects from a table, its rows."""
+        bound = self._maker.hints.bounds.get(port)
+        least, end = (0, min(bound, limit)) if bound else (least, limit)
+        return tuple(value for value in self._maker.hints.compared.get(port, ()) if least <= value < end)
+
+    def _lengths(self, shape: Shape) -> np.ndarray:
+        """Lengths of rows that are as long as the tensors beside them."""
+        full = self._maker.longest
+        drawn = draw_lengths(math.prod(shape), full, self._index, self._generator).reshape(shape)
+        return np.full(shape, full, np.int64) if self._maker.plain else drawn

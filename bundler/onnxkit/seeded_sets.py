@@ -1,0 +1,200 @@
+"""A whole set of seeded samples for a model: several sizes, and as many samples as it costs little to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import onnxruntime
+from onnx import ModelProto
+
+from bundler.model.errors import ModelError
+from bundler.model.free_dimensions import Key, Sizes
+from bundler.model.golden_inputs import TriedDimension
+from bundler.model.shapes import SizeRange
+from bundler.model.signature import Signature
+from bundler.model.stage import Report
+from bundler.onnxkit.compared_constants import compared_constants
+from bundler.onnxkit.digests import digest_each
+from bundler.onnxkit.elements import element_of_array, storage_bytes
+from bundler.onnxkit.index_bounds import index_bounds
+from bundler.onnxkit.other_sizes import OtherSizes, find_other_sizes
+from bundler.onnxkit.running import RunError, RunTimeError, run_in_lanes, run_session
+from bundler.onnxkit.seeded_inputs import IntegerHints, Maker
+from bundler.onnxkit.size_search import SizeSearch, describe_sizes, limit_run
+from bundler.onnxkit.value_files import Value
+from bundler.onnxkit.workload import count_multiplications
+
+LEAST_SAMPLES: Final = 3
+"""However much a run costs. With fewer than eight, no two choices come in all pairs."""
+MAX_SET_MULTIPLICATIONS: Final = 6_000_000_000
+"""Of all samples together: a second or two of the reference runtime's one thread."""
+MAX_SET_BYTES: Final = 8 << 20
+"""Inputs and outputs of all samples together; they travel in every bundle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeededSample:
+    """One sample that ran: how its inputs are made, and the digest of each output of that run."""
+
+    maker: Maker
+    seed: int
+    index: int
+    first_run: Mapping[str, bytes]
+
+    @property
+    def name(self) -> str:
+        """What the sample is called."""
+        return f"seeded-{self.index:03d}"
+
+    def inputs(self) -> dict[str, Value]:
+        """The inputs, made anew."""
+        return self.maker.make(self.seed, self.index)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeededSet:
+    """`sizes` are those of the first sample, by symbol; `dimensions` all that were tried. `wanted` samples were asked
+    for; `multiplications` and `sample_bytes` say what one costs.
+    """
+
+    samples: tuple[SeededSample, ...]
+    sizes: Mapping[str, int]
+    dimensions: tuple[TriedDimension, ...]
+    wanted: int
+    multiplications: int
+    sample_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeededModel:
+    """What a set is made for: `session` runs the model whose `structure` this is. `hints` are what its graph implies
+    for integers; sizes with `ranges` stay within them.
+    """
+
+    session: onnxruntime.InferenceSession
+    structure: ModelProto
+    signature: Signature
+    lanes: int
+    ranges: Mapping[Key, SizeRange] = field(default_factory=dict)
+
+    @property
+    def run_seconds(self) -> float:
+        """Seconds for one run where the model itself fixes all sizes."""
+        sizes = Maker(signature=self.signature, sizes=Sizes(), hints=IntegerHints(), ranges=self.ranges).shapes
+        return limit_run(count_multiplications(self.structure, sizes))
+
+    @property
+    def hints(self) -> IntegerHints:
+        """What the graph says of its integers."""
+        names = tuple(port.name for port in self.signature.inputs)
+        return IntegerHints(
+            bounds=index_bounds(self.structure, names), compared=compared_constants(self.structure, names)
+        )
+
+
+def make_seeded_set(
+    model: SeededModel, seed: int, count: int, report: Report, *, least: int = LEAST_SAMPLES
+) -> SeededSet:
+    """A set of at most `count` samples that the model runs on, and of `least` where one costs much. Raises `ModelError`
+    when there is none.
+    """
+    search = SizeSearch(
+        session=model.session,
+        signature=model.signature,
+        hints=model.hints,
+        seed=seed,
+        report=report,
+        fixed_seconds=model.run_seconds,
+        ranges=model.ranges,
+    )
+    base, outputs = search.find()
+    others = find_other_sizes(search, base)
+    multiplications = count_multiplications(model.structure, base.shapes)
+    sample_bytes = base.count_bytes() + count_bytes(outputs)
+    affordable = count_affordable(count, least, multiplications, sample_bytes)
+    first = SeededSample(maker=base, seed=seed, index=0, first_run=digest_each(outputs))
+    planned = [_plan(base, others, index) for index in range(affordable)]
+    return SeededSet(
+        samples=(first, *_run_others(model, seed, base, planned, limit_run(multiplications)))[:affordable],
+        sizes={key: size for key, size in base.assigned.items() if isinstance(key, str)},
+        dimensions=others.dimensions,
+        wanted=count,
+        multiplications=multiplications,
+        sample_bytes=sample_bytes,
+    )
+
+
+def count_affordable(wanted: int, least: int, multiplications: int, sample_bytes: int) -> int:
+    """How many samples cost little, by what the graph says of one; no clock has a say, so every machine agrees."""
+    affordable = min(MAX_SET_MULTIPLICATIONS // max(multiplications, 1), MAX_SET_BYTES // max(sample_bytes, 1))
+    return min(wanted, max(least, affordable))
+
+
+def count_bytes(values: Mapping[str, Value]) -> int:
+    """Bytes that values take on disk; text and maps count nothing."""
+    return sum(_bytes(value) for value in values.values())
+
+
+def _bytes(value: Value) -> int:
+    if isinstance(value, list):
+        return sum(map(_bytes, value))
+    if not isinstance(value, np.ndarray) or value.dtype.kind in "OUST":
+        return 0
+    return storage_bytes(element_of_array(value), value.size)
+
+
+def _run_others(
+    model: SeededModel, seed: int, base: Maker, planned: Sequence[Maker], seconds: float
+) -> Iterator[SeededSample]:
+    """Every sample but the first, once. One that is refused gives way: to plain values, to the first sizes, or to
+    nothing.
+    """
+    feeds = (planned[index].make(seed, index) for index in range(1, len(planned)))
+    for index, outputs in enumerate(run_in_lanes(model.session, feeds, model.lanes, seconds), start=1):
+        if isinstance(outputs, RunTimeError):
+            raise _endless(planned[index], seconds)
+        if not isinstance(outputs, RunError):
+            found: tuple[Maker, dict[str, Value]] | None = (planned[index], outputs)
+        else:
+            found = _first_that_runs(model.session, _gentler(base, planned[index]), seed, index)
+        if found is not None:
+            maker, values = found
+            yield SeededSample(maker=maker, seed=seed, index=index, first_run=digest_each(values))
+
+
+def _endless(maker: Maker, seconds: float) -> ModelError:
+    """Leaving such a sample out would make the set depend on how fast the machine is."""
+    return ModelError(
+        f"the model does not come to an end on a seeded input: one run took more than {seconds:g} s",
+        details=(f"at {describe_sizes(maker)}, where it came to one on other values",),
+        hint="give real inputs with --samples",
+    )
+
+
+def _plan(base: Maker, others: OtherSizes, index: int) -> Maker:
+    """Every second sample has other sizes, the sets of them in turn."""
+    if index % 2 == 0 or not others.changes:
+        return base
+    return replace(base, changes=others.changes[index // 2 % len(others.changes)])
+
+
+def _gentler(base: Maker, planned: Maker) -> Iterator[Maker]:
+    """What to try where a sample is refused, the nearest first."""
+    yield replace(planned, plain=True)
+    if planned != base:
+        yield base
+        yield replace(base, plain=True)
+
+
+def _first_that_runs(
+    session: onnxruntime.InferenceSession, makers: Iterator[Maker], seed: int, index: int
+) -> tuple[Maker, dict[str, Value]] | None:
+    for maker in makers:
+        try:
+            return maker, run_session(session, maker.make(seed, index))
+        except RunError:
+            continue
+    return None

@@ -1,0 +1,212 @@
+"""Open a session of ONNX Runtime, and say what is wrong when that fails."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+from bundler.model.errors import BundlerError, ModelError, StageError
+from bundler.onnxkit.plugins import Plugin, add_plugin, read_plugins
+
+LEVELS: Final = {
+    **onnxruntime.GraphOptimizationLevel.__members__,
+    "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    # Runtimes before 1.23 have no level of this name; what they call ALL includes it.
+    "layout": getattr(
+        onnxruntime.GraphOptimizationLevel, "ORT_ENABLE_LAYOUT", onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    ),
+    "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
+MODES: Final = {
+    **onnxruntime.ExecutionMode.__members__,
+    "sequential": onnxruntime.ExecutionMode.ORT_SEQUENTIAL,
+    "parallel": onnxruntime.ExecutionMode.ORT_PARALLEL,
+}
+_ENUMERATIONS: Final[Mapping[str, Mapping[str, Any]]] = {"graph_optimization_level": LEVELS, "execution_mode": MODES}
+
+_SEVERITY_FATAL: Final = 4
+_RECORD_PLACEMENT: Final = "session.record_ep_graph_assignment_info"
+_NOISE: Final = re.compile(
+    r"\[ONNXRuntimeError\] : \d+ : \w+ : "  # codes
+    r"|\S+\.(?:cc|h|cpp):\d+ [^()]*\((?:[^()]|\([^()]*\))*\)\s*(?:const )?"  # source position and function
+    r"|Load model from \S* failed:\s*"
+)
+_LONGEST: Final = 600
+
+RUNTIME_ERRORS: Final[tuple[type[Exception], ...]] = (
+    *(item for item in vars(state).values() if isinstance(item, type) and issubclass(item, Exception)),
+    RuntimeError,
+    ValueError,
+    TypeError,
+    UserWarning,
+)
+"""What the binding raises: its own classes, which share no base but `Exception`, and those of Python that pybind11
+makes of C++ exceptions. A provider that is not there is only warned of; here that is an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    """How to open a session: `providers` by the runtime's names with their options in order (none: its CPU), `session`
+    attributes of its options, `session_config` its configuration entries. `plugins` are the providers that are no part
+    of the runtime, by its names. With `check_providers` a session whose first provider took no node is an error; a
+    first provider from a plugin is always checked so.
+    """
+
+    providers: tuple[tuple[str, Mapping[str, str]], ...] = ()
+    session: Mapping[str, Any] = field(default_factory=dict)
+    session_config: Mapping[str, str] = field(default_factory=dict)
+    disabled_optimizers: tuple[str, ...] = ()
+    plugins: Mapping[str, Plugin] = field(default_factory=dict)
+    check_providers: bool = False
+
+    @property
+    def checked(self) -> str:
+        """The provider that must take nodes, or nothing."""
+        first = self.providers[0][0] if self.providers else ""
+        return first if self.check_providers or first in self.plugins else ""
+
+
+REFERENCE: Final = SessionSettings(
+    session={
+        "graph_optimization_level": "none",
+        "execution_mode": "sequential",
+        "intra_op_num_threads": 1,
+        "inter_op_num_threads": 1,
+        "enable_cpu_mem_arena": False,
+        "use_deterministic_compute": True,
+    },
+    session_config={"session.disable_prepacking": "1"},
+)
+"""The model exactly as it is written: nothing optimised, one thread (so that sums are always taken in one order), and
+no second copy of the weights in a layout of the kernels' own.
+"""
+
+
+def read_settings(given: Mapping[str, Any]) -> SessionSettings:
+    """The settings that a stage's options name (`providers`, `session`, `session_config`, `disabled_optimizers`,
+    `plugins`, `check_providers`); the reference's where none is given.
+    """
+    if not any(given.values()):
+        return REFERENCE
+    return SessionSettings(
+        providers=tuple((name, dict(values)) for name, values in given.get("providers", ())),
+        session=given.get("session", {}),
+        session_config=given.get("session_config", {}),
+        disabled_optimizers=tuple(given.get("disabled_optimizers", ())),
+        plugins=read_plugins(given.get("plugins", {})),
+        check_providers=bool(given.get("check_providers", False)),
+    )
+
+
+def session_options(settings: SessionSettings) -> onnxruntime.SessionOptions:
+    """The runtime's options for `settings`; it logs nothing by itself. Where plugins are among the providers, these are
+    in the options. Raises `StageError` for a plugin that is not there or does not work.
+    """
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _SEVERITY_FATAL
+    for name, value in settings.session.items():
+        setattr(options, name, _ENUMERATIONS.get(name, {}).get(value, value))
+    for name, value in settings.session_config.items():
+        options.add_session_config_entry(name, str(value))
+    if settings.checked:
+        options.add_session_config_entry(_RECORD_PLACEMENT, "1")
+    if _uses_plugins(settings):
+        _add_providers(options, settings)
+    return options
+
+
+def _uses_plugins(settings: SessionSettings) -> bool:
+    return any(name in settings.plugins for name, _ in settings.providers)
+
+
+def _add_providers(options: onnxruntime.SessionOptions, settings: SessionSettings) -> None:
+    """One way for all: the runtime takes the providers of its options or those of a session, never both."""
+    for name, values in settings.providers:
+        try:
+            if name in settings.plugins:
+                add_plugin(options, name, values, settings.plugins[name])
+            else:
+                options.add_provider(name, dict(values))
+        except RUNTIME_ERRORS as cause:
+            hint = "a version of the plugin that does not fit the runtime, or a library that it needs is missing"
+            raise StageError(f"{name} cannot be used here", details=(clean_message(cause),), hint=hint) from cause
+
+
+def open_session(
+    path: Path, settings: SessionSettings, *, error: type[BundlerError] = ModelError, hint: str | None = None
+) -> onnxruntime.InferenceSession:
+    """A session on the model at `path`. Raises `error` with the runtime's own words."""
+    session = _start(path, session_options(settings), settings, error, hint)
+    if settings.checked:
+        _check_placement(session, settings.checked)
+    return session
+
+
+def _check_placement(session: onnxruntime.InferenceSession, provider: str) -> None:
+    """The runtime goes on with its CPU where a provider does not take the model, and says nothing."""
+    placement: list[Any] = getattr(session, "get_provider_graph_assignment_info", list)()
+    if provider not in session.get_providers():
+        reason = f"it is not among the session's providers: {', '.join(session.get_providers())}"
+    elif not any(part.ep_name == provider and part.get_nodes() for part in placement):
+        reason = "it took no node of the model: the runtime's CPU would run them all"
+    else:
+        return
+    raise StageError(
+        f"{provider} does not run this model",
+        details=(reason,),
+        hint="check the provider's options (a device that it does not know, a precision that it lacks) and that every "
+        "dimension is fixed (`--dim NAME=SIZE`, `--shape INPUT=SIZES`)",
+    )
+
+
+def save_through_session(
+    model: Path | bytes, options: onnxruntime.SessionOptions, settings: SessionSettings, *, error: type[BundlerError]
+) -> None:
+    """Open the model only for what the session writes (`optimized_model_filepath`)."""
+    _start(model, options, settings, error, None)
+
+
+def _start(
+    model: Path | bytes,
+    options: onnxruntime.SessionOptions,
+    settings: SessionSettings,
+    error: type[BundlerError],
+    hint: str | None,
+) -> onnxruntime.InferenceSession:
+    providers = [(name, dict(values)) for name, values in settings.providers] or None
+    if _uses_plugins(settings):
+        providers = None  # they are in the options
+    given = str(model) if isinstance(model, Path) else model
+    disabled = list(settings.disabled_optimizers) or None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            return onnxruntime.InferenceSession(
+                given, sess_options=options, providers=providers, disabled_optimizers=disabled, enable_fallback=0
+            )
+    except RUNTIME_ERRORS as cause:
+        raise error(
+            "ONNX Runtime cannot open the model",
+            details=(clean_message(cause, model if isinstance(model, Path) else None),),
+            hint=hint or "`bundler inspect MODEL` shows what stands in the way",
+        ) from cause
+
+
+def clean_message(error: BaseException, path: Path | None = None) -> str:
+    """The runtime's message without codes, source positions and the model's folder (they differ by machine), cut where
+    it gets too long.
+    """
+    message = str(error)
+    if path is not None:
+        message = message.replace(str(path), path.name).replace(str(path.parent), "…")
+    text = " ".join(_NOISE.sub("", message).split())
+    return text if len(text) <= _LONGEST else text[:_LONGEST].rstrip() + " …"

@@ -1,0 +1,142 @@
+"""Take out of a graph what only computes sizes, as the runtime does before providers choose nodes.
+
+Where all dimensions are fixed, a chain such as Shape, Gather, Unsqueeze, Concat is a constant, and the shapes behind a
+Reshape are known. Without this the checker sees nodes that will not be there, and dynamic shapes that are fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from bundler.onnxkit.small_constants import read_constant
+from bundler.onnxkit.structure import subgraphs
+
+_ROUNDS: Final = 32
+_STANDARD: Final = ("", "ai.onnx")
+_MOST_ELEMENTS: Final = 1024
+_FOLDED: Final = frozenset(
+    {"Gather", "Unsqueeze", "Squeeze", "Concat", "Slice", "Cast", "Add", "Sub", "Mul", "Div", "Mod", "Neg", "Min"}
+    | {"Max", "Equal", "Greater", "Less", "Not", "And", "Or", "Where", "ReduceProd", "Identity", "Floor", "Ceil"}
+)
+"""Operators of which sizes are computed, and whose result is not larger than their inputs by much."""
+_ERRORS: Final = (
+    *(ValueError, TypeError, IndexError, KeyError, RuntimeError, AttributeError, NotImplementedError, ArithmeticError),
+    onnx.shape_inference.InferenceError,
+)
+"""What ONNX's reference raises for a node that it cannot compute: that node stays."""
+
+
+def fold_sizes(model: ModelProto) -> ModelProto:
+    """The model with the shapes of its values, as far as ONNX can tell, without the nodes that compute sizes alone."""
+    for _ in range(_ROUNDS):
+        model = _infer_shapes(model)
+        if not _fold_once(model):
+            break
+    return model
+
+
+def fixed_values(model: ModelProto) -> frozenset[str]:
+    """Names of the values of the main graph whose shapes are fixed; the empty name is that of an input left out."""
+    infos = (*model.graph.input, *model.graph.value_info, *model.graph.output)
+    fixed = {info.name for info in infos if _fixed_shape(info) is not None}
+    return frozenset(fixed | {tensor.name for tensor in model.graph.initializer} | {""})
+
+
+def _infer_shapes(model: ModelProto) -> ModelProto:
+    # What is declared wins over what follows: a dimension that nobody knew before the folding would stay unknown.
+    untyped = {name for node in model.graph.node if node.domain not in _STANDARD for name in node.output}
+    declared = [info for info in model.graph.value_info if info.name in untyped]
+    del model.graph.value_info[:]
+    model.graph.value_info.extend(declared)
+    try:
+        inferred: ModelProto = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except _ERRORS:
+        return model
+    return inferred
+
+
+@dataclass(slots=True)
+class _Known:
+    """Small values that are known before the model runs, and fixed shapes, by name."""
+
+    values: dict[str, np.ndarray[Any, Any]]
+    shapes: dict[str, tuple[int, ...]]
+    opsets: list[Any]
+
+    def compute(self, node: NodeProto) -> np.ndarray[Any, Any] | None:
+        if node.domain not in _STANDARD or len(node.output) != 1 or any(subgraphs(node)):
+            return None
+        if node.op_type == "Shape":
+            return self._measure(node)
+        if node.op_type not in _FOLDED or not all(name in self.values for name in node.input if name):
+            return None
+        feeds = {name: self.values[name] for name in node.input if name}
+        inputs = [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in feeds]
+        outputs = [helper.make_tensor_value_info(node.output[0], TensorProto.UNDEFINED, None)]
+        single = helper.make_model(helper.make_graph([node], "one", inputs, outputs), opset_imports=self.opsets)
+        try:
+            results: Any = ReferenceEvaluator(single).run(None, feeds)
+            result = np.asarray(results[0])
+        except _ERRORS:
+            return None
+        return result if result.size <= _MOST_ELEMENTS else None
+
+    def _measure(self, node: NodeProto) -> np.ndarray[Any, Any] | None:
+        if not node.input or node.input[0] not in self.shapes:
+            return None
+        shape = self.shapes[node.input[0]]
+        start = next((item.i for item in node.attribute if item.name == "start"), 0)
+        end = next((item.i for item in node.attribute if item.name == "end"), len(shape))
+        return np.array(shape[start:end], np.int64)
+
+
+def _fold_once(model: ModelProto) -> int:
+    """Make initializers of the nodes of the main graph whose values are known; how many there were."""
+    graph = model.graph
+    kept = {info.name for info in graph.output}
+    infos = (*graph.input, *graph.value_info)
+    known = _Known(
+        dict(_small_weights(graph)),
+        {info.name: shape for info in infos if (shape := _fixed_shape(info)) is not None},
+        list(model.opset_import),
+    )
+    folded = []
+    for index, node in enumerate(graph.node):
+        value = None if kept.intersection(node.output) else known.compute(node)
+        if value is not None:
+            known.values[node.output[0]] = value
+            graph.initializer.append(numpy_helper.from_array(value, node.output[0]))
+            folded.append(index)
+    for index in reversed(folded):
+        del graph.node[index]
+    return len(folded)
+
+
+def _small_weights(graph: GraphProto) -> Iterator[tuple[str, np.ndarray]]:
+    for tensor in graph.initializer:
+        values = read_constant(tensor) if _is_small(tensor) else None
+        if values is not None:
+            yield tensor.name, values
+
+
+def _is_small(tensor: TensorProto) -> bool:
+    """Whether a weight is at hand: those that are not were left in the file."""
+    elements = int(np.prod(tensor.dims, dtype=np.float64))
+    has_data = any(getattr(tensor, name) for name in ("raw_data", "int64_data", "int32_data", "float_data"))
+    return (has_data or not elements) and elements <= _MOST_ELEMENTS and tensor.data_type != TensorProto.STRING
+
+
+def _fixed_shape(info: onnx.ValueInfoProto) -> tuple[int, ...] | None:
+    kind = info.type.tensor_type
+    if not info.type.HasField("tensor_type") or not kind.HasField("shape"):
+        return None
+    if not all(dim.HasField("dim_value") and dim.dim_value > 0 for dim in kind.shape.dim):
+        return None
+    return tuple(dim.dim_value for dim in kind.shape.dim)

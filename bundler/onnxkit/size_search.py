@@ -1,0 +1,194 @@
+"""Which sizes does a model run at? Small ones first, within limits of memory and time, and each try is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import onnxruntime
+
+from bundler.model.errors import ModelError
+from bundler.model.free_dimensions import Key, Sizes, free_dimensions, tensor_type
+from bundler.model.shapes import SizeRange
+from bundler.model.signature import Signature
+from bundler.model.stage import Report
+from bundler.onnxkit.running import RunError, RunTimeError, run_within
+from bundler.onnxkit.seeded_inputs import IntegerHints, Integers, Maker
+from bundler.onnxkit.value_files import MAX_SAMPLE_BYTES, Value
+
+MAX_SEARCHED_BYTES: Final = 64 << 20
+"""Bytes of one sample's inputs at sizes that are only a guess."""
+SEARCH_SECONDS: Final = 300.0
+RUN_SECONDS: Final = 60.0
+FIXED_RUN_SECONDS: Final = 1800.0
+"""A model whose sizes are all fixed has no smaller ones to try, so it gets its time: by what it multiplies, but no
+more than this."""
+SLOWEST_MULTIPLICATIONS: Final = 20_000_000
+"""A second; the reference runtime's one thread does a hundred times as many of 32-bit floats."""
+_LISTED_TRIES: Final = 12
+_REASON_LENGTH: Final = 160
+
+GUESSES: Final = (
+    Sizes(),
+    Sizes(space=32, length=8),
+    Sizes(space=128, length=32),
+    Sizes(space=224, length=64),
+    Sizes(channel=1, space=32),
+    Sizes(channel=1, space=64, length=128),
+    Sizes(channel=4, space=64, length=128),
+    Sizes(channel=1, space=1, length=1),
+    Sizes(space=256, length=256),
+    Sizes(space=384, length=512),
+    Sizes(space=640, length=1024),
+    Sizes(batch=2),
+    Sizes(batch=4),
+    Sizes(batch=8),
+    Sizes(batch=16),
+    Sizes(batch=512, length=4000),
+    Sizes(batch=4000, length=16000),
+    Sizes(batch=16000, length=16000),
+)
+"""Tried in this order until the model runs: what vision, text, classical and audio models take. In a waveform of one
+axis this axis passes for the batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """Sizes that did not run, and why. `by_model` says that the model refused them, in the runtime's words, and not a
+    limit of the search.
+    """
+
+    sizes: str
+    reason: str
+    by_model: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class SizeSearch:
+    """Runs a model on guesses. `clock` and the limits are there to be set by tests."""
+
+    session: onnxruntime.InferenceSession
+    signature: Signature
+    hints: IntegerHints
+    seed: int
+    report: Report
+    search_seconds: float = SEARCH_SECONDS
+    run_seconds: float = RUN_SECONDS
+    fixed_seconds: float = FIXED_RUN_SECONDS
+    clock: Callable[[], float] = time.monotonic
+    refused: list[Try] = field(default_factory=list)
+    ranges: Mapping[Key, SizeRange] = field(default_factory=dict)
+    _ends: float = 0.0
+
+    def find(self) -> tuple[Maker, dict[str, Value]]:
+        """The first guess that the model runs at, and its outputs. Raises `ModelError` when there is none."""
+        self._ends = self.clock() + self._limit()
+        makers = list(self._makers())
+        for place, maker in enumerate(makers):
+            if self.is_over:
+                break
+            self.report(0.0, f"trying {describe_sizes(maker)} ({place + 1} of {len(makers)})")
+            outputs = self.attempt(maker)
+            if outputs is not None:
+                return maker, outputs
+        raise self._failure()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time of the search is spent."""
+        return self.clock() >= self._ends
+
+    def attempt(self, maker: Maker, index: int = 0) -> dict[str, Value] | None:
+        """The outputs of one run, or None where the model (or a limit) refuses it: `refused` then holds why."""
+        size = maker.count_bytes()
+        limit = MAX_SEARCHED_BYTES if self._is_free else MAX_SAMPLE_BYTES
+        by_model = False
+        if size > limit:
+            reason = f"not tried: the inputs would take {_describe_bytes(size)}, more than {_describe_bytes(limit)}"
+        else:
+            try:
+                return run_within(self.session, maker.make(self.seed, index), self._run_limit())
+            except RunTimeError:
+                reason = (
+                    f"ended: one run took more than {self.run_seconds if self._is_free else self.fixed_seconds:g} s"
+                )
+            except RunError as error:
+                reason, by_model = str(error), True
+        self.refused.append(Try(sizes=describe_sizes(maker), reason=_shorten(reason), by_model=by_model))
+        return None
+
+    @property
+    def _is_free(self) -> bool:
+        return bool(free_dimensions(self.signature))
+
+    def _limit(self) -> float:
+        return self.search_seconds if self._is_free else self.fixed_seconds
+
+    def _run_limit(self) -> float:
+        if not self._is_free:
+            return max(self._ends - self.clock(), 0.0)
+        return min(self.run_seconds, max(self._ends - self.clock(), 0.0))
+
+    def _makers(self) -> Iterator[Maker]:
+        """Sizes vary only where one is free, integers only where one goes in."""
+        modes: tuple[Integers, ...] = ("implied", "bits", "ones") if _has_integers(self.signature) else ("implied",)
+        for mode in modes:
+            seen: list[Mapping[Key, int]] = []
+            for sizes in GUESSES:
+                maker = Maker(
+                    signature=self.signature, sizes=sizes, hints=self.hints, integers=mode, ranges=self.ranges
+                )
+                if maker.assigned not in seen:
+                    seen.append(maker.assigned)
+                    yield maker
+
+    def _failure(self) -> ModelError:
+        spent = f" within {self._limit():g} s" if self.is_over else ""
+        named = ", or sizes with --dim NAME=SIZE or --shape INPUT=SIZES" if self._is_free else ""
+        return ModelError(
+            f"the model ran on no seeded input that was tried{spent}",
+            details=tuple(_list_tries(self.refused)),
+            hint=f"give real inputs with --samples{named}",
+        )
+
+
+def limit_run(multiplications: int) -> float:
+    """Seconds for one run that multiplies so often. The bodies of loops count once, so that the least is much."""
+    return min(FIXED_RUN_SECONDS, RUN_SECONDS + round(multiplications / SLOWEST_MULTIPLICATIONS))
+
+
+def _has_integers(signature: Signature) -> bool:
+    return any("int" in (tensor_type(port.type).element_type or "") for port in signature.inputs)
+
+
+def describe_sizes(maker: Maker) -> str:
+    """`batch=1, image[2]=64`, and how integers are made where that is not as usual."""
+    assigned = maker.assigned
+    parts = [f"{item.label}={assigned[item.key]}" for item in free_dimensions(maker.signature)]
+    how = {"implied": "", "bits": "integers of 0 and 1", "ones": "integers of 1"}[maker.integers]
+    return ", ".join([*parts, *([how] if how else [])]) or "the model's fixed sizes"
+
+
+def _list_tries(tries: list[Try]) -> Iterator[str]:
+    """One line for each; sizes that were refused with the same words share one."""
+    reasons: dict[str, list[str]] = {}
+    for item in tries:
+        reasons.setdefault(item.reason, []).append(item.sizes)
+    for reason, sizes in list(reasons.items())[:_LISTED_TRIES]:
+        rest = f" and {len(sizes) - 1} more" if len(sizes) > 1 else ""
+        yield f"{sizes[0]}{rest}: {reason}"
+    if len(reasons) > _LISTED_TRIES:
+        yield f"and {len(reasons) - _LISTED_TRIES} more"
+
+
+def _describe_bytes(size: int) -> str:
+    return f"{size >> 20} MiB" if size < 1 << 30 else f"{size / (1 << 30):.1f} GiB"
+
+
+def _shorten(reason: str) -> str:
+    """The runtime's words hold names from the model."""
+    words = " ".join(reason.split())
+    first = words if words.isprintable() else ascii(words)[1:-1]
+    return first if len(first) <= _REASON_LENGTH else first[:_REASON_LENGTH].rstrip() + " …"

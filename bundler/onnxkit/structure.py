@@ -1,0 +1,157 @@
+"""A model's structure, read without its weights, and what can be said of a file that is no model."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from google.protobuf.message import DecodeError
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from bundler.model.errors import ModelError
+from bundler.onnxkit.elements import element_of_onnx, storage_bytes
+from bundler.onnxkit.slim import WireError, read_without_weights
+
+_SNIFF_BYTES: Final = 512
+
+_SIGNATURES: Final = (
+    (0, b"version https://git-lfs", "a Git LFS pointer, not the model itself", "fetch the real file: `git lfs pull`"),
+    (4, b"ORTM", "already in ORT format", "give the ONNX file that it was made from"),
+    (4, b"TFL3", "a TensorFlow Lite model", "convert it with tf2onnx and give the ONNX file"),
+    (0, b"PK\x03\x04", "a ZIP archive (PyTorch checkpoints are ZIP archives, too)", "export the model to ONNX first"),
+    (0, b"\x89HDF", "an HDF5 file (Keras)", "export the model to ONNX first"),
+    (0, b"\x1f\x8b", "compressed with gzip", "unpack it first"),
+    (0, b"\x80\x02", "a Python pickle (an old PyTorch checkpoint)", "export the model to ONNX first"),
+)
+"""What people hand in by mistake: offset, first bytes, what it is, what to do."""
+
+_RANDOM: Final = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+)
+"""The operators of the ONNX standard whose result differs from run to run."""
+
+
+def read_structure(path: Path, *, link: bool = False) -> ModelProto:
+    """The model at `path` without tensor payloads over 4 KiB and without external data. Raises `ModelError`.
+
+    With `link`, raw payloads that are left out are declared as external data in the file at `path` itself.
+    """
+    if not path.is_file():
+        raise ModelError(f"{path.name} is not a file", hint="give the path of an ONNX file")
+    try:
+        model: ModelProto = ModelProto.FromString(read_without_weights(path, link=link))
+    except (WireError, DecodeError) as error:
+        raise _unreadable(path, error) from error
+    if not model.ir_version or not model.HasField("graph"):
+        raise _unreadable(path, None)
+    return model
+
+
+def _unreadable(path: Path, error: Exception | None) -> ModelError:
+    with path.open("rb") as stream:
+        head = stream.read(_SNIFF_BYTES)
+    if not head:
+        return ModelError(f"{path.name} is empty", hint="export or download the model again")
+    for offset, signature, what, hint in _SIGNATURES:
+        if head[offset:].startswith(signature):
+            return ModelError(f"{path.name} is not an ONNX file: it is {what}", hint=hint)
+    if head.lstrip()[:1] == b"<":
+        hint = "the download probably answered with an error page; download the file again"
+        return ModelError(f"{path.name} is not an ONNX file: it is an HTML or XML page", hint=hint)
+    if _is_text(head):
+        return ModelError(f"{path.name} is not an ONNX file: it is text", hint="give the binary ONNX file")
+    if isinstance(error, WireError) and error.truncated and head[:1] == b"\x08":
+        hint = "the file was cut off, by an interrupted download or a full disk: export or download it again"
+        return ModelError(f"{path.name} is truncated", details=(str(error),), hint=hint)
+    details = (str(error),) if error else ("it has no graph",)
+    return ModelError(f"{path.name} is not an ONNX file", details=details, hint="give a model in ONNX format")
+
+
+def _is_text(head: bytes) -> bool:
+    return all(byte >= ord(" ") or byte in b"\t\r\n" for byte in head)
+
+
+def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
+    """The graphs in a node's attributes: bodies of loops, branches of conditions."""
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            yield attribute.g
+        elif attribute.type == AttributeProto.GRAPHS:
+            yield from attribute.graphs
+
+
+def iterate_graphs(model: ModelProto) -> Iterator[GraphProto]:
+    """The main graph and every graph nested in it or in the model's functions."""
+    yield from _nested(model.graph)
+    for function in model.functions:
+        for node in function.node:
+            for graph in subgraphs(node):
+                yield from _nested(graph)
+
+
+def _nested(graph: GraphProto) -> Iterator[GraphProto]:
+    yield graph
+    for node in graph.node:
+        for inner in subgraphs(node):
+            yield from _nested(inner)
+
+
+def iterate_nodes(model: ModelProto) -> Iterator[NodeProto]:
+    """Every node of a model, subgraphs and functions included."""
+    for function in model.functions:
+        yield from function.node
+    for graph in iterate_graphs(model):
+        yield from graph.node
+
+
+def iterate_tensors(model: ModelProto) -> Iterator[TensorProto]:
+    """Every tensor that the file holds: initializers, the parts of sparse ones, attributes."""
+    for graph in iterate_graphs(model):
+        yield from graph.initializer
+        for sparse in graph.sparse_initializer:
+            yield from (sparse.values, sparse.indices)
+    for node in iterate_nodes(model):
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.TENSOR:
+                yield attribute.t
+            yield from attribute.tensors
+
+
+def external_names(model: ModelProto) -> tuple[str, ...]:
+    """The files that hold its external data, relative to its own folder, sorted.
+
+    Raises `ModelError` for a place outside that folder.
+    """
+    external = (tensor for tensor in iterate_tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
+    names = {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}
+    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
+        raise ModelError("the model keeps weights outside its own folder", hint="save it anew, with its data beside it")
+    return tuple(sorted(names))
+
+
+def tensor_bytes(tensor: TensorProto) -> int:
+    """Bytes of a tensor in memory; text counts as it stands in the file."""
+    if tensor.data_type == TensorProto.STRING:
+        return sum(len(item) for item in tensor.string_data)
+    return storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
+
+
+def qualified_name(item: NodeProto | FunctionProto) -> str:
+    """`Conv`, `com.microsoft.Gelu`: an operator with its domain, unless that is ONNX's own."""
+    name = item.op_type if isinstance(item, NodeProto) else item.name
+    return name if item.domain in ("", "ai.onnx") else f"{item.domain}.{name}"
+
+
+def random_operators(model: ModelProto) -> tuple[str, ...]:
+    """Operators whose result differs from run to run; Dropout only where it can be told to train."""
+    names = {node.op_type for node in iterate_nodes(model) if node.op_type in _RANDOM}
+    trains = any(node.op_type == "Dropout" and any(node.input[2:]) for node in iterate_nodes(model))
+    return tuple(sorted(names | ({"Dropout"} if trains else set())))
+
+
+def count_operators(model: ModelProto) -> dict[str, int]:
+    """How often each operator occurs, by qualified name, in alphabetical order."""
+    return dict(sorted(Counter(qualified_name(node) for node in iterate_nodes(model)).items()))

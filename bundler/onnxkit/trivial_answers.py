@@ -1,0 +1,151 @@
+"""Whether a model does better than one that gives the same answer to every input.
+
+An output may owe most of its size to what no input changes (an offset for each class, a fill that masks places, a
+prior), to a level that all places of a row share, or to columns of another unit (a salary beside a rating, boxes
+beside scores). Noise beside that looks small, and may still be all that tells one input from another. So the output is
+looked at in several ways, and the one in which it does worst counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from bundler.onnxkit.column_units import find_units, ranges_of
+
+MAX_ELEMENTS: Final = 4_000_000
+"""Of one output, in memory at once; samples beyond are not looked at here."""
+
+MAX_SAMPLE_ELEMENTS: Final = 65_536
+"""Of one sample: of larger ones every second, fourth … place is looked at, the same in all samples of a shape."""
+
+LEAST_UNITS: Final = 4
+"""Fewer answers of one shape say nothing of what they have in common."""
+
+WIDE: Final = 8
+"""From so many elements on an answer, or a row, has a level of its own, which is left out, too."""
+
+IMAGE: Final = 4
+"""Dimensions from which on the second axis holds channels of each place, as in NCHW."""
+
+Kept = tuple[np.ndarray, np.ndarray]
+"""Reference and error of some units."""
+
+
+@dataclass(slots=True)
+class TrivialAnswers:
+    """Gathers answers and their errors. A unit is a row along the first axis, which is the batch of most outputs."""
+
+    kept: dict[tuple[int, ...], list[Kept]] = field(default_factory=dict)
+    elements: int = 0
+
+    def add(self, reference: np.ndarray, error: np.ndarray) -> None:
+        """Take in one sample's output; what is not finite has neither signal nor error."""
+        if not reference.size or self.elements >= MAX_ELEMENTS:
+            return
+        rows = reference.reshape(1, -1) if reference.ndim < 2 else reference  # noqa: PLR2004 - rows and something in them
+        chosen = _thin_out(rows.shape)
+        rows, error = rows[chosen], error.reshape(rows.shape)[chosen]
+        self.elements += rows.size
+        finite = np.isfinite(rows)
+        pair = (np.where(finite, rows, 0.0), np.where(finite, error, 0.0))
+        self.kept.setdefault(rows.shape[1:], []).append(pair)
+
+    def ratio_db(self) -> float | None:
+        """The signal over the noise in what does worst, in decibels. An answer that no input changes reaches about 0.
+
+        Looked at are answers of one shape, by the median answer and without the mean of each place (`_answer_ratio`),
+        and columns of one unit over all places of all answers, without the mean of each column (`_column_ratio`). None
+        where there are too few answers, or no noise.
+        """
+        found = [*self._answer_ratios(), *self._column_ratios()]
+        return min((ratio for ratio in found if ratio is not None), default=None)
+
+    def _answer_ratios(self) -> Iterator[float | None]:
+        for pairs in self.kept.values():
+            reference, error = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+            if len(reference) < LEAST_UNITS:
+                continue
+            for axis, columns in _split(reference):
+                yield _answer_ratio(np.compress(columns, reference, axis), np.compress(columns, error, axis))
+
+    def _column_ratios(self) -> Iterator[float | None]:
+        for (dimensions, axis, _), pairs in self._by_columns().items():
+            reference, error = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+            if len(reference) < LEAST_UNITS:
+                continue
+            leveled = reference.shape[1] >= WIDE and (axis == -1 or dimensions >= IMAGE)
+            for columns in find_units(*ranges_of(reference)):
+                yield _column_ratio(reference[:, columns], error[:, columns], leveled=leveled)
+
+    def _by_columns(self) -> dict[tuple[int, int, int], list[Kept]]:
+        """Places as rows, with the entries of the last axis, or of the second, as columns: answers of any size share
+        those.
+        """
+        found: dict[tuple[int, int, int], list[Kept]] = {}
+        for shape, pairs in self.kept.items():
+            for axis in (-1, 0) if len(shape) > 1 else (-1,):
+                place = axis if axis < 0 else 1
+                turned = [(_as_rows(one, place), _as_rows(other, place)) for one, other in pairs]
+                found.setdefault((len(shape) + 1, axis, shape[axis]), []).extend(turned)
+        return found
+
+
+def _thin_out(shape: tuple[int, ...]) -> tuple[slice, ...]:
+    """Every n-th place of the largest axes, so that no more than `MAX_SAMPLE_ELEMENTS` are left."""
+    steps, sizes = [1] * len(shape), list(shape)
+    while math.prod(sizes) > MAX_SAMPLE_ELEMENTS:
+        largest = sizes.index(max(sizes))
+        steps[largest] *= 2
+        sizes[largest] = -(-shape[largest] // steps[largest])
+    return tuple(slice(None, None, step) for step in steps)
+
+
+def _as_rows(array: np.ndarray, axis: int) -> np.ndarray:
+    return np.moveaxis(array, axis, -1).reshape(-1, array.shape[axis])
+
+
+def _split(reference: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """The columns of each unit along the axis that holds several units, or all of them."""
+    for axis in sorted({1, reference.ndim - 1}):
+        units = list(find_units(*ranges_of(_as_rows(reference, axis))))
+        if len(units) > 1:
+            yield from ((axis, columns) for columns in units)
+            return
+    yield 1, np.ones(reference.shape[1], dtype=bool)
+
+
+def _answer_ratio(reference: np.ndarray, error: np.ndarray) -> float | None:
+    """The median unit's signal over the median unit's noise. The signal is what is left without the mean of each place
+    over all units and, of wide units, the unit's own mean.
+    """
+    units, count = reference.reshape(len(reference), -1), reference[0].size
+    around = units - units.mean(axis=0)
+    if count >= WIDE:
+        around = around - around.mean(axis=1, keepdims=True)
+    signal = _middle(np.square(around).sum(axis=1))
+    return decibels(signal, _middle(np.square(error.reshape(units.shape)).sum(axis=1)))
+
+
+def _column_ratio(reference: np.ndarray, error: np.ndarray, *, leveled: bool) -> float | None:
+    """The signal of all rows over their noise. The signal is what is left without the mean of each column; where rows
+    are `leveled`, both are without each row's own mean.
+    """
+    around = reference - reference.mean(axis=0)
+    if leveled:
+        around, error = (one - one.mean(axis=1, keepdims=True) for one in (around, error))
+    return decibels(float(np.square(around).sum()), float(np.square(error).sum()))
+
+
+def decibels(signal: float, noise: float) -> float | None:
+    """Signal to noise; None where there is no noise, or nothing to hold it against."""
+    return 10 * (math.log10(signal) - math.log10(noise)) if signal and noise else None
+
+
+def _middle(energies: np.ndarray) -> float:
+    present = energies[energies > 0]
+    return float(np.median(present)) if present.size else 0.0

@@ -1,0 +1,1 @@
+"""One build, from the request to the published bundle."""

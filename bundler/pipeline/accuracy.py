@@ -1,0 +1,109 @@
+"""How close each variant came to the original model: the last comparison that a gate judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from bundler.model.codec import decode
+from bundler.model.gates import resolve_tolerance
+from bundler.model.plan import BuildPlan, Step, VariantPlan
+from bundler.model.reference import ReferenceFigures
+from bundler.model.results import Comparison, OutputComparison, StepOutcome
+from bundler.model.runtime import Gate, Tolerance
+from bundler.pipeline.assemble import read_references
+from bundler.pipeline.requests import AccuracyResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedRun:
+    """What the bundle's own runtime answered for the golden set, and where it ran (empty: on this machine)."""
+
+    variant: str
+    place: str
+    comparison: Comparison
+
+
+def find_accuracies(
+    plan: BuildPlan, outcomes: Mapping[str, StepOutcome], runs: Iterable[VerifiedRun] = ()
+) -> tuple[AccuracyResult, ...]:
+    """One for each variant, in the plan's order; none for a variant whose model nothing changed.
+
+    The figures of the last stage are over the most samples. Where the CPU ran that one in place of the variant's own
+    provider, those of `runs` are nearer to what a device answers.
+    """
+    own = {run.variant: run for run in runs}
+    return tuple(_find_accuracies(plan, outcomes, own))
+
+
+def _find_accuracies(
+    plan: BuildPlan, outcomes: Mapping[str, StepOutcome], runs: Mapping[str, VerifiedRun]
+) -> Iterator[AccuracyResult]:
+    steps = {step.id: step for step in plan.steps}
+    references = read_references(outcomes[plan.golden].facts)
+    for variant in plan.variants:
+        judged = next((name for name in reversed(variant.comparisons) if name in plan.gates), None)
+        if judged is None:
+            continue
+        comparison, gate = decode(Comparison, outcomes[judged].facts), plan.gates[judged]
+        run = runs.get(variant.name)
+        device = variant.gate or gate
+        if _ran_on(steps[judged], variant):
+            yield _describe(variant, comparison, gate)
+        elif run is not None:
+            yield replace(_describe(variant, _refer(run.comparison, references), device), place=run.place)
+        else:
+            yield replace(_describe(variant, comparison, gate), in_place_of=variant.providers[0].name)
+
+
+def _refer(comparison: Comparison, references: Mapping[str, ReferenceFigures]) -> Comparison:
+    """The same, each output with what is known of its golden answers, which a loader does not repeat."""
+    outputs = (replace(output, reference=references.get(output.name)) for output in comparison.outputs)
+    return replace(comparison, outputs=tuple(outputs))
+
+
+def _ran_on(step: Step, variant: VariantPlan) -> bool:
+    """Whether the variant's own first provider was what ran the model."""
+    first = next(iter(step.options.get("providers", ())), None)
+    return first is not None and first[0] == variant.providers[0].name
+
+
+def _describe(variant: VariantPlan, comparison: Comparison, gate: Gate) -> AccuracyResult:
+    limits = {output.name: resolve_tolerance(gate.of(output.name), _known(output)) for output in comparison.outputs}
+    judged = [one for one in comparison.outputs if _is_judged(one, limits[one.name])]
+    output = min(judged or comparison.outputs, key=lambda one: _margin(one, limits[one.name]))
+    limit = limits[output.name]
+    device = resolve_tolerance((variant.gate or gate).of(output.name), _known(output))
+    return AccuracyResult(
+        variant=variant.name,
+        samples=comparison.samples,
+        outputs=len(comparison.outputs),
+        unjudged=len(comparison.outputs) - len(judged),
+        output=output.name,
+        equal=all(one.equal for one in judged or comparison.outputs),
+        max_absolute=output.max_absolute,
+        sqnr_db=output.sqnr_db,
+        worst_sqnr_db=output.worst_sqnr_db,
+        top1_agreement=None if limit.top1_agreement is None else output.top1_agreement,
+        agreement=output.agreement,
+        limit=limit,
+        typical_sqnr_db=output.typical_sqnr_db,
+        device_limit=None if device == limit else device,
+        rounding="" if device == limit else variant.rounding,
+    )
+
+
+def _is_judged(output: OutputComparison, limit: Tolerance) -> bool:
+    """Whether the comparison of this output could have failed."""
+    return limit.judged and not _known(output).unjudged
+
+
+def _known(output: OutputComparison) -> ReferenceFigures:
+    return output.reference or ReferenceFigures(name=output.name)
+
+
+def _margin(output: OutputComparison, limit: Tolerance) -> tuple[bool, float, float]:
+    """How far an output is from its limits: the least first. Where all are equal any will do."""
+    decibels = math.inf if output.sqnr_db is None else output.sqnr_db - (limit.sqnr_db or 0.0)
+    return output.equal, -1.0 if output.agreement not in (None, 1.0) else decibels, -output.max_absolute

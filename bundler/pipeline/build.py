@@ -1,0 +1,195 @@
+"""`build`: from a model and a target to a verified bundle in its place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bundler.model.attempts import Frontier
+from bundler.model.codec import decode
+from bundler.model.errors import GateError
+from bundler.model.events import Listener, Message
+from bundler.model.plan import MODEL
+from bundler.model.results import StepOutcome
+from bundler.model.runtime import RuntimeConfig
+from bundler.pipeline.accuracy import VerifiedRun, find_accuracies
+from bundler.pipeline.assemble import make_runtime_config
+from bundler.pipeline.judging import Verdict, judge_plan
+from bundler.pipeline.memo import recall_bundle, remember_bundle
+from bundler.pipeline.only_sizes import settle_only_sizes
+from bundler.pipeline.place import check_replaceable, put_in_place, staging_folder
+from bundler.pipeline.placement import check_placements, find_placements
+from bundler.pipeline.preloading import preload_on_start
+from bundler.pipeline.prepare import Prepared, prepare
+from bundler.pipeline.requests import (
+    BuildRequest,
+    BuildResult,
+    ChosenPrecision,
+    FirstVisit,
+    MetricResult,
+    PlacementResult,
+)
+from bundler.pipeline.stamp import bundle_key
+from bundler.pipeline.workshop import Workshop
+from bundler.planning.precision import asked_method
+from bundler.profiles.methods import AUTO
+from bundler.reporting.claims import doubt_ratio
+from bundler.reporting.timings import report_folder
+
+DEFAULT_EMITTER = "python"
+"""Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
+
+
+def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> BuildResult:
+    """Build one bundle. Raises a `BundlerError`; the bundle that stood there before is then untouched."""
+    began = time.perf_counter()
+    listener = preload_on_start(listener, DEFAULT_EMITTER)
+    prepared = prepare(request, workshop, listener)
+    final = request.output / f"{prepared.plan.model_name}-{prepared.profile.id}"
+    check_replaceable(final)
+    for note in prepared.plan.notes:
+        listener(Message(build=prepared.title, note=note))
+    prepared = _settle(prepared, workshop, listener)
+    outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, listener, prepared.title)
+    prepared = replace(prepared, plan=settle_only_sizes(prepared.plan, prepared.facts.signature, outcomes))
+    check_placements(prepared.title, prepared.plan, outcomes, listener)
+    check_gates(prepared, outcomes, workshop, listener)
+    digest = prepared.sources[MODEL].digest
+    config = make_runtime_config(prepared.plan, prepared.profile, prepared.facts, outcomes, digest)
+    key = bundle_key(prepared, config)
+    summary = recall_bundle(workshop.cache.root, final, key)
+    fresh = summary is None
+    if summary is None:
+        summary = _write(prepared, config, outcomes, final=final, workshop=workshop, listener=listener)
+        remember_bundle(workshop.cache.root, final, key, summary)
+    seconds = time.perf_counter() - began
+    result = _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
+    runs = decode(tuple[VerifiedRun, ...], summary.get("runs", ()))
+    return replace(
+        result, placements=_placements(prepared, outcomes), accuracies=find_accuracies(prepared.plan, outcomes, runs)
+    )
+
+
+def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tuple[PlacementResult, ...]:
+    return tuple(
+        PlacementResult(
+            variant=variant.name,
+            provider=found.provider,
+            taken=found.taken,
+            total=found.taken + found.left,
+            estimated=found.estimated,
+            least_share=variant.least_share,
+            gain="" if found.gain is None else found.gain.describe(),
+        )
+        for variant, found in find_placements(prepared.plan, outcomes)
+    )
+
+
+def _settle(prepared: Prepared, workshop: Workshop, listener: Listener) -> Prepared:
+    """With a precision for each variant that leaves it open. What tries them is loaded only where it is needed."""
+    if all(asked_method(prepared.profile, variant) != AUTO for variant in prepared.profile.variants):
+        return prepared
+    from bundler.pipeline.precision import settle_precision  # noqa: PLC0415 - see above
+
+    return settle_precision(prepared, workshop, listener)
+
+
+def _write(
+    prepared: Prepared,
+    config: RuntimeConfig,
+    outcomes: Mapping[str, StepOutcome],
+    *,
+    final: Path,
+    workshop: Workshop,
+    listener: Listener,
+) -> dict[str, Any]:
+    """Emit, prove and put into place. Its imports (templates, bill of materials) cost nothing to a rebuild."""
+    from bundler.pipeline.finish import Workpiece, finish_bundle, write_report  # noqa: PLC0415 - see above
+
+    with staging_folder(final) as staged:
+        piece = Workpiece(
+            prepared=prepared, config=config, outcomes=outcomes, staged=staged, workshop=workshop, listener=listener
+        )
+        finished = finish_bundle(piece)
+        put_in_place(staged, final)
+    write_report(prepared, outcomes, finished, report_folder(final))
+    return finished.summary
+
+
+def check_gates(
+    prepared: Prepared, outcomes: Mapping[str, StepOutcome], workshop: Workshop, listener: Listener
+) -> None:
+    """Raise `GateError` naming the first stage, in the order of the plan, that broke the gate: its worst outputs and
+    samples, and, where it gives precision away, the nodes most to blame.
+    """
+    verdicts = judge_plan(prepared.plan, prepared.profile, outcomes)
+    if not verdicts:
+        return
+    from bundler.pipeline.blame import Blame, find_blame, hint_for_loss, lossy_step  # noqa: PLC0415 - for failures alone
+
+    verdict = verdicts[0]
+    lossy = lossy_step(prepared, verdict)
+    blame = Blame()
+    if lossy is not None:
+        blame = find_blame(prepared, outcomes, verdict, lossy, workshop=workshop, listener=listener)
+        compiled = {variant.compiled for variant in prepared.plan.variants}
+        if verdict.judged in compiled and all(other.judged != lossy.id for other in verdicts):
+            blame = replace(blame, lines=(_DEVICE_LOSES, *blame.lines))
+    broken = "your own metric" if verdict.is_metric else "the accuracy gate"
+    raise GateError(
+        f"{prepared.title}: stage {verdict.judged} breaks {broken}",
+        details=(*verdict.lines, *blame.lines),
+        hint=hint_for_loss(prepared, lossy, blame, verdict.setting) if lossy else _gate_hint(verdict),
+    )
+
+
+_DEVICE_LOSES = "the same model kept the gate before it was compiled: the device's own arithmetic adds to what is lost"
+
+
+def _gate_hint(verdict: Verdict) -> str:
+    if verdict.judged == "simplify":
+        return "leave the simplifier out with --set optimization.simplifier=none"
+    return f"lower the level with --set optimization.level=basic, or widen the gate with --set {verdict.setting}"
+
+
+def _result(
+    prepared: Prepared, final: Path, summary: Mapping[str, Any], *, up_to_date: bool, seconds: float
+) -> BuildResult:
+    return BuildResult(
+        name=prepared.plan.model_name,
+        target=prepared.profile.id,
+        bundle=final,
+        report=report_folder(final) / "report.html",
+        format=prepared.plan.format,
+        proof=summary["proof"],
+        up_to_date=up_to_date,
+        bundle_bytes=summary["bundle_bytes"],
+        model_bytes=summary["model_bytes"],
+        source_bytes=prepared.facts.total_bytes,
+        notes=tuple(summary["notes"]),
+        seconds=seconds,
+        proofs=summary.get("proofs", {}),
+        unproven=summary.get("unproven", {}),
+        verified=tuple(summary.get("verified", ())),
+        first_visits=tuple(FirstVisit(**visit) for visit in summary.get("first_visits", ())),
+        precisions=tuple(_tell_choice(frontier) for frontier in prepared.frontiers),
+        metrics=tuple(MetricResult(**metric) for metric in summary.get("metrics", ())),
+        reservations=tuple(summary.get("reservations", ())),
+        golden=summary.get("golden", {}),
+        decisions=prepared.decisions,
+        digest=summary.get("digest", ""),
+    )
+
+
+def _tell_choice(frontier: Frontier) -> ChosenPrecision:
+    chosen = next((attempt for attempt in frontier.attempts if attempt.state == "chosen"), None)
+    return ChosenPrecision(
+        variant=frontier.variant,
+        method=frontier.chosen,
+        ratio=chosen.ratio if chosen else None,
+        timing=frontier.timing,
+        doubt=doubt_ratio(chosen.low, chosen.high, chosen.rounds) if chosen else "",
+    )

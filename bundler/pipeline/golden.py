@@ -1,0 +1,59 @@
+"""What of the golden set a manifest counts: samples, values, and what could not be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from bundler.model.codec import decode
+from bundler.model.golden_inputs import Weakness
+from bundler.model.manifest import GoldenOutput, GoldenRecord
+from bundler.model.plan import BuildPlan
+from bundler.model.results import StepOutcome
+from bundler.model.runtime import RuntimeConfig
+from bundler.pipeline.assemble import read_references
+from bundler.planning.data import EVALUATION
+
+NOT_HELD = "the profile holds it to nothing"
+
+
+def record_golden(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], config: RuntimeConfig) -> GoldenRecord:
+    """Of the steps that recorded the golden set and the samples that judge, and the gates of the bundle's variants."""
+    facts = outcomes[plan.golden].facts
+    judging = outcomes.get(EVALUATION)
+    free = {
+        port.name
+        for port in config.signature.outputs
+        if any(not variant.gate.of(port.name).judged for variant in config.variants)
+    }
+    return GoldenRecord(
+        samples=facts["samples"],
+        outputs=tuple(
+            GoldenOutput(
+                name=name,
+                elements=known.elements,
+                unjudged=NOT_HELD if name in free else known.unjudged,
+            )
+            for name, known in read_references(facts).items()
+        ),
+        weaknesses=tuple(decode(Weakness, item) for item in facts.get("weaknesses", ())),
+        inputs=_kind(plan, facts),
+        judging=judging.facts["samples"] if judging is not None else 0,
+    )
+
+
+def _kind(plan: BuildPlan, facts: Mapping[str, Any]) -> Literal["samples", "seeded", "like-samples"]:
+    if plan.step(plan.golden).options.get("alike"):
+        return "like-samples"
+    return "seeded" if facts.get("synthetic") else "samples"
+
+
+def describe_golden(golden: GoldenRecord) -> str:
+    """What stands in `golden/`, for whoever gets the bundle."""
+    count = f"{golden.samples} {{}}{'' if golden.samples == 1 else 's'}"
+    if golden.inputs == "samples":
+        return f"The golden set holds {count.format('sample')} that were given to the build, without their names."
+    if golden.inputs == "like-samples":
+        what = count.format("seeded input")
+        return f"The golden set holds {what} and none of the {golden.judging} samples that judged the build."
+    return f"The golden set holds {count.format('seeded input')}; no samples were given to the build."

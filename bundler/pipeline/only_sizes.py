@@ -1,0 +1,36 @@
+"""Dimensions that a model leaves open and runs at one size of: a bundle that promised any would break its promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from bundler.model.codec import decode
+from bundler.model.golden_inputs import TriedDimension
+from bundler.model.plan import BuildPlan
+from bundler.model.requirements import FixedSize
+from bundler.model.results import StepOutcome
+from bundler.model.signature import Signature
+from bundler.planning.sizes import describe_size, find_axes
+
+
+def settle_only_sizes(plan: BuildPlan, signature: Signature, outcomes: Mapping[str, StepOutcome]) -> BuildPlan:
+    """`plan` with these sizes among those that are fixed, and among its decisions."""
+    found = find_only_sizes(outcomes[plan.golden].facts, signature)
+    if not found:
+        return plan
+    told = {f"dimension {size.name}": describe_size(size) for size in found}
+    kept = tuple(told.pop(decision.subject, decision) for decision in plan.decisions)
+    return replace(plan, fixed_sizes=(*plan.fixed_sizes, *found), decisions=(*kept, *told.values()))
+
+
+def find_only_sizes(golden: Mapping[str, Any], signature: Signature) -> tuple[FixedSize, ...]:
+    """Of the facts of the step that recorded the golden set."""
+    tried = [decode(TriedDimension, item) for item in golden.get("tried_dimensions", ())]
+    return tuple(_fix(item, size, signature) for item in tried if (size := item.only_size) is not None)
+
+
+def _fix(item: TriedDimension, size: int, signature: Signature) -> FixedSize:
+    axes = find_axes(signature, item.symbol) if item.symbol else {item.port: (item.axis,)}
+    return FixedSize(name=item.symbol or item.label, size=size, by="model", axes=axes)

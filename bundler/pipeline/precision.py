@@ -1,0 +1,303 @@
+"""Automatic precision: try what suits the target, and keep the fastest whose accuracy gate holds."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from bundler.execution.sources import Source, source_of
+from bundler.model.attempts import STATE_TITLES, Attempt, AttemptState, Frontier, Timing
+from bundler.model.codec import decode, encode
+from bundler.model.digests import digest_json
+from bundler.model.errors import BundlerError, GateError, UsageError
+from bundler.model.events import Event, Listener, Message, StepFinished
+from bundler.model.plan import BuildPlan, Step
+from bundler.model.results import Comparison, OutputComparison, StepOutcome
+from bundler.model.stage import Note
+from bundler.pipeline.judging import METRIC_STAGE, Verdict, judge_plan
+from bundler.pipeline.prepare import Prepared, plan_bundle
+from bundler.pipeline.requests import decision_key
+from bundler.pipeline.workshop import Workshop
+from bundler.planning.data import CALIBRATED, EVALUATION, GOLDEN
+from bundler.planning.devices import is_accelerated
+from bundler.planning.plan import make_plan
+from bundler.planning.precision import CALIBRATION_HINT, apply_preset, asked_method, candidate_methods
+from bundler.planning.sessions import session_of
+from bundler.profiles.methods import AUTO, METHODS, NONE
+from bundler.profiles.platforms import python_machines, python_systems
+from bundler.profiles.schema import TargetProfile, Variant
+from bundler.providers.registry import find_provider
+
+NOISE = 1.03
+"""Two latencies within this ratio count as the same: then the smaller model is the better one."""
+
+WORTH = 0.9
+"""A model that is no faster must be smaller than this share of the unchanged one to be taken instead of it."""
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trial:
+    """One attempt with what it left: its plan and outcomes, where it got so far."""
+
+    attempt: Attempt
+    plan: BuildPlan | None = None
+    outcomes: Mapping[str, StepOutcome] = field(default_factory=dict)
+
+
+def settle_precision(prepared: Prepared, workshop: Workshop, listener: Listener) -> Prepared:
+    """`prepared` with a method for every variant whose precision is to be chosen by trying.
+
+    What was decided before and recorded is repeated while the question is the same. Raises `GateError` when no attempt
+    holds the gate, `UsageError` when a decision is missing that must not be taken now.
+    """
+    profile = apply_preset(prepared.profile)
+    open_variants = [variant for variant in profile.variants if asked_method(profile, variant) == AUTO]
+    if not open_variants:
+        return prepared
+    frontiers = tuple(
+        _Search(prepared=prepared, variant=variant, workshop=workshop, listener=listener).decide()
+        for variant in open_variants
+    )
+    methods = {frontier.variant: frontier.chosen for frontier in frontiers}
+    request = replace(prepared.plan_request, methods=methods)
+    questions = {variant.name: ask(prepared, variant) for variant in open_variants}
+    return replace(
+        prepared,
+        plan_request=request,
+        plan=plan_bundle(prepared.facts, prepared.profile, request),
+        frontiers=frontiers,
+        decisions={
+            frontier.variant: {"question": questions[frontier.variant], "answer": encode(frontier)}
+            for frontier in frontiers
+        },
+    )
+
+
+def ask(prepared: Prepared, variant: Variant) -> str:
+    """Digest of all that a choice depends on, but for the versions of tools: those are locked beside it."""
+    profile = prepared.profile.model_dump(mode="json")
+    request = prepared.plan_request
+    return digest_json(
+        {
+            "sources": {name: source.digest for name, source in prepared.sources.items()},
+            "candidates": candidate_methods(prepared.profile, variant),
+            "profile": {name: profile[name] for name in ("precision", "calibration", "accuracy", "budget", "fusion")},
+            "optimization": profile["optimization"],
+            "variant": variant.model_dump(mode="json"),
+            "dimensions": request.dimensions,
+            "shapes": request.shapes,
+            "data": {"samples": request.samples, "calibration": request.calibration},
+            "seed": request.seed,
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """The choice for one variant."""
+
+    prepared: Prepared
+    variant: Variant
+    workshop: Workshop
+    listener: Listener
+
+    def decide(self) -> Frontier:
+        """The recorded answer while the question is the same, else what trying finds."""
+        key = decision_key(self.prepared.plan.model_name, self.prepared.profile.id)
+        known = self.prepared.request.decisions.get(key, {}).get(self.variant.name, {})
+        if known.get("question") == ask(self.prepared, self.variant):
+            return decode(Frontier, known["answer"])
+        if self.prepared.request.locked:
+            raise UsageError(
+                f"{self.prepared.title}: bundler.lock holds no decision on the precision of {self.variant.name} for "
+                "these inputs",
+                hint="build once without --locked: the choice is measured, and recorded in the lock",
+            )
+        return self._try_all()
+
+    def _try_all(self) -> Frontier:
+        profile, variant = self.prepared.profile, self.variant
+        methods = (NONE, *candidate_methods(profile, variant))
+        trials: list[_Trial] = []
+        for position in range(len(methods)):
+            trials.append(self._try_next(position, methods, trials))
+        timing, how = _describe_timing(profile, variant)
+        trials = [self._time(trial, trials[0]) for trial in trials]
+        chosen = _choose([trial.attempt for trial in trials])
+        if chosen is None:
+            raise _nothing_holds(self.prepared, variant, trials)
+        return Frontier(
+            variant=variant.name,
+            chosen=chosen,
+            attempts=tuple(_mark(trial.attempt, chosen) for trial in trials),
+            timing=timing,
+            how=how,
+            held_out=_count(trials, EVALUATION, GOLDEN),
+            calibration=_count(trials, CALIBRATED),
+        )
+
+    def _try_next(self, position: int, methods: Sequence[str], before: Sequence[_Trial]) -> _Trial:
+        method, total = methods[position], len(methods)
+        plain = METHODS[method].plain if method != NONE else ""
+        if any(trial.attempt.method == plain and trial.attempt.state == "passed" for trial in before):
+            reason = f"{plain} holds the gate without a search"
+            attempt = Attempt(method=method, title=METHODS[method].title, state="skipped", reason=reason)
+            return _Trial(attempt=attempt)
+        text = f"trying precision {method} for {self.variant.name} ({position + 1} of {total})"
+        self._tell(text)
+        trial = self._try(method)
+        if trial.attempt.state != "passed":
+            self._tell(f"{method}: {STATE_TITLES[trial.attempt.state]}: {trial.attempt.reason}")
+        return trial
+
+    def _tell(self, text: str) -> None:
+        self.listener(Message(build=self.prepared.title, note=Note(text=text)))
+
+    def _try(self, method: str) -> _Trial:
+        """One method, from rounding to baking, judged by the gate. What cannot be made is an attempt, too."""
+        prepared = self.prepared
+        title = METHODS[method].title if method != NONE else "as it is"
+        attempt = Attempt(method=method, title=title, state="skipped")
+        data = prepared.plan_request
+        has_data = data.calibration is not None or data.samples is not None
+        if method != NONE and METHODS[method].needs_calibration and not has_data:
+            return _Trial(attempt=replace(attempt, reason="it needs calibration data (--calibration)"))
+        alone = prepared.profile.model_copy(update={"variants": (self.variant,)})
+        request = replace(prepared.plan_request, methods={self.variant.name: method})
+        try:
+            plan = make_plan(prepared.facts, alone, request)
+            outcomes = self._execute(plan.steps, prepared.sources, method)
+        except BundlerError as error:
+            if method == NONE:
+                raise
+            reason = ": ".join((error.message, *error.details[:1]))
+            return _Trial(attempt=replace(attempt, state="broken", reason=reason))
+        return _Trial(attempt=_judge(attempt, plan, outcomes, prepared.profile), plan=plan, outcomes=outcomes)
+
+    def _time(self, trial: _Trial, first: _Trial) -> _Trial:
+        """The attempt's latency beside that of the model as it is."""
+        if trial.plan is None or first.plan is None:
+            return trial
+        if _is_guessed(self.variant):
+            sizes = (trial.attempt.model_bytes or 0, first.attempt.model_bytes or 1)
+            return replace(trial, attempt=replace(trial.attempt, ratio=sizes[0] / sizes[1]))
+        one, two = trial.plan.variants[0], first.plan.variants[0]
+        sources = {
+            "model": source_of(trial.outcomes[one.model]),
+            "baseline": source_of(first.outcomes[two.model]),
+            "golden": source_of(trial.outcomes[trial.plan.golden]),
+        }
+        step = Step(
+            id="time_model",
+            stage="time_model",
+            inputs={name: name for name in sources},
+            options={"session": session_of(self.variant, one), "baseline_session": session_of(self.variant, two)},
+            environment=trial.plan.step(one.model).environment,
+        )
+        facts = self._execute((step,), sources, trial.attempt.method)[step.id].facts
+        attempt = replace(trial.attempt, seconds=facts["seconds"], ratio=1.0)
+        if trial is not first:
+            spread = {name: facts[name] for name in ("ratio", "low", "high", "rounds")}
+            attempt = replace(attempt, **spread)
+        return replace(trial, attempt=attempt)
+
+    def _execute(self, steps: Sequence[Step], sources: Mapping[str, Source], method: str) -> dict[str, StepOutcome]:
+        title = f"{self.prepared.title}, {method}"
+        return self.workshop.executor.execute(steps, sources, _only_new(self.listener), title)
+
+
+def _only_new(listener: Listener) -> Listener:
+    """Attempts share most of their steps, so what is recalled is not told again for each."""
+
+    def listen(event: Event) -> None:
+        if not (isinstance(event, StepFinished) and event.cached):
+            listener(event)
+
+    return listen
+
+
+def _mark(attempt: Attempt, chosen: str) -> Attempt:
+    return replace(attempt, state="chosen") if attempt.method == chosen else attempt
+
+
+def _judge(attempt: Attempt, plan: BuildPlan, outcomes: Mapping[str, StepOutcome], profile: TargetProfile) -> Attempt:
+    failures = _name_failures(judge_plan(plan, profile, outcomes))
+    artifact = outcomes[plan.variants[0].model].artifact
+    size = artifact.size if artifact else 0
+    limit = profile.budget.model_mb
+    if limit is not None and size > limit * MEGABYTE:
+        failures.append(f"{size / MEGABYTE:.2f} MB, budget {limit:g} MB")
+    state: AttemptState = "failed" if failures else "passed"
+    last = [step for step in plan.variants[0].comparisons if step in plan.gates][-1:]
+    figures = _worst(decode(Comparison, outcomes[last[0]].facts).outputs) if last else {}
+    measured = [outcomes[step.id].facts["value"] for step in plan.steps if step.stage == METRIC_STAGE]
+    if measured:
+        figures["metric"] = measured[0]
+    return replace(attempt, state=state, model_bytes=size, figures=figures, reason="; ".join(failures[:2]))
+
+
+def _name_failures(verdicts: Sequence[Verdict]) -> list[str]:
+    """What the model that would ship misses first, and what the user's own metric says of it."""
+    compared = [verdict for verdict in verdicts if not verdict.is_metric]
+    own = [verdict for verdict in verdicts if verdict.is_metric]
+    return [verdict.lines[0] for verdict in (*compared[-1:], *own)]
+
+
+def _worst(outputs: Sequence[OutputComparison]) -> dict[str, float | None]:
+    """The least favourable figure over all outputs."""
+    lowest = {
+        name: min((value for output in outputs if (value := getattr(output, name)) is not None), default=None)
+        for name in ("sqnr_db", "cosine", "top1_agreement")
+    }
+    return {**lowest, "max_absolute": max((output.max_absolute for output in outputs), default=None)}
+
+
+def _choose(attempts: Sequence[Attempt]) -> str | None:
+    """The fastest that passed. Among those that are as fast, within noise, the smallest, if it is worth a change."""
+    passed = [attempt for attempt in attempts if attempt.state == "passed" and attempt.ratio is not None]
+    if not passed:
+        return None
+    best = min(attempt.ratio or 0.0 for attempt in passed)
+    close = [attempt for attempt in passed if (attempt.ratio or 0.0) <= best * NOISE]
+    smallest = min(close, key=lambda attempt: attempt.model_bytes or 0)
+    as_it_is = next((attempt for attempt in close if attempt.method == NONE), smallest)
+    return smallest.method if (smallest.model_bytes or 0) <= (as_it_is.model_bytes or 0) * WORTH else as_it_is.method
+
+
+def _describe_timing(profile: TargetProfile, variant: Variant) -> tuple[Timing, str]:
+    if _is_guessed(variant):
+        return "estimated", "from the models' sizes: this machine cannot run the variant's device"
+    here = platform.system() in python_systems(profile.platform) and platform.machine() in python_machines(
+        profile.platform
+    )
+    if here and not find_provider(variant.providers[0].name).rehearsed_by:
+        return "measured", "on this machine, in turns with the unchanged model"
+    return "estimated", f"timed on this machine's CPU ({platform.machine()}), which is not the target's"
+
+
+def _is_guessed(variant: Variant) -> bool:
+    """Whether the variant computes on a device whose speed this machine's CPU says nothing of."""
+    return is_accelerated(variant)
+
+
+def _count(trials: Sequence[_Trial], *steps: str) -> int:
+    """Samples in the first of these steps' sets that any attempt made: the most, for one that does not round is judged
+    on fewer.
+    """
+    for step in steps:
+        counts = [int(trial.outcomes[step].facts.get("samples", 0)) for trial in trials if step in trial.outcomes]
+        if counts:
+            return max(counts)
+    return 0
+
+
+def _nothing_holds(prepared: Prepared, variant: Variant, trials: Sequence[_Trial]) -> GateError:
+    lines = tuple(f"{t.attempt.method}: {t.attempt.reason or t.attempt.state}" for t in trials)
+    return GateError(
+        f"{prepared.title}: no precision of {variant.name} holds the gate, not even the model as it is",
+        details=lines,
+        hint=f"widen the gate with --set accuracy.sqnr_db=…, or the budget; {CALIBRATION_HINT}",
+    )

@@ -1,0 +1,88 @@
+"""Which of several models a given shape is for: the one that has the input, or the one that it names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bundler.model.errors import BundlerError, UsageError
+from bundler.model.events import Listener
+from bundler.model.free_dimensions import shown_name
+from bundler.model.shapes import Shape, split_qualified, write_shape
+from bundler.pipeline.prepare import find_facts
+from bundler.pipeline.requests import BuildRequest, bundle_name
+from bundler.pipeline.workshop import Workshop
+
+Inputs = Mapping[str, Sequence[str]]
+"""Names of inputs by the name of the bundle."""
+
+
+def assign_shapes(
+    requests: tuple[BuildRequest, ...], workshop: Workshop, listener: Listener
+) -> tuple[BuildRequest, ...]:
+    """`requests`, which were all given the same shapes, each with those of its own model.
+
+    Raises `UsageError` for a shape of an input that no model has, or that several have.
+    """
+    shapes = requests[0].shapes
+    models = {request.model: request for request in requests}
+    if not shapes or len(models) == 1:
+        return requests
+    found: dict[Path, Sequence[str]] = {}
+    for path, request in models.items():
+        try:
+            facts = find_facts(request, workshop, listener)
+        except BundlerError:  # its own build says so
+            return requests
+        found[path] = [port.name for port in facts.signature.inputs]
+    names = {path: bundle_name(request) for path, request in models.items()}
+    owners = choose_owners(shapes, {names[path]: inputs for path, inputs in found.items()})
+    return tuple(
+        replace(request, shapes={key: shapes[key] for key, owner in owners.items() if owner == names[request.model]})
+        for request in requests
+    )
+
+
+def choose_owners(shapes: Mapping[str, Shape], inputs: Inputs) -> dict[str, str]:
+    """The bundle that each shape is for. Raises `UsageError`."""
+    owners: dict[str, str] = {}
+    problems: list[str] = []
+    examples: list[str] = []
+    for key, shape in shapes.items():
+        having = _find_owners(key, inputs)
+        if len(having) == 1:
+            owners[key] = having[0]
+        elif having:
+            problems.append(f"{', '.join(having)} have an input {shown_name(key)!r}: say which is meant")
+            examples += [f"--shape {name}:{key}={write_shape(shape)}" for name in having]
+        else:
+            problems.append(f"no model has an input {shown_name(key)!r}{_suggest(key, inputs)}")
+    if problems:
+        told = (f"{name} has: {', '.join(map(shown_name, ports))}" for name, ports in inputs.items())
+        raise UsageError(
+            "the given shapes are not for one model each",
+            details=(*problems, *told),
+            hint=" ".join(examples)
+            if examples and all(map(str.isprintable, examples))
+            else "MODEL:INPUT=SIZES says which model is meant",
+        )
+    return owners
+
+
+def _find_owners(key: str, inputs: Inputs) -> list[str]:
+    plain = [name for name, ports in inputs.items() if key in ports]
+    return plain or [name for name, ports in inputs.items() if split_qualified(key, name) in ports]
+
+
+def _suggest(key: str, inputs: Inputs) -> str:
+    known = list(_known(inputs))
+    close = difflib.get_close_matches(key, known, 1)
+    return f" (did you mean {shown_name(close[0])!r}?)" if close else ""
+
+
+def _known(inputs: Inputs) -> Iterable[str]:
+    for name, ports in inputs.items():
+        yield from ports
+        yield from (f"{name}:{port}" for port in ports)

@@ -1,0 +1,216 @@
+"""Which dynamic dimensions a bundle fixes, by whom, and what a person should hear of it. Pure, as all planning."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bundler.model.errors import UsageError
+from bundler.model.facts import ModelFacts
+from bundler.model.free_dimensions import Key, place_label, unnamed_labels
+from bundler.model.open_sizes import YOUR_SIZES, suggest_options, suggest_shapes
+from bundler.model.plan import Decision
+from bundler.model.requirements import FIXED_BY, FixedSize
+from bundler.model.shapes import Shape, SizeRange
+from bundler.model.signature import Signature
+from bundler.model.stage import Note
+from bundler.planning.fit import find_free_sizes
+from bundler.planning.ranges import range_decisions
+from bundler.planning.shapes import read_claims
+from bundler.profiles.outlook import judge_free_sizes
+from bundler.profiles.schema import TargetProfile
+from bundler.providers.registry import find_provider
+
+_LONGEST = 60
+"""Characters of a dimension's name that a message shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenSizes:
+    """Sizes that the user gave for this build: `dimensions` by name, `shapes` by input. `own_dimensions` and
+    `own_shapes` are names of what the user put into the profile.
+    """
+
+    dimensions: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    own_dimensions: Sequence[str] = ()
+    own_shapes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledSizes:
+    """Dimensions that get one size, in the model's order, those with a name first; and ranges of others, by their names
+    or places.
+    """
+
+    fixed: tuple[FixedSize, ...]
+    ranges: Mapping[str, SizeRange]
+
+
+def settle_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes) -> SettledSizes:
+    """What the profile says, its shapes over its dimensions, and over that what was `given`.
+
+    Raises `UsageError` for a name or an input that the model has not, and for shapes that do not fit it.
+    """
+    signature = facts.signature
+    _check_names(facts, given.dimensions)
+    left = {name: shape for name, shape in profile.shapes.items() if name not in given.shapes}
+    own = {name: shape for name, shape in left.items() if name in given.own_shapes}
+    others = {name: shape for name, shape in left.items() if name not in own}
+    target = {name: size for name, size in profile.dimensions.items() if name in signature.symbols}
+    wanted: dict[Key, tuple[int | SizeRange, Literal["target", "user"]]] = {
+        name: (size, "user" if name in given.own_dimensions else "target") for name, size in target.items()
+    }
+    of_profile = read_claims(facts, {}, others, whose=f"the shapes of the target {profile.id}", strict=False)
+    wanted |= {key: (claim.size, "target") for key, claim in of_profile.items()}
+    for dimensions, shapes in (({}, own), (given.dimensions, given.shapes)):
+        claims = read_claims(facts, dimensions, shapes, whose="the given shapes", strict=True)
+        wanted |= {key: (claim.size, "user") for key, claim in claims.items()}
+    order = [(key, *wanted[key]) for key in _in_order(wanted, signature)]
+    return SettledSizes(
+        fixed=tuple(_describe(key, size, by, signature) for key, size, by in order if isinstance(size, int)),
+        ranges={
+            key if isinstance(key, str) else place_label(*key): size
+            for key, size, _ in order
+            if isinstance(size, SizeRange)
+        },
+    )
+
+
+def _check_names(facts: ModelFacts, given: Mapping[str, int]) -> None:
+    symbols = facts.signature.symbols
+    unknown = sorted(set(given) - set(symbols))
+    if unknown:
+        named = ", ".join(repr(name) for name in unknown)
+        known = ", ".join(repr(name) for name in symbols) or "none"
+        unnamed = unnamed_labels(facts.signature)
+        details = (f"unnamed, and reached by --shape: {', '.join(unnamed)}",) if unnamed else ()
+        raise UsageError(
+            f"{facts.name} has no dynamic dimension named {named}",
+            details=(f"its dynamic dimensions are: {known}", *details),
+            hint=_tell_reach(facts.signature),
+        )
+
+
+def _tell_reach(signature: Signature) -> str:
+    words = shlex.join(suggest_shapes(signature))
+    if not words:
+        return "`bundler inspect MODEL` shows every input with its dimensions"
+    return f"for example {_show_words(words)} {YOUR_SIZES}"
+
+
+def _in_order(wanted: Mapping[Key, object], signature: Signature) -> Iterator[Key]:
+    yield from (name for name in signature.symbols if name in wanted)
+    ports = [port.name for port in signature.inputs]
+    yield from sorted(
+        (key for key in wanted if not isinstance(key, str)), key=lambda key: (ports.index(key[0]), key[1])
+    )
+
+
+def _describe(key: Key, size: int, by: Literal["target", "user"], signature: Signature) -> FixedSize:
+    if isinstance(key, str):
+        return FixedSize(name=key, size=size, by=by, axes=find_axes(signature, key))
+    return FixedSize(name=place_label(*key), size=size, by=by, axes={key[0]: (key[1],)})
+
+
+def find_axes(signature: Signature, name: str) -> dict[str, tuple[int, ...]]:
+    """Where a dimension stands: the axes by the name of the input."""
+    places = {
+        port.name: tuple(axis for axis, size in enumerate(port.type.shape or ()) if size == name)
+        for port in signature.inputs
+    }
+    return {port: axes for port, axes in places.items() if axes}
+
+
+def size_decisions(signature: Signature, settled: SettledSizes) -> tuple[Decision, ...]:
+    """What becomes of each dynamic dimension."""
+    found = {size.name: describe_size(size) for size in settled.fixed} | range_decisions(settled.ranges)
+    left = [
+        *((name, "nobody fixed it") for name in signature.symbols),
+        *((label, "the model does not name it, and nobody fixed it") for label in unnamed_labels(signature)),
+    ]
+    told = (
+        found.pop(name) if name in found else Decision(subject=f"dimension {name}", choice="dynamic", reason=reason)
+        for name, reason in left
+    )
+    return (*told, *found.values())
+
+
+def describe_size(size: FixedSize) -> Decision:
+    """A size and who fixed it."""
+    return Decision(subject=f"dimension {size.name}", choice=str(size.size), reason=FIXED_BY[size.by])
+
+
+def size_notes(
+    facts: ModelFacts, profile: TargetProfile, fixed: Sequence[FixedSize], shapes: Mapping[str, Shape]
+) -> tuple[Note, ...]:
+    """The sizes that the target chose, for a model may mean another thing by the same name; those that a given shape
+    fixes in other inputs too; and the variants that leave nodes of free sizes to the CPU. `facts` have the fixed sizes.
+    """
+    chosen = [size for size in fixed if size.by == "target"]
+    return (
+        *([_tell_chosen(chosen, profile)] if chosen else []),
+        *(_tell_shared(size, shapes) for size in fixed if size.by == "user" and _is_shared(size, shapes)),
+        *_tell_left(facts, profile),
+    )
+
+
+def _is_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> bool:
+    """Whether a given shape fixed it, and it stands in inputs whose shapes were not given as well."""
+    return bool(shapes.keys() & size.axes.keys()) and bool(size.axes.keys() - shapes.keys())
+
+
+def _tell_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> Note:
+    places = [place_label(name, axis) for name, axes in size.axes.items() for axis in axes if name not in shapes]
+    return Note(
+        text=f"the given shape fixes {_show(size.name)} = {size.size} wherever the model has it, in "
+        f"{', '.join(places)} too"
+    )
+
+
+def _tell_chosen(chosen: Sequence[FixedSize], profile: TargetProfile) -> Note:
+    sizes = ", ".join(f"{_show(size.name)} = {size.size}" for size in chosen)
+    named = " ".join(f"--dim {shlex.quote(f'{_show(size.name)}=N')}" for size in chosen if _is_named(size))
+    placed = " ".join(
+        dict.fromkeys(
+            f"--shape {shlex.quote(f'{_show(name)}=SIZES')}"
+            for size in chosen
+            if not _is_named(size)
+            for name in size.axes
+        )
+    )
+    meant = "your model means another thing by such a name (an audio window, say), or " if named else "your model "
+    return Note(
+        text=f"the target {profile.id} fixes {sizes}, and the bundle will take no other size; where {meant}needs more, "
+        f"give {' '.join(text for text in (named, placed) if text)}"
+    )
+
+
+def _is_named(size: FixedSize) -> bool:
+    return not any(size.name == place_label(name, axis) for name, axes in size.axes.items() for axis in axes)
+
+
+def _show(name: str) -> str:
+    """A name of the model on one line of a terminal, whatever is in it."""
+    return name if name.isprintable() and len(name) <= _LONGEST else repr(name)[:_LONGEST]
+
+
+def _tell_left(facts: ModelFacts, profile: TargetProfile) -> list[Note]:
+    free = find_free_sizes(facts)
+    leaving = [variant for variant in profile.variants if judge_free_sizes(variant) == "left"] if free else []
+    words = shlex.join(suggest_options(facts.signature)) or "--shape INPUT=SIZES"
+    return [
+        Note(
+            text=f"variant {variant.name}: {find_provider(variant.providers[0].name).title} leaves nodes of sizes that "
+            f"are not fixed to the CPU ({'; '.join(free[:3])}); fix them, for example with {_show_words(words)} "
+            f"{YOUR_SIZES}",
+            level="warning",
+        )
+        for variant in leaving
+    ]
+
+
+def _show_words(words: str) -> str:
+    return words if words.isprintable() else "--shape INPUT=SIZES"

@@ -1,0 +1,347 @@
+"""One variant of a plan: its precision, what is baked for its runtime, and the comparisons after each step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bundler.model.errors import UsageError
+from bundler.model.facts import ModelFacts
+from bundler.model.open_sizes import explain_command
+from bundler.model.plan import HOST, METRIC, Decision, Step, VariantPlan
+from bundler.model.runtime import Gate
+from bundler.planning.compile import (
+    compile_step,
+    find_model_key,
+    find_rehearsal,
+    placement_steps,
+    plan_compilation,
+    plan_preparation,
+    settle_compile,
+)
+from bundler.planning.data import GOLDEN, DataPlan
+from bundler.planning.devices import choose_device_baking, computed_loss, is_accelerated, leave_optimizers_out
+from bundler.planning.fit import check_numbers, check_shapes, find_free_sizes
+from bundler.planning.gate import choose_gate
+from bundler.planning.precision import precision_step
+from bundler.planning.rules import DISABLE_ALL, ENABLE_ALL, BakeRule, choose_baking
+from bundler.planning.sessions import as_text, carrier_of, provider_entry, session_of
+from bundler.planning.web import choose_web_baking
+from bundler.profiles.methods import METHODS, NONE, Loss
+from bundler.profiles.outlook import explain_rounding, variant_needs
+from bundler.profiles.schema import Metric, TargetProfile, Variant
+from bundler.providers.graph_optimizers import CONSTANT_FOLDING
+from bundler.providers.registry import find_provider
+
+COMPILED_SESSION = {"session.disable_model_compile": "1"}
+"""On the device a context that cannot be used is an error with a reason, and no silent minute of compiling."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What the plans of all variants stand on: `facts` with the sizes that are fixed; `source` is the model after the
+    `shared` steps, `command` what the user ran, `project` the project file that asks, and `picture` the height and
+    width that samples are prepared to, where that is declared.
+    """
+
+    facts: ModelFacts
+    profile: TargetProfile
+    data: DataPlan
+    shared: Sequence[Step]
+    source: str
+    command: tuple[str, ...] = ()
+    project: str = ""
+    picture: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantDraft:
+    """One variant's own steps, with the gates of its comparisons by their ids."""
+
+    steps: Sequence[Step]
+    plan: VariantPlan
+    rule: BakeRule
+    gates: Mapping[str, Gate]
+
+
+def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
+    """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
+    variant = settle_compile(variant, draft.facts)
+    _check_capture(variant, draft)
+    check_shapes(variant, draft.facts, draft.command, draft.picture, project=draft.project)
+    rule = _choose_rule(draft, variant)
+    if method != NONE and METHODS[method].keeps_constants:
+        rule = _leave_folding(rule)
+    half = computes_half(method) and is_accelerated(variant)
+    if half:
+        rule = _leave_as_converted(rule)
+    loss: Loss = METHODS[method].loss if method != NONE else "none"
+    check_numbers(variant, draft.facts, loss)
+    gate = choose_gate(draft.facts, draft.profile, loss)
+    device_gate = choose_gate(draft.facts, draft.profile, computed_loss(draft.profile, variant, loss))
+    steps, source = _precision_steps(draft, variant, method, gate)
+    own, plan = _bake_variant(draft, variant, rule, source)
+    if half:
+        needed = {find_provider(entry.name).half_feature for entry in variant.providers} - {""}
+        plan = replace(plan, features=tuple(sorted(needed)))
+    steps = [*steps, *own]
+    comparisons = tuple(step.id for step in (*draft.shared, *steps) if step.id.endswith("/compare"))
+    gates = {step: gate for step in comparisons if step.startswith(f"{variant.name}/")}
+    if plan.compiled:
+        gates |= {step: device_gate for step in gates if step.startswith(f"{plan.compiled}/")}
+    return VariantDraft(
+        steps=steps,
+        plan=replace(
+            plan,
+            comparisons=comparisons,
+            gate=device_gate,
+            rounding=explain_rounding(draft.profile, variant) if device_gate != gate else "",
+        ),
+        rule=rule,
+        gates=gates,
+    )
+
+
+def _precision_steps(draft: Draft, variant: Variant, method: str, gate: Gate) -> tuple[list[Step], str]:
+    """The step that rounds, with its comparison, and the source of the model after it."""
+    if method == NONE:
+        return [], draft.source
+    row = METHODS[method]
+    step = precision_step(
+        row,
+        draft.profile.precision,
+        variant=variant.name,
+        source=draft.source,
+        calibration=draft.data.calibration,
+        gate=gate,
+    )
+    return [*checked(step, golden=draft.data.evaluation, environment=HOST)], step.id
+
+
+def _leave_folding(rule: BakeRule) -> BakeRule:
+    """Constants are folded when the model is opened, and not before: what is stored in few bits stays so."""
+    stages = tuple(leave_optimizers_out(stage, [CONSTANT_FOLDING]) for stage in rule.stages)
+    session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
+    return replace(rule, stages=stages, session=session, disabled_optimizers=(), device_cache=False)
+
+
+def computes_half(method: str) -> bool:
+    """Whether a model of this precision is meant to compute in half precision, and not only to store its weights so."""
+    return method != NONE and METHODS[method].loss == "half" and not METHODS[method].keeps_constants
+
+
+def _leave_as_converted(rule: BakeRule) -> BakeRule:
+    """Baking opens the model on a CPU, which has no kernels of half precision: it would come out computing in single
+    precision. So what a device shall compute in half is optimised when the model is opened there, and not before.
+    """
+    stages = tuple(
+        replace(stage, options={**stage.options, "level": "none"}) if stage.name == "optimize" else stage
+        for stage in rule.stages
+    )
+    reason = "baking on a CPU would turn half precision into single; the device's runtime optimises when it opens it"
+    level = Decision(subject="level", choice="none", reason=reason)
+    decisions = tuple(level if decision.subject == "level" else decision for decision in rule.decisions)
+    session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
+    return replace(rule, stages=stages, session=session, decisions=decisions, disabled_optimizers=())
+
+
+def baker_of(profile: TargetProfile) -> str:
+    """The environment with the Python runtime of the version that ships."""
+    return f"{profile.runtime.baker}=={profile.runtime.version}"
+
+
+def make_step(
+    stage: str,
+    source: str,
+    options: Mapping[str, Any],
+    *,
+    reason: str,
+    environment: str = HOST,
+    variant: str | None = None,
+) -> Step:
+    """A step that changes the model of `source`."""
+    return Step(
+        id=f"{variant}/{stage}" if variant else stage,
+        stage=stage,
+        inputs={"model": source},
+        options=options,
+        environment=environment,
+        variant=variant,
+        reason=reason,
+    )
+
+
+def checked(
+    step: Step, session: Mapping[str, Any] | None = None, *, golden: str = GOLDEN, environment: str | None = None
+) -> tuple[Step, Step]:
+    """`step`, followed by the comparison of its model with the answers recorded by the step `golden`."""
+    comparison = Step(
+        id=f"{step.id}/compare",
+        stage="compare",
+        inputs={"model": step.id, "golden": golden},
+        options=dict(session or {}),
+        environment=environment or (HOST if step.variant is None else step.environment),
+        variant=step.variant,
+        reason=f"{step.stage} changes the model",
+        title="" if golden == GOLDEN else "Compare with the held-out samples",
+    )
+    return step, comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """How the model of the step `source` is opened to be judged: in which environment, with which session."""
+
+    source: str
+    environment: str
+    session: Mapping[str, Any]
+
+
+def _bake_variant(draft: Draft, variant: Variant, rule: BakeRule, source: str) -> tuple[list[Step], VariantPlan]:
+    """The steps that bake and compile, and what is found of the result."""
+    runtime = baker_of(draft.profile)
+    plan = _variant_plan(draft.profile, variant, rule)
+    evaluation = draft.data.evaluation
+    steps: list[Step] = []
+    for stage in rule.stages:
+        step = make_step(
+            stage.name, source, stage.options, reason=stage.reason, environment=runtime, variant=variant.name
+        )
+        session = session_of(variant, plan) if stage is rule.stages[-1] else None
+        steps += checked(step, session, golden=evaluation)
+        source = step.id
+    model_key = find_model_key(variant)
+    if model_key:
+        reason = "the device's cache would take another model for this one"
+        step = make_step("stamp_key", source, {"key": model_key}, reason=reason, variant=variant.name)
+        steps += checked(step, session_of(variant, plan), golden=evaluation, environment=runtime)
+        source = step.id
+    baked = Running(source=source, environment=runtime, session=session_of(variant, plan))
+    compiled, running, plan = _compile_variant(draft, variant, plan, baked)
+    steps += compiled
+    reproduction = ""
+    if draft.data.reproduces:
+        steps.append(_reproduction(variant, running))
+        reproduction = steps[-1].id
+    if draft.profile.accuracy.metric is not None:
+        steps.append(
+            _metric_step(
+                draft, draft.profile.accuracy.metric, plan=replace(plan, model=baked.source), session=baked.session
+            )
+        )
+    steps.append(
+        make_step("derive_operators", source, {}, reason="for reports", environment=runtime, variant=variant.name)
+    )
+    return steps, replace(plan, model=plan.model or source, reproduction=reproduction)
+
+
+def _compile_variant(
+    draft: Draft, variant: Variant, plan: VariantPlan, baked: Running
+) -> tuple[list[Step], Running, VariantPlan]:
+    """The steps that compile for the device, where that is done here; how what ships is judged; and the plan with both.
+
+    Where nothing here can run what was compiled, the baked model is what is judged.
+    """
+    compilation = plan_compilation(variant)
+    if compilation is None:
+        estimate = [] if plan.compiled else placement_steps(variant, baked.source)
+        return estimate, baked, plan
+    step = compile_step(compilation, variant, baked.source, draft.profile.platform.system)
+    config = {**plan.session_config, **COMPILED_SESSION}
+    # Folding around what was compiled would change what it is given, and it would not open (measured with QNN).
+    session = {**plan.session, "graph_optimization_level": DISABLE_ALL}
+    plan = replace(plan, model=step.id, compiled=step.id, session=session, session_config=config)
+    rehearsal = find_rehearsal(compilation, variant, config)
+    if rehearsal is None:
+        return [step], baked, plan
+    running = Running(
+        source=step.id if rehearsal.runs_compiled else baked.source,
+        environment=compilation.compiler.environment,
+        session=rehearsal.session,
+    )
+    comparison = Step(
+        id=f"{step.id}/compare",
+        stage="compare",
+        inputs={"model": running.source, "golden": draft.data.evaluation},
+        options=dict(running.session),
+        environment=running.environment,
+        variant=variant.name,
+        reason=f"the library of {compilation.known.title} runs it here, without the device",
+        title="Compare, in emulation of the device"
+        if running.source == step.id
+        else "Compare, on the device's library",
+    )
+    return [step, comparison], running, plan
+
+
+def _reproduction(variant: Variant, running: Running) -> Step:
+    """What the variant answers to the golden set itself, which is what its runtime must answer everywhere."""
+    return Step(
+        id=f"{variant.name}/reproduce",
+        stage="compare",
+        inputs={"model": running.source, "golden": GOLDEN},
+        options=dict(running.session),
+        environment=running.environment,
+        variant=variant.name,
+        reason="how close the bundle's own golden set is met",
+    )
+
+
+def _metric_step(draft: Draft, metric: Metric, *, plan: VariantPlan, session: Mapping[str, Any]) -> Step:
+    """The user's own measure; of a Python file the function's name is an option, and the file an input."""
+    function = metric.python.rpartition(":")[2] if metric.python else ""
+    return Step(
+        id=f"{plan.name}/measure_metric",
+        stage="measure_metric",
+        inputs={"model": plan.model, "golden": draft.data.evaluation, **({"metric": METRIC} if function else {})},
+        options={**session, "python": function, "command": list(metric.command)},
+        environment=HOST,  # what the user's function imports is installed beside bundler
+        variant=plan.name,
+        reason="the profile's own measure of accuracy",
+    )
+
+
+def _variant_plan(profile: TargetProfile, variant: Variant, rule: BakeRule) -> VariantPlan:
+    """How a session is opened; which model it opens is known when its steps are."""
+    config = {key: as_text(value) for key, value in variant.session_config.items()}
+    carriers = [carrier_of(profile, entry.name) for entry in variant.providers]
+    return VariantPlan(
+        name=variant.name,
+        model="",
+        providers=tuple(
+            provider_entry(variant, entry, carrier) for entry, carrier in zip(variant.providers, carriers, strict=True)
+        ),
+        session={**rule.session, **variant.session},
+        session_config={**rule.session_config, **config},
+        comparisons=(),
+        disabled_optimizers=rule.disabled_optimizers,
+        device_cache=rule.device_cache,
+        builds=find_provider(variant.providers[0].name).builds,
+        plugins={carrier.package: carrier.version for carrier in carriers if carrier.module},
+        needs=variant_needs(variant, profile),
+        prepare=plan_preparation(variant),
+        least_share=variant.least_share,
+        tolerates_shortfall=variant.shortfall == "report",
+    )
+
+
+def _choose_rule(draft: Draft, variant: Variant) -> BakeRule:
+    facts, profile = draft.facts, draft.profile
+    if profile.platform.system == "web":
+        return choose_web_baking(facts, profile, variant)
+    if is_accelerated(variant):
+        return choose_device_baking(profile, facts, variant)
+    return choose_baking(facts, profile)
+
+
+def _check_capture(variant: Variant, draft: Draft) -> None:
+    """Raise `UsageError` when commands shall be recorded that depend on sizes which are not known."""
+    free = find_free_sizes(draft.facts)
+    if variant.session.get("enable_graph_capture") and free:
+        raise UsageError(
+            f"variant {variant.name} records the GPU's commands, which needs fixed sizes",
+            details=free,
+            hint=f"fix them{explain_command(draft.facts.signature, draft.command, project=draft.project)}, or leave "
+            "variants.session.enable_graph_capture out",
+        )

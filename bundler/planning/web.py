@@ -1,0 +1,72 @@
+"""Rules that decide what is baked for browsers, and how a session opens it there.
+
+Measured with onnxruntime-web 1.30.0 in Chromium; the figures are in benchmarks/RESULTS.md.
+"""
+
+from __future__ import annotations
+
+from bundler.model.facts import ModelFacts
+from bundler.model.plan import Decision
+from bundler.planning.rules import (
+    DISABLE_ALL,
+    ENABLE_ALL,
+    PROTOBUF_LIMIT,
+    BakeRule,
+    Choice,
+    bake_stages,
+    choose_level,
+    choose_simplifier,
+)
+from bundler.profiles.schema import TargetProfile, Variant
+from bundler.providers.registry import find_provider
+
+EXTERNAL_WEIGHTS = 64_000_000
+"""From this many bytes of weights on, they go into files of their own: the runtime reads them from the browser's
+memory, and its own, which is limited to 4 GB, never holds them twice."""
+
+
+def choose_web_baking(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> BakeRule:
+    """The rule for one model and one variant of a web target."""
+    on_device = find_provider(variant.providers[0].name).device_memory is not None
+    level = _choose_web_level(facts, profile, on_device=on_device)
+    model_format = _choose_web_format(facts, profile)
+    opening = _choose_web_opening(level, on_device=on_device)
+    return BakeRule(
+        stages=bake_stages(profile, level, model_format, EXTERNAL_WEIGHTS),
+        session=opening.session,
+        decisions=tuple(
+            choice.decision for choice in (choose_simplifier(profile), level, model_format, opening) if choice.decision
+        ),
+    )
+
+
+def _choose_web_level(facts: ModelFacts, profile: TargetProfile, *, on_device: bool) -> Choice:
+    """The CPU's fusions make operators that the GPU lacks: with them, an encoder had five nodes on the CPU and ten
+    copies between both, without them two and one. So for a device only what every provider runs is baked, and the
+    runtime fuses what suits the device when it opens the model.
+    """
+    level = choose_level(facts, profile)
+    if level.choice != "extended" or profile.optimization.level != "auto" or not on_device:
+        return level
+    reason = "what every provider runs; fusions of the CPU would take nodes from the device"
+    return Choice(choice="basic", decision=Decision(subject="level", choice="basic", reason=reason))
+
+
+def _choose_web_format(facts: ModelFacts, profile: TargetProfile) -> Choice:
+    asked = profile.optimization.format
+    if asked == "ort" and facts.total_bytes < PROTOBUF_LIMIT:
+        decision = Decision(subject="format", choice="ort", reason="the profile names it")
+        return Choice(choice="ort", decision=decision)
+    reason = "smaller to download than an ORT-format file, and as quick to open"
+    return Choice(choice="onnx", decision=Decision(subject="format", choice="onnx", reason=reason))
+
+
+def _choose_web_opening(level: Choice, *, on_device: bool) -> Choice:
+    """What is left to optimise in the browser."""
+    if level.choice == "extended":
+        reason = "all of it is baked"
+        decision = Decision(subject="optimisation in the browser", choice="none", reason=reason)
+        return Choice(session={"graph_optimization_level": DISABLE_ALL}, decision=decision)
+    reason = "the device chooses its own layout and fusions" if on_device else "nothing was baked beyond the basics"
+    decision = Decision(subject="optimisation in the browser", choice="all", reason=reason)
+    return Choice(session={"graph_optimization_level": ENABLE_ALL}, decision=decision)

@@ -1,0 +1,29 @@
+"""Where the data files that ship with bundler stand: in a wheel, an editable installation or a source tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from bundler.model.errors import EnvironmentMissingError
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def data_root(kind: Literal["targets", "templates"]) -> Path:
+    """The folder of `kind`. A wheel carries it inside the package; a source tree has it beside the package.
+
+    Raises `EnvironmentMissingError` when neither is there.
+    """
+    for folder in (PACKAGE / "_data" / kind, PACKAGE.parent / kind):
+        if folder.is_dir():
+            return folder
+    raise EnvironmentMissingError(
+        f"bundler's own {kind} folder is missing from {PACKAGE}",
+        hint="the installation is damaged; install bundler again",
+    )
+
+
+def targets_folder() -> Path:
+    """The built-in targets: what the entry point group `bundler.targets` calls."""
+    return data_root("targets")

@@ -1,0 +1,58 @@
+"""Integer outputs that are rounded numbers are told from labels, places and ids."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from bundler.onnxkit.quantities import find_quantities
+from tests.support import models
+
+NODES = {
+    "rounded": [("Round", ["x"], "r", {}), ("Cast", ["r"], "y", {"to": TensorProto.INT64})],
+    "scaled": [("Mul", ["x", "two"], "m", {}), ("Cast", ["m"], "y", {"to": TensorProto.INT32})],
+    "quantised": [("QuantizeLinear", ["x", "scale", "zero"], "y", {})],
+    "reshaped": [
+        ("Floor", ["x"], "f", {}),
+        ("Cast", ["f"], "c", {"to": TensorProto.INT64}),
+        ("Reshape", ["c", "shape"], "y", {}),
+    ],
+    "label": [("ArgMax", ["x"], "y", {})],
+    "shifted label": [
+        ("ArgMax", ["x"], "a", {}),
+        ("Cast", ["a"], "f", {"to": TensorProto.FLOAT}),
+        ("Add", ["f", "two"], "s", {}),
+        ("Cast", ["s"], "y", {"to": TensorProto.INT64}),
+    ],
+    "threshold": [("Greater", ["x", "two"], "g", {}), ("Cast", ["g"], "y", {"to": TensorProto.INT64})],
+    "chosen ids": [
+        ("Greater", ["x", "two"], "g", {}),
+        ("Where", ["g", "two", "scale"], "w", {}),
+        ("Cast", ["w"], "y", {"to": TensorProto.INT64}),
+    ],
+    "codebook": [
+        ("Round", ["x"], "r", {}),
+        ("Mul", ["r", "two"], "m", {}),
+        ("Split", ["m"], "left,right", {"axis": 1, "num_outputs": 2}),
+        ("Add", ["left", "right"], "a", {}),
+        ("Cast", ["a"], "y", {"to": TensorProto.INT64}),
+    ],
+    "places": [("NonZero", ["x"], "y", {})],
+}
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_only_what_arithmetic_rounds_is_a_quantity(name: str) -> None:
+    nodes = [helper.make_node(kind, ins, out.split(","), **attributes) for kind, ins, out, attributes in NODES[name]]
+    constants = (
+        models.tensor("two", np.array([2], np.float32)),
+        models.tensor("scale", np.array(0.1, np.float32)),
+        models.tensor("zero", np.array(0, np.uint8)),
+        models.tensor("shape", np.array([-1])),
+    )
+    model = models.make_model(
+        nodes, [models.value("x", [4, 4])], [models.value("y", None, TensorProto.INT64)], constants
+    )
+    expected = ("y",) if name in ("rounded", "scaled", "quantised", "reshaped") else ()
+    assert find_quantities(model) == expected

@@ -1,0 +1,116 @@
+"""What a build says of its accuracy is of outputs that could have failed, and of the gate that ships."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundler.cli.accuracy import accuracy_line, device_lines
+from bundler.model.codec import encode
+from bundler.model.plan import BuildPlan, Step, VariantPlan
+from bundler.model.reference import ReferenceFigures
+from bundler.model.results import Comparison, OutputComparison, StepOutcome
+from bundler.model.runtime import Gate, ProviderEntry
+from bundler.pipeline.accuracy import VerifiedRun, find_accuracies
+from bundler.pipeline.requests import AccuracyResult
+from bundler.planning.gate import FLOAT, LOSSY
+
+JUDGED = OutputComparison(
+    name="good",
+    equal=False,
+    max_absolute=1e-6,
+    mean_absolute=1e-7,
+    max_relative=1e-6,
+    cosine=1.0,
+    sqnr_db=120.0,
+    top1_agreement=1.0,
+    reference=ReferenceFigures(name="good", elements=4, signal=2.0, peak=1.0),
+)
+RANDOM = dataclasses.replace(
+    JUDGED,
+    name="random",
+    sqnr_db=0.0,
+    reference=ReferenceFigures(name="random", elements=4, signal=2.0, unjudged="it differs from run to run"),
+)
+
+
+def outcome(step: str, facts: Any) -> StepOutcome:
+    return StepOutcome(
+        step=step,
+        stage="compare",
+        key="",
+        artifact=None,
+        folder=Path("/nowhere"),
+        entry=None,
+        facts=facts,
+        notes=(),
+        ingredients={},
+        seconds=0.0,
+        cached=False,
+    )
+
+
+def find(*outputs: OutputComparison, gate: Gate, run: bool = False) -> AccuracyResult:
+    step = Step(id="gpu/optimize/compare", stage="compare", inputs={}, options={"providers": [["Cpu", {}]]})
+    variant = VariantPlan(
+        name="gpu",
+        model="gpu/optimize",
+        providers=(ProviderEntry(name="Gpu", options={}),),
+        session={},
+        session_config={},
+        comparisons=(step.id,),
+        gate=gate,
+        rounding="computes in half precision",
+    )
+    plan = BuildPlan(
+        model_name="m",
+        target="t",
+        steps=(step,),
+        golden="golden",
+        variants=(variant,),
+        decisions=(),
+        emitter="files",
+        format="files",
+        gates={step.id: Gate(default=FLOAT)},
+    )
+    comparison = Comparison(samples=8, outputs=outputs)
+    outcomes = {
+        step.id: outcome(step.id, encode(comparison)),
+        "golden": outcome("golden", {"references": [encode(JUDGED.reference)]}),
+    }
+    runs = [VerifiedRun(variant="gpu", place="in a browser", comparison=comparison)] if run else []
+    (found,) = find_accuracies(plan, outcomes, runs)
+    return found
+
+
+@pytest.mark.parametrize("outputs", [(RANDOM, JUDGED), (JUDGED, RANDOM)])
+def test_an_output_that_cannot_be_judged_is_not_the_one_that_is_shown(outputs: tuple[OutputComparison, ...]) -> None:
+    found = find(*outputs, gate=Gate(default=FLOAT))
+    assert (found.output, found.unjudged, found.outputs) == ("good", 1, 2)
+
+
+def test_answers_are_equal_where_those_are_that_can_be_judged() -> None:
+    equal = dataclasses.replace(JUDGED, equal=True, max_absolute=0.0, sqnr_db=None)
+    assert find(RANDOM, equal, gate=Gate(default=FLOAT)).equal
+
+
+def test_nothing_is_claimed_where_no_output_can_be_judged() -> None:
+    line = accuracy_line(find(dataclasses.replace(RANDOM, equal=True), gate=Gate(default=FLOAT)))
+    assert line.endswith(": no figure to judge by; 1 of 1 outputs could not be judged")
+
+
+def test_what_the_device_is_held_to_is_said_where_another_ran_in_its_place() -> None:
+    (line,) = device_lines(find(JUDGED, gate=Gate(default=LOSSY["half"])))
+    limits = "30 dB (25 in nine of ten samples, 15 in each)"
+    assert line == f"gpu on the device: computes in half precision, its answers are held to {limits}"
+    assert not list(device_lines(find(JUDGED, gate=Gate(default=FLOAT))))
+
+
+def test_a_run_of_the_bundle_itself_is_shown_with_the_gate_that_ships() -> None:
+    found = find(JUDGED, gate=Gate(default=LOSSY["half"]), run=True)
+    assert found.limit.sqnr_db == 30.0
+    assert found.place == "in a browser"
+    assert not list(device_lines(found))

@@ -1,0 +1,74 @@
+"""What a broken gate says of the nodes to blame, and that nothing hides the gate itself."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from bundler.model.errors import StageError
+from bundler.model.events import ignore
+from bundler.model.plan import Step
+from bundler.pipeline.blame import Blame, describe_blame, find_blame, hint_for_loss, lossy_step
+from bundler.pipeline.judging import Verdict
+
+LOSSY = Step(id="cpu/quantize_static", stage="quantize_static", inputs={"model": "simplify"})
+BAKED = Step(id="cpu/optimize", stage="optimize", inputs={"model": LOSSY.id})
+COMPARE = Step(id="cpu/optimize/compare", stage="compare", inputs={"model": BAKED.id, "golden": "golden"})
+VERDICT = Verdict(step=COMPARE, lines=("output 'y': SQNR in dB 3, at least 15 wanted",))
+
+
+def prepared(*steps: Step, excluded: tuple[str, ...] = ()) -> Any:
+    profile = SimpleNamespace(precision=SimpleNamespace(exclude_nodes=excluded))
+    plan = SimpleNamespace(steps=steps)
+    return SimpleNamespace(title="model → linux-x64", profile=profile, plan=plan, sources={"simplify": 1, "golden": 2})
+
+
+def tensor(node: str, **more: Any) -> dict[str, Any]:
+    plain = {"tensor": "t", "node": node, "operator": "Conv", "kind": "activation", "sqnr_db": 3.25, "remedy": [node]}
+    return plain | more
+
+
+def test_the_step_that_gives_precision_away_is_found_behind_others() -> None:
+    assert lossy_step(prepared(LOSSY, BAKED, COMPARE), VERDICT) is LOSSY
+    assert lossy_step(prepared(BAKED, COMPARE), VERDICT) is None
+
+
+def test_culprits_in_words(snapshot: SnapshotAssertion) -> None:
+    tensors = [
+        tensor("a 'quoted'\x1b[31m\nnode", kind="weight", remedy=["a 'quoted'\x1b[31m\nnode"]),
+        tensor("", sqnr_db=None, remedy=[]),
+        *(tensor(f"it's {index}") for index in range(9)),
+    ]
+    blame = describe_blame(tensors)
+    hint = hint_for_loss(prepared(excluded=("already",)), LOSSY, blame, "accuracy.sqnr_db=…")
+    assert "\n".join((*blame.lines, hint)) == snapshot
+
+
+def test_without_culprits_the_hint_names_other_ways() -> None:
+    assert describe_blame([]) == Blame()
+    hint = hint_for_loss(prepared(), LOSSY, Blame(), "accuracy.sqnr_db=…")
+    assert "exclude_nodes" not in hint
+    assert "precision.method" in hint
+
+
+def test_a_search_that_fails_does_not_hide_the_gate() -> None:
+    class Executor:
+        def execute(self, *_: object) -> None:
+            raise StageError("there is no memory left")
+
+    workshop: Any = SimpleNamespace(executor=Executor())
+    given = prepared(LOSSY, BAKED, COMPARE)
+    given.sources[LOSSY.id] = 3
+    blame = find_blame(given, {}, VERDICT, LOSSY, workshop=workshop, listener=ignore)
+    assert blame.lines == ("the nodes to blame were not found: there is no memory left",)
+    assert blame.remedy == ()
+
+
+@pytest.mark.parametrize("stage", ["quantize_dynamic", "quantize_static", "quantize_weights", "convert_float"])
+def test_methods_that_can_leave_nodes_out_say_so(stage: str) -> None:
+    step = Step(id=stage, stage=stage, inputs={})
+    hint = hint_for_loss(prepared(), step, Blame(remedy=("conv 1",)), "accuracy.sqnr_db=…")
+    assert """--set 'precision.exclude_nodes=["conv 1"]'""" in hint

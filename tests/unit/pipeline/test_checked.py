@@ -1,0 +1,101 @@
+"""A model that was inspected before is not believed to be whole still: its external data are looked at each time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bundler.execution.sources import digest_source
+from bundler.model.errors import BundlerError, ModelError
+from bundler.model.events import ignore
+from bundler.pipeline.checked import is_as_checked
+from bundler.pipeline.prepare import inspect_source
+from bundler.pipeline.workshop import Workshop, open_workshop
+from tests.support import models
+from tests.support.facts import make_facts
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
+    with open_workshop(str(tmp_path_factory.mktemp("warm") / "cache"), 1) as workshop:
+        yield workshop
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return models.save_external(models.cnn(), tmp_path)
+
+
+def inspect(model: Path, workshop: Workshop) -> bool:
+    """Whether the inspection was recalled. Raises what it raises."""
+    return inspect_source(model, "m", workshop, ignore, "m")[1].cached
+
+
+def cut(data: Path) -> None:
+    data.write_bytes(data.read_bytes()[:-1])
+
+
+def grow(data: Path) -> None:
+    data.write_bytes(data.read_bytes() + b"0")
+
+
+def link(data: Path) -> None:
+    data.symlink_to(data.rename(data.with_name("real")).absolute())
+
+
+def link_hard(data: Path) -> None:
+    os.link(data, data.with_name("second"))
+
+
+def make_endless(data: Path) -> None:
+    data.unlink()
+    data.symlink_to("/dev/zero")
+
+
+def make_pipe(data: Path) -> None:
+    data.unlink()
+    os.mkfifo(data)
+
+
+def test_an_untouched_model_is_recalled(model: Path, workshop: Workshop) -> None:
+    inspect(model, workshop)
+    assert inspect(model, workshop)
+
+
+@pytest.mark.parametrize("spoil", [cut, Path.unlink, link, link_hard, make_endless, make_pipe])
+def test_a_warm_cache_says_what_a_cold_one_says(
+    model: Path, workshop: Workshop, tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    inspect(model, workshop)
+    spoil(tmp_path / "weights.bin")
+    with pytest.raises(ModelError) as warm:
+        inspect(model, workshop)
+    with open_workshop(str(tmp_path / "cold"), 1) as cold, pytest.raises(ModelError) as expected:
+        inspect(model, cold)
+    assert warm.value.to_json() == expected.value.to_json()
+    assert warm.value.message == "the model's external data cannot be used"
+
+
+def test_data_that_grew_are_looked_at_again(model: Path, workshop: Workshop, tmp_path: Path) -> None:
+    inspect(model, workshop)
+    grow(tmp_path / "weights.bin")
+    facts, outcome, _ = inspect_source(model, "m", workshop, ignore, "m")
+    assert not outcome.cached
+    assert facts.external_bytes == (tmp_path / "weights.bin").stat().st_size
+    assert inspect(model, workshop)
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "../secret", "", "a\0b", "folder"])
+def test_whatever_facts_name_nothing_outside_is_opened(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    facts = make_facts(external_files=(name,), external_sizes=(4096,))
+    assert not is_as_checked(tmp_path / "model.onnx", facts)
+
+
+def test_a_device_is_no_source(tmp_path: Path, workshop: Workshop) -> None:
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    with pytest.raises(BundlerError, match="is no plain file"):
+        digest_source(tmp_path / "endless", (), workshop.cache)

@@ -1,0 +1,139 @@
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from bundler.model.errors import StageError, UsageError
+from bundler.pipeline.place import check_replaceable, put_in_place, staging_folder
+
+DEAD = 2**22 + 1
+"""Above the greatest process number that Linux gives out by default."""
+
+
+def make_bundle(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "bundle.json").write_text(text)
+
+
+def test_a_staged_folder_takes_the_place_of_its_predecessor(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+    make_bundle(final, "old")
+    with staging_folder(final) as staged:
+        (staged / "bundle.json").write_text("new")
+        put_in_place(staged, final)
+    assert (final / "bundle.json").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
+
+
+def test_an_error_leaves_the_old_bundle_and_nothing_else(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+    make_bundle(final, "old")
+
+    def interrupted_build() -> None:
+        with staging_folder(final) as staged:
+            (staged / "half").write_text("written")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_build()
+    assert (final / "bundle.json").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
+
+
+def test_what_a_killed_build_left_is_swept(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+    (tmp_path / f".model-linux.{DEAD}.tmp").mkdir()
+    make_bundle(tmp_path / ".model-linux.old", "killed between the two renames")
+    with staging_folder(final):
+        pass
+    assert (final / "bundle.json").read_text() == "killed between the two renames"
+    assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
+
+
+def test_what_a_killed_build_of_our_own_process_number_left_is_swept(tmp_path: Path) -> None:
+    """In a container the first process has the same number each time, and the output is the same volume."""
+    final = tmp_path / "model-linux"
+    left = tmp_path / f".model-linux.{os.getpid()}.tmp"
+    left.mkdir()
+    with staging_folder(final) as staged:
+        assert list(staged.iterdir()) == []
+        assert not left.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_build_at_work_is_not_swept_by_one_that_has_its_process_number(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+    with staging_folder(final) as first:
+        (first / "half").write_text("written")
+        with staging_folder(final) as second:
+            assert (first / "half").is_file()
+            assert list(second.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_bundle_that_was_left_aside_while_we_worked_is_no_obstacle(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+    make_bundle(final, "old")
+    with staging_folder(final) as staged:
+        (staged / "bundle.json").write_text("new")
+        make_bundle(tmp_path / ".model-linux.old", "of a build that was killed meanwhile")
+        put_in_place(staged, final)
+    assert (final / "bundle.json").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
+
+
+def test_a_link_to_a_bundle_is_replaced_and_what_it_points_at_stays(tmp_path: Path) -> None:
+    make_bundle(tmp_path / "elsewhere", "old")
+    final = tmp_path / "model-linux"
+    final.symlink_to("elsewhere", target_is_directory=True)
+    for text in ("new", "newer"):
+        with staging_folder(final) as staged:
+            (staged / "bundle.json").write_text(text)
+            put_in_place(staged, final)
+        assert (final / "bundle.json").read_text() == text
+        assert {path.name for path in tmp_path.iterdir()} == {"model-linux", "elsewhere"}
+    assert (tmp_path / "elsewhere" / "bundle.json").read_text() == "old"
+
+
+@pytest.mark.skipif(not Path("/proc").is_mount(), reason="this machine has no /proc that is a mount point")
+def test_a_mount_point_is_told_apart_before_anything_is_done() -> None:
+    with pytest.raises(UsageError, match="is a mount point"):
+        check_replaceable(Path("/proc"))
+
+
+def test_a_disk_that_refuses_is_no_defect_of_ours(tmp_path: Path) -> None:
+    def write_too_much() -> None:
+        with staging_folder(tmp_path / "model-linux"), Path("/dev/full").open("w") as stream:
+            stream.write("half")
+
+    with pytest.raises(StageError, match=r"could not be written to .*No space left on device"):
+        write_too_much()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_defect_stays_one(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), staging_folder(tmp_path / "model-linux") as staged:
+        (staged / "forgotten").read_text()
+
+
+def test_a_folder_that_is_no_bundle_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(UsageError, match="is not a bundle"):
+        check_replaceable(tmp_path)
+
+
+def test_builds_that_end_at_once_replace_each_other_whole(tmp_path: Path) -> None:
+    final = tmp_path / "model-linux"
+
+    def put(number: int) -> None:
+        for turn in range(20):
+            check_replaceable(final)
+            staged = tmp_path / f"staged-{number}-{turn}"
+            make_bundle(staged, str(number))
+            put_in_place(staged, final)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(put, range(4)))
+    assert (final / "bundle.json").read_text() in {"0", "1", "2", "3"}
+    assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]

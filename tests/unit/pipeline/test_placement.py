@@ -1,0 +1,84 @@
+"""How much of a graph an accelerator must take."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundler.model.errors import StageError
+from bundler.model.events import Event, Message
+from bundler.model.plan import BuildPlan
+from bundler.model.results import StepOutcome
+from bundler.pipeline.placement import check_placements, describe_shortfalls, find_placements
+from bundler.planning.plan import PlanRequest, make_plan
+from bundler.profiles.resolve import resolve_target
+from tests.support.facts import make_facts
+
+LEFT = {"name": "topk", "operator": "TopK", "reason": "operator not supported"}
+
+
+def plan(*overrides: str) -> BuildPlan:
+    return make_plan(make_facts(), resolve_target("snapdragon-8g3", overrides), PlanRequest())
+
+
+def outcomes(step: str = "htp/compile_context", **facts: Any) -> dict[str, StepOutcome]:
+    found = {"provider": "QNNExecutionProvider", "taken": 3, "left": 2, "left_nodes": [LEFT], **facts}
+    outcome = StepOutcome(
+        step=step,
+        stage="compile_context",
+        key="",
+        artifact=None,
+        folder=Path(),
+        entry=None,
+        facts=found,
+        notes=(),
+        ingredients={},
+        seconds=0.0,
+        cached=False,
+    )
+    return {step: outcome}
+
+
+def warnings_of(result: BuildPlan, found: dict[str, StepOutcome]) -> list[str]:
+    heard: list[Event] = []
+    check_placements("cnn → phone", result, found, heard.append)
+    return [event.note.text for event in heard if isinstance(event, Message)]
+
+
+def test_too_few_nodes_end_the_build_and_say_which_stay_behind() -> None:
+    with pytest.raises(StageError) as caught:
+        warnings_of(plan(), outcomes())
+    assert "QNNExecutionProvider took 3 of 5 nodes, less than the 90%" in caught.value.message
+    assert caught.value.details == ("TopK 'topk': operator not supported", "and 1 more")
+    assert "variants.htp.shortfall=report" in (caught.value.hint or "")
+
+
+def test_a_profile_may_accept_it_and_is_told_loudly() -> None:
+    (told,) = warnings_of(plan("variants.htp.shortfall=report"), outcomes())
+    assert told.startswith("cnn → phone: variant htp: QNNExecutionProvider took 3 of 5 nodes, less than the 90%")
+    assert told.endswith("; the rest runs on the CPU")
+
+
+def test_enough_is_enough() -> None:
+    assert warnings_of(plan(), outcomes(taken=9, left=1)) == []
+    assert warnings_of(plan("variants.htp.least_share=0.5"), outcomes()) == []
+
+
+def test_an_estimate_ends_no_build() -> None:
+    result = make_plan(make_facts(), resolve_target("ios-arm64"), PlanRequest())
+    strict = tuple(replace(variant, least_share=1.0, tolerates_shortfall=False) for variant in result.variants)
+    (told,) = warnings_of(replace(result, variants=strict), outcomes("coreml/check_placement", estimated=True))
+    assert "is likely to take 3 of 5" in told
+
+
+def test_of_a_graph_without_nodes_all_was_taken() -> None:
+    ((_, placement),) = find_placements(plan(), outcomes(taken=0, left=0))
+    assert placement.share == 1.0
+
+
+def test_a_shortfall_is_a_statement_of_the_bundle() -> None:
+    (told,) = describe_shortfalls(plan("variants.htp.shortfall=report"), outcomes(taken=0, left=9))
+    asked = "less than the 90% that the profile asks for"
+    assert told == f"variant htp: QNNExecutionProvider took 0 of 9 nodes, {asked}; the rest runs on the CPU"
+    assert describe_shortfalls(plan(), outcomes(taken=9, left=1)) == ()

@@ -1,0 +1,158 @@
+import pytest
+
+from bundler.model.errors import UsageError
+from bundler.model.plan import BuildPlan
+from bundler.model.runtime import Gate
+from bundler.planning.data import DataRequest
+from bundler.planning.gate import FLOAT, QUANTIZED, choose_gate
+from bundler.planning.plan import PlanRequest, make_plan
+from bundler.planning.rules import choose_baking, find_obstacles
+from bundler.profiles.resolve import resolve_target
+from bundler.providers.graph_optimizers import LAYOUT_OPTIMIZERS, OPTIMIZERS
+from tests.support.facts import make_facts
+
+TREES = {"ai.onnx.ml.TreeEnsembleClassifier": 1}
+
+
+def plan(*, target: str = "linux-x64", overrides: tuple[str, ...] = (), **request: object) -> BuildPlan:
+    return make_plan(make_facts(), resolve_target(target, overrides), PlanRequest(**request))  # type: ignore[arg-type]
+
+
+def test_every_input_of_a_step_comes_before_it() -> None:
+    known = {"model", "samples"}
+    for step in plan(dimensions={"batch": 1}, overrides=(), samples=DataRequest(plain="samples")).steps:
+        assert set(step.inputs.values()) <= known
+        known.add(step.id)
+
+
+def test_outputs_are_compared_after_every_stage_that_changes_the_model() -> None:
+    steps = plan(dimensions={"batch": 1}, overrides=("optimization.simplifier=onnxscript",)).steps
+    changing = [step.id for step in steps if step.stage in {"fix_dimensions", "simplify", "optimize", "convert_ort"}]
+    compared = [step.inputs["model"] for step in steps if step.stage == "compare"]
+    assert changing == compared == ["fix_dimensions", "simplify", "cpu/optimize"]
+
+
+def test_the_model_that_ships_is_compared_as_the_bundle_will_open_it() -> None:
+    result = plan()
+    variant = result.variants[0]
+    final = result.step(f"{variant.model}/compare")
+    assert final.options["disabled_optimizers"] == list(variant.disabled_optimizers)
+    assert final.options["session"] == dict(variant.session)
+
+
+def test_an_unknown_dimension_is_answered_with_those_that_exist() -> None:
+    with pytest.raises(UsageError) as caught:
+        plan(dimensions={"bacth": 1})
+    assert "'bacth'" in caught.value.message
+    assert "'batch'" in caught.value.details[0]
+
+
+def test_equal_requests_give_equal_plans() -> None:
+    assert plan() == plan()
+
+
+def test_samples_replace_the_seeded_inputs() -> None:
+    made = plan(samples=DataRequest(plain="samples"))
+    assert made.step("record_evaluation").inputs["samples"] == "samples"
+    golden = made.step("record_golden")
+    assert golden.inputs["recorded"] == "record_evaluation"
+    assert "seed" not in golden.options
+    assert "samples ship" in made.notes[-1].text
+
+
+def test_seeded_inputs_ship_in_place_of_samples_that_judge_everything() -> None:
+    made = plan(samples=DataRequest(plain="samples"), golden="synthetic", dimensions={"batch": 1})
+    assert made.step("record_golden").options["alike"]
+    compared = [step.inputs["golden"] for step in made.steps if step.id in made.gates]
+    assert set(compared) == {"record_evaluation"}
+    assert made.variants[0].reproduction
+    assert "do not ship" in made.notes[-1].text
+
+
+def test_convolutions_keep_the_layout_optimisers_for_the_device() -> None:
+    rule = choose_baking(make_facts(), resolve_target("linux-x64"))
+    assert set(OPTIMIZERS) - set(rule.disabled_optimizers) == set(LAYOUT_OPTIMIZERS)
+    assert rule.device_cache
+    assert [stage.name for stage in rule.stages] == ["optimize"]
+
+
+def test_without_convolutions_nothing_is_left_to_optimise_on_the_device() -> None:
+    rule = choose_baking(make_facts(operators={"MatMul": 4}), resolve_target("linux-x64"))
+    assert rule.session["graph_optimization_level"] == "ORT_DISABLE_ALL"
+    assert not rule.device_cache
+
+
+def test_tree_ensembles_become_ort_format() -> None:
+    rule = choose_baking(make_facts(operators=TREES), resolve_target("linux-x64"))
+    assert [stage.name for stage in rule.stages] == ["optimize", "convert_ort"]
+
+
+@pytest.mark.parametrize("overrides", [(), ("optimization.format=ort",)])
+def test_a_model_over_two_gigabytes_never_becomes_ort_format(overrides: tuple[str, ...]) -> None:
+    facts = make_facts(operators=TREES, external_bytes=3_000_000_000)
+    rule = choose_baking(facts, resolve_target("linux-x64", overrides))
+    assert [stage.name for stage in rule.stages] == ["optimize"]
+    assert any("2 GB" in decision.reason for decision in rule.decisions)
+
+
+def test_weights_that_are_large_go_into_a_file_of_their_own() -> None:
+    onnx = choose_baking(make_facts(), resolve_target("linux-x64")).stages[0].options
+    ort = choose_baking(make_facts(operators=TREES), resolve_target("linux-x64")).stages[0].options
+    assert onnx["external_threshold"] == 16_384
+    assert onnx["external_minimum"] == 1_000_000
+    assert ort["external_threshold"] is None
+
+
+def test_the_target_and_not_this_machine_decides_about_signed_integers() -> None:
+    x64 = choose_baking(make_facts(), resolve_target("linux-x64")).stages[0].options["int8_allowed"]
+    arm = choose_baking(make_facts(), resolve_target("raspberry-pi-5")).stages[0].options["int8_allowed"]
+    assert (x64, arm) == (False, True)
+
+
+def test_a_model_over_the_budget_is_an_obstacle() -> None:
+    profile = resolve_target("linux-x64", ("budget.model_mb=1.0",))
+    assert "budget is 1 MB" in find_obstacles(make_facts(), profile)[0]
+    assert find_obstacles(make_facts(), resolve_target("linux-x64")) == ()
+
+
+def test_a_quantised_model_gets_a_gate_of_steps_unless_the_profile_says_otherwise() -> None:
+    profile, strict = resolve_target("linux-x64"), resolve_target("linux-x64", ("accuracy.absolute=1e-6",))
+    assert choose_gate(make_facts(), profile) == Gate(default=FLOAT)
+    assert choose_gate(make_facts(quantized=True), profile) == Gate(default=QUANTIZED)
+    assert choose_gate(make_facts(quantized=True), strict).default.absolute == 1e-6
+
+
+SMALL = {"node_count": 5, "weight_bytes": 100, "operators": {"Gemm": 1}}
+
+
+def test_only_what_is_small_in_every_way_runs_on_one_thread() -> None:
+    profile = resolve_target("linux-x64")
+    tiny = make_facts(**SMALL, peak_memory_bytes=2_000)
+    assert choose_baking(tiny, profile).session["intra_op_num_threads"] == 1
+    for change in ({"peak_memory_bytes": None}, {"peak_memory_bytes": 10**8}, {"generated_bytes": 10**8}):
+        facts = make_facts(**{**SMALL, "peak_memory_bytes": 2_000, **change})
+        assert "intra_op_num_threads" not in choose_baking(facts, profile).session
+
+
+def test_weights_that_a_model_generates_are_not_baked_into_the_bundle() -> None:
+    rule = choose_baking(make_facts(file_bytes=15_000, generated_bytes=500_000_000), resolve_target("linux-x64"))
+    assert rule.stages[0].options["level"] == "none"
+    assert rule.session["graph_optimization_level"] == "ORT_ENABLE_ALL"
+    assert not rule.device_cache
+
+
+@pytest.mark.parametrize("asked", [{}, {"dimensions": {"batch": 4}}])
+def test_sizes_that_the_user_fixes_are_known_to_every_rule(asked: dict[str, object]) -> None:
+    (variant,) = plan(**asked).variants
+    assert ("enable_mem_reuse" in variant.session) is not bool(asked)
+
+
+def test_reasons_follow_from_the_decision_alone() -> None:
+    found = {row.subject: row.reason for row in plan().decisions}
+    assert (
+        found["simplifier"] == "none gained size or time on the benchmark models, so none runs unless it is asked for"
+    )
+    assert found["level"] == "the highest level that takes no memory layout from the CPU of the building machine"
+    plain = make_plan(make_facts(operators={"Gemm": 1}), resolve_target("linux-x64"), PlanRequest())
+    reasons = {row.subject: row.reason for row in plain.decisions}
+    assert reasons["format"] == "from 1 MB of weights on, large tensors go into a file that the runtime maps"
