@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bundler.api.verify import check_digests
+from bundler.api.verify import check_bundle
 from bundler.emitters.contract import ProofRequest, TimedAsUsual, Untimed
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import UsageError, VerificationError
@@ -103,8 +103,7 @@ def _nothing_timed(bundles: Iterable[Path]) -> VerificationError:
 
 
 def _time_bundle(request: ProofRequest) -> list[VariantTimes]:
-    check_digests(request.bundle)
-    manifest = read_manifest(request.bundle)
+    _, manifest = check_bundle(request.bundle)
     emitter = find_emitter(manifest.ecosystem)
     if isinstance(emitter, Untimed):
         request.listener(Message(build=request.bundle.name, note=Note(text=f"not timed: {emitter.untimed}")))

@@ -19,13 +19,12 @@ def serve(request: ServeRequest, report: Callable[[str], None] = lambda _: None)
     Raises `VerificationError` when a file is not as it was built, `UsageError` for a bundle that no browser opens and
     for an address that cannot be had.
     """
-    manifest = read_manifest(request.bundle)
+    manifest = read_manifest(request.bundle, require_integrity(request.bundle).content)
     emitter = find_emitter(manifest.ecosystem)
     if not isinstance(emitter, Servable):
         raise UsageError(
             f"{request.bundle} is a {manifest.ecosystem} bundle, and only web bundles can be served",
             hint="build one with --target web-wasm, web-webgpu or web-webnn; `bundler verify` runs this one",
         )
-    require_integrity(request.bundle)
     with emitter.serve(request, report) as served:
         yield served

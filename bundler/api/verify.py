@@ -17,7 +17,7 @@ from bundler.pipeline.requests import DigestResult, VerifyResult
 from bundler.pipeline.workshop import Workshop
 from bundler.planning.fit import LEFT_OUT
 from bundler.reporting.manifest import read_manifest
-from bundler.verification.integrity import check_integrity, require_sound
+from bundler.verification.integrity import IntegrityResult, check_integrity, require_sound
 from bundler.verification.proof import combine_proofs, unjudged_of
 
 _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{64}")
@@ -29,6 +29,17 @@ def check_digests(bundle: Path, expected: str = "") -> DigestResult:
     Nothing of the bundle is run. Raises `VerificationError` where one differs, and `UsageError` where `expected` is no
     digest.
     """
+    integrity = _check_files(bundle, expected)
+    return DigestResult(bundle=bundle, files=integrity.checked, digest=integrity.digest)
+
+
+def check_bundle(bundle: Path, expected: str = "") -> tuple[IntegrityResult, Manifest]:
+    """As `check_digests`, with the manifest that was checked: who can write the folder may have exchanged it since."""
+    integrity = _check_files(bundle, expected)
+    return integrity, read_manifest(bundle, integrity.content)
+
+
+def _check_files(bundle: Path, expected: str) -> IntegrityResult:
     if expected and not _DIGEST.fullmatch(expected):
         raise UsageError(
             "--digest takes a SHA-256: 64 hexadecimal digits",
@@ -42,8 +53,7 @@ def check_digests(bundle: Path, expected: str = "") -> DigestResult:
             details=(f"bundle.json has {integrity.digest}", f"expected was {expected.lower()}"),
             hint="do not use it: somebody built or altered it since",
         )
-    require_sound(bundle, integrity)
-    return DigestResult(bundle=bundle, files=integrity.checked, digest=integrity.digest)
+    return require_sound(bundle, integrity)
 
 
 def verify(
@@ -55,8 +65,7 @@ def verify(
     Raises `VerificationError` when a file differs or an output does; a variant that cannot run here is told in the
     result, and the proof then claims no more than `resolved`.
     """
-    checked = check_digests(bundle, digest)
-    manifest = read_manifest(bundle)
+    integrity, manifest = check_bundle(bundle, digest)
     request = ProofRequest(
         bundle=bundle,
         cache_root=workshop.cache.root,
@@ -76,8 +85,8 @@ def verify(
     reached = combine_proofs(proofs, unjudged_of(manifest))
     return VerifyResult(
         bundle=bundle,
-        files=checked.files,
-        digest=checked.digest,
+        files=integrity.checked,
+        digest=integrity.digest,
         proof=reached.level,
         claimed=manifest.proof.level,
         variants=tuple(

@@ -27,7 +27,8 @@ from bundler.model.manifest import (
     StageRecord,
     TargetRecord,
     VariantRecord,
-    load_manifest_data,
+    parse_manifest,
+    read_manifest_bytes,
 )
 from bundler.model.plan import HOST, BuildPlan, Step
 from bundler.model.proof import Emitted
@@ -125,14 +126,14 @@ def write_manifest(bundle: Path, manifest: Manifest) -> Path:
     return path
 
 
-def read_manifest(bundle: Path) -> Manifest:
-    """The manifest of a bundle, every field checked.
+def read_manifest(bundle: Path, content: bytes | None = None) -> Manifest:
+    """The manifest of a bundle, every field checked; `content` is its text where that was read and checked already.
 
     Raises `VerificationError` when it is missing, malformed, or written by a newer bundler.
     """
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy, and only readers need it
 
-    data = load_manifest_data(bundle)
+    data = parse_manifest(bundle, read_manifest_bytes(bundle) if content is None else content)
     try:
         return TypeAdapter(Manifest).validate_json(json.dumps(data), strict=True)
     except ValidationError as error:

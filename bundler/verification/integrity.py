@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,11 @@ class IntegrityResult:
 
     `links` are symbolic links and other things that are no regular files: they are never followed. `escapes` are
     paths of the manifest that could leave the bundle: they are never opened. `checked` counts the files that were
-    hashed, `size` their bytes. `digest` is the SHA-256 of the manifest that they were compared with.
+    hashed, `size` their bytes. `content` is the manifest that they were compared with, and `digest` its SHA-256: who
+    goes on with the manifest takes it from here, for the file may be another one by then.
     """
 
+    content: bytes = field(repr=False)
     digest: str
     checked: int
     size: int
@@ -68,6 +70,7 @@ def check_integrity(bundle: Path) -> IntegrityResult:
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
         faults = list(pool.map(lambda record: _find_fault(bundle, record), present))
     return IntegrityResult(
+        content=content,
         digest=hashlib.sha256(content).hexdigest(),
         checked=len(present),
         size=sum(record.size for record in present),
