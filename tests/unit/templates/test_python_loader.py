@@ -1,4 +1,4 @@
-"""The loader of Python bundles claims nothing of outputs that could not be judged."""
+"""The loader of Python bundles finds what the conformance vectors say, and claims nothing of what was not judged."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import importlib
 import sys
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bundler.support.data import data_root
+from tests.vectors.write import find_differences, read_cases
 
+CASES = read_cases()
 WHY = "it differs from run to run"
 
 
@@ -36,6 +39,17 @@ def test_an_output_that_could_not_be_judged_has_no_figures(
     outcome = {"variant": "cpu", "status": "passed", "reason": "", "outputs": [told], "unjudged": {"y": WHY}}
     loader["proving"].print_outcomes([outcome])
     assert capsys.readouterr().out == f"cpu: passed\n  'y': could not be judged: {WHY}\n"
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_it_finds_the_expected_figures(loader: dict[str, ModuleType], case: dict[str, Any]) -> None:
+    for gate in case["gates"]:
+        figures = loader["metrics"].OutputFigures("y", loader["metrics"].Reference(case["reference"]))
+        for sample in case["samples"]:
+            figures.add(sample["actual"], sample["reference"], gate["tolerance"], "sample 'a'")
+        assert (figures.mismatch is not None) == case["mismatch"]
+        assert case["mismatch"] or find_differences(figures.to_json(), case["figures"]) == {}
+        assert (figures.find_fault(gate["tolerance"]) is None) == gate["within"], gate["name"]
 
 
 def test_of_two_runs_of_it_none_is_the_worse(loader: dict[str, ModuleType]) -> None:

@@ -1,0 +1,1 @@
+"""Conformance vectors: README.md says what is in them."""
