@@ -6,7 +6,6 @@ found again without a network.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -29,6 +28,7 @@ from bundler.environments.npm_store import (
     unpack_files,
 )
 from bundler.environments.tools import run_tool
+from bundler.model.codec import parse_json
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
@@ -155,7 +155,7 @@ def _run(command: Sequence[str], pin: Pin) -> None:
 def _tidy(lines: tuple[str, ...]) -> tuple[str, ...]:
     """What npm says in JSON, in its own words alone; other lines as they are."""
     try:
-        told = json.loads("\n".join(lines))["error"]
+        told = parse_json("\n".join(lines))["error"]
         return tuple(line for part in (told["summary"], told["detail"]) for line in part.splitlines() if line)
     except (ValueError, KeyError, TypeError, AttributeError):
         return lines

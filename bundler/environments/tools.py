@@ -6,13 +6,13 @@ import errno
 import functools
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.environments.indexes import index_variables
+from bundler.environments.processes import end_session
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import fetching_environment, proof_environment
 from bundler.model.errors import EnvironmentMissingError
@@ -107,13 +107,9 @@ def _run(command: Sequence[str], environ: Mapping[str, str], seconds: float | No
         try:
             output, errors = process.communicate(timeout=seconds)
         except BaseException:
-            _end(process, whole_session=seconds is not None)
+            if seconds is None:
+                process.kill()
+            else:
+                end_session(process)
             raise
         return subprocess.CompletedProcess(command, process.returncode, output, errors)
-
-
-def _end(process: subprocess.Popen[str], *, whole_session: bool) -> None:
-    if whole_session and os.name == "posix":
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -17,13 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, TypedDict
 
+from bundler.environments.processes import end_session, name_signal
 from bundler.environments.registry import Environment
 from bundler.environments.sandbox import Sandbox, own_folders, python_folders
 from bundler.environments.variables import computing_environment
 from bundler.execution.limits import TIME_VARIABLE, find_limits
 from bundler.execution.passing import passing_folder
 from bundler.execution.stage_sources import package_folder
-from bundler.model.codec import conforms
+from bundler.model.codec import conforms, parse_json
 from bundler.model.errors import EnvironmentMissingError, StageError
 from bundler.model.stage import StageResult
 
@@ -121,11 +121,7 @@ class Worker:
 
     def end(self) -> None:
         """As `kill`, but its folder stays, and nobody writes to it any more."""
-        with contextlib.suppress(OSError):
-            if sys.platform == "win32":
-                self._process.kill()
-            elif self._process.returncode is None:  # else the number may be another's by now
-                os.killpg(self._process.pid, signal.SIGKILL)
+        end_session(self._process)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(CLOSE_SECONDS)
 
@@ -281,8 +277,8 @@ _NO_MESSAGE: Final = b"\n"
 def _read_message(line: bytes) -> dict[str, Any] | None:
     """A message of a worker; None when it is none: what runs a stranger's model may say anything."""
     try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
+        message = parse_json(line)
+    except ValueError:
         return None
     return message if any(conforms(kind, message) for kind in _MESSAGES) else None
 
@@ -394,9 +390,6 @@ def _describe_end(code: int | None) -> str:
         return "closed its pipe without an answer"
     if code >= 0:
         return f"ended its process with exit code {code if code < 1 << 16 else hex(code)}"
-    with contextlib.suppress(ValueError):
-        name = signal.Signals(-code).name
-        if name == "SIGKILL":
-            return "was killed by the system (SIGKILL): most often because memory ran out"
-        return f"crashed in native code ({name})"
-    return f"crashed in native code (signal {-code})"
+    if name_signal(-code) == "SIGKILL":
+        return "was killed by the system (SIGKILL): most often because memory ran out"
+    return f"crashed in native code ({name_signal(-code)})"

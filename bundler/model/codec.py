@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import math
 import types
 import typing
@@ -20,6 +21,20 @@ MAX_DEPTH = 50
 """How deep plain JSON may nest: what is remembered of models nests a few levels."""
 MAX_INTEGER = 1 << 64
 """Larger whole numbers have no meaning anywhere, and some operations on them no end."""
+
+
+def parse_json(text: str | bytes, *, strict: bool = False) -> Any:
+    """What a stranger's JSON holds. Raises `ValueError`, for what nests without end too, and with `strict` for `NaN`
+    and `Infinity`, which are not JSON.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant if strict else None)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
 
 
 def encode(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bundler.model.artifacts import FileRecord
+from bundler.model.codec import parse_json
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.golden_inputs import Weakness
 from bundler.model.plan import Decision
@@ -239,9 +239,9 @@ def parse_manifest(bundle: Path, content: bytes) -> dict[str, Any]:
     """As `load_manifest_data`, from bytes that were read already: what is checked and what is used are the same."""
     path = bundle / MANIFEST_NAME
     try:
-        data = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise _malformed(path, str(error) or "nested too deeply") from error
+        data = parse_json(content.decode("utf-8"), strict=True)
+    except ValueError as error:
+        raise _malformed(path, str(error)) from error
     if not isinstance(data, dict):
         raise _malformed(path, "it holds no JSON object")
     schema = data.get("schema")
@@ -293,10 +293,6 @@ def _name_bundles(folder: Path) -> str:
     except (OSError, ValueError):
         return ""
     return f"name the bundle in it: {' or '.join(found[:MOST_NAMED])}" if found else ""
-
-
-def _refuse_constant(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
 
 
 def _malformed(path: Path, why: str) -> VerificationError:

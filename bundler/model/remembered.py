@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import json
 import os
 import secrets
 import stat
 from pathlib import Path
 from typing import Any
 
+from bundler.model.codec import parse_json
 from bundler.model.digests import canonical_json
 
 MAX_BYTES = 64 << 20
@@ -37,8 +37,8 @@ def unseal(data: bytes, about: str) -> Any:
     if content is None:
         return None
     try:
-        return json.loads(content.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):  # only who computes checksums gets here
+        return parse_json(content.decode("utf-8", "surrogatepass"))
+    except ValueError:  # only who computes checksums gets here
         return None
 
 

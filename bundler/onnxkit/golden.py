@@ -6,16 +6,34 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
-from bundler.model.codec import decode, encode
+from bundler.model.codec import conforms, decode, encode, parse_json
 from bundler.model.errors import StageError
 from bundler.model.reference import ReferenceFigures
+from bundler.model.remembered import read_bounded
 from bundler.model.signature import Port, Signature
 from bundler.onnxkit.value_files import Value, ValueWriter, read_value
 
 SCHEMA: Final = 2
 INDEX: Final = "index.json"
+
+
+MAX_INDEX_BYTES: Final = 256 << 20
+"""Values of text and maps stand in the index itself; a larger one is not read."""
+
+
+class _Entry(TypedDict):
+    name: str
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+
+
+class _Index(TypedDict):
+    synthetic: bool
+    seed: int | None
+    unstable_outputs: tuple[str, ...]
+    samples: tuple[_Entry, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +64,7 @@ class GoldenSet:
         try:
             inputs = {name: read_value(self.folder, value) for name, value in entry["inputs"].items()}
             outputs = {name: read_value(self.folder, value) for name, value in entry["outputs"].items()}
-        except (OSError, KeyError, ValueError) as error:
+        except (OSError, KeyError, ValueError, TypeError, AttributeError) as error:
             raise _altered(self.folder) from error
         return Sample(name=entry["name"], inputs=inputs, outputs=outputs)
 
@@ -96,7 +114,9 @@ def _encode_reference(reference: ReferenceFigures) -> dict[str, Any]:
 def read_golden(path: Path) -> GoldenSet:
     """The set whose `index.json` is at `path`; its tensors are read sample by sample. Raises `StageError`."""
     try:
-        index = json.loads(path.read_text(encoding="utf-8"))
+        index = parse_json(read_bounded(path.resolve(), MAX_INDEX_BYTES))
+        if not conforms(_Index, index) or not conforms(tuple[ReferenceFigures, ...], index.get("outputs", [])):
+            raise ValueError("it is no index of a golden set")  # noqa: TRY301 - told as those below
         return GoldenSet(
             synthetic=index["synthetic"],
             seed=index["seed"],
@@ -105,7 +125,7 @@ def read_golden(path: Path) -> GoldenSet:
             entries=tuple(index["samples"]),
             references={item["name"]: decode(ReferenceFigures, item) for item in index.get("outputs", ())},
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise _altered(path.parent) from error
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import stat
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from bundler.model.codec import parse_json
 from bundler.model.confinement import find_files
 from bundler.model.digests import digest_file
 from bundler.model.errors import ModelError
@@ -217,8 +217,8 @@ def _read_json(path: Path) -> dict[str, Any]:
             raise _bad(f"{_show(path.name)} is no plain file")
         if status.st_size > _LARGEST:
             raise _bad(f"{_show(path.name)} is larger than {_LARGEST:,} bytes")
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        data = parse_json(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise _bad(f"{_show(path.name)} cannot be read: {type(error).__name__}") from error
     if not isinstance(data, dict):
         raise _bad(f"{_show(path.name)} holds no object")

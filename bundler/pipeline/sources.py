@@ -6,7 +6,6 @@ What there is a folder for is that folder; only else is it the name of a model, 
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from urllib.parse import parse_qsl
 from bundler.environments.variables import hub_environment
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source, source_of
+from bundler.model.codec import parse_json
 from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelError, StageError, UsageError
 from bundler.model.events import Listener, Message
 from bundler.model.plan import Step
@@ -167,7 +167,7 @@ def _ask(command: list[str]) -> Mapping[str, str]:
             stdin=subprocess.DEVNULL,
             env=hub_environment(),
         )
-        answer = json.loads(done.stdout.splitlines()[-1])
+        answer = parse_json(done.stdout.splitlines()[-1])
     except (OSError, ValueError, IndexError):
         return {"error": "unreachable", "text": "the program that fetches models gave no answer"}
     return {str(key): str(value) for key, value in answer.items()}

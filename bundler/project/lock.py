@@ -15,6 +15,7 @@ from typing import Any
 from bundler import __version__
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins
 from bundler.environments.registry import Environments, host_version
+from bundler.model.codec import parse_json
 from bundler.model.errors import DefectError, UsageError
 from bundler.model.events import Listener, ignore
 
@@ -38,7 +39,7 @@ class LockFile:
 def read_lock(path: Path) -> LockFile | None:
     """The lock at `path`, or None when there is none. Raises `UsageError` for one that cannot be used."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

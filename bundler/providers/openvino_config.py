@@ -7,9 +7,10 @@ device is not the chosen one, and ends the session when it is (onnxruntime-ep-op
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from bundler.model.codec import parse_json
 
 KEY = "load_config"
 DEVICES = ("CPU", "GPU", "NPU")
@@ -41,8 +42,8 @@ def read_config(text: str) -> Mapping[str, Mapping[str, Any]]:
     if not text.lstrip().startswith("{"):
         raise ValueError('is the JSON text itself, not a file\'s name: {"CPU": {"NUM_STREAMS": "1"}}')
     try:
-        config = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        config = parse_json(text)
+    except ValueError as error:
         raise ValueError(f"is no JSON: {error}") from error
     for device, properties in config.items():
         if not isinstance(properties, dict):

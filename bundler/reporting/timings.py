@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bundler.model.codec import parse_json
 from bundler.model.confinement import find_inside
 from bundler.reporting.data import Spread
 
@@ -39,9 +39,9 @@ def read_timings(bundle: Path) -> dict[str, Timed]:
         path = find_inside(report_folder(bundle.resolve()), TIMINGS_NAME)
         with path.open("rb") as stream:
             content = stream.read(LARGEST + 1)
-        data: Any = json.loads(content) if len(content) <= LARGEST else None
+        data: Any = parse_json(content) if len(content) <= LARGEST else None
         found = [_read_measurement(item) for item in data["measurements"]]
-    except (OSError, ValueError, RecursionError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError):
         return {}
     return dict(pair for pair in found if pair is not None)
 

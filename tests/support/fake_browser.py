@@ -1,13 +1,16 @@
 """Stands in for a browser: opens the prover's page address and tells what the script of its test says.
 
 Run as `python fake_browser.py SCRIPT FLAGS… URL`. The script is a JSON list of runs, one for each start of the
-browser; a run is a list of messages to post, where a text is something to do: `hold`, `die`, `sleep`, `complain`.
+browser; a run is a list of messages to post, where a text is something to do: `hold`, `die`, `sleep`, `interrupt`,
+`complain`.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -32,6 +35,8 @@ def main() -> None:
             time.sleep(600)
         elif step == "spawn":
             subprocess.Popen((sys.executable, "-c", "import time; time.sleep(600)", str(script)))
+        elif step == "interrupt":
+            os.kill(os.getpid(), signal.SIGRTMIN + 3)
         elif step == "complain":
             sys.stderr.write("dbus/object_proxy.cc: noise\nno usable sandbox\n")
             sys.exit(1)

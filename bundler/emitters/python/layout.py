@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 import zlib
@@ -13,7 +12,7 @@ from pathlib import Path
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.python.wheelhouse import list_minor_versions, read_lock
 from bundler.environments.lockfiles import Lock
-from bundler.model.codec import decode
+from bundler.model.codec import decode, parse_json
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
 from bundler.verification.configuration import MAX_BYTES
@@ -124,7 +123,7 @@ def _read_nested(archive: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
 
 
 def _decode(text: bytes) -> RuntimeConfig:
-    config = decode(RuntimeConfig, json.loads(text))
+    config = decode(RuntimeConfig, parse_json(text))
     for variant in config.variants:
         if not all(isinstance(name, str) for name in (*variant.requires.systems, *variant.requires.machines)):
             raise ValueError(f"variant {variant.name!r} names a system that is no text")
@@ -134,7 +133,7 @@ def _decode(text: bytes) -> RuntimeConfig:
 
 
 def _versions_of_pex(archive: zipfile.ZipFile) -> tuple[str, ...]:
-    return list_minor_versions(list(json.loads(_read(archive, "PEX-INFO"))["distributions"]))
+    return list_minor_versions(list(parse_json(_read(archive, "PEX-INFO"))["distributions"]))
 
 
 def _versions_of_wheel(archive: zipfile.ZipFile) -> tuple[str, ...]:

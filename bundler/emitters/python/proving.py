@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import signal
 import subprocess
 import tempfile
 import time
@@ -16,10 +15,12 @@ from typing import IO, Any
 
 from bundler.emitters.contract import Proof, VariantProof
 from bundler.emitters.python.layout import Layout
+from bundler.environments.processes import end_session, name_signal
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import proof_environment
 from bundler.execution.limits import bound_command, find_limits
 from bundler.execution.passing import passing_folder
+from bundler.model.codec import parse_json
 from bundler.model.results import Comparison, restore_output
 
 TIME_LIMIT = 1800.0
@@ -127,7 +128,7 @@ def _run(command: tuple[str, ...], environment: dict[str, str], home: str) -> su
         try:
             process.wait(timeout=TIME_LIMIT)
         except BaseException:
-            _end(process)
+            end_session(process)
             raise
         return subprocess.CompletedProcess(command, process.returncode, _read_said(output), _read_said(errors))
 
@@ -137,13 +138,6 @@ def _read_said(stream: IO[bytes]) -> str:
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - OUTPUT_BYTES))
     return stream.read(OUTPUT_BYTES).decode("utf-8", "replace")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if os.name == "posix":
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
 
 
 def _isolate(extra: Mapping[str, str], home: str) -> dict[str, str]:
@@ -172,7 +166,7 @@ def _hide_home(text: str, home: str) -> str:
 
 def _parse(text: str) -> dict[str, Any]:
     try:
-        answer = json.loads(text)
+        answer = parse_json(text)
     except ValueError:
         return {}
     return answer if isinstance(answer, dict) else {}
@@ -180,11 +174,11 @@ def _parse(text: str) -> dict[str, Any]:
 
 def _explain(done: subprocess.CompletedProcess[str], answer: dict[str, Any]) -> str:
     error = answer.get("error")
-    if error:
-        return f"{error['message']} ({error['why']})" if error["why"] else str(error["message"])
+    if isinstance(error, dict) and error.get("message"):
+        return f"{error['message']} ({error['why']})" if error.get("why") else str(error["message"])
     last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
     if done.returncode < 0:
-        return f"it was ended by {signal.Signals(-done.returncode).name}: {last}"
+        return f"it was ended by {name_signal(-done.returncode)}: {last}"
     return f"it ended with code {done.returncode}: {last}"
 
 

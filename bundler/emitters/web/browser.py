@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from bundler.environments.processes import end_session, name_signal
 from bundler.environments.variables import browser_environment
 from bundler.execution.passing import passing_folder
 from bundler.model.errors import EnvironmentMissingError
@@ -66,7 +66,7 @@ class RunningBrowser:
         code = self.process.poll()
         if code is None:
             return None
-        how = f"it was ended by {signal.Signals(-code).name}" if code < 0 else f"it ended with code {code}"
+        how = f"it was ended by {name_signal(-code)}" if code < 0 else f"it ended with code {code}"
         return f"{how}: {self.last_lines()}"
 
     def last_lines(self) -> str:
@@ -136,11 +136,7 @@ def _start(command: tuple[str, ...], places: dict[str, str], log: Path) -> subpr
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End it and all its children at once: there is nothing in the profile that it should save."""
-    if os.name == "posix":
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    else:
-        subprocess.run(("taskkill", "/F", "/T", "/PID", str(process.pid)), capture_output=True, check=False)
+    end_session(process)
     if process.stdin is not None:
         process.stdin.close()
     process.wait()

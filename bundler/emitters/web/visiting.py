@@ -20,6 +20,7 @@ from bundler.emitters.web.browser import Adapter, RunningBrowser, start_browser
 from bundler.emitters.web.headers import render_policy, site_headers
 from bundler.emitters.web.serving import open_server
 from bundler.emitters.web.site import Content, Site, list_folder
+from bundler.model.codec import parse_json
 from bundler.support.data import data_root
 
 START_SECONDS: Final = 120.0
@@ -109,7 +110,7 @@ def _listen(inbox: queue.Queue[bytes | None], running: RunningBrowser, hear: Hea
 def _hear_one(body: bytes, hear: Hear) -> bool:
     """Hand on one message; whether it was the last. What is no message is dropped: only our page can post."""
     try:
-        message = json.loads(body)
+        message = parse_json(body)
     except ValueError:
         return False
     if not isinstance(message, dict):

@@ -6,13 +6,13 @@ are used, and weights are taken from safetensors alone, for a pickle runs code w
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from bundler.model.codec import parse_json
 from bundler.model.errors import ModelError
 from bundler.stages.export_huggingface.weights import SINGLE, check_weights, find_weights
 
@@ -101,8 +101,8 @@ def _read_config(path: Path) -> dict[str, Any]:
     if file.stat().st_size > _MOST_CONFIG_BYTES:
         raise ModelError(f"{CONFIG} has {file.stat().st_size} bytes, which no configuration has", hint=_SAVE_AGAIN)
     try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        config = parse_json(file.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise ModelError(f"{CONFIG} is not JSON", details=(str(error)[:200],), hint=_SAVE_AGAIN) from error
     except OSError as error:
         raise ModelError(f"cannot read {CONFIG}: {error.strerror}", hint="check its permissions") from error

@@ -6,10 +6,10 @@ the numbers. https://github.com/huggingface/safetensors#format
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
+from bundler.model.codec import parse_json
 from bundler.model.errors import ModelError
 
 SINGLE: Final = "model.safetensors"
@@ -30,9 +30,9 @@ def find_weights(folder: Path) -> tuple[str, ...]:
     if not index.is_file():
         raise _none_found(folder)
     try:
-        named = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+        named = parse_json(index.read_text(encoding="utf-8"))["weight_map"].values()
         parts = sorted({str(name) for name in named})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{index.name} is no list of weights", hint=_DOWNLOAD_AGAIN) from error
     for name in parts:
         if Path(name).name != name or not name.endswith(".safetensors"):
@@ -83,8 +83,8 @@ def _problem(path: Path) -> tuple[str, str] | None:
         stream.seek(_LENGTH_BYTES)
         header = stream.read(length)
     try:
-        end = _end_of_data(json.loads(header))
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+        end = _end_of_data(parse_json(header))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return "has a header that cannot be read", _DOWNLOAD_AGAIN
     present = size - _LENGTH_BYTES - length
     if present != end:

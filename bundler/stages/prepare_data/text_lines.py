@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from bundler.model.codec import parse_json
 from bundler.model.errors import UsageError
 from bundler.onnxkit.sample_files import show_name
 from bundler.stages.prepare_data.dataset import UnreadableError
@@ -44,8 +44,8 @@ def decode_line(line: bytes, *, key: str | None) -> str:
 
 def _take(text: str, key: str) -> str:
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        data = parse_json(text)
+    except ValueError as error:
         raise UnreadableError(f"it is no JSON: {str(error).partition(chr(10))[0]}") from error
     if not isinstance(data, dict):
         raise UnreadableError("it is no JSON object")

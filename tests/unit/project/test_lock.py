@@ -82,7 +82,15 @@ def test_measured_decisions_survive_an_update(loaded: LoadedProject, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"schema": 99}', '{"schema": 1, "tools": {}, "environments": {"pip": ["pip>=1"]}}']
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"schema": 99}',
+        '{"schema": 1, "tools": {}, "environments": {"pip": ["pip>=1"]}}',
+        "[" * 100_000,
+    ],
 )
 def test_a_lock_that_cannot_be_used_says_so(tmp_path: Path, text: str) -> None:
     path = tmp_path / "bundler.lock"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,28 @@ def test_an_output_that_was_not_recorded_is_a_mismatch(tmp_path: Path, *, known:
     (output,) = compare(model, golden, tmp_path / "compare").outputs
     assert not output.equal
     assert output.mismatch == f"the golden sample seeded-00{1 if known else 0} has no recorded value of it"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda index: "[" * 100_000,  # noqa: ARG005
+        lambda index: [index],
+        lambda index: {**index, "samples": "abc"},
+        lambda index: {**index, "samples": [{"name": [], "inputs": {}, "outputs": {}}]},
+        lambda index: {**index, "outputs": [{"name": "scores", "signal": "loud"}]},
+        lambda index: {**index, "samples": [{"name": "a", "inputs": {"x": 5}, "outputs": {}}]},
+        lambda index: {**index, "samples": [{"name": "a", "inputs": {"x": {"kind": "map"}}, "outputs": {}}]},
+    ],
+    ids=["nested", "a list", "samples", "a name", "a figure", "a value", "a map"],
+)
+def test_a_golden_set_that_is_none_cannot_be_read(tmp_path: Path, change: Callable[[Any], Any]) -> None:
+    model = models.save(models.identity("x", "y"), tmp_path)
+    golden = record(model, tmp_path / "golden")
+    made = change(json.loads(golden.read_text("utf-8")))
+    golden.write_text(made if isinstance(made, str) else json.dumps(made), "utf-8")
+    with pytest.raises(StageError, match="the golden set in golden cannot be read"):
+        compare(model, golden, tmp_path / "compare")
 
 
 @settings(deadline=None)

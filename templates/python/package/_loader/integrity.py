@@ -252,7 +252,7 @@ def _recall(path: str | None) -> dict[str, Any]:
     try:
         with open(path, "rb", buffering=0) as stream:
             data = json.loads(stream.readall())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
 

@@ -58,7 +58,7 @@ class KeptFolder:
         except FileNotFoundError:
             remove(self.folder)  # What has no record was half removed, and would stand in the way of another.
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self.drop(f"what stands beside it cannot be read ({error})")
             return None
         if refusal:
@@ -198,7 +198,7 @@ def _is_orphan(folder: str) -> bool:
     try:
         with open(os.path.join(folder, RECORD), "rb") as stream:
             return not os.path.isdir(json.load(stream)["payload"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return True
 
 

@@ -62,6 +62,22 @@ def test_an_answer_of_another_shape_is_a_failure_and_no_traceback(layout: Layout
     assert proof.reason
 
 
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (f"print({'[' * 100_000!r})", "it ended with code 0: it said nothing"),
+        ("""print('{"error": 5}')""", "it ended with code 0: it said nothing"),
+        ("""print('{"error": {"message": ["no"], "why": null}}')""", "['no']"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGRTMIN + 3)", "it was ended by signal 37: it said nothing"),
+    ],
+    ids=["nested", "an error that is a number", "an error that is a list", "a real-time signal"],
+)
+def test_a_program_that_answers_nothing_is_a_failure_with_its_end(layout: Layout, code: str, reason: str) -> None:
+    (proof,) = run_self_test(layout, say(code))
+    assert proof.passed is False
+    assert proof.reason.startswith(reason)
+
+
 def test_of_a_program_that_talks_on_the_end_alone_is_read(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proving, "OUTPUT_BYTES", 1000)
     code = "import sys; print('x' * 5000); print('y' * 5000 + ' and why', file=sys.stderr); sys.exit(3)"

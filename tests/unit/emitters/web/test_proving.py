@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -227,6 +228,19 @@ def test_a_browser_that_was_found_and_does_not_start_proves_nothing(
     assert any("no usable sandbox" in told.note.text for told in messages), "a person reads what it said"
     assert "no usable sandbox" not in proofs[0].reason, "a manifest does not: it would differ from run to run"
     assert str(browser.parent) not in proofs[0].reason
+
+
+def test_a_browser_that_a_signal_of_real_time_ended_is_said_to_be(package: Path, browse: Browse) -> None:
+    with pytest.raises(EnvironmentMissingError, match="does not run our page") as caught:
+        prove_bundle(ask(package, browse(["interrupt"])))
+    assert caught.value.details == (
+        f"the browser did not stay: it was ended by signal {signal.SIGRTMIN + 3}: it said nothing",
+    )
+
+
+def test_a_message_that_nests_without_end_is_none(package: Path, browse: Browse) -> None:
+    browser = browse(["hold", NAME, "[" * 100_000, outcome("webgpu"), outcome("wasm"), DONE])
+    assert all(proof.passed for proof in prove_bundle(ask(package, browser)))
 
 
 def test_what_is_no_program_is_an_error(package: Path, tmp_path: Path) -> None:
