@@ -7,6 +7,7 @@ JS := tests/javascript
 JS_READY := $(JS)/node_modules/.ready
 DEMO := demo-output
 JOBS ?= 2
+PYTEST = $(BIN)/pytest -n $(JOBS) --dist loadgroup --durations=50
 
 export ORT_DISABLE_TELEMETRY := 1
 
@@ -79,14 +80,14 @@ test: $(READY) $(JS_READY) ## Run the tests (a quarter of an hour at most on two
 	@command -v bwrap >/dev/null || [ "$$(uname)" != Linux ] \
 		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y bubblewrap >/dev/null; } \
 		|| echo "bubblewrap is not here and cannot be installed: install bubblewrap to run the tests of --sandbox"
-	$(BIN)/pytest -m "not slow" -n $(JOBS) --dist loadgroup $(PYTEST_FLAGS)
+	$(PYTEST) -m "not slow" $(PYTEST_FLAGS)
 
 # The emulator is installed where we may; without it the tests that need it are skipped, and say so.
 test-slow: $(READY) ## Run the heavy real parts: emulation, gigabytes
 	@command -v qemu-aarch64-static qemu-aarch64 >/dev/null \
 		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y qemu-user-static >/dev/null; } \
 		|| echo "QEMU's user emulation is not here and cannot be installed: install qemu-user-static to run all tests"
-	$(BIN)/pytest -m slow $(PYTEST_FLAGS)
+	$(PYTEST) -m slow $(PYTEST_FLAGS)
 
 lint: $(READY) $(JS_READY) ## Check style, types, import contracts and the links of the documentation
 	$(BIN)/ruff check .
