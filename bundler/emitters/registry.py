@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from importlib.metadata import EntryPoint, entry_points
 
 from bundler.emitters.contract import Emitter
 from bundler.model.errors import UsageError
+from bundler.model.registered import find_registered, registered_names
 
 GROUP = "bundler.emitters"
 
@@ -16,16 +16,16 @@ NEUTRAL = "neutral"
 
 def emitter_names() -> tuple[str, ...]:
     """All registered names, sorted."""
-    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+    return registered_names(GROUP)
 
 
 def find_emitter(name: str) -> Emitter:
     """The emitter for an ecosystem. Raises `UsageError` for an unknown name."""
-    points: list[EntryPoint] = [point for point in entry_points(group=GROUP) if point.name == name]
-    if not points:
+    point = find_registered(GROUP, name)
+    if point is None:
         known = ", ".join(emitter_names())
         raise UsageError(f"no emitter is named {name!r}", hint=f"the emitters are {known}")
-    emitter: Emitter = points[0].load()
+    emitter: Emitter = point.load()
     return emitter
 
 
@@ -34,7 +34,7 @@ def find_writer(ecosystem: str, package_format: str) -> Emitter:
     that only that one has. Raises `UsageError` for an unknown ecosystem.
     """
     own = find_emitter(ecosystem)
-    if package_format in own.formats or NEUTRAL not in emitter_names():
+    if package_format in own.formats or find_registered(GROUP, NEUTRAL) is None:
         return own
     neutral = find_emitter(NEUTRAL)
     return neutral if package_format in neutral.formats else own

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import functools
-from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from importlib.metadata import EntryPoint
 
 from bundler.model.errors import DefectError, UsageError
+from bundler.model.registered import find_registered, registered_names
 from bundler.model.stage import StageSpec
 
 GROUP = "bundler.stages"
@@ -27,29 +27,15 @@ def run_module(name: str) -> str:
 
 def stage_names() -> tuple[str, ...]:
     """All registered stages, in alphabetical order."""
-    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+    return registered_names(GROUP)
 
 
-@functools.cache
 def _entry_point(name: str) -> EntryPoint:
-    own = _own_entry_points()
-    if name in own:
-        return own[name]
-    others = {point.name: point for point in entry_points(group=GROUP)}
-    if name in others:
-        return others[name]
-    close = difflib.get_close_matches(name, [*own, *others], n=1)
+    found = find_registered(GROUP, name)
+    if found is not None:
+        return found
+    close = difflib.get_close_matches(name, stage_names(), n=1)
     raise UsageError(
         f"no stage is named {name!r}",
         hint=f"did you mean {close[0]!r}?" if close else "install the package that provides it",
     )
-
-
-@functools.cache
-def _own_entry_points() -> dict[str, EntryPoint]:
-    """Ours alone: reading the metadata of every distribution would cost a no-op rebuild tens of milliseconds."""
-    try:
-        points = distribution("bundler").entry_points
-    except PackageNotFoundError:
-        return {}
-    return {point.name: point for point in points if point.group == GROUP}

@@ -1,0 +1,33 @@
+"""What bundler and other packages register under a group of entry points."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+
+
+def find_registered(group: str, name: str) -> EntryPoint | None:
+    """The entry point of this name, ours before another package's; None where nobody registered it."""
+    return _own(group).get(name) or _all(group, tuple(sys.path)).get(name)
+
+
+def registered_names(group: str) -> tuple[str, ...]:
+    """All names of a group, sorted."""
+    return tuple(sorted({*_own(group), *_all(group, tuple(sys.path))}))
+
+
+@functools.cache
+def _own(group: str) -> dict[str, EntryPoint]:
+    """Ours alone: reading the metadata of every distribution would cost a no-op rebuild tens of milliseconds."""
+    try:
+        points = distribution("bundler").entry_points
+    except PackageNotFoundError:
+        return {}
+    return {point.name: point for point in points if point.group == group}
+
+
+@functools.cache
+def _all(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    del path  # where `entry_points` looks: another one may hold others
+    return {point.name: point for point in entry_points(group=group)}
