@@ -16,7 +16,7 @@ from web_pages import CONTESTS, Contest, gather_files
 from web_tables import Round, Taken, tabulate
 from workplace import Workplace, build_bundle
 
-from bundler.emitters.web.browsers import find_browser
+from bundler.devices.browser.programs import find_browser
 
 if TYPE_CHECKING:
     from web_visits import Browser, Network

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bundler.emitters.web.browsers import NONE_FOUND, ask_version, find_browser
+from bundler.devices.browser.programs import NONE_FOUND, ask_version, find_browser
 from bundler.environments.emulation import find_emulator, find_images, image_ready
 from bundler.environments.survey import ToolStatus, survey
 from bundler.model.errors import EnvironmentMissingError

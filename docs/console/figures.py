@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
-from bundler.emitters.web.browsers import find_browser
+from bundler.devices.browser.programs import find_browser
 from docs.console.recording import ROOT, RecordError, describe_environment
 
 IMAGES: Final = ROOT / "docs" / "images"

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from bundler.emitters.web.browsers import find_browser
+from bundler.devices.browser.programs import find_browser
 
 COMMAND = "apt-get install -y chromium"
 

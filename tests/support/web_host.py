@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from bundler.emitters.web.headers import content_type, site_headers
-from bundler.emitters.web.site import list_folder
+from bundler.devices.browser.headers import content_type, site_headers
+from bundler.devices.browser.site import list_folder
 
 VISIT = "/visit.html"
 """An empty page, which every host has."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 import bundler
+from bundler.devices.browser.headers import ISOLATION, POLICY
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.escapes import shorten, visible
 from bundler.emitters.payload import tell_preprocessing
-from bundler.emitters.web.headers import ISOLATION, POLICY
 from bundler.emitters.web.modules import list_loader_modules
 from bundler.emitters.web.names import choose_package_name, make_version
 from bundler.emitters.web.parts import Asset

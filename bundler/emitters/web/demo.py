@@ -8,7 +8,7 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.emitters.web.headers import render_policy
+from bundler.devices.browser.headers import render_policy
 from bundler.emitters.web.modules import find_modules
 
 DEMO = "demo"

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from bundler.devices.browser.process import Adapter, guess_adapter
+from bundler.devices.browser.programs import find_browser
+from bundler.devices.browser.visiting import Visit, visit_page
 from bundler.emitters.contract import ProofRequest
-from bundler.emitters.web.browser import Adapter, guess_adapter
-from bundler.emitters.web.browsers import find_browser
 from bundler.emitters.web.package import OpenPackage, open_package
 from bundler.emitters.web.parts import name_stored
 from bundler.emitters.web.proving import speaker
 from bundler.emitters.web.vendor import BUILDS, VENDOR
-from bundler.emitters.web.visiting import Visit, visit_page
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.measurement import Measurement
 

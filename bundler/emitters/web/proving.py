@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from bundler.devices.browser.process import Adapter, guess_adapter
+from bundler.devices.browser.programs import NONE_FOUND, find_browser, is_named
+from bundler.devices.browser.visiting import Ending, Visit, visit_page
 from bundler.emitters.contract import ProofRequest
-from bundler.emitters.web.browser import Adapter, guess_adapter
-from bundler.emitters.web.browsers import NONE_FOUND, find_browser, is_named
 from bundler.emitters.web.package import OpenPackage, open_package
-from bundler.emitters.web.visiting import Ending, Visit, visit_page
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Listener, Message
 from bundler.model.proof import VariantProof

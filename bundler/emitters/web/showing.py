@@ -6,12 +6,12 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from bundler.devices.browser.headers import site_headers
+from bundler.devices.browser.serving import LOOPBACK, open_server
+from bundler.devices.browser.site import Site, list_folder
 from bundler.emitters.contract import Served, ServeRequest
 from bundler.emitters.web.demo import DEMO
-from bundler.emitters.web.headers import site_headers
 from bundler.emitters.web.package import open_package
-from bundler.emitters.web.serving import LOOPBACK, open_server
-from bundler.emitters.web.site import Site, list_folder
 
 _PAGE = f"/{DEMO}/"
 

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Playwright, expect
 
+from bundler.devices.browser.serving import open_server
+from bundler.devices.browser.site import Site
 from bundler.emitters.contract import ServeRequest
-from bundler.emitters.web.serving import open_server
 from bundler.emitters.web.showing import serve_demo
-from bundler.emitters.web.site import Site
 from tests.support import models
 from tests.support.command_line import CommandLine, end_group
 from tests.support.web_pages import launch, visitor

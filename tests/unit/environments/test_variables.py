@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bundler.devices.browser.process import start_browser
 from bundler.emitters.python.proving import Launch, start
-from bundler.emitters.web.browser import start_browser
 from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool
 from bundler.execution.pool import WorkerPool

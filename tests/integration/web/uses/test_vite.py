@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from bundler.emitters.web.headers import ISOLATION
+from bundler.devices.browser.headers import ISOLATION
 from tests.support.javascript import find_tool, run, serving
 from tests.support.web_host import host
 from tests.support.web_pages import Visitor, visitor

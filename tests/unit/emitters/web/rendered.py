@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from bundler.devices.browser.headers import render_policy
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import render_config
 from bundler.emitters.rendering import load_template, make_environment
 from bundler.emitters.web.context import make_context
 from bundler.emitters.web.demo import DemoContext, Resource
 from bundler.emitters.web.download_table import DownloadRow, DownloadTable
-from bundler.emitters.web.headers import render_policy
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.vendor import choose_builds
 from bundler.model.artifacts import FileRecord

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from bundler.devices.browser import programs, visiting
+from bundler.devices.browser.programs import VARIABLE
 from bundler.emitters.contract import ProofRequest
-from bundler.emitters.web import browsers, proving, visiting
-from bundler.emitters.web.browsers import VARIABLE
+from bundler.emitters.web import proving
 from bundler.emitters.web.measuring import measure_bundle
 from bundler.emitters.web.proving import prove_bundle
 from bundler.model.errors import EnvironmentMissingError, VerificationError
@@ -204,7 +205,7 @@ def test_a_page_that_keeps_a_variant_to_itself_has_not_proven_it(package: Path, 
 def test_a_machine_without_a_browser_leaves_the_variants_unproven(
     package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browsers, "_installed", lambda: iter(()))
+    monkeypatch.setattr(programs, "_installed", lambda: iter(()))
     proofs = prove_bundle(ask(package, None))
     assert [(proof.level, proof.passed) for proof in proofs] == [("resolved", None)] * 2
     assert proofs[0].reason.startswith("no Chromium-family browser was found")
@@ -221,7 +222,7 @@ def test_a_browser_that_was_found_and_does_not_start_proves_nothing(
     package: Path, browse: Browse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser = browse(["complain"])
-    monkeypatch.setattr(browsers, "_installed", lambda: iter((browser,)))
+    monkeypatch.setattr(programs, "_installed", lambda: iter((browser,)))
     messages: list[Any] = []
     proofs = prove_bundle(ask(package, None, messages))
     assert [proof.passed for proof in proofs] == [None, None]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bundler.emitters.web.headers import content_type, render_policy, site_headers
-from bundler.emitters.web.serving import SiteServer, open_server
-from bundler.emitters.web.site import Site, list_folder
+from bundler.devices.browser.headers import content_type, render_policy, site_headers
+from bundler.devices.browser.serving import SiteServer, open_server
+from bundler.devices.browser.site import Site, list_folder
 from bundler.model.errors import UsageError
 
 

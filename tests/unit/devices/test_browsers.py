@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from bundler.emitters.web import browsers
-from bundler.emitters.web.browsers import NONE_FOUND, VARIABLE, ask_version, find_browser, is_named
+from bundler.devices.browser import programs
+from bundler.devices.browser.programs import NONE_FOUND, VARIABLE, ask_version, find_browser, is_named
 from bundler.model.errors import EnvironmentMissingError
 
 
@@ -12,7 +12,7 @@ def bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A machine with an empty path and none of the usual places."""
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(browsers, "_places", lambda: iter(()))
+    monkeypatch.setattr(programs, "_places", lambda: iter(()))
     (tmp_path / "bin").mkdir()
     return tmp_path
 
@@ -39,7 +39,7 @@ def test_chromium_comes_before_its_relatives(bare_machine: Path) -> None:
 
 def test_browsers_that_are_on_no_path_are_found(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = install(bare_machine, "Google Chrome")
-    monkeypatch.setattr(browsers, "_places", lambda: iter((bare_machine / "Chromium", place)))
+    monkeypatch.setattr(programs, "_places", lambda: iter((bare_machine / "Chromium", place)))
     assert find_browser() == place
 
 
@@ -48,7 +48,7 @@ def test_each_system_has_its_places(monkeypatch: pytest.MonkeyPatch, system: str
     monkeypatch.undo()
     monkeypatch.setattr("platform.system", lambda: system)
     monkeypatch.setenv("PROGRAMFILES", "C:/Program Files")
-    assert any(part in str(place) for place in browsers._places())
+    assert any(part in str(place) for place in programs._places())
 
 
 def test_a_path_and_a_command_can_be_named(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from ipaddress import ip_address
 
-from bundler.emitters.web.answering import Handler
-from bundler.emitters.web.site import Site
+from bundler.devices.browser.answering import Handler
+from bundler.devices.browser.site import Site
 from bundler.model.errors import UsageError
 
 LOOPBACK = "127.0.0.1"

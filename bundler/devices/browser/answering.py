@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from bundler.emitters.web.headers import content_type
-from bundler.emitters.web.site import Content, Site, decode_path
+from bundler.devices.browser.headers import content_type
+from bundler.devices.browser.site import Content, Site, decode_path
 
 if TYPE_CHECKING:
-    from bundler.emitters.web.serving import SiteServer
+    from bundler.devices.browser.serving import SiteServer
 
 POST_BYTES = 64_000_000
 """No result of a page comes near this."""

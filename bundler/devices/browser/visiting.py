@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bundler.emitters.web.browser import Adapter, RunningBrowser, start_browser
-from bundler.emitters.web.headers import render_policy, site_headers
-from bundler.emitters.web.serving import open_server
-from bundler.emitters.web.site import Content, Site, list_folder
+from bundler.devices.browser.headers import render_policy, site_headers
+from bundler.devices.browser.process import Adapter, RunningBrowser, start_browser
+from bundler.devices.browser.serving import open_server
+from bundler.devices.browser.site import Content, Site, list_folder
 from bundler.model.codec import parse_json
 from bundler.support.data import data_root
 

@@ -1,0 +1,1 @@
+"""One way to run a bundle somewhere: this machine, an emulator, a browser, and what third parties bring."""
