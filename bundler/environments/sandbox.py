@@ -17,9 +17,6 @@ from typing import Final
 
 from bundler.model.errors import EnvironmentMissingError
 
-SANDBOX_VARIABLE: Final = "BUNDLER_SANDBOX"
-"""Stands for `--sandbox` where it is 1."""
-
 _PROGRAM: Final = "bwrap"
 _INSTALL: Final = "install bubblewrap (`apt-get install bubblewrap`, `dnf install bubblewrap`), or leave --sandbox away"
 _ROOTS: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")

@@ -6,7 +6,6 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +30,6 @@ class Journal:
         line = json.dumps({"event": event, "t": round(time.monotonic() - self._start, 4), **values}) + "\n"
         with self._lock, contextlib.suppress(OSError), self.path.open("a", encoding="utf-8") as stream:
             stream.write(line)
-
-
-def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """The events of a journal; a line that was cut is left out."""
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        with contextlib.suppress(ValueError):
-            yield json.loads(line)
 
 
 def _remove_old(folder: Path) -> None:

@@ -18,7 +18,6 @@ KEY = "BUNDLER_CACHE_KEY"
 KEY_FILE = "BUNDLER_CACHE_KEY_FILE"
 MIN_KEY_BYTES = 16
 MAX_KEY_BYTES = 1 << 16
-SIGNATURE_BYTES = 64
 _SCHEME = b"bundler-record-1"
 _HINT = f"a key is at least {MIN_KEY_BYTES} random bytes: python -c 'import secrets; print(secrets.token_hex(32))'"
 

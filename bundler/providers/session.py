@@ -119,23 +119,3 @@ SESSION_OPTIONS: tuple[OptionRule, ...] = (
         decided="threads shared between sessions need an environment that only the application can make",
     ),
 )
-
-SESSION_METHODS = (
-    "add_external_initializers",
-    "add_external_initializers_from_files_in_memory",
-    "add_free_dimension_override_by_denotation",
-    "add_free_dimension_override_by_name",
-    "add_initializer",
-    "add_provider",
-    "add_provider_for_devices",
-    "add_session_config_entry",
-    "clear_ep_context_data_read_func",
-    "get_session_config_entry",
-    "has_providers",
-    "register_custom_ops_library",
-    "set_ep_context_data_read_func",
-    "set_load_cancellation_flag",
-    "set_provider_selection_policy",
-    "set_provider_selection_policy_delegate",
-)
-"""What else the class has: calls, which are no values of a profile."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,11 +114,6 @@ def render_diff(diff: BundleDiff) -> str:
         lines += _section(title, [_change_line(change) for change in getattr(diff, name)])
     lines += _section("Files", [_file_line(change) for change in diff.files])
     return "\n".join(lines) + "\n"
-
-
-def render_diff_json(diff: BundleDiff) -> str:
-    """The differences as one JSON document."""
-    return json.dumps({"schema": 1, "same": diff.same, **encode(diff)}, indent=2, ensure_ascii=True) + "\n"
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:

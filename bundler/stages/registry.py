@@ -25,16 +25,11 @@ def run_module(name: str) -> str:
     return _entry_point(name).module.rpartition(".")[0] + ".run"
 
 
-def stage_names() -> tuple[str, ...]:
-    """All registered stages, in alphabetical order."""
-    return registered_names(GROUP)
-
-
 def _entry_point(name: str) -> EntryPoint:
     found = find_registered(GROUP, name)
     if found is not None:
         return found
-    close = difflib.get_close_matches(name, stage_names(), n=1)
+    close = difflib.get_close_matches(name, registered_names(GROUP), n=1)
     raise UsageError(
         f"no stage is named {name!r}",
         hint=f"did you mean {close[0]!r}?" if close else "install the package that provides it",

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import onnxruntime
-from onnxruntime.quantization import CalibrationDataReader
 
 from bundler.model.errors import StageError
 from bundler.onnxkit.golden import GoldenSet, Sample, read_golden
 from bundler.onnxkit.quantization.reference import no_memory
 from bundler.onnxkit.sessions import RUNTIME_ERRORS, clean_message
-from bundler.onnxkit.value_files import Value
 
 Progress = Callable[[int, int], None]
 """Called with how many samples are done and how many there are."""
@@ -45,18 +43,6 @@ def open_samples(path: Path) -> SampleStream:
     if not len(stream):
         raise StageError("there are no samples to calibrate with", hint="give some: --calibration PATH")
     return stream
-
-
-class OneSample(CalibrationDataReader):  # type: ignore[misc]
-    """What the reference reads from: a single sample, then nothing."""
-
-    def __init__(self, inputs: Mapping[str, Value]) -> None:
-        self._inputs: dict[str, Value] | None = dict(inputs)
-
-    def get_next(self) -> dict[str, Value] | None:
-        """The sample, once."""
-        inputs, self._inputs = self._inputs, None
-        return inputs
 
 
 def run_sample(session: onnxruntime.InferenceSession, sample: Sample, names: list[str] | None = None) -> list[Any]:

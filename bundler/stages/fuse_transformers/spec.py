@@ -29,9 +29,6 @@ Backend = Literal["onnxruntime", "onnxruntime-tools"]
 Mask = Literal["raw", "end", "none"]
 Level = Literal["default", "none", "basic", "extended"]
 
-ENVIRONMENTS: Final = {"onnxruntime": "host", "onnxruntime-tools": "onnxruntime-tools"}
-"""The environment that a backend runs in."""
-
 MODEL_TYPES: Final = {
     "bart": "basic",
     "bert": "basic",

@@ -255,5 +255,5 @@ def test_the_real_runtime_through_the_node_of_an_environment(tmp_path: Path, mon
     lock = environments.lock(name_lock("onnxruntime-web", "1.30.0"))
     (module,) = fetch_files(lock, ("dist/ort.wasm.bundle.min.mjs",), environments)
     assert b"ONNX Runtime Web v1.30.0" in module.source.read_bytes()[:100]
-    done = subprocess.run([*nodejs.find_node(environments), "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("v2")
+    done = subprocess.run([*nodejs.find_npm(environments), "--version"], capture_output=True, text=True, check=True)
+    assert int(done.stdout.partition(".")[0]) >= 10

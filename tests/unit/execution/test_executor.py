@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +13,6 @@ import pytest
 
 from bundler.execution.cache import Cache
 from bundler.execution.executor import Executor
-from bundler.execution.journal import read_journal
 from bundler.execution.sources import Source, digest_source
 from bundler.model.errors import DefectError, StageError
 from bundler.model.events import Event, StepFinished, StepProgress, StepsEnded, StepStarted, ignore
@@ -199,8 +199,8 @@ def test_explain_says_why(executor: Executor, sources: Mapping[str, Source], exe
 def test_the_journal_tells_what_happened(execute: Execute, cache: Cache) -> None:
     execute(step("grow"))
     (path,) = (cache.root / "journal").glob("*.jsonl")
-    path.write_bytes(path.read_bytes() + b'{"event": "cut in the mid')
-    assert [line["event"] for line in read_journal(path)] == ["build", "started", "finished", "ended"]
+    events = [json.loads(line)["event"] for line in path.read_text("utf-8").splitlines()]
+    assert events == ["build", "started", "finished", "ended"]
 
 
 def test_a_worker_that_was_warmed_up_serves_the_first_step(executor: Executor, execute: Execute, model: Path) -> None:
