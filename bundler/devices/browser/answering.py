@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 from bundler.devices.browser.headers import content_type
 from bundler.devices.browser.site import Content, Site, decode_path
-
-if TYPE_CHECKING:
-    from bundler.devices.browser.serving import SiteServer
 
 POST_BYTES = 64_000_000
 """No result of a page comes near this."""
@@ -23,6 +20,17 @@ _CODINGS = (("br", ".br"), ("gzip", ".gz"))
 """Content codings that a file may lie ready in, the smallest first."""
 
 _TEXT = {"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store"}
+
+
+class Server(Protocol):
+    """What a connection asks of its server. `nonce` differs for each run; `report` hears a line for each refusal."""
+
+    site: Site
+    nonce: str
+    report: Callable[[str], None]
+
+    def answers_to(self, host: str | None) -> bool:
+        """Whether a request that names `host` is meant for it."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -76,8 +84,8 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing of what went well."""
 
     @property
-    def _server(self) -> SiteServer:
-        return cast("SiteServer", self.server)
+    def _server(self) -> Server:
+        return cast("Server", self.server)
 
     @property
     def _site(self) -> Site:
