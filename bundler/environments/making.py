@@ -15,7 +15,7 @@ from bundler.environments.lockfiles import Lock
 from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import run_uv
 from bundler.model.errors import EnvironmentMissingError
-from bundler.model.remembered import BEHIND, recall, remember
+from bundler.support.remembered import BEHIND, recall, remember
 
 MARKER = "bundler-environment.json"
 """Written last, before the rename: an environment that has it is whole."""

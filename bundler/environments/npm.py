@@ -32,8 +32,8 @@ from bundler.model.codec import parse_json
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
-from bundler.model.remembered import BEHIND, mark_used
 from bundler.model.stage import Note
+from bundler.support.remembered import BEHIND, mark_used
 
 if TYPE_CHECKING:
     from bundler.environments.registry import Environments

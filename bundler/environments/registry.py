@@ -26,8 +26,8 @@ from bundler.environments.npm import is_npm, resolve_package
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
 from bundler.model.plan import HOST
-from bundler.model.remembered import kept_at, mark_used, read_bounded, replace_whole, seal_bytes, unseal_bytes
 from bundler.model.stage import Note
+from bundler.support.remembered import kept_at, mark_used, read_bounded, replace_whole, seal_bytes, unseal_bytes
 
 RUNTIME = "onnxruntime"
 PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"

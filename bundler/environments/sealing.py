@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bundler.model.digests import digest_file
-from bundler.model.remembered import recall, remember
+from bundler.support.remembered import recall, remember
 
 LISTING = "bundler-files.json"
 _ABOUT = "installed files"

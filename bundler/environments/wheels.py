@@ -24,8 +24,8 @@ from bundler.environments.variables import proof_environment
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
-from bundler.model.remembered import kept_at, mark_used, recall, remember
 from bundler.model.stage import Note
+from bundler.support.remembered import kept_at, mark_used, recall, remember
 
 WHEELS_ALONE = ("--only-binary", ":all:")
 """What uv and pip are told: a source distribution is built, which runs its code."""

@@ -17,7 +17,7 @@ from bundler.model.artifacts import Artifact, FileRecord, record_folder
 from bundler.model.codec import encode
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import StageError
-from bundler.model.remembered import BEHIND, recall, seal
+from bundler.support.remembered import BEHIND, recall, seal
 
 
 class ArtifactStore:

@@ -38,9 +38,9 @@ from bundler.execution.steps import (
 from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
 from bundler.model.events import Event, Listener, StepFinished, StepsEnded, StepStarted
 from bundler.model.plan import HOST, MODEL, Step
-from bundler.model.remembered import BEHIND
 from bundler.model.results import StepOutcome
 from bundler.stages.registry import find_stage
+from bundler.support.remembered import BEHIND
 
 __all__ = ["Executor", "Source", "StepStatus"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bundler.execution.cache import Cache
 from bundler.execution.scratch import write_atomically
-from bundler.model.remembered import kept_at, recall, seal
+from bundler.support.remembered import kept_at, recall, seal
 
 Steps = dict[str, dict[str, Any]]
 

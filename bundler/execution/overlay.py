@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from bundler.execution.locks import FileLock
-from bundler.model.remembered import BEHIND
+from bundler.support.remembered import BEHIND
 
 _PREFIX = "bundler-readonly-"
 _LEAST_AGE = 600.0

@@ -12,8 +12,8 @@ from bundler.execution.scratch import Scratch, write_atomically
 from bundler.model.artifacts import Artifact, make_artifact
 from bundler.model.codec import conforms, decode
 from bundler.model.digests import digest_json
-from bundler.model.remembered import BEHIND, mark_used, read_bounded, seal, unseal
 from bundler.model.stage import Note
+from bundler.support.remembered import BEHIND, mark_used, read_bounded, seal, unseal
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

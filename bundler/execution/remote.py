@@ -24,7 +24,7 @@ from bundler.execution.records import ActionRecord, parse_record
 from bundler.execution.scratch import Scratch
 from bundler.execution.signing import KEY, KEY_FILE, sign, unsign
 from bundler.model.artifacts import Artifact, FileRecord
-from bundler.model.remembered import MAX_BYTES
+from bundler.support.remembered import MAX_BYTES
 
 T = TypeVar("T")
 Warn = Callable[[str], None]

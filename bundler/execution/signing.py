@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bundler.model.errors import UsageError
-from bundler.model.remembered import read_bounded
+from bundler.support.remembered import read_bounded
 
 KEY = "BUNDLER_CACHE_KEY"
 KEY_FILE = "BUNDLER_CACHE_KEY_FILE"

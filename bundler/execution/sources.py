@@ -15,8 +15,8 @@ from bundler.execution.scratch import write_atomically
 from bundler.model.artifacts import Artifact, FileRecord, make_artifact
 from bundler.model.digests import digest_file
 from bundler.model.errors import StageError, UsageError
-from bundler.model.remembered import kept_at, recall, seal
 from bundler.model.results import StepOutcome
+from bundler.support.remembered import kept_at, recall, seal
 
 if TYPE_CHECKING:
     from bundler.execution.cache import Cache

@@ -11,9 +11,9 @@ from typing import Any, Final, TypedDict
 from bundler.model.codec import conforms, decode, encode, parse_json
 from bundler.model.errors import StageError
 from bundler.model.reference import ReferenceFigures
-from bundler.model.remembered import read_bounded
 from bundler.model.signature import Port, Signature
 from bundler.onnxkit.value_files import Value, ValueWriter, read_value
+from bundler.support.remembered import read_bounded
 
 SCHEMA: Final = 2
 INDEX: Final = "index.json"

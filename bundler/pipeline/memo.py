@@ -13,7 +13,7 @@ from typing import Any
 
 from bundler.model.digests import digest_json
 from bundler.model.errors import Json
-from bundler.model.remembered import kept_at, recall, remember
+from bundler.support.remembered import kept_at, recall, remember
 
 
 def recall_bundle(root: Path, bundle: Path, key: str) -> Mapping[str, Any] | None:

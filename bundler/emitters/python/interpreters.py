@@ -20,7 +20,7 @@ from bundler.environments.wheels import WHEELS_ALONE, fresh_environment
 from bundler.execution.passing import passing_folder
 from bundler.model.digests import digest_json
 from bundler.model.errors import EnvironmentMissingError, VerificationError
-from bundler.model.remembered import BEHIND, kept_at, recall, remember
+from bundler.support.remembered import BEHIND, kept_at, recall, remember
 
 Provide = Callable[[], AbstractContextManager[Path]]
 """Gives the folder of wheels, when an environment has to be made after all."""

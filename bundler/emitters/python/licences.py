@@ -12,7 +12,7 @@ from bundler.environments.wheels import Wheel
 from bundler.model.codec import decode
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.proof import Component
-from bundler.model.remembered import recall, remember
+from bundler.support.remembered import recall, remember
 
 FORMAT = 1
 """Raise it when a component is read from a wheel in another way."""

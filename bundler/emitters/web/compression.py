@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
-from bundler.model.remembered import (
+from bundler.support.remembered import (
     kept_at,
     mark_used,
     read_bounded,

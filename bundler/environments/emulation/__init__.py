@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bundler.environments.emulation.packages import DEBIAN_NAMES, EmulationError, download, run, unpack
 from bundler.environments.emulation.processor import CORES, publish, view_of
-from bundler.model.remembered import BEHIND
+from bundler.support.remembered import BEHIND
 
 # Raise it when the way an image is made changes, so that older ones are not used.
 RECIPE = 1

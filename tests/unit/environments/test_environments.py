@@ -24,7 +24,7 @@ from bundler.environments.survey import survey
 from bundler.environments.wheels import fetch_wheels, fresh_environment
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Event
-from bundler.model.remembered import BEHIND, remember
+from bundler.support.remembered import BEHIND, remember
 
 
 def write_wheel(folder: Path, version: str) -> str:

@@ -19,8 +19,8 @@ from bundler.model.cache import CacheChoice
 from bundler.model.errors import UsageError
 from bundler.model.events import Event, Message
 from bundler.model.plan import Step
-from bundler.model.remembered import BEHIND, remember
 from bundler.model.results import StepOutcome
+from bundler.support.remembered import BEHIND, remember
 from tests.support import models
 from tests.unit.execution.conftest import step
 

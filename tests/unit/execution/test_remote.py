@@ -25,8 +25,8 @@ from bundler.model.codec import conforms
 from bundler.model.errors import UsageError
 from bundler.model.events import Event, Message
 from bundler.model.plan import Step
-from bundler.model.remembered import MAX_BYTES, seal, seal_bytes, unseal
 from bundler.model.results import StepOutcome
+from bundler.support.remembered import MAX_BYTES, seal, seal_bytes, unseal
 from tests.unit.execution.conftest import step
 
 KEY = "the key of the team, 32 bytes long"

@@ -16,7 +16,7 @@ from bundler.execution.records import ActionRecord, is_safe_path, parse_record, 
 from bundler.model.artifacts import Artifact, FileRecord
 from bundler.model.digests import digest_json
 from bundler.model.errors import StageError, UsageError
-from bundler.model.remembered import recall, remember
+from bundler.support.remembered import recall, remember
 from tests.unit.execution.conftest import Execute, step
 
 

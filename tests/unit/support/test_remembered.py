@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bundler.model.codec import conforms
 from bundler.model.facts import ModelFacts
-from bundler.model.remembered import read_bounded, recall, remember, seal, seal_bytes, unseal, unseal_bytes
 from bundler.stages.registry import find_stage
+from bundler.support.remembered import read_bounded, recall, remember, seal, seal_bytes, unseal, unseal_bytes
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
