@@ -209,6 +209,8 @@ def build_all(
             try:
                 result = build(request, workshop, followed)
             except BundlerError as error:
+                if workshop.executor.interrupted:
+                    raise
                 followed.failed = True
                 return Failure(request=request, error=error)
         done.append(result)
@@ -219,7 +221,11 @@ def build_all(
         if len(requests) == 1:
             return [attempt(requests[0])]
         with ThreadPoolExecutor(max_workers=min(jobs, len(requests))) as pool:
-            return list(pool.map(attempt, requests))
+            try:
+                return list(pool.map(attempt, requests))
+            except KeyboardInterrupt:
+                workshop.executor.interrupt()  # leaving the pool waits for all that it runs
+                raise
     except KeyboardInterrupt:
         echo_lines(_finished_lines(done, len(requests)), err=True)
         raise

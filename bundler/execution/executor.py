@@ -86,6 +86,7 @@ class Executor:
         self._runner = StepRunner(cache, self.environments, self._workers)
         self._resources = contextlib.ExitStack()
         self._runs: set[Run] = set()
+        self._interrupted = threading.Event()
 
     def __enter__(self) -> Self:
         self._resources.enter_context(_terminate_as_exit())
@@ -94,12 +95,22 @@ class Executor:
 
     def __exit__(self, *_: object) -> None:
         with self._resources:
-            for run in tuple(self._runs):
-                run.cancel()  # of other threads: whoever leaves while they work was interrupted
+            self.interrupt()
             if self._own_pool is not None:
                 self._own_pool.shutdown(wait=True, cancel_futures=True)
             self._workers.close()
             self._cache.close()
+
+    def interrupt(self) -> None:
+        """Give up what runs, in whatever thread, and what would run from now on: the user wants no more of it."""
+        self._interrupted.set()
+        for run in tuple(self._runs):
+            run.cancel()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was told to give up: what fails from then on has not failed by itself."""
+        return self._interrupted.is_set()
 
     def warm(self, model: Path, environment: str = HOST, imports: Sequence[str] = ()) -> None:
         """Start a worker for `model` now, and let it import, while the caller does other work. An environment that is
@@ -124,6 +135,8 @@ class Executor:
         self._cache.say_notes(run.warn)
         walk = _Walk(plan_steps, sources, run, self, 1 if large else self._jobs)
         self._runs.add(run)
+        if self.interrupted:
+            run.cancel()
         try:
             outcomes = walk.finish()
         except BaseException as error:

@@ -111,6 +111,24 @@ def test_an_interrupted_build_leaves_no_bundle_and_no_process(
     assert list_all(tmp_path / "out") == []
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interruption_of_several_builds_waits_for_none_of_them_and_calls_none_failed(
+    cold: CommandLine, here: tuple[str, ...], tmp_path: Path, jobs: int
+) -> None:
+    paths = [models.save(endless(), tmp_path / "in", f"endless{number}.onnx") for number in range(2)]
+    process = cold.start("build", *paths, *here, "--no-prove", "--jobs", jobs, "--output", tmp_path / "out")
+    try:
+        workers = wait_until_busy(process, 2.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    finally:
+        end_group(process)
+    assert process.returncode == 130
+    assert "no bundle was changed\ninterrupted; finished steps are kept in the cache" in err
+    assert "failed" not in err
+    assert all_gone(workers)
+
+
 def test_a_killed_build_leaves_no_bundle_and_no_process(
     hanging: subprocess.Popen[str], cold: CommandLine, here: tuple[str, ...], tmp_path: Path
 ) -> None:
