@@ -96,7 +96,7 @@ lint: $(READY) $(JS_READY) ## Check style, types, import contracts and the links
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m docs.site
 	@if [ -f $(JS_READY) ]; then \
-		$(JS)/node_modules/.bin/tsc --project $(JS) && $(JS)/node_modules/.bin/oxlint --config $(JS)/.oxlintrc.json templates/web $(JS); \
+		$(JS)/node_modules/.bin/tsc --project $(JS) && $(JS)/node_modules/.bin/oxlint --config $(JS)/.oxlintrc.json templates/web examples $(JS); \
 	else echo "the JavaScript of web bundles was not checked: its tools are not installed (see above)"; fi
 
 constraints: $(READY) ## Resolve the versions of the development environment anew
