@@ -18,7 +18,7 @@ from bundler.cli.options import parse_dimensions, parse_shapes, progress_style
 from bundler.cli.printing import echo, echo_lines, megabytes, print_json
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError, UsageError
-from bundler.model.events import BuildsStarted, Listener
+from bundler.model.events import BuildsStarted, Listener, Message
 from bundler.pipeline.requests import (
     BuildRequest,
     BuildResult,
@@ -200,6 +200,7 @@ def build_all(
     """Every request in the order given; one that fails does not stop the others. An interruption says what is done."""
     # Imported here, so that a worker can start before the schema of profiles and all that stands on it is loaded.
     from bundler.pipeline.build import build  # noqa: PLC0415
+    from bundler.pipeline.package_names import warn_of_same_packages  # noqa: PLC0415
 
     done: list[BuildResult] = []
     count = Count(total=len(requests), listener=listener)
@@ -217,6 +218,8 @@ def build_all(
         return result
 
     listener(BuildsStarted(total=len(requests)))
+    for note in warn_of_same_packages(requests):
+        listener(Message(build="", note=note))
     try:
         if len(requests) == 1:
             return [attempt(requests[0])]

@@ -136,6 +136,14 @@ class TimedAsUsual(Protocol):
     """Why they take no batch, number of threads, or several callers."""
 
 
+@runtime_checkable
+class Indexed(Protocol):
+    """What an emitter says beside, when an index of packages takes its bundles."""
+
+    indexed: str
+    """The format for it: one file, of which an index takes one of a name and a version for a platform."""
+
+
 class Emitter(Protocol):
     """One ecosystem."""
 

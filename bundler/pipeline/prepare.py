@@ -23,6 +23,7 @@ from bundler.model.stage import Note
 from bundler.pipeline.checked import is_as_checked
 from bundler.pipeline.commands import repeat_command
 from bundler.pipeline.data import DataArgument, check_used, read_argument
+from bundler.pipeline.package_names import identify_package
 from bundler.pipeline.packages import find_model, is_package_argument, join_model, parse_package
 from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.sources import export_model, is_reference, parse_reference
@@ -92,11 +93,7 @@ def _name_package(request: BuildRequest, name: str, profile: TargetProfile, list
     """The request with the package's name and version as its ecosystem writes them. Raises `UsageError`: before
     anything is built that no tool could install.
     """
-    emitter = find_writer(profile.bundle.ecosystem, request.format or profile.bundle.format)
-    asked = request.package_name
-    if asked is not None:
-        asked = asked.replace("{model}", name).replace("{target}", profile.id)
-    identity = emitter.identify(name, asked, request.version)
+    asked, identity = identify_package(request, name, profile)
     reformed = f"version {request.version} is written {identity.version} in the package"
     notes = (*identity.warnings, *((reformed,) if identity.version != request.version else ()))
     for text in notes:

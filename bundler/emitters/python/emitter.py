@@ -45,6 +45,7 @@ class PythonEmitter:
 
     name: str = "python"
     formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
+    indexed: str = "wheel"
 
     def preload(self) -> None:
         """Compile the templates."""

@@ -1,0 +1,37 @@
+"""Packages that an index would take for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bundler.pipeline.package_names import warn_of_same_packages
+from bundler.pipeline.requests import BuildRequest
+
+
+def warn(*targets: str, package_format: str | None = "wheel", name: str | None = None, project: str = "") -> list[str]:
+    requests = [
+        BuildRequest(model=Path("net.onnx"), target=target, format=package_format, package_name=name, project=project)
+        for target in targets
+    ]
+    return [note.text for note in warn_of_same_packages(requests)]
+
+
+def test_wheels_of_one_platform_are_one_package() -> None:
+    (told,) = warn("linux-x64", "intel-xeon", "linux-arm64", "no-target")
+    assert told == (
+        "net-linux-x64 and net-intel-xeon are each the wheel net 1.0.0 for linux x64, of which an index takes one; "
+        "name them apart with --package-name '{model}-{target}'"
+    )
+
+
+def test_a_project_is_told_the_line_for_its_file() -> None:
+    (told,) = warn("web-wasm", "web-webgpu", package_format="tgz", project="bundler.toml")
+    assert told.endswith('write package_name = "{model}-{target}" in bundler.toml, in the table of the model')
+
+
+def test_packages_that_are_told_apart_or_that_no_index_takes_are_none() -> None:
+    assert warn("linux-x64", "intel-xeon", name="{model}-{target}") == []
+    assert warn("linux-x64", "linux-arm64", "windows-x64") == []
+    assert warn("linux-x64", "intel-xeon", package_format=None) == []
+    assert warn("linux-x64", "intel-xeon", package_format="files") == []
+    assert warn("linux-x64") == []
