@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
 from pathlib import Path
 
 from bundler.model.errors import StageError
+from bundler.support.files import FILE_MODE, replace_whole
 
-FILE_MODE = 0o644
 PROGRAM_MODE = 0o755
 _CACHE = "__pycache__"
 
@@ -21,15 +19,9 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file in one step. Raises `StageError` when the disk does not take it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(data)
-        draft.chmod(FILE_MODE)
-        draft.replace(path)
+        replace_whole(path, data, mode=FILE_MODE)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
         raise _cannot_write(path, error) from error
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -15,6 +13,7 @@ from bundler.environments.lockfiles import Lock
 from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import run_uv
 from bundler.model.errors import EnvironmentMissingError
+from bundler.support.files import name_draft, publish_folder
 from bundler.support.remembered import BEHIND, recall, remember
 
 MARKER = "bundler-environment.json"
@@ -61,15 +60,13 @@ def make_environment(folder: Path, lock: Lock, base: Path, say: Say) -> None:
     versions = lock.versions()
     say(f"making environment {lock.name} ({len(versions)} packages): {_reason(folder, lock, versions)}")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    passing = folder.with_name(f".{folder.name}-{os.getpid()}-{secrets.token_hex(3)}")
+    passing = name_draft(folder)
     try:
         _install(passing, lock, base)
         description = {"name": lock.name, "digest": lock.digest, "versions": versions}
         remember(passing / MARKER, description, _ABOUT)
         seal_folder(passing)
-        if not is_intact(folder):  # else another process was as quick, and may be using its own
-            shutil.rmtree(folder, ignore_errors=True)
-            passing.rename(folder)
+        publish_folder(passing, folder, is_intact)  # another process may have been as quick, and be using its own
     except OSError as error:
         if not is_whole(folder):
             raise EnvironmentMissingError(

@@ -6,11 +6,9 @@ found again without a network.
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
-import shutil
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -133,16 +131,14 @@ def _ensure_tarball(pin: Pin, place: Path, environments: Environments, listener:
 def _download(pin: Pin, environments: Environments, listener: Listener, build: str) -> Iterator[Path]:
     """The package's file in a passing folder."""
     npm = find_npm(environments, listener, build)
-    passing = environments.root / "npm" / f".{os.getpid()}-{secrets.token_hex(4)}"
-    passing.mkdir(parents=True)
-    try:
-        _run((*npm, "pack", f"{pin.name}@{pin.version}", *_RULES, *_PATIENCE, "--pack-destination", str(passing)), pin)
-        found = sorted(passing.glob("*.tgz"))
+    root = environments.root / "npm"
+    root.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", dir=root, ignore_cleanup_errors=True) as folder:
+        _run((*npm, "pack", f"{pin.name}@{pin.version}", *_RULES, *_PATIENCE, "--pack-destination", folder), pin)
+        found = sorted(Path(folder).glob("*.tgz"))
         if len(found) != 1:
             raise EnvironmentMissingError(f"npm fetched {len(found)} files for {pin.name} {pin.version}, not one")
         yield found[0]
-    finally:
-        shutil.rmtree(passing, ignore_errors=True)
 
 
 def _run(command: Sequence[str], pin: Pin) -> None:

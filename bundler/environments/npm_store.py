@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import shutil
 import tarfile
 from collections.abc import Sequence
@@ -11,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from bundler.model.digests import digest_file
+from bundler.support.files import replacing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +66,8 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> N
     stream = archive.extractfile(member)
     if stream is None:
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}-{os.getpid()}-{secrets.token_hex(3)}")
-    with stream, draft.open("wb") as output:
-        shutil.copyfileobj(stream, output, 1 << 20)
-    digest = draft.with_name(f"{draft.name}.sha256")
-    digest.write_text(digest_file(draft), "ascii")
-    draft.replace(target)
-    digest.replace(target.with_name(f"{target.name}.sha256"))
+    digest = target.with_name(f"{target.name}.sha256")
+    with replacing(target) as draft, replacing(digest) as sum_draft, stream:
+        with draft.open("wb") as output:
+            shutil.copyfileobj(stream, output, 1 << 20)
+        sum_draft.write_text(digest_file(draft), "ascii")

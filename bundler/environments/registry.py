@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shutil
 import sys
 import tempfile
 import threading
@@ -27,7 +26,7 @@ from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
 from bundler.model.plan import HOST
 from bundler.model.stage import Note
-from bundler.support.remembered import kept_at, mark_used, read_bounded, replace_whole, seal_bytes, unseal_bytes
+from bundler.support.remembered import keep, kept_at, mark_used, read_bounded, seal_bytes, unseal_bytes
 
 RUNTIME = "onnxruntime"
 PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -173,15 +172,12 @@ class Environments:
             return kept
         listener(Message(build=build, note=Note(text=_TRUSTED.format(name=name), level="warning")))
         place.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
-        try:
-            if is_npm(requirements):
-                lock = resolve_package(name, requirements, self, listener, build)
-            else:
-                lock = resolve_lock(name, requirements, scratch)
-            replace_whole(place, seal_bytes(render_pins(lock.pins).encode(), f"lock {name}"))
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+        if is_npm(requirements):
+            lock = resolve_package(name, requirements, self, listener, build)
+        else:
+            with tempfile.TemporaryDirectory(prefix=".new-", dir=place.parent, ignore_cleanup_errors=True) as scratch:
+                lock = resolve_lock(name, requirements, Path(scratch))
+        keep(place, seal_bytes(render_pins(lock.pins).encode(), f"lock {name}"))
         return lock
 
 

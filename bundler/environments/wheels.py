@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,19 +118,17 @@ def _download(
 ) -> tuple[Wheel, ...]:
     cache_root = environments.root
     pip = environments.resolve("pip", ("pip",)).python
-    passing = cache_root / "wheels" / f".{os.getpid()}-{secrets.token_hex(4)}"
-    passing.mkdir(parents=True)
-    try:
-        requirements = passing / "requirements.txt"
+    root = cache_root / "wheels"
+    root.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", dir=root, ignore_cleanup_errors=True) as folder:
+        requirements = Path(folder) / "requirements.txt"
         requirements.write_text(render_pins(pins, markers=False), encoding="utf-8")
         target = [item for tag in expand_tags(tags) for item in ("--platform", tag)]
         target += ["--python-version", python_version, "--implementation", "cp"]
-        rules = ("--no-deps", "--require-hashes", *WHEELS_ALONE, "--quiet", "--dest", str(passing))
+        rules = ("--no-deps", "--require-hashes", *WHEELS_ALONE, "--quiet", "--dest", folder)
         command = [str(pip), "-m", "pip", "download", *rules, *target, "-r", str(requirements)]
         run_tool(command, doing, "pip")
-        return tuple(_keep(pin, passing, cache_root) for pin in sorted(pins, key=lambda pin: pin.name))
-    finally:
-        shutil.rmtree(passing, ignore_errors=True)
+        return tuple(_keep(pin, Path(folder), cache_root) for pin in sorted(pins, key=lambda pin: pin.name))
 
 
 def _keep(pin: Pin, folder: Path, cache_root: Path) -> Wheel:

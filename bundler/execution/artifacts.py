@@ -12,11 +12,12 @@ import shutil
 from pathlib import Path
 
 from bundler.execution.identity import Identity, identity_of
-from bundler.execution.scratch import Scratch, write_atomically
+from bundler.execution.scratch import Scratch
 from bundler.model.artifacts import Artifact, FileRecord, record_folder
 from bundler.model.codec import encode
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import StageError
+from bundler.support.files import publish_folder, replace_whole
 from bundler.support.remembered import BEHIND, recall, seal
 
 
@@ -93,15 +94,11 @@ class ArtifactStore:
 
     def _move_in(self, folder: Path, place: Path, artifact: Artifact, scratch: Scratch) -> None:
         """Rename into place. What stands there already is another's equal result, or a leftover without manifest."""
-        try:
-            folder.rename(place)
-        except OSError:
-            if not place.exists():
-                raise
-            if self._is_intact(artifact, _scan(place)):
-                return
-            self.discard(artifact.digest, scratch)
-            folder.rename(place)
+
+        def is_whole(place: Path) -> bool:
+            return self._is_intact(artifact, _scan(place))
+
+        publish_folder(folder, place, is_whole, lambda _: self.discard(artifact.digest, scratch))
 
     def _is_intact(self, artifact: Artifact, present: dict[str, Identity]) -> bool:
         if set(present) != {record.path for record in artifact.files}:
@@ -117,7 +114,7 @@ class ArtifactStore:
     def _write_manifest(self, artifact: Artifact, identities: dict[str, Identity], scratch: Scratch) -> None:
         data = {"files": encode(artifact.files), "identities": identities}
         sealed = seal(data, _about(artifact.digest))
-        write_atomically(self._manifest(artifact.digest), sealed, scratch.new_path())
+        replace_whole(self._manifest(artifact.digest), sealed, draft=scratch.new_path())
 
     def _read_manifest(self, digest: str) -> tuple[Artifact, dict[str, Identity]] | None:
         data = recall(self._manifest(digest), _about(digest))

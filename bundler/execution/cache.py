@@ -22,6 +22,7 @@ from bundler.execution.signing import read_key
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import StageError, UsageError
 from bundler.model.paths import check_path_text
+from bundler.support.files import replace_whole
 
 TAG_NAME = "CACHEDIR.TAG"
 TAG = """Signature: 8a477f597d28d172789f06886806bc55
@@ -224,9 +225,8 @@ def _is_foreign(root: Path, known: tuple[str, ...]) -> bool:
 
 def _put_tag(root: Path) -> None:
     """Whole or not at all: a tag half written would make the cache somebody else's for a second process."""
-    partial = root / f"{TAG_NAME}.{os.getpid()}.{threading.get_ident()}"
-    partial.write_text(TAG, encoding="utf-8")
-    partial.replace(root / TAG_NAME)
+    draft = root / f"{TAG_NAME}.{os.getpid()}.{threading.get_ident()}"  # a name that is no stranger's
+    replace_whole(root / TAG_NAME, TAG.encode(), draft=draft)
 
 
 def _open_scratch(root: Path) -> Scratch:

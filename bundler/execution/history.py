@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.execution.cache import Cache
-from bundler.execution.scratch import write_atomically
+from bundler.support.files import replace_whole
 from bundler.support.remembered import kept_at, recall, seal
 
 Steps = dict[str, dict[str, Any]]
@@ -29,7 +29,7 @@ def remember_history(cache: Cache, model: Path | None, build: str, steps: Mappin
     if merged != known:
         data = seal(merged, _about(model, build))
         with contextlib.suppress(OSError):
-            write_atomically(place, data, cache.scratch.new_path())
+            replace_whole(place, data, draft=cache.scratch.new_path())
 
 
 def _place(cache: Cache, model: Path | None, build: str) -> Path:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bundler.execution.scratch import Scratch, write_atomically
+from bundler.execution.scratch import Scratch
 from bundler.model.artifacts import Artifact, make_artifact
 from bundler.model.codec import conforms, decode
 from bundler.model.digests import digest_json
 from bundler.model.stage import Note
+from bundler.support.files import replace_whole
 from bundler.support.remembered import BEHIND, mark_used, read_bounded, seal, unseal
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -63,7 +64,7 @@ class RecordStore:
     def put(self, key: str, record: ActionRecord, scratch: Scratch) -> bytes:
         """Write the record; returns its bytes. Raises `OSError`."""
         data = render_record(record)
-        write_atomically(self.path(key), data, scratch.new_path())
+        replace_whole(self.path(key), data, draft=scratch.new_path())
         return data
 
 

@@ -108,14 +108,3 @@ def live_since(root: Path) -> float | None:
         with contextlib.suppress(OSError):
             starts.append(path.stat().st_mtime)
     return min(starts, default=None)
-
-
-def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
-    """Write a whole file or none; `scratch` is an unused path on the same file system."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        scratch.write_bytes(data)
-        scratch.replace(path)
-    except OSError:
-        scratch.unlink(missing_ok=True)
-        raise

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bundler.execution.identity import Identity, identify, identity_of, is_settled
-from bundler.execution.scratch import write_atomically
 from bundler.model.artifacts import Artifact, FileRecord, make_artifact
 from bundler.model.digests import digest_file
 from bundler.model.errors import StageError, UsageError
 from bundler.model.results import StepOutcome
+from bundler.support.files import replace_whole
 from bundler.support.remembered import kept_at, recall, seal
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _recall(path: Path, identity: Identity, cache: Cache) -> str | None:
 def _remember(path: Path, identity: Identity, digest: str, cache: Cache) -> None:
     data = seal({"identity": identity, "sha256": digest}, _about(path))
     with contextlib.suppress(OSError):  # a full disk costs the memory, not the build
-        write_atomically(_memory(path, cache), data, cache.scratch.new_path())
+        replace_whole(_memory(path, cache), data, draft=cache.scratch.new_path())
 
 
 def _about(path: Path) -> str:

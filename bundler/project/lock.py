@@ -18,6 +18,7 @@ from bundler.environments.registry import Environments, host_version
 from bundler.model.codec import parse_json
 from bundler.model.errors import DefectError, UsageError
 from bundler.model.events import Listener, ignore
+from bundler.support.files import replace_whole
 
 LOCK_SCHEMA = 1
 HOST_TOOLS = ("numpy", "onnx", "onnxruntime")
@@ -67,9 +68,7 @@ def write_lock(path: Path, lock: LockFile) -> None:
         "environments": {name: text.splitlines() for name, text in lock.environments.items()},
         "decisions": dict(lock.decisions),
     }
-    partial = path.with_name(f".{path.name}.tmp")
-    partial.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8", newline="\n")
-    partial.replace(path)
+    replace_whole(path, (json.dumps(data, indent=1, sort_keys=True) + "\n").encode())
 
 
 def resolve_locks(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +37,7 @@ from bundler.profiles.places import describe_profile, name_command
 from bundler.profiles.schema import TargetProfile
 from bundler.reporting.checks import make_checks
 from bundler.reporting.figures import word_figures
+from bundler.support.files import FILE_MODE, replace_whole
 
 _TOLD_ELSEWHERE = {"signature", "outputs", "samples", "comparison", "references", "weaknesses"}
 """Facts that stand in `runtime.json` or among the checks already."""
@@ -119,10 +119,7 @@ def _to_bytes(manifest: Manifest) -> bytes:
 def write_manifest(bundle: Path, manifest: Manifest) -> Path:
     """Write `bundle.json` in one piece, with the mode of the bundle's other files."""
     path = bundle / MANIFEST_NAME
-    partial = path.with_suffix(".json.tmp")
-    partial.write_bytes(_to_bytes(manifest))
-    partial.chmod(0o644)
-    os.replace(partial, path)  # noqa: PTH105 - Path.replace is the same call
+    replace_whole(path, _to_bytes(manifest), mode=FILE_MODE)
     return path
 
 

@@ -26,6 +26,7 @@ from bundler.reporting.speed import chart_speed, stack_providers
 from bundler.reporting.story import chart_files, collect_notes, judged_by_seeds, list_steps, make_cards, tell_proof
 from bundler.reporting.timings import TIMINGS_NAME
 from bundler.support.data import data_root
+from bundler.support.files import replace_whole
 from bundler.verification.words import BUILDING_HOST, describe_verification, name_verification
 
 if TYPE_CHECKING:
@@ -161,6 +162,4 @@ def _tidy(value: Any) -> Any:
 
 
 def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f"{path.name}.tmp")
-    partial.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-    partial.replace(path)
+    replace_whole(path, text.encode("utf-8", "backslashreplace"))

@@ -11,13 +11,13 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import Any
 
 from bundler.model.codec import parse_json
 from bundler.model.digests import canonical_json
+from bundler.support.files import replace_whole
 
 MAX_BYTES = 64 << 20
 """More than anything that is remembered takes; a larger file is not read."""
@@ -71,22 +71,14 @@ def kept_at(root: Path, *parts: str) -> Path:
 
 def remember(path: Path, value: Any, about: str) -> None:
     """Keep `value` at `path`, whole or not at all. Raises `OSError`."""
-    replace_whole(path, seal(value, about))
+    keep(path, seal(value, about))
 
 
-def replace_whole(path: Path, data: bytes) -> None:
-    """Write a file that a reader sees whole or not at all. Raises `OSError`."""
+def keep(path: Path, data: bytes) -> None:
+    """Write a file of a cache, whole or not at all; never one behind it. Raises `OSError`."""
     if BEHIND in path.parts:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(3)}")
-    try:
-        draft.write_bytes(data)
-        draft.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
+    replace_whole(path, data)
 
 
 def mark_used(path: Path) -> None:

@@ -20,6 +20,7 @@ from bundler.environments.wheels import WHEELS_ALONE, fresh_environment
 from bundler.execution.passing import passing_folder
 from bundler.model.digests import digest_json
 from bundler.model.errors import EnvironmentMissingError, VerificationError
+from bundler.support.files import publish_folder
 from bundler.support.remembered import BEHIND, kept_at, recall, remember
 
 Provide = Callable[[], AbstractContextManager[Path]]
@@ -172,13 +173,7 @@ def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, P
             make(draft, wheels, requirements)
         (draft / _MARK).touch()
         seal_folder(draft)
-        if not _is_intact(home):
-            shutil.rmtree(home, ignore_errors=True)
-        try:
-            draft.rename(home)
-        except OSError:
-            if not _is_intact(home):
-                raise
+        publish_folder(draft, home, _is_intact)
     return home
 
 

@@ -16,10 +16,11 @@ from bundler.emitters.python.layout import LOCK
 from bundler.emitters.python.licences import describe_wheel
 from bundler.emitters.python.project import write_python_project
 from bundler.emitters.python.wheelhouse import BACKEND_LOCK, Wheelhouse, fetch_runtime, find_platform
-from bundler.emitters.writing import FILE_MODE, copy_file, write_text
+from bundler.emitters.writing import copy_file, write_text
 from bundler.environments.variables import computing_environment
 from bundler.model.errors import StageError
 from bundler.model.proof import Emitted
+from bundler.support.files import FILE_MODE
 
 EPOCH = "315532800"
 """1980-01-01, the earliest time that a zip file can hold: archives do not depend on when they were made."""

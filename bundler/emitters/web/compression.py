@@ -15,10 +15,10 @@ from typing import Any
 
 from bundler.model.artifacts import FileRecord
 from bundler.support.remembered import (
+    keep,
     kept_at,
     mark_used,
     read_bounded,
-    replace_whole,
     seal,
     seal_bytes,
     unseal,
@@ -137,7 +137,7 @@ def _read(place: Path, size: int) -> bytes:
 def _keep(place: Path, data: bytes) -> None:
     """Its failure costs the next build some seconds only."""
     with contextlib.suppress(OSError):
-        replace_whole(place, data)
+        keep(place, data)
 
 
 def _about(place: Path) -> str:

@@ -11,8 +11,9 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.web.compression import compress_gzip
 from bundler.emitters.web.licences import describe_runtime
 from bundler.emitters.web.project import write_web_project
-from bundler.emitters.writing import FILE_MODE, copy_file
+from bundler.emitters.writing import copy_file
 from bundler.model.proof import Emitted
+from bundler.support.files import FILE_MODE
 
 ROOT = "package"
 _MEMBER = 64 << 20

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.environments.emulation.packages import DEBIAN_NAMES, EmulationError, download, run, unpack
-from bundler.environments.emulation.processor import CORES, publish, view_of
+from bundler.environments.emulation.processor import CORES, view_of
+from bundler.support.files import publish_folder
 from bundler.support.remembered import BEHIND
 
 # Raise it when the way an image is made changes, so that older ones are not used.
@@ -77,7 +78,8 @@ def make_image(cache_root: Path, architecture: str, report: Callable[[str], None
         report(f"Unpacking {len(packages)} {architecture} packages")
         image = _assemble(Path(folder, "image"), architecture, packages)
         _probe(image, architecture)
-        return publish(image, _image_path(cache_root, architecture))
+        publish_folder(image, final := _image_path(cache_root, architecture))
+        return final
 
 
 def emulated_python(image: Path, cpu: str | None) -> EmulatedPython:

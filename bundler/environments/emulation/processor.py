@@ -14,6 +14,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.support.files import publish_folder
+
 
 @dataclass(frozen=True, slots=True)
 class Core:
@@ -47,7 +49,7 @@ def view_of(image: Path, cpu: str | None) -> Path:
         with tempfile.TemporaryDirectory(prefix=".making-", dir=view.parent) as folder:
             _link_libraries(Path(folder, "view/lib"), image / "root/usr/lib")
             _describe(Path(folder, "view"), CORES.get(cpu or "", ANY_CORE), count)
-            publish(Path(folder, "view"), view)
+            publish_folder(Path(folder, "view"), view)
     return view
 
 
@@ -82,13 +84,3 @@ def _cpuinfo(number: int, core: Core) -> str:
         "CPU revision": core.revision,
     }
     return "".join(f"{name}\t: {value}\n" for name, value in fields.items())
-
-
-def publish(image: Path, final: Path) -> Path:
-    """A folder takes the name of a full one on no system: the first to finish wins."""
-    try:
-        return image.rename(final)
-    except OSError:
-        if not final.is_dir():
-            raise
-        return final

@@ -1,0 +1,74 @@
+"""Files and folders that a reader sees whole or not at all: made under another name, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+FILE_MODE: Final = 0o644
+"""Of files of a bundle, whatever the umask of who builds it."""
+
+
+def name_draft(path: Path) -> Path:
+    """A hidden name beside `path` that nothing stands at yet; trimming the cache removes what was left at such."""
+    return path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(3)}")
+
+
+@contextmanager
+def replacing(path: Path, draft: Path | None = None) -> Iterator[Path]:
+    """Where the block writes what becomes the file `path` when it ends well. `draft` is an unused path on the same file
+    system, by default one beside it. Raises `OSError`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = draft or name_draft(path)
+    try:
+        yield draft
+        draft.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def replace_whole(path: Path, data: bytes, *, mode: int | None = None, draft: Path | None = None) -> None:
+    """Write a file with `mode` (None: what the umask leaves). Raises `OSError`."""
+    with replacing(path, draft) as place:
+        place.write_bytes(data)
+        if mode is not None:
+            place.chmod(mode)
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def publish_folder(
+    draft: Path,
+    final: Path,
+    is_whole: Callable[[Path], bool] = Path.is_dir,
+    remove: Callable[[Path], None] = _remove,
+) -> None:
+    """Rename the folder `draft` to `final`. The first of several processes wins; what stands there and is not whole
+    goes, by `remove`, and is replaced. Raises `OSError`.
+    """
+    try:
+        draft.rename(final)
+    except OSError:
+        if not final.exists():
+            raise
+    else:
+        return
+    if is_whole(final):
+        return
+    remove(final)
+    try:
+        draft.rename(final)
+    except OSError:
+        if not is_whole(final):
+            raise
