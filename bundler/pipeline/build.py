@@ -139,14 +139,27 @@ def check_gates(
         if verdict.judged in compiled and all(other.judged != lossy.id for other in verdicts):
             blame = replace(blame, lines=(_DEVICE_LOSES, *blame.lines))
     broken = "your own metric" if verdict.is_metric else "the accuracy gate"
+    remedy = hint_for_loss(prepared, lossy, blame, verdict.setting) if lossy else _gate_hint(verdict)
     raise GateError(
         f"{prepared.title}: stage {verdict.judged} breaks {broken}",
         details=(*verdict.lines, *blame.lines),
-        hint=hint_for_loss(prepared, lossy, blame, verdict.setting) if lossy else _gate_hint(verdict),
+        hint=f"{_ask_for_samples(prepared)}; else {remedy}" if _is_seeded(verdict, outcomes) else remedy,
     )
 
 
 _DEVICE_LOSES = "the same model kept the gate before it was compiled: the device's own arithmetic adds to what is lost"
+
+
+def _is_seeded(verdict: Verdict, outcomes: Mapping[str, StepOutcome]) -> bool:
+    """Whether it was judged on inputs that no user has: what fails on them may hold where the model is used."""
+    golden = outcomes.get(verdict.step.inputs.get("golden", ""))
+    return not verdict.is_metric and golden is not None and bool(golden.facts.get("synthetic"))
+
+
+def _ask_for_samples(prepared: Prepared) -> str:
+    project = prepared.request.project
+    where = f'samples = "FOLDER" in {project}, in the table of the model' if project else "--samples FOLDER"
+    return f"these inputs are seeded, not real data: give real ones first, with {where}"
 
 
 def _gate_hint(verdict: Verdict) -> str:
