@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bundler.model.events import Listener
 from bundler.pipeline.prepare import prepare
-from bundler.pipeline.requests import BuildRequest, PlanResult, StepPreview
+from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.results import PlanResult, StepPreview
 from bundler.pipeline.workshop import Workshop
 from bundler.stages.registry import find_stage
 

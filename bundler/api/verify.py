@@ -13,7 +13,7 @@ from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener
 from bundler.model.manifest import Manifest
 from bundler.model.paths import check_path_text
-from bundler.pipeline.requests import DigestResult, VerifyResult
+from bundler.pipeline.results import DigestResult, VerifyResult
 from bundler.pipeline.workshop import Workshop
 from bundler.planning.fit import LEFT_OUT
 from bundler.reporting.manifest import read_manifest

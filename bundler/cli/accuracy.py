@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bundler.cli.printing import printable
 from bundler.model.runtime import Tolerance
-from bundler.pipeline.requests import AccuracyResult
+from bundler.pipeline.results import AccuracyResult
 
 NAME_LENGTH = 40
 """Characters of an output's name that the line shows."""

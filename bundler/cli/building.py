@@ -19,16 +19,10 @@ from bundler.cli.printing import echo, echo_lines, megabytes, print_json
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import BuildsStarted, Listener, Message
-from bundler.pipeline.requests import (
-    BuildRequest,
-    BuildResult,
-    ChosenPrecision,
-    FirstVisit,
-    PlacementResult,
-    bundle_name,
-)
+from bundler.model.golden_inputs import GoldenKind
+from bundler.pipeline.requests import BuildRequest, bundle_name
+from bundler.pipeline.results import BuildResult, ChosenPrecision, FirstVisit, PlacementResult
 from bundler.pipeline.workshop import Workshop, open_workshop, start_early
-from bundler.planning.data import GoldenKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from bundler.cli.failures import error_lines
 from bundler.cli.options import progress_style
 from bundler.cli.printing import echo, echo_lines, print_json, printable
 from bundler.model.errors import BundlerError
-from bundler.pipeline.requests import DigestResult, VerifyResult
+from bundler.pipeline.results import DigestResult, VerifyResult
 
 Result = TypeVar("Result")
 

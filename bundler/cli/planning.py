@@ -15,7 +15,8 @@ from bundler.model.errors import BundlerError
 from bundler.model.events import ignore
 from bundler.model.plan import BuildPlan
 from bundler.model.requirements import describe_need
-from bundler.pipeline.requests import BuildRequest, PlanResult, StepPreview
+from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.results import PlanResult, StepPreview
 from bundler.pipeline.shapes import assign_shapes
 from bundler.pipeline.workshop import Workshop, open_workshop
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from bundler.cli.building import BuildArguments, Failure, build_all, check_clashes, check_project_options
 from bundler.cli.console import ProgressStyle, open_console
 from bundler.model.cache import CacheChoice
-from bundler.pipeline.requests import BuildRequest, BuildResult
+from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.results import BuildResult
 from bundler.pipeline.workshop import open_workshop, start_early
 from bundler.project.decisions import record_decisions, with_decisions
 from bundler.project.load import LoadedProject, find_project

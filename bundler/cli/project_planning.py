@@ -7,7 +7,7 @@ from pathlib import Path
 from bundler.cli.building import BuildArguments, Failure, check_project_options
 from bundler.cli.planning import plan_all
 from bundler.model.cache import CacheChoice
-from bundler.pipeline.requests import PlanResult
+from bundler.pipeline.results import PlanResult
 from bundler.pipeline.workshop import open_workshop
 from bundler.project.decisions import with_decisions
 from bundler.project.load import find_project

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+GoldenKind = Literal["samples", "synthetic"]
+"""What of a user's samples a bundle carries: themselves, or seeded inputs like them."""
+
 WeaknessKind = Literal[
     "synthetic", "few-samples", "one-size", "branch-not-taken", "branches-not-followed", "output", "repeats-input"
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bundler.model.codec import decode
 from bundler.model.gates import resolve_tolerance
@@ -13,16 +13,7 @@ from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import Gate, Tolerance
 from bundler.pipeline.assemble import read_references
-from bundler.pipeline.requests import AccuracyResult
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifiedRun:
-    """What the bundle's own runtime answered for the golden set, and where it ran (empty: on this machine)."""
-
-    variant: str
-    place: str
-    comparison: Comparison
+from bundler.pipeline.results import AccuracyResult, VerifiedRun
 
 
 def find_accuracies(

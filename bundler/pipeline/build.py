@@ -6,16 +6,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from bundler.model.attempts import Frontier
-from bundler.model.codec import decode
 from bundler.model.errors import GateError
 from bundler.model.events import Listener, Message
 from bundler.model.plan import MODEL
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
-from bundler.pipeline.accuracy import VerifiedRun, find_accuracies
+from bundler.pipeline.accuracy import find_accuracies
 from bundler.pipeline.assemble import make_runtime_config
 from bundler.pipeline.judging import Verdict, judge_plan
 from bundler.pipeline.memo import recall_bundle, remember_bundle
@@ -24,14 +22,8 @@ from bundler.pipeline.place import check_replaceable, put_in_place, staging_fold
 from bundler.pipeline.placement import check_placements, find_placements
 from bundler.pipeline.preloading import preload_on_start
 from bundler.pipeline.prepare import Prepared, prepare
-from bundler.pipeline.requests import (
-    BuildRequest,
-    BuildResult,
-    ChosenPrecision,
-    FirstVisit,
-    MetricResult,
-    PlacementResult,
-)
+from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.results import BuildResult, BuildSummary, ChosenPrecision, PlacementResult
 from bundler.pipeline.stamp import bundle_key
 from bundler.pipeline.workshop import Workshop
 from bundler.planning.precision import asked_method
@@ -67,9 +59,10 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
         remember_bundle(workshop.cache.root, final, key, summary)
     seconds = time.perf_counter() - began
     result = _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
-    runs = decode(tuple[VerifiedRun, ...], summary.get("runs", ()))
     return replace(
-        result, placements=_placements(prepared, outcomes), accuracies=find_accuracies(prepared.plan, outcomes, runs)
+        result,
+        placements=_placements(prepared, outcomes),
+        accuracies=find_accuracies(prepared.plan, outcomes, summary.runs),
     )
 
 
@@ -105,7 +98,7 @@ def _write(
     final: Path,
     workshop: Workshop,
     listener: Listener,
-) -> dict[str, Any]:
+) -> BuildSummary:
     """Emit, prove and put into place. Its imports (templates, bill of materials) cost nothing to a rebuild."""
     from bundler.pipeline.finish import Workpiece, finish_bundle, write_report  # noqa: PLC0415 - see above
 
@@ -168,32 +161,30 @@ def _gate_hint(verdict: Verdict) -> str:
     return f"lower the level with --set optimization.level=basic, or widen the gate with --set {verdict.setting}"
 
 
-def _result(
-    prepared: Prepared, final: Path, summary: Mapping[str, Any], *, up_to_date: bool, seconds: float
-) -> BuildResult:
+def _result(prepared: Prepared, final: Path, summary: BuildSummary, *, up_to_date: bool, seconds: float) -> BuildResult:
     return BuildResult(
         name=prepared.plan.model_name,
         target=prepared.profile.id,
         bundle=final,
         report=report_folder(final) / "report.html",
         format=prepared.plan.format,
-        proof=summary["proof"],
+        proof=summary.proof,
         up_to_date=up_to_date,
-        bundle_bytes=summary["bundle_bytes"],
-        model_bytes=summary["model_bytes"],
+        bundle_bytes=summary.bundle_bytes,
+        model_bytes=summary.model_bytes,
         source_bytes=prepared.facts.total_bytes,
-        notes=tuple(summary["notes"]),
+        notes=summary.notes,
         seconds=seconds,
-        proofs=summary.get("proofs", {}),
-        unproven=summary.get("unproven", {}),
-        verified=tuple(summary.get("verified", ())),
-        first_visits=tuple(FirstVisit(**visit) for visit in summary.get("first_visits", ())),
+        proofs=summary.proofs,
+        unproven=summary.unproven,
+        verified=summary.verified,
+        first_visits=summary.first_visits,
         precisions=tuple(_tell_choice(frontier) for frontier in prepared.frontiers),
-        metrics=tuple(MetricResult(**metric) for metric in summary.get("metrics", ())),
-        reservations=tuple(summary.get("reservations", ())),
-        golden=summary.get("golden", {}),
+        metrics=summary.metrics,
+        reservations=summary.reservations,
+        golden=summary.golden,
         decisions=prepared.decisions,
-        digest=summary.get("digest", ""),
+        digest=summary.digest,
     )
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from bundler.emitters.contract import EmitRequest, Emitter, ProofRequest, Untimed
 from bundler.emitters.registry import find_emitter
 from bundler.emitters.verified import write_verification
 from bundler.emitters.writing import write_text
-from bundler.model.codec import encode
 from bundler.model.digests import digest_file
 from bundler.model.errors import BundlerError, GateError, StageError, VerificationError
 from bundler.model.events import Listener, Message, StepFinished, StepsEnded, StepStarted
@@ -23,11 +21,11 @@ from bundler.model.proof import Download, Emitted, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.model.stage import Note
-from bundler.pipeline.accuracy import VerifiedRun
 from bundler.pipeline.golden import describe_golden, record_golden
 from bundler.pipeline.judging import METRIC_STAGE
 from bundler.pipeline.placement import describe_shortfalls
 from bundler.pipeline.prepare import Prepared, tell_left_out
+from bundler.pipeline.results import BuildSummary, FirstVisit, MetricResult, VerifiedRun
 from bundler.pipeline.workshop import Workshop
 from bundler.planning.data import CALIBRATED
 from bundler.reporting.data import ReportData
@@ -61,8 +59,8 @@ class Finished:
     proofs: tuple[VariantProof, ...]
     measurements: tuple[Measurement, ...]
     phases: Mapping[str, float]
+    summary: BuildSummary
     downloads: tuple[Download, ...] = ()
-    summary: dict[str, Any] = field(default_factory=dict)
 
 
 def finish_bundle(piece: Workpiece) -> Finished:
@@ -94,7 +92,7 @@ def finish_bundle(piece: Workpiece) -> Finished:
         measurements=measurements,
         phases=phases,
         downloads=emitted.downloads,
-        summary=_summary(piece, manifest, emitted) | {"runs": _list_runs(proofs)},
+        summary=_summarize(piece, manifest, emitted, proofs),
     )
 
 
@@ -287,42 +285,37 @@ def list_notes(prepared: Prepared, outcomes: Mapping[str, StepOutcome], told: Se
     return list(dict.fromkeys((*left_out, *(note.text for note in heard), *shortfalls, *told)))
 
 
-def _summary(piece: Workpiece, manifest: Manifest, emitted: Emitted) -> dict[str, Any]:
-    return {
-        "digest": digest_file(piece.staged / MANIFEST_NAME),
-        "proof": manifest.proof.level,
-        "proofs": {record.variant: record.level for record in manifest.proof.variants},
-        "unproven": {record.variant: record.reason for record in manifest.proof.variants if not record.passed},
-        "verified": list(describe_verification(manifest.proof)),
-        "bundle_bytes": weigh_bundle(manifest),
-        "model_bytes": sum(record.size for record in piece.config.variants[0].files),
-        "notes": list_notes(piece.prepared, piece.outcomes, emitted.notes),
-        "golden": encode(manifest.golden),
-        "reservations": list(manifest.reservations),
-        "metrics": [
-            {
-                "variant": step.variant,
-                "value": piece.outcomes[step.id].facts["value"],
-                "reference": piece.outcomes[step.id].facts["reference"],
-            }
-            for step in piece.prepared.plan.steps
-            if step.stage == METRIC_STAGE
-        ],
-        "first_visits": [
-            {"variant": item.variant, "build": item.build, "size": item.size, "gzip": item.gzip, "brotli": item.brotli}
+def _summarize(piece: Workpiece, manifest: Manifest, emitted: Emitted, proofs: Sequence[VariantProof]) -> BuildSummary:
+    records = manifest.proof.variants
+    return BuildSummary(
+        digest=digest_file(piece.staged / MANIFEST_NAME),
+        proof=manifest.proof.level,
+        proofs={record.variant: record.level for record in records},
+        unproven={record.variant: record.reason for record in records if not record.passed},
+        verified=tuple(describe_verification(manifest.proof)),
+        bundle_bytes=weigh_bundle(manifest),
+        model_bytes=sum(record.size for record in piece.config.variants[0].files),
+        notes=tuple(list_notes(piece.prepared, piece.outcomes, emitted.notes)),
+        golden=manifest.golden,
+        reservations=manifest.reservations,
+        metrics=tuple(_list_metrics(piece)),
+        first_visits=tuple(
+            FirstVisit(variant=item.variant, build=item.build, size=item.size, gzip=item.gzip, brotli=item.brotli)
             for item in emitted.downloads
-        ],
-    }
-
-
-def _list_runs(proofs: Sequence[VariantProof]) -> Any:
-    return encode(
-        tuple(
+        ),
+        runs=tuple(
             VerifiedRun(variant=proof.variant, place=proof.place, comparison=proof.comparison)
             for proof in proofs
             if proof.passed and proof.comparison
-        )
+        ),
     )
+
+
+def _list_metrics(piece: Workpiece) -> Iterator[MetricResult]:
+    for step in piece.prepared.plan.steps:
+        if step.stage == METRIC_STAGE:
+            facts = piece.outcomes[step.id].facts
+            yield MetricResult(variant=step.variant or "", value=facts["value"], reference=facts["reference"])
 
 
 def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finished: Finished, folder: Path) -> Path:

@@ -7,16 +7,15 @@ it; any other state means that it is written again.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from bundler.model.codec import conforms, decode, encode
 from bundler.model.digests import digest_json
-from bundler.model.errors import Json
+from bundler.pipeline.results import BuildSummary
 from bundler.support.remembered import kept_at, recall, remember
 
 
-def recall_bundle(root: Path, bundle: Path, key: str) -> Mapping[str, Any] | None:
+def recall_bundle(root: Path, bundle: Path, key: str) -> BuildSummary | None:
     """What `remember_bundle` kept for this bundle and key, if the bundle on disk is still the same."""
     memo = recall(kept_at(root, "bundles", _path(root, bundle).name), _about(bundle))
     if not isinstance(memo, dict) or memo.get("key") != key:
@@ -27,12 +26,12 @@ def recall_bundle(root: Path, bundle: Path, key: str) -> Mapping[str, Any] | Non
     except OSError:
         return None
     summary = memo.get("summary")
-    return summary if isinstance(summary, dict) else None
+    return decode(BuildSummary, summary) if conforms(BuildSummary, summary) else None
 
 
-def remember_bundle(root: Path, bundle: Path, key: str, summary: Mapping[str, Json]) -> None:
+def remember_bundle(root: Path, bundle: Path, key: str, summary: BuildSummary) -> None:
     """Keep the fingerprints of the bundle's files with `summary`."""
-    memo = {"key": key, "files": _fingerprints(bundle), "summary": dict(summary)}
+    memo = {"key": key, "files": _fingerprints(bundle), "summary": encode(summary)}
     remember(_path(root, bundle), memo, _about(bundle))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import Fixing
+from bundler.model.golden_inputs import GoldenKind
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.signature import Dimension
 from bundler.model.stage import Note
@@ -27,9 +28,6 @@ UNKNOWN_SIZE = 128
 """What a dynamic dimension counts as, where the bytes of a sample are estimated."""
 
 _ELEMENT_BYTES = 4
-
-GoldenKind = Literal["samples", "synthetic"]
-"""What of a user's samples a bundle carries: themselves, or seeded inputs like them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import Fixing, fix_signature, split_sizes
+from bundler.model.golden_inputs import GoldenKind
 from bundler.model.plan import HOST, MODEL, BuildPlan, Decision, Step
 from bundler.model.requirements import FIXED_BY, FixedSize
 from bundler.model.shapes import Shape
@@ -17,7 +18,6 @@ from bundler.planning.data import (
     GOLDEN,
     DataPlan,
     DataRequest,
-    GoldenKind,
     Seeds,
     find_picture,
     plan_data,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bundler.pipeline.requests import BuildRequest, BuildResult, decision_key
+from bundler.pipeline.requests import BuildRequest, decision_key
+from bundler.pipeline.results import BuildResult
 from bundler.project.lock import LockFile, write_lock
 
 

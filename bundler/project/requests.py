@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from bundler.model.errors import UsageError
+from bundler.model.golden_inputs import GoldenKind
 from bundler.pipeline.data import SYNTHETIC
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.sources import PREFIX
-from bundler.planning.data import GoldenKind
 from bundler.project.fitting import check_fit
 from bundler.project.load import LoadedProject, overrides_for
 from bundler.project.schema import ProjectModel

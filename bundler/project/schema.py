@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bundler.planning.data import GoldenKind
+from bundler.model.golden_inputs import GoldenKind
 from bundler.profiles.schema import Accuracy, Budget, GivenShape
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bundler.cli.accuracy import accuracy_line
 from bundler.model.runtime import Tolerance
-from bundler.pipeline.requests import AccuracyResult
+from bundler.pipeline.results import AccuracyResult
 
 INT8 = Tolerance(sqnr_db=15.0, low_sqnr_db=10.0, worst_sqnr_db=5.0, top1_agreement=0.95)
 FLOAT = Tolerance(absolute=1e-4, relative=1e-3, sqnr_db=40.0, worst_sqnr_db=30.0)

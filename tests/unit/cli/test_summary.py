@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bundler.cli.building import _tell_visits
-from bundler.pipeline.requests import FirstVisit
+from bundler.pipeline.results import FirstVisit
 
 
 def visit(variant: str, build: str, brotli: int) -> FirstVisit:

@@ -15,7 +15,7 @@ from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import Gate, ProviderEntry
 from bundler.pipeline.accuracy import VerifiedRun, find_accuracies
-from bundler.pipeline.requests import AccuracyResult
+from bundler.pipeline.results import AccuracyResult
 from bundler.planning.gate import FLOAT, LOSSY
 
 JUDGED = OutputComparison(

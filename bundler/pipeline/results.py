@@ -1,0 +1,209 @@
+"""What a caller gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bundler.model.manifest import GoldenRecord, ProofRecord
+from bundler.model.plan import BuildPlan
+from bundler.model.proof import Proof, VariantProof
+from bundler.model.results import Comparison
+from bundler.model.runtime import Tolerance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstVisit:
+    """What a visitor downloads at first for a variant on one build of the runtime: bytes plain, by gzip, by brotli."""
+
+    variant: str
+    build: str
+    size: int
+    gzip: int
+    brotli: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenPrecision:
+    """What an automatic choice gave a variant. `ratio` is its latency beside the unchanged model's; `doubt` says why
+    that shows nothing, empty where it does.
+    """
+
+    variant: str
+    method: str
+    ratio: float | None
+    timing: str
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricResult:
+    """The user's own measure of a variant, and of the untouched model's answers."""
+
+    variant: str
+    value: float
+    reference: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccuracyResult:
+    """How close a variant came to the original model, in the last comparison that its gate judged. The figures are
+    those of `output`, of all outputs the nearest to its limits (`bundler.model.results.OutputComparison`); `limit` is
+    what it was held to. `unjudged` counts the outputs that no comparison could fail; `in_place_of` names the provider
+    for which another ran the model in this comparison, empty where it was the variant's own. `place` says where the
+    bundle's own runtime ran, where these are its figures (`in Chromium 143`). `device_limit` is what the device is held
+    to, and `rounding` what it computes in, where that is another limit than `limit`.
+    """
+
+    variant: str
+    samples: int
+    outputs: int
+    unjudged: int
+    output: str
+    equal: bool
+    max_absolute: float
+    sqnr_db: float | None
+    worst_sqnr_db: float | None
+    top1_agreement: float | None
+    agreement: float | None
+    limit: Tolerance
+    in_place_of: str = ""
+    place: str = ""
+    typical_sqnr_db: float | None = None
+    device_limit: Tolerance | None = None
+    rounding: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementResult:
+    """How many nodes of a variant's graph its accelerator took, of all that compute; `estimated` where nothing was
+    compiled for it here. `least_share` is what the profile asks for; `gain` says what fixed sizes would gain, empty
+    where nothing is known to.
+    """
+
+    variant: str
+    provider: str
+    taken: int
+    total: int
+    estimated: bool
+    least_share: float
+    gain: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedRun:
+    """What the bundle's own runtime answered for the golden set, and where it ran (empty: on this machine)."""
+
+    variant: str
+    place: str
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSummary:
+    """What is known of a bundle once it is written, and stays so while it stands: a rebuild with nothing changed
+    repeats it. The fields of the same name in `BuildResult` say more; `runs` are the answers of its own runtime.
+    """
+
+    digest: str
+    proof: Proof
+    proofs: Mapping[str, Proof]
+    unproven: Mapping[str, str]
+    verified: tuple[str, ...]
+    bundle_bytes: int
+    model_bytes: int
+    notes: tuple[str, ...]
+    golden: GoldenRecord | None
+    reservations: tuple[str, ...]
+    metrics: tuple[MetricResult, ...]
+    first_visits: tuple[FirstVisit, ...]
+    runs: tuple[VerifiedRun, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult:
+    """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes.
+    `golden` is the manifest's record of the golden set. `first_visits` are for what is visited rather than installed;
+    `reservations` say why it must not be shipped; `decisions` are what was measured, by variant. `proof` is the least
+    of `proofs`, the variants' own levels (none without a proof); `unproven` says of those that were not run why;
+    `verified` says all of it in words. `digest` is the SHA-256 of `bundle.json`, which lists that of every file.
+    """
+
+    name: str
+    target: str
+    bundle: Path
+    report: Path
+    format: str
+    proof: Proof
+    up_to_date: bool
+    bundle_bytes: int
+    model_bytes: int
+    source_bytes: int
+    notes: tuple[str, ...]
+    seconds: float
+    proofs: Mapping[str, Proof] = field(default_factory=dict)
+    unproven: Mapping[str, str] = field(default_factory=dict)
+    verified: tuple[str, ...] = ()
+    first_visits: tuple[FirstVisit, ...] = ()
+    precisions: tuple[ChosenPrecision, ...] = ()
+    metrics: tuple[MetricResult, ...] = ()
+    placements: tuple[PlacementResult, ...] = ()
+    accuracies: tuple[AccuracyResult, ...] = ()
+    golden: GoldenRecord | None = None
+    reservations: tuple[str, ...] = ()
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepPreview:
+    """One line of `bundler plan`: a step and whether it would run."""
+
+    id: str
+    title: str
+    state: str
+    reason: str
+    environment: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanResult:
+    """What a build would do, and which of it is in the cache."""
+
+    plan: BuildPlan
+    steps: tuple[StepPreview, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestResult:
+    """A bundle whose files match its `bundle.json`, which has the SHA-256 `digest`."""
+
+    bundle: Path
+    files: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyResult:
+    """What `verify` found. `proof` is the level that was reached now, `claimed` the manifest's; of `unstable_outputs`,
+    which a random operator makes differ on each run, only names, types and shapes are promised. `reservations` say why
+    the bundle must not be shipped. `reached` is all of what was reached now, `built` what was when it was built.
+    `digest` is the SHA-256 of `bundle.json`; `left_out` says which variants of the target the bundle has not, and
+    `shortfalls` which take fewer nodes than was asked for.
+    """
+
+    bundle: Path
+    files: int
+    proof: Proof
+    claimed: Proof
+    variants: tuple[VariantProof, ...]
+    unstable_outputs: tuple[str, ...] = ()
+    reservations: tuple[str, ...] = ()
+    reached: ProofRecord | None = None
+    built: ProofRecord | None = None
+    digest: str = ""
+    left_out: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
