@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bundler.emitters.contract import EmitRequest
-from bundler.emitters.escapes import shorten, visible
 from bundler.model.requirements import FIXED_BY, Need, describe_need
 from bundler.model.runtime import RuntimeConfig
 from bundler.profiles.schema import Platform
 from bundler.providers.availability import is_in_range
 from bundler.providers.needs import read_minimum
+from bundler.support.text import shorten, visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bundler.emitters import escapes
 from bundler.emitters.verified import POINTER
 from bundler.emitters.writing import copy_tree, write_text
 from bundler.model.errors import DefectError
+from bundler.support import text as escapes
 from bundler.support.data import data_root
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from bundler.emitters.escapes import markdown_text
 from bundler.emitters.writing import write_text
 from bundler.model.artifacts import FileRecord
 from bundler.model.digests import digest_file
+from bundler.support.text import markdown_text
 
 README: Final = "README.md"
 POINTER: Final = (

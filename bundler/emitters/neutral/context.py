@@ -8,7 +8,6 @@ from typing import Any
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.escapes import shorten, visible
 from bundler.emitters.neutral.deferring import tell_deferral
 from bundler.emitters.neutral.packages import Ingredient, list_ingredients, reports_usage
 from bundler.emitters.payload import tell_preprocessing
@@ -16,6 +15,7 @@ from bundler.model.runtime import Compatibility, Compiled, ProviderEntry, Runtim
 from bundler.model.signature import Port, describe_type
 from bundler.profiles.schema import TargetProfile
 from bundler.providers.graph_optimizers import OPTIMIZER_SEPARATOR
+from bundler.support.text import shorten, visible
 
 MEGABYTE = 1_000_000
 

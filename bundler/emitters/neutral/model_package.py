@@ -12,13 +12,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bundler.emitters.contract import EmitRequest
-from bundler.emitters.escapes import visible
 from bundler.emitters.neutral.project import write_folder
 from bundler.emitters.writing import write_text
 from bundler.model.errors import UsageError
 from bundler.model.proof import Emitted
 from bundler.model.runtime import RuntimeConfig, RuntimeVariant
 from bundler.profiles.schema import Runtime, TargetProfile
+from bundler.support.text import visible
 
 SCHEMA = "1.0"
 COMPONENT = "model"

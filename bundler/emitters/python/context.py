@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.escapes import shorten
 from bundler.emitters.payload import tell_preprocessing
 from bundler.emitters.python.names import (
     RESERVED_INPUTS,
@@ -21,6 +20,7 @@ from bundler.emitters.python.names import (
 from bundler.emitters.python.wheelhouse import ANYWHERE, list_requirements
 from bundler.model.runtime import Compiled
 from bundler.model.signature import Port, ValueType, describe_type
+from bundler.support.text import shorten
 
 BACKEND = "flit_core>=3.12,<4"
 NUMPY_TYPES = {

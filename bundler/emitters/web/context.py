@@ -11,7 +11,6 @@ import bundler
 from bundler.devices.browser.headers import ISOLATION, POLICY
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.escapes import shorten, visible
 from bundler.emitters.payload import tell_preprocessing
 from bundler.emitters.web.modules import list_loader_modules
 from bundler.emitters.web.names import choose_package_name, make_version
@@ -19,6 +18,7 @@ from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
 from bundler.emitters.web.vendor import VENDOR, Build
 from bundler.model.signature import Port, describe_type
+from bundler.support.text import shorten, visible
 
 NODE = ">=20"
 _DIRECTIVES = ("default-src", "script-src", "connect-src", "worker-src")

@@ -21,7 +21,7 @@ def test_what_was_verified_takes_the_place_of_the_pointer(tmp_path: Path) -> Non
 
 def test_a_model_whose_name_is_the_pointer_cannot_take_its_place(tmp_path: Path) -> None:
     """Names are escaped, so the pointer's back quotes are its own."""
-    from bundler.emitters.escapes import markdown_text  # noqa: PLC0415
+    from bundler.support.text import markdown_text  # noqa: PLC0415
 
     (tmp_path / README).write_text(f"# {markdown_text(POINTER)}\n\n{POINTER}\n", "utf-8")
     write_verification(tmp_path, ["Verified: cpu."])
