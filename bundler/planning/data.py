@@ -123,7 +123,7 @@ def plan_data(
         evaluation=evaluation,
         calibration=None if calibrated is None else CALIBRATED,
         reproduces=source is not None and (golden == "synthetic" or limit > EVALUATION_LEAST),
-        notes=() if source is None else (_NOTES[golden],),
+        notes=_tell_golden(golden, given=source is not None),
     )
 
 
@@ -221,6 +221,15 @@ _NOTES: Mapping[GoldenKind, Note] = {
     ),
     "synthetic": Note(text="the samples judge the build and do not ship: the golden set holds seeded inputs like them"),
 }
+_NOTHING_KEPT_BACK = Note(
+    text="--golden synthetic has no effect: no samples were given, and the golden set holds seeded inputs without it"
+)
+
+
+def _tell_golden(golden: GoldenKind, *, given: bool) -> tuple[Note, ...]:
+    if given:
+        return (_NOTES[golden],)
+    return (_NOTHING_KEPT_BACK,) if golden == "synthetic" else ()
 
 
 def _prepare_calibration(

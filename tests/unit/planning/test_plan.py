@@ -25,6 +25,13 @@ def test_every_input_of_a_step_comes_before_it() -> None:
         known.add(step.id)
 
 
+def test_a_synthetic_golden_set_without_samples_is_told_to_have_no_effect() -> None:
+    told = "--golden synthetic has no effect: no samples were given"
+    assert any(note.text.startswith(told) for note in plan(golden="synthetic").notes)
+    for request in ({}, {"golden": "synthetic", "samples": DataRequest(plain="samples")}):
+        assert not any(told in note.text for note in plan(**request).notes)
+
+
 def test_outputs_are_compared_after_every_stage_that_changes_the_model() -> None:
     steps = plan(dimensions={"batch": 1}, overrides=("optimization.simplifier=onnxscript",)).steps
     changing = [step.id for step in steps if step.stage in {"fix_dimensions", "simplify", "optimize", "convert_ort"}]
