@@ -5,6 +5,7 @@ It is not the server of `bundler serve`: a bundle must work on any.
 
 from __future__ import annotations
 
+import gzip
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +32,7 @@ Fault = Callable[["_Handler", bytes], None]
 @dataclass
 class Host:
     """A folder of files at an address, and further `pages` by path. `faults` answer for paths; `asked` are the paths
-    that were asked for, in order.
+    that were asked for, in order; `sent` counts what went out beyond the end of a file.
 
     Code may be kept by the browser for an hour (`keep_code`), everything else never: what a second visit does not ask
     for came from where the loader put it.
@@ -43,6 +44,7 @@ class Host:
     pages: dict[str, str] = field(default_factory=lambda: {VISIT: HEAD})
     faults: dict[str, Fault] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    sent: int = 0
     url: str = ""
 
     @property
@@ -114,6 +116,19 @@ def page_instead(handler: _Handler, content: bytes) -> None:
     handler.answer(200, b"<!doctype html><title>app</title>", {"Content-Type": "text/html"})
 
 
+def dropped(handler: _Handler, content: bytes) -> None:
+    """The connection ends without an answer."""
+    del content
+    handler.close_connection = True
+
+
+def silent(handler: _Handler, content: bytes) -> None:
+    """The connection stands, and nothing comes."""
+    del content
+    handler.server.closing.wait(60)
+    handler.close_connection = True
+
+
 def stalled(handler: _Handler, content: bytes) -> None:
     """Half of the file comes, and then nothing more."""
     handler.start(200, len(content), {})
@@ -121,6 +136,50 @@ def stalled(handler: _Handler, content: bytes) -> None:
     handler.wfile.flush()
     handler.server.closing.wait(60)
     handler.close_connection = True
+
+
+ENDLESS = 256 << 20
+"""Bytes that stand for those without an end."""
+
+
+def endless(handler: _Handler, content: bytes) -> None:
+    """The true file and then zeros, of an announced length that nobody has memory for."""
+    handler.start(200, 1 << 50, {})
+    handler.wfile.write(content)
+    block = bytes(1 << 20)
+    for _ in range(ENDLESS // len(block)):
+        handler.wfile.write(block)
+        handler.server.site.sent += len(block)
+    handler.close_connection = True
+
+
+def inflated(handler: _Handler, content: bytes) -> None:
+    """Some kilobytes that the browser unpacks to the true file and far more."""
+    handler.answer(200, gzip.compress(content + bytes(16 << 20), 1), {"Content-Encoding": "gzip"})
+
+
+def partial(handler: _Handler, content: bytes) -> None:
+    """A part of the file, though nobody asked for one."""
+    last = len(content) - 2
+    handler.answer(206, content[: last + 1], {"Content-Range": f"bytes 0-{last}/{len(content)}"})
+
+
+def unmodified(handler: _Handler, content: bytes) -> None:
+    """The browser is said to have the file already."""
+    del content
+    handler.answer(304, b"")
+
+
+def foreign(handler: _Handler, content: bytes) -> None:
+    """The file is said to be at another host, which the page's policy forbids."""
+    del content
+    handler.answer(302, b"", {"Location": "http://elsewhere.example/file"})
+
+
+def circling(handler: _Handler, content: bytes) -> None:
+    """The file is said to be where it was asked for."""
+    del content
+    handler.answer(307, b"", {"Location": handler.path})
 
 
 class _Server(ThreadingHTTPServer):
@@ -149,6 +208,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.answer(404, b"not found", {"Content-Type": "text/plain"})
         else:
             site.faults.get(path, _Handler._answer_whole)(self, content)
+
+    def do_HEAD(self) -> None:
+        """As hosts that know no such question, but for a fault of `HEAD` and the path."""
+        fault = self.server.site.faults.get(f"HEAD {unquote(urlsplit(self.path).path)}")
+        if fault is None:
+            self.send_error(501)
+        else:
+            fault(self, b"")
 
     def _answer_whole(self, content: bytes) -> None:
         self.answer(200, content)

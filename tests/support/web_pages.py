@@ -27,6 +27,26 @@ QUIET = (
 )
 SOFTWARE_WEBGPU = ("--disable-gpu", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
 
+WORKER = """
+import { load } from "/index.js";
+
+const answer = async () => {
+  const model = await load({ threads: 2 });
+  return [(await model.selfTest()).passed, model.report.threads];
+};
+postMessage(await answer().catch(String));
+"""
+"""A page's own worker, at `/worker.js`, that loads the bundle with threads and tests it."""
+
+IN_WORKER = """
+  const worker = new Worker("/worker.js", { type: "module" });
+  return new Promise((resolve) => {
+    worker.onmessage = ({ data }) => resolve(data);
+    worker.onerror = ({ message }) => resolve(message ?? "the worker did not start");
+  });
+"""
+"""What it answers: whether the test passed, and how many threads there were."""
+
 _ATTEMPT = """async (given) => {
   const bundle = await import("/index.js");
   const { load, probe, clearCache } = bundle;

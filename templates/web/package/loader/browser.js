@@ -42,7 +42,7 @@ async function read(part, target) {
   if (part.url.startsWith("data:")) return place(decodeData(part.url), target);
   const response = await request(part, target);
   try {
-    return target.onBytes || target.into ? await stream(response, part, target) : await whole(response, target);
+    return await readBody(response, part, target);
   } catch (error) {
     if (error instanceof RangeError) throw error; // No memory: the network is not to blame.
     throw target.signal?.aborted ? target.signal.reason : cutOff(target.name, error);
@@ -62,7 +62,7 @@ async function request(part, target) {
   try {
     response = await fetch(part.url, { cache, integrity, signal: target.signal });
   } catch (error) {
-    throw target.signal?.aborted ? target.signal.reason : await explainFailure(part, target.name, integrity, error);
+    throw target.signal?.aborted ? target.signal.reason : await explainFailure(part, target, integrity, error);
   }
   const page = response.headers.get("content-type")?.startsWith("text/html");
   const missing = response.status === 404 || response.status === 410;
@@ -73,21 +73,14 @@ async function request(part, target) {
 }
 
 /**
- * @param {Response} response
- * @param {import("./types.js").ReadTarget} target
- */
-async function whole(response, target) {
-  return place(new Uint8Array(await response.arrayBuffer()), target);
-}
-
-/**
+ * Piece by piece, and no further than the file goes: what a server sends may have no end.
+ *
  * @param {Response} response
  * @param {import("./types.js").Part} part
  * @param {import("./types.js").ReadTarget} target
  */
-async function stream(response, part, target) {
-  const body = response.body;
-  if (!body) return whole(response, target);
+async function readBody({ body }, part, target) {
+  if (!body) return new Uint8Array(0);
   const into = target.into ?? new Uint8Array(part.size);
   const reader = body.getReader();
   let at = 0;
@@ -213,12 +206,13 @@ function answeredWithPage(name) {
  * `fetch` does not tell a digest that is wrong from a network that fails: whether the server answers at all does.
  *
  * @param {import("./types.js").Part} part
- * @param {string} name
+ * @param {import("./types.js").ReadTarget} target
  * @param {string | undefined} integrity
  * @param {unknown} cause
  */
-async function explainFailure(part, name, integrity, cause) {
-  const answer = integrity && (await fetch(part.url, { method: "HEAD" }).catch(() => null));
+async function explainFailure(part, { name, signal }, integrity, cause) {
+  const answer = integrity && (await fetch(part.url, { method: "HEAD", signal }).catch(() => null));
+  if (signal?.aborted) return signal.reason;
   if (!answer || !answer.ok) return unreachable(name, cause);
   const why = `the browser found that its SHA-256 is not ${part.sha256}`;
   return new IntegrityError(`${name} is not the file that was built`, { why, hint: REDEPLOY, cause });

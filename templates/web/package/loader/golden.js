@@ -103,7 +103,7 @@ export async function openGolden(data, platform) {
   });
   const text = new TextDecoder().decode(await downloads.fetch(`${FOLDER}index.json`));
   const golden = readIndex(downloads, text);
-  if (!golden.samples.length) throw new IntegrityError("the golden set holds no sample", { hint: REBUILD });
+  if (!golden.samples?.length) throw new IntegrityError("the golden set holds no sample", { hint: REBUILD });
   return golden;
 }
 

@@ -16,31 +16,13 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.support.web_host import Host, host
-from tests.support.web_pages import visitor
+from tests.support.web_pages import IN_WORKER, WORKER, visitor
 
 RUN = """
   const model = await load({ threads: 2, variant: given });
   const passed = (await model.selfTest()).passed;
   await model.dispose();
   return passed;
-"""
-
-WORKER = """
-import { load } from "/index.js";
-
-const answer = async () => {
-  const model = await load({ threads: 2 });
-  return (await model.selfTest()).passed;
-};
-postMessage(await answer().catch(String));
-"""
-
-IN_WORKER = """
-  const worker = new Worker("/worker.js", { type: "module" });
-  return new Promise((resolve) => {
-    worker.onmessage = ({ data }) => resolve(data);
-    worker.onerror = ({ message }) => resolve(message ?? "the worker did not start");
-  });
 """
 
 ELSEWHERE = """
@@ -102,7 +84,7 @@ def test_nothing_is_asked_of_any_other_host(
         site.pages["/worker.js"] = WORKER
         found.page.on("request", lambda asked: requested.append(asked.url))
         assert found.visit(site).value(RUN, variant) is True
-        assert found.value(IN_WORKER) is True
+        assert found.value(IN_WORKER) == [True, 2]
         found.page.wait_for_timeout(QUIET)
         assert outside.asked == []
         assert [url for url in requested if not is_own(url, site)] == []

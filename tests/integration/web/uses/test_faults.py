@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.support import web_host
-from tests.support.web_host import Fault, Host
-from tests.support.web_pages import Visitor, digests, visitor
+from tests.support.web_host import Fault, Host, allow_own_workers
+from tests.support.web_pages import INSECURE, Visitor, digests, visitor
 
 MODULE = "/vendor/ort.wasm.bundle.min.mjs.txt"
 BINARY = "/vendor/ort-wasm-simd-threaded.wasm.003"
@@ -31,6 +31,12 @@ FAULTS = {
     web_host.missing: LOST,
     web_host.failing: LOST,
     web_host.page_instead: LOST,
+    web_host.endless: ALTERED,
+    web_host.inflated: ALTERED,
+    web_host.partial: ALTERED,
+    web_host.unmodified: LOST,
+    web_host.foreign: LOST,
+    web_host.circling: LOST,
 }
 
 
@@ -42,6 +48,7 @@ def test_bad_file_is_never_used_and_never_kept(guest: Visitor, wasm_host: Host, 
         wasm_host.faults[path] = fault
         check(guest.error(LOAD), path, fault)
         assert {entry["sha256"] for entry in guest.cached()} <= good, fault.__name__
+    assert wasm_host.sent < web_host.ENDLESS // 2, "what is too long was read on"
     wasm_host.faults.clear()
     # Without a reload first: a page may offer to try again.
     assert guest.value(TEST)["passed"]
@@ -53,6 +60,7 @@ def test_bad_golden_set_proves_nothing(guest: Visitor, wasm_host: Host, path: st
     for fault in FAULTS:
         wasm_host.faults[path] = fault
         check(guest.error("return model.selfTest();"), path, fault)
+    assert wasm_host.sent < web_host.ENDLESS // 2, "what is too long was read on"
     wasm_host.faults.clear()
     assert guest.value("return model.selfTest();")["passed"]
 
@@ -89,6 +97,56 @@ def test_visitor_can_give_up_a_stalled_download(guest: Visitor, wasm_host: Host,
     assert {entry["sha256"] for entry in guest.cached()} <= digests(wasm_host.folder)
     wasm_host.faults.clear()
     assert guest.value(TEST)["passed"]
+
+
+def test_visitor_can_give_up_while_it_is_asked_why(guest: Visitor, wasm_host: Host) -> None:
+    """Where pages have no digests of their own, a server that drops a file is asked whether it answers at all."""
+    wasm_host.faults |= {MODEL: web_host.dropped, f"HEAD {MODEL}": web_host.silent}
+    wasm_host.url = wasm_host.url.replace("127.0.0.1", INSECURE)
+    found = guest.visit(wasm_host).attempt("return (await load({ signal: AbortSignal.timeout(1500) })).report;")
+    assert found["error"]["name"] == "TimeoutError"
+
+
+WORKER = """
+  self.addEventListener("install", () => self.skipWaiting());
+  self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+  self.addEventListener("fetch", (event) => {
+    if (new URL(event.request.url).pathname === "%s") event.respondWith(%s);
+  });
+"""
+REGISTER = """
+  await navigator.serviceWorker.register("/worker.js");
+  if (!navigator.serviceWorker.controller) {
+    await new Promise((resolve) => navigator.serviceWorker.addEventListener("controllerchange", resolve));
+  }
+"""
+UNREGISTER = "for (const one of await navigator.serviceWorker.getRegistrations()) await one.unregister();"
+
+LEFT = {
+    "new Response('other')": ALTERED,
+    "new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1 << 20)) }))": ALTERED,
+    "new Response('<title>offline</title>', { headers: { 'content-type': 'text/html' } })": LOST,
+    "Response.error()": LOST,
+    "new Response(null, { status: 204 })": ALTERED,
+}
+"""What a service worker answers that an earlier page of the origin left, and how it ends."""
+
+
+@pytest.mark.parametrize("path", [MODULE, MODEL])
+@pytest.mark.parametrize("answer", LEFT)
+def test_worker_that_an_earlier_page_left_is_not_believed(
+    guest: Visitor, wasm_host: Host, path: str, answer: str
+) -> None:
+    good = digests(wasm_host.folder)
+    allow_own_workers(wasm_host)
+    wasm_host.pages["/worker.js"] = WORKER % (path, answer)
+    guest.visit(wasm_host).value(REGISTER)
+    error = guest.visit(wasm_host).error(LOAD)
+    assert error["name"] == LEFT[answer], error
+    assert path.removesuffix(".000").removesuffix(".txt").removeprefix("/") in error["message"]
+    assert {entry["sha256"] for entry in guest.cached()} <= good
+    guest.value(UNREGISTER)
+    assert guest.visit(wasm_host).value(TEST)["passed"]
 
 
 def test_load_that_was_given_up_before_asks_for_nothing(guest: Visitor, wasm_host: Host) -> None:

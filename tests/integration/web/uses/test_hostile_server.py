@@ -9,7 +9,7 @@ from playwright.sync_api import Playwright
 
 from tests.support import web_host
 from tests.support.web_host import Host, allow_own_workers
-from tests.support.web_pages import INSECURE, SOFTWARE_WEBGPU, Visitor, launch, visitor
+from tests.support.web_pages import IN_WORKER, INSECURE, SOFTWARE_WEBGPU, WORKER, Visitor, launch, visitor
 
 MODULE = "vendor/ort.wasm.bundle.min.mjs"
 ADDRESS = f"/{MODULE}.txt"
@@ -21,24 +21,6 @@ EVIL = f'fetch(location.origin + "{SIGN}");'.encode()
 
 LOAD = "return (await load(given ?? {})).report;"
 TEST = "const model = await load({ threads: 2 }); return [(await model.selfTest()).passed, model.report.threads];"
-
-WORKER = """
-import { load } from "/index.js";
-
-const answer = async () => {
-  const model = await load({ threads: 2 });
-  return [(await model.selfTest()).passed, model.report.threads];
-};
-postMessage(await answer().catch(String));
-"""
-
-IN_WORKER = """
-  const worker = new Worker("/worker.js", { type: "module" });
-  return new Promise((resolve) => {
-    worker.onmessage = ({ data }) => resolve(data);
-    worker.onerror = ({ message }) => resolve(message ?? "the worker did not start");
-  });
-"""
 
 
 def answer_once(site: Host) -> None:
