@@ -75,7 +75,7 @@ def bench(
     ]
     found = [times for request in requests for times in _time_bundle(request)]
     if not found:
-        raise _nothing_timed([request.bundle for request in requests])
+        raise _nothing_timed(bundles, timing)
     return tuple(found)
 
 
@@ -91,14 +91,14 @@ def _check_timing(bundles: Sequence[Path], timing: Timing) -> None:
             )
 
 
-def _nothing_timed(bundles: Iterable[Path]) -> VerificationError:
+def _nothing_timed(bundles: Iterable[Path], timing: Timing = USUAL) -> VerificationError:
     emitters = {bundle: find_emitter(read_manifest(bundle).ecosystem) for bundle in bundles}
     told = [f"{bundle}: {emitter.untimed}" for bundle, emitter in emitters.items() if isinstance(emitter, Untimed)]
-    hint = (
-        "a Python or web bundle (--format dir), where its target has them, can be timed; else time in your application"
-        if told
-        else "see `bundler verify`"
-    )
+    hint = "`bundler verify` says whether they run here"
+    if told:
+        hint = "a Python or web bundle (--format dir) can be timed, if there is one; else time in your application"
+    elif not timing.is_usual:
+        hint = f"time them without --batch, --threads and --callers; {hint}"
     return VerificationError("no bundle could be timed on this machine", details=tuple(told), hint=hint)
 
 

@@ -24,10 +24,13 @@ from bundler.emitters.python.proving import NO_ANSWER, Ending, Launch, is_native
 from bundler.emitters.python.wheelhouse import check_locked, gather_locked
 from bundler.environments.sandbox import Sandbox, python_folders
 from bundler.execution.passing import passing_folder
+from bundler.model.errors import UsageError
 from bundler.model.events import Listener, Message
+from bundler.model.free_dimensions import shown_name
 from bundler.model.measurement import Measurement, Throughput, Timing
 from bundler.model.proof import VariantProof
 from bundler.model.runtime import RuntimeVariant
+from bundler.model.signature import describe_type
 from bundler.model.stage import Note
 
 MEASURE_SECONDS = 3.0
@@ -68,9 +71,10 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     """Time each variant and a plain session on the untouched model in turns, in the bundle's own runtime.
 
     Without a model there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
-    why; empty where none runs at full speed.
+    why; empty where none runs at full speed. Raises `UsageError` for a batch that the bundle does not take.
     """
     layout = read_layout(request.bundle.resolve())
+    _check_batch(layout, request.timing.batch)
     found = find_python(layout.python_versions, request.cache_root) if is_native(layout) else None
     if found is None:
         return ()
@@ -79,6 +83,18 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     with _launch_here(layout, *found, request, shown, in_place=True) as launch:
         timed = [_measure_variant(variant, launch, request, say) for variant in layout.config.variants]
     return tuple(measurement for measurement in timed if measurement is not None)
+
+
+def _check_batch(layout: Layout, batch: int) -> None:
+    """Raise `UsageError` where an input has another first size, and no other: it is one for every variant."""
+    for port in layout.config.signature.inputs if batch else ():
+        first = port.type.shape[0] if port.type.shape else None
+        if isinstance(first, int) and first != batch:
+            raise UsageError(
+                f"{layout.root} takes a batch of {first} and no other: --batch {batch} cannot be timed",
+                details=(f"input {shown_name(port.name)}: {describe_type(port.type)}",),
+                hint=f"leave --batch out, or build a bundle whose first size is free or {batch}",
+            )
 
 
 def _measure_variant(
