@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,15 @@ def test_a_page_leads_to_the_pages_of_this_project_alone(page: Path) -> None:
 def test_every_command_that_a_page_names_exists(page: Path) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert [fault for command in _list_commands(text) for fault in _find_faults(command)] == []
+
+
+def test_the_architecture_page_has_every_room_in_the_order_of_the_import_contract() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = next(contract["layers"] for contract in settings["contracts"] if contract["type"] == "layers")
+    names = [name.strip(" ()") for layer in layers for name in re.split(r"[|:]", layer)]
+    rooms = [name for name in names if (ROOT / "bundler" / name / "__init__.py").exists()]
+    assert re.findall(r"^bundler/([a-z]+)/", page, re.MULTILINE) == rooms
 
 
 def _list_commands(text: str) -> Iterator[str]:

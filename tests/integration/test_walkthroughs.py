@@ -1,0 +1,134 @@
+"""The pages `docs/adding-*.md`, followed file by file and command by command in an environment of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+import uv
+
+from tests.support.command_line import ROOT, CommandLine
+from tests.support.models import cnn, save
+
+_STEP = re.compile(r"(?P<lead>[^\n]*)\n\n```(?P<language>[a-z]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_NAMES = re.compile(r"`([\w./-]+\.\w+)`(?= and `|:$)")
+PAGES = sorted(path.stem for path in (ROOT / "docs").glob("adding-*.md"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follower:
+    """Somebody who follows a page in the empty `folder`, with bundler in the environment of `python`."""
+
+    folder: Path
+    python: Path
+    bundler: CommandLine
+
+    def follow(self, page: str) -> str:
+        """Write every file and run every command, in order; what the commands printed."""
+        said = []
+        for language, names, body in read_steps((ROOT / "docs" / f"{page}.md").read_text("utf-8")):
+            if language == "sh":
+                said.append(self.run(body))
+            for name in names:
+                (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (self.folder / name).write_text(body, encoding="utf-8")
+        return "".join(said)
+
+    def run(self, script: str, code: int = 0) -> str:
+        """What a script for the shell printed. `pip` is uv's, which is the same and quick."""
+        script = script.replace("python -m pip install", f"uv pip install --quiet --python {self.python}")
+        places = (self.python.parent, Path(uv.find_uv_bin()).parent, os.environ["PATH"])
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=self.folder,
+            env=self.bundler.environment() | {"PATH": os.pathsep.join(map(str, places))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, f"{script}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+
+def read_steps(text: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Each block of a page: its language, the files that it is, and its text. A block is a script or a file."""
+    for found in _STEP.finditer(text):
+        names = tuple(_NAMES.findall(found["lead"]))
+        assert (found["language"] == "sh") != bool(names), f"what is this block for?\n{found[0]}"
+        yield found["language"], names, found["body"]
+
+
+@pytest.fixture
+def follower(tmp_path: Path, bundler: CommandLine) -> Follower:
+    """In a fresh environment that sees this one: what a page installs is not here."""
+    environment = tmp_path / "environment"
+    subprocess.run([uv.find_uv_bin(), "venv", "--quiet", "--python", sys.executable, environment], check=True)
+    python = environment / "bin" / "python"
+    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    here, there = (subprocess.check_output([name, "-c", asked], text=True).strip() for name in (sys.executable, python))
+    (Path(there) / "bundler.pth").write_text(f"import site; site.addsitedir({here!r})\n", encoding="utf-8")
+    program = environment / "bin" / "bundler"
+    program.write_text(f"#!{python}\nfrom bundler.cli import main\n\nmain()\n", encoding="utf-8")
+    program.chmod(0o755)
+    folder = tmp_path / "walk"
+    folder.mkdir()
+    save(cnn(), folder)
+    return Follower(folder=folder, python=python, bundler=bundler)
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def test_every_page_is_followed() -> None:
+    assert PAGES == ["adding-a-provider", "adding-a-stage", "adding-a-target", "adding-an-emitter"]
+
+
+@pytest.mark.slow
+def test_a_target_of_another_package_is_listed_recommended_and_built(follower: Follower) -> None:
+    said = follower.follow("adding-a-target")
+    assert re.search(r"acme-gateway +Acme's gateway", said)
+    runtime = next((follower.folder / "dist" / "model-acme-gateway").glob("*/payload/runtime.json"))
+    assert read(runtime)["variants"][0]["session"]["intra_op_num_threads"] == 3
+    assert "intra_op_num_threads" in follower.run("bundler targets show acme-gateway --json")
+
+
+def test_a_provider_of_another_package_has_its_options_checked_and_its_variant_shipped(follower: Follower) -> None:
+    said = follower.follow("adding-a-provider")
+    bundle = follower.folder / "dist" / "model-acme-phone"
+    first = read(bundle / "runtime.json")["variants"][0]["providers"][0]
+    assert (first["name"], first["options"]) == ("AcmeExecutionProvider", {"power_mode": "burst"})
+    assert "Not run: npu" in said
+    wrong = (follower.folder / "acme-phone.toml").read_text("utf-8").replace("power_mode", "performance")
+    (follower.folder / "wrong.toml").write_text(wrong, encoding="utf-8")
+    assert "power_mode" in follower.run("bundler targets validate wrong.toml", code=4)
+
+
+def test_a_stage_of_another_package_is_planned_run_and_recalled(follower: Follower) -> None:
+    said = follower.follow("adding-a-stage")
+    assert "npu/acme_compile" in said
+    config = read(follower.folder / "dist" / "model-acme-phone" / "runtime.json")
+    npu, cpu = (follower.folder / "dist" / "model-acme-phone" / variant["model"] for variant in config["variants"])
+    assert onnx.load(npu).ir_version == 7
+    assert onnx.load(cpu).ir_version > 7
+    again = follower.run("bundler plan model.onnx --target ./acme-phone.toml --dim batch=1")
+    assert re.search(r"npu/acme_compile +cached", again)
+
+
+def test_an_emitter_of_another_package_writes_what_verify_reads(follower: Follower) -> None:
+    said = follower.follow("adding-an-emitter")
+    bundle = follower.folder / "dist" / "model-acme-gateway"
+    assert 'version = "2.1"' in (bundle / "update.ini").read_text("utf-8")
+    assert "the update service's player runs on the device alone" in said
+    assert read(bundle / "bundle.json")["proof"]["level"] == "resolved"
+    told = follower.run("bundler build model.onnx --target ./acme-gateway.toml --version 2", code=2)
+    assert "give two numbers" in told
