@@ -29,13 +29,13 @@ from bundler.catalogue.recommending import (
 from bundler.model.errors import BundlerError, ProfileError
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
-from bundler.pipeline.prepare import inspect_source
-from bundler.pipeline.requests import BuildRequest, bundle_name
-from bundler.pipeline.sources import export_model, is_reference, parse_reference
+from bundler.pipeline.opening import open_model
+from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.workshop import Workshop
-from bundler.planning.fit import leave_out
-from bundler.planning.plan import PlanRequest, make_plan
+from bundler.planning.plan import make_plan
+from bundler.planning.request import PlanRequest
 from bundler.planning.rules import find_obstacles
+from bundler.planning.settle import settle_profile
 from bundler.profiles.chain import shorten
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import Platform, TargetProfile
@@ -88,17 +88,11 @@ def recommend_targets(path: Path, device: str | None, workshop: Workshop, listen
     """
     # A device that nobody knows is said before a large model is read.
     matches = None if device is None else find_matches(device, list_targets())
-    name = bundle_name(BuildRequest(model=path, target=""))
-    model = str(path)
-    if is_reference(model):
-        reference = parse_reference(model)
-        name = bundle_name(BuildRequest(model=Path(reference.name), target=""))
-        path = export_model(reference, workshop, listener, name).source.path
-    facts, _, source = inspect_source(path, name, workshop, listener, name)
-    picks = pick_targets(facts, model, None if matches is None or device is None else (device, matches))
+    opened = open_model(BuildRequest(model=path, target=""), "", workshop, listener)
+    picks = pick_targets(opened.facts, str(path), None if matches is None or device is None else (device, matches))
     if workshop.sandbox is not None:
         picks = tuple(_shut_in(pick) for pick in picks)
-    return Recommendations(facts=facts, digest=source.digest, device=device, picks=picks)
+    return Recommendations(facts=opened.facts, digest=opened.source.digest, device=device, picks=picks)
 
 
 def _shut_in(pick: Recommendation) -> Recommendation:
@@ -275,7 +269,7 @@ class _Judge:
             },
         )
         try:
-            make_plan(self.facts, leave_out(profile)[0], request)
+            make_plan(settle_profile(profile, self.facts, request), request)
         except BundlerError as error:
             return (*found, "; ".join((error.message, *error.details)))
         return found

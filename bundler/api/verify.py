@@ -15,7 +15,7 @@ from bundler.model.manifest import Manifest
 from bundler.model.paths import check_path_text
 from bundler.pipeline.results import DigestResult, VerifyResult
 from bundler.pipeline.workshop import Workshop
-from bundler.planning.fit import LEFT_OUT
+from bundler.planning.settle import LEFT_OUT
 from bundler.reporting.manifest import read_manifest
 from bundler.verification.integrity import IntegrityResult, check_integrity, require_sound
 from bundler.verification.proof import combine_proofs, unjudged_of

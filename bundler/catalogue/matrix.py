@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from bundler.catalogue.outlook import VariantOutlook, foresee_variants
 from bundler.catalogue.tables import code, table
 from bundler.profiles.methods import NONE
-from bundler.profiles.outlook import VariantOutlook, foresee_variants
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.availability import tell_row

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bundler.catalogue.outlook import foresee_variants
 from bundler.model.requirements import describe_need
 from bundler.profiles.chain import Key
 from bundler.profiles.locations import printable
-from bundler.profiles.outlook import foresee_variants
 from bundler.profiles.problems import show_key
 from bundler.profiles.resolve import Resolved
 from bundler.profiles.toml_text import write_toml

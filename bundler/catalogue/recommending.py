@@ -10,14 +10,10 @@ from dataclasses import dataclass, field
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, Role, Sizes, free_dimensions, shown_name
 from bundler.model.signature import Port
+from bundler.planning.compile import plan_compilation, plan_preparation
+from bundler.planning.traits import explain_rounding, judge_free_sizes, wants_ranges
+from bundler.profiles.asked import shipped_variants
 from bundler.profiles.methods import METHODS, NONE
-from bundler.profiles.outlook import (
-    explain_rounding,
-    is_compiled_here,
-    judge_free_sizes,
-    shipped_variants,
-    wants_ranges,
-)
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
@@ -203,14 +199,14 @@ def _explain_floats(profile: TargetProfile, variant: Variant) -> Iterator[str]:
 
 
 def _explain_making(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> Iterator[str]:
-    provider = find_provider(variant.providers[0].name)
-    if is_compiled_here(variant) and wants_ranges(variant) and _leaves_sizes(facts, profile):
+    compilation, preparation = plan_compilation(variant), plan_preparation(variant)
+    if compilation is not None and wants_ranges(variant) and _leaves_sizes(facts, profile):
         where = "where sizes are fixed (--dim, --shape), else on the device, by prewarm or at the first start"
         yield f"compiled here {where}"
-    elif is_compiled_here(variant):
+    elif compilation is not None:
         yield "compiled here, so that the device need not"
-    elif provider.deferral is not None:
-        yield f"the {provider.deferral.thing} is made on the device, at install or first start"
+    elif preparation is not None:
+        yield f"the {preparation.thing} is made on the device, at install or first start"
 
 
 def _leaves_sizes(facts: ModelFacts, profile: TargetProfile) -> bool:

@@ -30,8 +30,8 @@ def print_list(group: str = "", *, as_json: bool) -> None:
 
 def print_profile(target: str, overrides: Sequence[str], *, as_json: bool) -> None:
     """The resolved profile, each value with its origin."""
+    from bundler.catalogue.outlook import foresee_variants  # noqa: PLC0415 - needs the schema
     from bundler.catalogue.presentation import describe_profile, origins_of  # noqa: PLC0415
-    from bundler.profiles.outlook import foresee_variants  # noqa: PLC0415 - needs the schema
     from bundler.profiles.resolve import resolve_layers  # noqa: PLC0415
 
     resolved = resolve_layers(target, overrides)

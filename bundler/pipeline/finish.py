@@ -17,6 +17,7 @@ from bundler.model.errors import BundlerError, GateError, StageError, Verificati
 from bundler.model.events import Listener, Message, StepFinished, StepsEnded, StepStarted
 from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import Measurement
+from bundler.model.plan import MODEL
 from bundler.model.proof import Download, Emitted, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
@@ -144,7 +145,7 @@ def _emit(piece: Workpiece) -> Emitted:
         environments=piece.workshop.environments,
         listener=piece.listener,
         build=prepared.title,
-        left_out=tuple(f"{decision.subject}: {decision.reason}" for decision in prepared.plan_request.left_out),
+        left_out=tuple(f"{decision.subject}: {decision.reason}" for decision in prepared.settled.left_out),
     )
     return find_emitter(prepared.plan.emitter).emit(request, piece.staged)
 
@@ -267,7 +268,7 @@ def _proof_request(piece: Workpiece) -> ProofRequest:
         bundle=piece.staged,
         cache_root=piece.workshop.cache.root,
         listener=piece.listener,
-        model=request.model,
+        model=piece.prepared.sources[MODEL].path,
         browser=request.browser,
         environments=piece.workshop.environments,
         sandbox=piece.workshop.sandbox,
@@ -281,7 +282,7 @@ def list_notes(prepared: Prepared, outcomes: Mapping[str, StepOutcome], told: Se
     steps = (*prepared.earlier, *outcomes.values())
     heard = [*prepared.plan.notes, *(note for outcome in steps for note in outcome.notes)]
     shortfalls = describe_shortfalls(prepared.plan, outcomes)
-    left_out = tell_left_out(prepared.plan_request.left_out)
+    left_out = tell_left_out(prepared.settled.left_out)
     return list(dict.fromkeys((*left_out, *(note.text for note in heard), *shortfalls, *told)))
 
 

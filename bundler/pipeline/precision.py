@@ -22,7 +22,7 @@ from bundler.pipeline.workshop import Workshop
 from bundler.planning.data import CALIBRATED, EVALUATION, GOLDEN
 from bundler.planning.devices import is_accelerated
 from bundler.planning.plan import make_plan
-from bundler.planning.precision import CALIBRATION_HINT, apply_preset, asked_method, candidate_methods
+from bundler.planning.precision import CALIBRATION_HINT, asked_method, candidate_methods
 from bundler.planning.sessions import session_of
 from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.platforms import python_machines, python_systems
@@ -53,7 +53,7 @@ def settle_precision(prepared: Prepared, workshop: Workshop, listener: Listener)
     What was decided before and recorded is repeated while the question is the same. Raises `GateError` when no attempt
     holds the gate, `UsageError` when a decision is missing that must not be taken now.
     """
-    profile = apply_preset(prepared.profile)
+    profile = prepared.profile
     open_variants = [variant for variant in profile.variants if asked_method(profile, variant) == AUTO]
     if not open_variants:
         return prepared
@@ -67,7 +67,7 @@ def settle_precision(prepared: Prepared, workshop: Workshop, listener: Listener)
     return replace(
         prepared,
         plan_request=request,
-        plan=plan_bundle(prepared.facts, prepared.profile, request),
+        plan=plan_bundle(prepared.settled, request),
         frontiers=frontiers,
         decisions={
             frontier.variant: {"question": questions[frontier.variant], "answer": encode(frontier)}
@@ -87,8 +87,7 @@ def ask(prepared: Prepared, variant: Variant) -> str:
             "profile": {name: profile[name] for name in ("precision", "calibration", "accuracy", "budget", "fusion")},
             "optimization": profile["optimization"],
             "variant": variant.model_dump(mode="json"),
-            "dimensions": request.dimensions,
-            "shapes": request.shapes,
+            "sizes": prepared.settled.fixing,
             "data": {"samples": request.samples, "calibration": request.calibration},
             "seed": request.seed,
         }
@@ -165,10 +164,9 @@ class _Search:
         has_data = data.calibration is not None or data.samples is not None
         if method != NONE and METHODS[method].needs_calibration and not has_data:
             return _Trial(attempt=replace(attempt, reason="it needs calibration data (--calibration)"))
-        alone = prepared.profile.model_copy(update={"variants": (self.variant,)})
         request = replace(prepared.plan_request, methods={self.variant.name: method})
         try:
-            plan = make_plan(prepared.facts, alone, request)
+            plan = make_plan(prepared.settled.only(self.variant), request)
             outcomes = self._execute(plan.steps, prepared.sources, method)
         except BundlerError as error:
             if method == NONE:

@@ -11,7 +11,7 @@ from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import Listener
 from bundler.model.free_dimensions import shown_name
 from bundler.model.shapes import Shape, split_qualified, write_shape
-from bundler.pipeline.prepare import find_facts
+from bundler.pipeline.opening import open_model
 from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.workshop import Workshop
 
@@ -33,7 +33,7 @@ def assign_shapes(
     found: dict[Path, Sequence[str]] = {}
     for path, request in models.items():
         try:
-            facts = find_facts(request, workshop, listener)
+            facts = open_model(request, request.target, workshop, listener).facts
         except BundlerError:  # its own build says so
             return requests
         found[path] = [port.name for port in facts.signature.inputs]

@@ -8,16 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bundler.model.facts import ModelFacts
 from bundler.model.plan import Decision, Step
 from bundler.model.runtime import Preparation
-from bundler.planning.fit import find_free_sizes
 from bundler.planning.rules import DISABLE_ALL, ENABLE_ALL
-from bundler.planning.sessions import as_text, plugin_module, split_options
+from bundler.planning.sessions import plugin_module, split_options
+from bundler.profiles.asked import is_compiled_here
 from bundler.profiles.schema import OptionValue, TargetProfile, Variant
 from bundler.providers.knowledge import Compiler, ProviderKnowledge
 from bundler.providers.registry import find_provider
-from bundler.providers.rules import HERE, is_set, split_items
+from bundler.providers.rules import HERE, split_items
 from bundler.providers.shape_ranges import parse_shapes
 
 
@@ -35,29 +34,11 @@ def plan_compilation(variant: Variant) -> Compilation | None:
     """How the variant is compiled here; None where it is not."""
     first = variant.providers[0]
     known = find_provider(first.name)
-    if known.compiler is None or not _is_here(known.compiler, variant):
+    if known.compiler is None or not is_compiled_here(variant):
         return None
     options, _ = split_options(known, first.options)
     settings = {key: value for key, value in variant.compile.items() if key != HERE.key}
     return Compilation(known=known, compiler=known.compiler, options=options, settings=settings)
-
-
-def _is_here(compiler: Compiler, variant: Variant) -> bool:
-    asked = variant.compile.get(HERE.key)
-    return compiler.by_default if asked is None else is_set(as_text(asked))
-
-
-def settle_compile(variant: Variant, facts: ModelFacts) -> Variant:
-    """The variant as it can be compiled: one whose compiler wants ranges for dynamic sizes, and has none, is left for
-    the device.
-    """
-    compilation = plan_compilation(variant)
-    if compilation is None or not compilation.compiler.ranges:
-        return variant
-    given = all(compilation.options.get(key) for key in compilation.compiler.ranges)
-    if given or not find_free_sizes(facts):
-        return variant
-    return variant.model_copy(update={"compile": {**variant.compile, HERE.key: False}})
 
 
 def plan_preparation(variant: Variant) -> Preparation | None:

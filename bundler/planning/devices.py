@@ -19,8 +19,8 @@ from bundler.planning.rules import (
     choose_level,
     choose_simplifier,
 )
+from bundler.planning.traits import judge_rounding
 from bundler.profiles.methods import Loss
-from bundler.profiles.outlook import judge_rounding
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 

@@ -1,65 +1,19 @@
-"""What of a profile a build uses, and whether the model fits its devices. Pure, as all planning."""
+"""Whether a model fits the devices of a variant. Pure, as all planning."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bundler.model.errors import ProfileError, UsageError
+from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import tensor_type, unnamed_labels
 from bundler.model.open_sizes import explain_command
-from bundler.model.plan import Decision
 from bundler.planning.precision import CALIBRATION_HINT
-from bundler.profiles.methods import NONE, Loss
-from bundler.profiles.outlook import as_texts, explain_left_out, judge_free_sizes
-from bundler.profiles.schema import TargetProfile, Variant
+from bundler.planning.traits import judge_free_sizes
+from bundler.profiles.asked import as_texts
+from bundler.profiles.methods import Loss
+from bundler.profiles.schema import Variant
 from bundler.providers.registry import find_provider
-
-LEFT_OUT = "left out"
-"""What a decision says of a variant that is not built."""
-
-
-def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ...]]:
-    """`profile` without the variants that only a runtime of one's own build can run, and a decision for each.
-
-    Raises `ProfileError` when none is left.
-    """
-    if profile.runtime.custom_build:
-        return profile, ()
-    kept = tuple(variant for variant in profile.variants if not variant.custom_build)
-    gone = [variant for variant in profile.variants if variant.custom_build]
-    if not kept:
-        raise ProfileError(
-            f"{profile.id} runs only on a runtime of your own build",
-            details=tuple(f"{variant.name}: {_explain(variant)}" for variant in gone),
-            hint="with such a runtime at hand, build with --set runtime.custom_build=true",
-        )
-    decisions = tuple(
-        Decision(subject=f"variant {variant.name}", choice=LEFT_OUT, reason=_explain(variant)) for variant in gone
-    )
-    return (profile.model_copy(update={"variants": kept}) if gone else profile), decisions
-
-
-def _explain(variant: Variant) -> str:
-    return explain_left_out(find_provider(variant.providers[0].name))
-
-
-def apply_recipe(profile: TargetProfile, facts: ModelFacts, *, calibrated: bool) -> TargetProfile:
-    """`profile` with the method that it names for calibration data, where there are some and nothing else was asked.
-
-    A model that came quantised keeps its own numbers.
-    """
-    if not calibrated or facts.quantized or "method" in profile.precision.model_fields_set:
-        return profile
-    if profile.optimization.preset != NONE:
-        return profile
-    variants = tuple(
-        variant.model_copy(update={"precision": variant.calibrated or profile.precision.calibrated})
-        if variant.precision is None
-        else variant
-        for variant in profile.variants
-    )
-    return profile.model_copy(update={"variants": variants})
 
 
 def check_shapes(

@@ -1,23 +1,19 @@
-"""Pure planning: (model facts, profile, request) -> BuildPlan. Touches no file and measures nothing, so that every
+"""Pure planning: (settled profile, request) -> BuildPlan. Touches no file and measures nothing, so that every
 building machine plans the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from bundler.model.facts import ModelFacts
-from bundler.model.fixing import Fixing, fix_signature, split_sizes
-from bundler.model.golden_inputs import GoldenKind
 from bundler.model.plan import HOST, MODEL, BuildPlan, Decision, Step
-from bundler.model.requirements import FIXED_BY, FixedSize
-from bundler.model.shapes import Shape
+from bundler.model.requirements import FIXED_BY
 from bundler.planning.compile import device_environments
 from bundler.planning.data import (
     GOLDEN,
     DataPlan,
-    DataRequest,
     Seeds,
     find_picture,
     plan_data,
@@ -26,20 +22,18 @@ from bundler.planning.data import (
 from bundler.planning.devices import computed_loss
 from bundler.planning.gate import choose_gate, gate_decision
 from bundler.planning.precision import (
-    apply_preset,
     asked_method,
     choose_methods,
     may_calibrate,
     method_environments,
     precision_decisions,
 )
-from bundler.planning.ranges import apply_ranges
+from bundler.planning.request import PlanRequest
 from bundler.planning.rules import BakeRule
-from bundler.planning.shapes import name_inputs
-from bundler.planning.sizes import GivenSizes, settle_sizes, size_decisions, size_notes
+from bundler.planning.settle import SettledProfile, foresee_profile
+from bundler.planning.traits import computes_tf32
 from bundler.planning.variants import Draft, baker_of, checked, make_step, plan_variant
 from bundler.profiles.methods import AUTO, METHODS, NONE, Loss
-from bundler.profiles.outlook import computes_tf32
 from bundler.profiles.schema import TargetProfile, Variant
 
 INSPECT_ID = "inspect"
@@ -48,53 +42,20 @@ FUSION_ENVIRONMENTS = {"onnxruntime": HOST, "onnxruntime-tools": "onnxruntime-to
 """Where the fusions of each backend run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRequest:
-    """What the user asked for beside the model and the target.
-
-    `dimensions` fixes dynamic dimensions by name, and `shapes` the sizes of inputs, over those of the profile, of which
-    those in `own_dimensions` and `own_shapes` are the user's as well. `command` is what the user ran, as far as a hint
-    says it again, and `project` the name of the project file that asks. `format` is one of the emitter's, or None
-    for the profile's; `synthetic_count` and `seed` are for the golden set when there are no samples. `methods` are the
-    precisions that were chosen by trying, by variant; `left_out` says which variants are not built, and why; `golden`
-    what ships of samples.
-    """
-
-    dimensions: Mapping[str, int] = field(default_factory=dict)
-    format: str | None = None
-    samples: DataRequest | None = None
-    calibration: DataRequest | None = None
-    methods: Mapping[str, str] = field(default_factory=dict)
-    synthetic_count: int = 8
-    seed: int = 0
-    left_out: tuple[Decision, ...] = ()
-    own_dimensions: tuple[str, ...] = ()
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
-    own_shapes: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    project: str = ""
-    golden: GoldenKind = "samples"
-
-
 def inspect_step(name: str) -> Step:
     """The step that comes before any plan: facts from the model's structure."""
     return Step(id=INSPECT_ID, stage="inspect", inputs={"model": MODEL}, options={"name": name}, reason="always")
 
 
-def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -> BuildPlan:
-    """Order the steps for one model and one target. Raises `UsageError` for dimensions that the model has not, for
-    shapes that do not fit it, and for a precision that lacks its data.
+def make_plan(settled: SettledProfile, request: PlanRequest) -> BuildPlan:
+    """Order the steps for one model and one target. Raises `UsageError` for sizes that a provider does not take, and
+    for a precision that lacks its data.
     """
-    profile = apply_preset(profile)
-    signature, given = facts.signature, _given_sizes(facts, request)
-    settled = settle_sizes(facts, profile, given)
-    fixed, fixing = settled.fixed, split_sizes(signature, settled.fixed)
-    facts = replace(facts, signature=fix_signature(signature, fixed))
-    profile = apply_ranges(profile, facts.signature, settled.ranges)
+    facts, profile = settled.facts, settled.profile
     methods = choose_methods(profile, request.methods)
-    data = _plan_data(facts, profile, replace(fixing, ranges=settled.ranges), request, methods)
+    data = _plan_data(settled, request, methods)
     judging = data.evaluation if request.golden == "synthetic" else GOLDEN
-    shared, current = _shared_steps(profile, fixed, fixing, judging)
+    shared, current = _shared_steps(settled, judging)
     draft = Draft(
         facts=facts,
         profile=profile,
@@ -114,8 +75,8 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         golden=GOLDEN,
         variants=tuple(variant.plan for variant in variants),
         decisions=(
-            *request.left_out,
-            *size_decisions(signature, settled),
+            *settled.left_out,
+            *settled.size_decisions,
             *precision_decisions(profile, request.methods),
             *_rule_decisions({variant.plan.name: variant.rule for variant in variants}),
             *_gate_decisions(facts, profile, methods),
@@ -123,27 +84,13 @@ def make_plan(facts: ModelFacts, profile: TargetProfile, request: PlanRequest) -
         emitter=profile.bundle.ecosystem,
         format=request.format or profile.bundle.format,
         gates={**exact, **{step: gate for variant in variants for step, gate in variant.gates.items()}},
-        fixed_sizes=fixed,
-        notes=(*size_notes(facts, profile, fixed, given.shapes), *data.notes),
+        fixed_sizes=settled.fixed,
+        notes=(*settled.notes, *data.notes),
     )
 
 
-def _given_sizes(facts: ModelFacts, request: PlanRequest) -> GivenSizes:
-    return GivenSizes(
-        dimensions=request.dimensions,
-        shapes=name_inputs(facts, request.shapes),
-        own_dimensions=request.own_dimensions,
-        own_shapes=request.own_shapes,
-    )
-
-
-def _plan_data(
-    facts: ModelFacts,
-    profile: TargetProfile,
-    fixing: Fixing,
-    request: PlanRequest,
-    methods: Mapping[str, str],
-) -> DataPlan:
+def _plan_data(settled: SettledProfile, request: PlanRequest, methods: Mapping[str, str]) -> DataPlan:
+    profile = settled.profile
     used = [METHODS[name] for name in methods.values() if name != NONE]
     samples, calibration = request.samples, request.calibration
     calibrates = any(method.needs_calibration for method in used)
@@ -152,9 +99,9 @@ def _plan_data(
     if calibrates or (tried and may_calibrate(profile)):
         samples, calibration = share_samples(samples, calibration)
     return plan_data(
-        facts,
+        settled.facts,
         profile,
-        fixing,
+        settled.fixing,
         Seeds(seed=request.seed, count=request.synthetic_count),
         samples=samples,
         calibration=calibration,
@@ -165,8 +112,8 @@ def _plan_data(
 
 
 def step_environments(profile: TargetProfile) -> tuple[str, ...]:
-    """Names of the environments that steps of a plan for `profile` may run in."""
-    profile = apply_preset(profile)
+    """Names of the environments that steps of a plan for the resolved `profile` may run in. Raises `ProfileError`."""
+    profile = foresee_profile(profile)
     simplifier = profile.optimization.simplifier
     return tuple(
         dict.fromkeys(
@@ -182,17 +129,15 @@ def step_environments(profile: TargetProfile) -> tuple[str, ...]:
     )
 
 
-def _shared_steps(
-    profile: TargetProfile, fixed: Sequence[FixedSize], fixing: Fixing, judging: str
-) -> tuple[list[Step], str]:
+def _shared_steps(settled: SettledProfile, judging: str) -> tuple[list[Step], str]:
     """The steps that all variants share, each followed by its comparison with the set `judging`, and the source of the
     model after them.
     """
-    steps: list[Step] = []
-    current = MODEL
-    if fixed:
-        reason = "; ".join(f"{size.name}={size.size} is {FIXED_BY[size.by]}" for size in fixed)
-        steps += checked(make_step("fix_dimensions", current, fixing.options(), reason=reason), golden=judging)
+    profile, steps, current = settled.profile, list[Step](), MODEL
+    if settled.fixed:
+        reason = "; ".join(f"{size.name}={size.size} is {FIXED_BY[size.by]}" for size in settled.fixed)
+        options = replace(settled.fixing, ranges={}).options()  # a range changes nothing of the model
+        steps += checked(make_step("fix_dimensions", current, options, reason=reason), golden=judging)
         current = "fix_dimensions"
     simplifier = profile.optimization.simplifier
     if simplifier != NONE:

@@ -9,7 +9,6 @@ from bundler.model.codec import encode
 from bundler.model.errors import UsageError
 from bundler.model.plan import Decision, Step
 from bundler.model.runtime import Gate
-from bundler.planning.presets import PRESETS
 from bundler.profiles.methods import AUTO, METHODS, NONE, Method
 from bundler.profiles.schema import Precision, TargetProfile, Variant
 from bundler.providers.registry import find_provider
@@ -18,23 +17,6 @@ CALIBRATION_HINT = (
     "give real inputs with --calibration (a folder of .npz files or of images, sound or text, or file.py:function); "
     "--calibration synthetic makes some up, and marks the bundle as not for shipping"
 )
-
-
-def apply_preset(profile: TargetProfile) -> TargetProfile:
-    """`profile` with what its preset stands for; what the profile sets itself stays."""
-    preset = PRESETS.get(profile.optimization.preset)
-    if preset is None:
-        return profile
-    optimization, fusion, precision = profile.optimization, profile.fusion, profile.precision
-    if optimization.level == "auto":
-        optimization = optimization.model_copy(update={"level": preset.level})
-    if fusion.model_type == "none" and preset.fuses:
-        disabled = (*fusion.disabled, *preset.disabled)
-        update = {"model_type": "auto", "gelu_approximation": preset.gelu_approximation, "disabled": disabled}
-        fusion = fusion.model_copy(update=update)
-    if precision.method == NONE and preset.precision != NONE:
-        precision = precision.model_copy(update={"method": preset.precision})
-    return profile.model_copy(update={"optimization": optimization, "fusion": fusion, "precision": precision})
 
 
 def asked_method(profile: TargetProfile, variant: Variant) -> str:

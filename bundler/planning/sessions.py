@@ -11,6 +11,7 @@ from typing import Any
 from bundler.model.plan import VariantPlan
 from bundler.model.runtime import ProviderEntry
 from bundler.planning.rules import DISABLE_ALL
+from bundler.profiles.asked import as_text
 from bundler.profiles.schema import OptionValue, Provider, TargetProfile, Variant
 from bundler.providers.availability import find_carrier
 from bundler.providers.knowledge import ProviderKnowledge
@@ -30,11 +31,6 @@ def split_options(
     texts = {key: as_text(value) for key, value in options.items()}
     select = {known.select_by[key]: value for key, value in texts.items() if key in known.select_by}
     return {key: value for key, value in texts.items() if key not in known.select_by}, {**known.select, **select}
-
-
-def as_text(value: OptionValue) -> str:
-    """Options cross into the runtime as text; booleans as `1` and `0`, which all of its parsers take."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def plugin_module(known: ProviderKnowledge) -> str:

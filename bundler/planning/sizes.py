@@ -19,7 +19,7 @@ from bundler.model.stage import Note
 from bundler.planning.fit import find_free_sizes
 from bundler.planning.ranges import range_decisions
 from bundler.planning.shapes import read_claims
-from bundler.profiles.outlook import judge_free_sizes
+from bundler.planning.traits import judge_free_sizes
 from bundler.profiles.schema import TargetProfile
 from bundler.providers.registry import find_provider
 

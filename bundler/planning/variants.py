@@ -18,7 +18,6 @@ from bundler.planning.compile import (
     placement_steps,
     plan_compilation,
     plan_preparation,
-    settle_compile,
 )
 from bundler.planning.data import GOLDEN, DataPlan
 from bundler.planning.devices import choose_device_baking, computed_loss, is_accelerated, leave_optimizers_out
@@ -26,10 +25,11 @@ from bundler.planning.fit import check_numbers, check_shapes, find_free_sizes
 from bundler.planning.gate import choose_gate
 from bundler.planning.precision import precision_step
 from bundler.planning.rules import DISABLE_ALL, ENABLE_ALL, BakeRule, choose_baking
-from bundler.planning.sessions import as_text, carrier_of, provider_entry, session_of
+from bundler.planning.sessions import carrier_of, provider_entry, session_of
+from bundler.planning.traits import explain_rounding, variant_needs
 from bundler.planning.web import choose_web_baking
+from bundler.profiles.asked import as_text
 from bundler.profiles.methods import METHODS, NONE, Loss
-from bundler.profiles.outlook import explain_rounding, variant_needs
 from bundler.profiles.schema import Metric, TargetProfile, Variant
 from bundler.providers.graph_optimizers import CONSTANT_FOLDING
 from bundler.providers.registry import find_provider
@@ -67,7 +67,6 @@ class VariantDraft:
 
 def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
-    variant = settle_compile(variant, draft.facts)
     _check_capture(variant, draft)
     check_shapes(variant, draft.facts, draft.command, draft.picture, project=draft.project)
     rule = _choose_rule(draft, variant)

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bundler.profiles.asked import is_compiled_here, shipped_variants
 from bundler.profiles.chain import Key
 from bundler.profiles.methods import METHODS, NONE
 from bundler.profiles.options import check_table
-from bundler.profiles.outlook import is_compiled_here, shipped_variants
 from bundler.profiles.problems import Problem, describe_unknown_method
 from bundler.profiles.schema import Provider, TargetProfile, Variant
 from bundler.providers.availability import explain_absence, find_carrier

@@ -9,9 +9,8 @@ from bundler.emitters.registry import find_writer
 from bundler.environments.registry import Environments, runtime_requirements
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener, ignore
-from bundler.pipeline.prepare import source_environments
+from bundler.pipeline.given import source_environments
 from bundler.pipeline.requests import BuildRequest
-from bundler.planning.fit import leave_out
 from bundler.planning.plan import step_environments
 from bundler.profiles.resolve import resolve_target
 from bundler.project.load import LoadedProject
@@ -30,8 +29,7 @@ def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -
     """Requirements by lock name, of all that these builds may download. Raises `ProfileError`."""
     found: dict[str, tuple[str, ...]] = {}
     profiles = {
-        key: leave_out(resolve_target(*key))[0]
-        for key in dict.fromkeys((request.target, request.overrides) for request in requests)
+        key: resolve_target(*key) for key in dict.fromkeys((request.target, request.overrides) for request in requests)
     }
     for request in requests:
         profile = profiles[request.target, request.overrides]

@@ -1,21 +1,20 @@
 """A model gets the targets that suit it, for a device or for this machine, with the command to run next."""
 
 import dataclasses
+from collections.abc import Iterator
 
 import pytest
 
 from bundler.api import recommend
 from bundler.api.recommend import Recommendations, find_matches, pick_targets
-from bundler.catalogue import recommending
 from bundler.catalogue.listing import Summary, list_targets
 from bundler.catalogue.machine import Machine
 from bundler.catalogue.recommending import FAMILIES
 from bundler.cli.recommending import recommendation_lines
 from bundler.model.errors import ProfileError, UsageError
-from bundler.profiles import outlook
 from bundler.profiles.schema import Platform
 from tests.support.facts import SIGNATURE, make_facts
-from tests.unit.profiles.devices import CPU, find_known, make_target, make_variant
+from tests.unit.profiles.devices import CPU, make_target, make_variant, register_known
 
 PROFILES = {
     profile.id: profile
@@ -61,13 +60,13 @@ SERVER = Machine(system="linux", architecture="x64", clues=("NVIDIA GeForce RTX 
 
 
 @pytest.fixture(autouse=True)
-def catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+def catalogue(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A catalogue of its own; planning, which knows real providers only, refuses dynamic sizes for the NPU."""
-    for module in (outlook, recommending):
-        monkeypatch.setattr(module, "find_provider", find_known)
     monkeypatch.setattr(recommend, "list_targets", lambda: SUMMARIES)
     monkeypatch.setattr(recommend, "resolve_target", lambda name: PROFILES[name])
     monkeypatch.setattr(recommend, "make_plan", lambda *_: None)
+    with register_known():
+        yield
 
 
 def ask(device, model="model.onnx", **changes):
@@ -105,8 +104,8 @@ def test_where_nothing_fits_every_obstacle_is_named():
 
 
 def test_what_planning_refuses_is_an_obstacle(monkeypatch):
-    def refuse(_facts, profile, _request):
-        if profile.id == "snapdragon-8g3":
+    def refuse(settled, _request):
+        if settled.profile.id == "snapdragon-8g3":
             raise UsageError("it takes fixed sizes only", details=("input 'x' has sizes without names",))
 
     monkeypatch.setattr(recommend, "make_plan", refuse)

@@ -1,5 +1,7 @@
 """Why a target suits a model is said in words that a person can act on."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from bundler.catalogue import recommending
@@ -12,20 +14,19 @@ from bundler.catalogue.recommending import (
 )
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.planning.devices import computed_loss
-from bundler.profiles import outlook
-from bundler.profiles.outlook import explain_rounding
+from bundler.planning.traits import explain_rounding
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.profiles.schema import Platform, Precision
 from tests.support.facts import make_facts
-from tests.unit.profiles.devices import CPU, find_known, make_target, make_variant
+from tests.unit.profiles.devices import CPU, make_target, make_variant, register_known
 
 HTP = make_variant("htp", "npu", options={"half": True}, calibrated="static-int8")
 
 
 @pytest.fixture(autouse=True)
-def providers(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (outlook, recommending):
-        monkeypatch.setattr(module, "find_provider", find_known)
+def providers() -> Iterator[None]:
+    with register_known():
+        yield
 
 
 def explain(profile, **changes):

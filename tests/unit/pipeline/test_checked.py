@@ -12,7 +12,8 @@ from bundler.execution.sources import digest_source
 from bundler.model.errors import BundlerError, ModelError
 from bundler.model.events import ignore
 from bundler.pipeline.checked import is_as_checked
-from bundler.pipeline.prepare import inspect_source
+from bundler.pipeline.opening import open_model
+from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.workshop import Workshop, open_workshop
 from tests.support import models
 from tests.support.facts import make_facts
@@ -31,7 +32,7 @@ def model(tmp_path: Path) -> Path:
 
 def inspect(model: Path, workshop: Workshop) -> bool:
     """Whether the inspection was recalled. Raises what it raises."""
-    return inspect_source(model, "m", workshop, ignore, "m")[1].cached
+    return open_model(BuildRequest(model=model, target=""), "", workshop, ignore).outcomes[-1].cached
 
 
 def cut(data: Path) -> None:
@@ -82,9 +83,9 @@ def test_a_warm_cache_says_what_a_cold_one_says(
 def test_data_that_grew_are_looked_at_again(model: Path, workshop: Workshop, tmp_path: Path) -> None:
     inspect(model, workshop)
     grow(tmp_path / "weights.bin")
-    facts, outcome, _ = inspect_source(model, "m", workshop, ignore, "m")
-    assert not outcome.cached
-    assert facts.external_bytes == (tmp_path / "weights.bin").stat().st_size
+    opened = open_model(BuildRequest(model=model, target=""), "", workshop, ignore)
+    assert not opened.outcomes[-1].cached
+    assert opened.facts.external_bytes == (tmp_path / "weights.bin").stat().st_size
     assert inspect(model, workshop)
 
 

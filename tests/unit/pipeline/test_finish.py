@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from bundler.model.stage import Note
 from bundler.pipeline.finish import explain_unmeasured, list_notes
 from bundler.pipeline.prepare import Prepared
 from bundler.pipeline.requests import BuildRequest
-from bundler.planning.plan import PlanRequest, make_plan
+from bundler.planning.plan import make_plan
+from bundler.planning.request import PlanRequest
+from bundler.planning.settle import settle_profile
 from bundler.profiles.resolve import resolve_target
 from bundler.reporting.manifest import make_manifest, weigh_bundle, write_manifest
 from tests.support.facts import make_facts
@@ -44,17 +47,17 @@ def outcome(step: str, *notes: Note, **facts: Any) -> StepOutcome:
 
 
 def prepared(*earlier: StepOutcome) -> Prepared:
-    profile, facts = resolve_target("snapdragon-8g3", ("variants.htp.shortfall=report",)), make_facts()
+    profile, request = resolve_target("snapdragon-8g3", ("variants.htp.shortfall=report",)), PlanRequest()
     left_out = (Decision(subject="variant gpu", choice="left out", reason="no runtime has it"),)
-    request = PlanRequest(left_out=left_out)
+    settled = replace(settle_profile(profile, make_facts(), request), left_out=left_out)
     return Prepared(
         request=BuildRequest(model=Path("cnn.onnx"), target=profile.id),
         title="cnn",
-        profile=profile,
-        facts=facts,
+        facts=make_facts(),
+        settled=settled,
         earlier=earlier,
         sources={},
-        plan=make_plan(facts, profile, request),
+        plan=make_plan(settled, request),
         plan_request=request,
     )
 

@@ -11,15 +11,13 @@ from bundler.model.events import Event, Message
 from bundler.model.plan import BuildPlan
 from bundler.model.results import StepOutcome
 from bundler.pipeline.placement import check_placements, describe_shortfalls, find_placements
-from bundler.planning.plan import PlanRequest, make_plan
-from bundler.profiles.resolve import resolve_target
-from tests.support.facts import make_facts
+from tests.support.plans import plan_for
 
 LEFT = {"name": "topk", "operator": "TopK", "reason": "operator not supported"}
 
 
 def plan(*overrides: str) -> BuildPlan:
-    return make_plan(make_facts(), resolve_target("snapdragon-8g3", overrides), PlanRequest())
+    return plan_for("snapdragon-8g3", *overrides)
 
 
 def outcomes(step: str = "htp/compile_context", **facts: Any) -> dict[str, StepOutcome]:
@@ -66,7 +64,7 @@ def test_enough_is_enough() -> None:
 
 
 def test_an_estimate_ends_no_build() -> None:
-    result = make_plan(make_facts(), resolve_target("ios-arm64"), PlanRequest())
+    result = plan_for("ios-arm64")
     strict = tuple(replace(variant, least_share=1.0, tolerates_shortfall=False) for variant in result.variants)
     (told,) = warnings_of(replace(result, variants=strict), outcomes("coreml/check_placement", estimated=True))
     assert "is likely to take 3 of 5" in told

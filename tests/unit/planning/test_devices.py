@@ -6,22 +6,22 @@ from bundler.model.errors import ProfileError, UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import BuildPlan, VariantPlan
 from bundler.model.signature import Port, Signature, ValueType
+from bundler.planning.data import DataRequest
 from bundler.planning.devices import computed_loss
-from bundler.planning.fit import apply_recipe, leave_out
 from bundler.planning.gate import LOSSY
-from bundler.planning.plan import PlanRequest, make_plan, step_environments
+from bundler.planning.plan import step_environments
+from bundler.planning.settle import SettledProfile
 from bundler.profiles.methods import Loss
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import Provider, Variant
 from tests.support.facts import make_facts
+from tests.support.plans import plan_for, settle
 
 PHONE = "snapdragon-8g3"
 
 
 def plan(target: str, *overrides: str, facts: ModelFacts | None = None, **request: object) -> BuildPlan:
-    profile, left_out = leave_out(resolve_target(target, overrides))
-    asked = PlanRequest(left_out=left_out, **request)  # type: ignore[arg-type]
-    return make_plan(facts or make_facts(), profile, asked)
+    return plan_for(target, *overrides, facts=facts, **request)
 
 
 def find_variant(result: BuildPlan, name: str) -> VariantPlan:
@@ -85,13 +85,15 @@ def test_a_chip_without_floating_point_asks_for_calibration_data() -> None:
 
 
 def test_calibration_data_bring_the_targets_own_recipe() -> None:
-    profile = resolve_target(PHONE)
-    recipe = apply_recipe(profile, make_facts(), calibrated=True)
-    assert {variant.name: variant.precision for variant in recipe.variants}["htp"] == "static-qnn"
-    assert apply_recipe(profile, make_facts(), calibrated=False) == profile
-    assert apply_recipe(profile, make_facts(quantized=True), calibrated=True) == profile
-    asked = resolve_target(PHONE, ["precision.method=none"])
-    assert apply_recipe(asked, make_facts(), calibrated=True) == asked
+    data = DataRequest(plain="calibration")
+    assert find_precision(settle(PHONE, calibration=data)) == "static-qnn"
+    assert find_precision(settle(PHONE)) is None
+    assert find_precision(settle(PHONE, facts=make_facts(quantized=True), calibration=data)) is None
+    assert find_precision(settle(PHONE, "precision.method=none", calibration=data)) is None
+
+
+def find_precision(settled: SettledProfile) -> str | None:
+    return next(variant.precision for variant in settled.profile.variants if variant.name == "htp")
 
 
 def test_an_engine_is_built_for_the_gpus_of_the_profile_and_not_run_here() -> None:

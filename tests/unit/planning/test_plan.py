@@ -5,17 +5,17 @@ from bundler.model.plan import BuildPlan
 from bundler.model.runtime import Gate
 from bundler.planning.data import DataRequest
 from bundler.planning.gate import FLOAT, QUANTIZED, choose_gate
-from bundler.planning.plan import PlanRequest, make_plan
 from bundler.planning.rules import choose_baking, find_obstacles
 from bundler.profiles.resolve import resolve_target
 from bundler.providers.graph_optimizers import LAYOUT_OPTIMIZERS, OPTIMIZERS
 from tests.support.facts import make_facts
+from tests.support.plans import plan_for
 
 TREES = {"ai.onnx.ml.TreeEnsembleClassifier": 1}
 
 
 def plan(*, target: str = "linux-x64", overrides: tuple[str, ...] = (), **request: object) -> BuildPlan:
-    return make_plan(make_facts(), resolve_target(target, overrides), PlanRequest(**request))  # type: ignore[arg-type]
+    return plan_for(target, *overrides, **request)
 
 
 def test_every_input_of_a_step_comes_before_it() -> None:
@@ -160,6 +160,6 @@ def test_reasons_follow_from_the_decision_alone() -> None:
         found["simplifier"] == "none gained size or time on the benchmark models, so none runs unless it is asked for"
     )
     assert found["level"] == "the highest level that takes no memory layout from the CPU of the building machine"
-    plain = make_plan(make_facts(operators={"Gemm": 1}), resolve_target("linux-x64"), PlanRequest())
+    plain = plan_for("linux-x64", facts=make_facts(operators={"Gemm": 1}))
     reasons = {row.subject: row.reason for row in plain.decisions}
     assert reasons["format"] == "from 1 MB of weights on, large tensors go into a file that the runtime maps"

@@ -7,13 +7,14 @@ from bundler.model.errors import ProfileError, UsageError
 from bundler.model.plan import BuildPlan
 from bundler.planning.data import EVALUATION, EVALUATION_LEAST, EVALUATION_MOST, GOLDEN, DataRequest
 from bundler.planning.gate import choose_gate
-from bundler.planning.plan import PlanRequest, make_plan, step_environments
+from bundler.planning.plan import step_environments
 from bundler.profiles.methods import METHODS
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import Precision
 from bundler.providers.registry import find_provider, provider_names
 from bundler.stages.registry import find_stage
 from tests.support.facts import make_facts
+from tests.support.plans import plan_for
 
 SAMPLES = DataRequest(inputs={"data": "samples"}, options={"kind": "samples"}, plain="samples")
 IMAGES = DataRequest(inputs={"data": "calibration"}, options={"kind": "images"}, environment="media")
@@ -21,7 +22,7 @@ MADE_UP = DataRequest(options={"kind": "synthetic"}, synthetic=True)
 
 
 def plan(*overrides: str, target: str = "linux-x64", **request: object) -> BuildPlan:
-    return make_plan(make_facts(), resolve_target(target, overrides), PlanRequest(**request))  # type: ignore[arg-type]
+    return plan_for(target, *overrides, **request)
 
 
 def choose(method: str) -> str:
@@ -56,7 +57,7 @@ def test_a_precision_is_made_before_the_model_is_baked_and_compared_after_both()
 
 def test_a_rounded_model_is_judged_by_the_gate_of_its_bits_and_an_exact_one_by_the_exact_gate() -> None:
     facts, profile = make_facts(), resolve_target("linux-x64", (choose("weights-4bit"),))
-    made = make_plan(facts, profile, PlanRequest(dimensions={"batch": 1}))
+    made = plan_for("linux-x64", choose("weights-4bit"), dimensions={"batch": 1})
     assert made.gates["fix_dimensions/compare"] == choose_gate(facts, profile)
     assert made.gates["cpu/quantize_weights/compare"] == choose_gate(facts, profile, "four-bit")
     assert made.gates["cpu/optimize/compare"] == choose_gate(facts, profile, "four-bit")

@@ -13,10 +13,8 @@ from bundler.model.plan import BuildPlan
 from bundler.model.shapes import Shape
 from bundler.model.signature import Dimension, Port, Signature, ValueType
 from bundler.planning.data import DataRequest
-from bundler.planning.fit import leave_out
-from bundler.planning.plan import PlanRequest, make_plan
-from bundler.profiles.resolve import resolve_target
 from tests.support.facts import make_facts
+from tests.support.plans import plan_for
 
 PHONE = "snapdragon-8g3"
 
@@ -35,8 +33,7 @@ TEXT_LINE = model(port("x", None, 3, None, None))
 
 
 def plan(facts: ModelFacts, target: str = PHONE, *overrides: str, **request: object) -> BuildPlan:
-    profile, _ = leave_out(resolve_target(target, overrides))
-    return make_plan(facts, profile, PlanRequest(**request))  # type: ignore[arg-type]
+    return plan_for(target, *overrides, facts=facts, **request)
 
 
 def refuse(facts: ModelFacts, target: str = PHONE, *overrides: str, **request: object) -> UsageError:

@@ -5,10 +5,11 @@ import pytest
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.signature import Port, Signature, ValueType
-from bundler.planning.fit import leave_out
-from bundler.planning.plan import PlanRequest, make_plan
+from bundler.planning.request import PlanRequest
+from bundler.planning.settle import settle_profile
 from bundler.profiles.resolve import resolve_target
 from tests.support.facts import make_facts
+from tests.support.plans import plan_for
 
 PHONE = "snapdragon-8g3"
 """Its profile fixes `batch` and `sequence`, among others."""
@@ -24,8 +25,7 @@ def audio(*names: str) -> ModelFacts:
 
 
 def plan(facts: ModelFacts, target: str = PHONE, *overrides: str, **request: object):
-    profile, _ = leave_out(resolve_target(target, overrides))
-    return make_plan(facts, profile, PlanRequest(**request))  # type: ignore[arg-type]
+    return plan_for(target, *overrides, facts=facts, **request)
 
 
 def reasons(result) -> dict[str, str]:
@@ -90,5 +90,5 @@ def test_the_cpu_of_openvino_takes_free_sizes() -> None:
 def test_a_name_of_the_model_cannot_control_the_terminal() -> None:
     facts, name = audio("seq\x1b[2J\n"), "seq\x1b[2J\n"
     profile = resolve_target("linux-x64").model_copy(update={"dimensions": {name: 4}})
-    (note,) = make_plan(facts, profile, PlanRequest()).notes
+    (note,) = settle_profile(profile, facts, PlanRequest()).notes
     assert note.text.isprintable()

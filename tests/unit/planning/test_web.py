@@ -5,16 +5,17 @@ import pytest
 from bundler.model.errors import UsageError
 from bundler.model.plan import BuildPlan
 from bundler.planning.data import DataRequest
-from bundler.planning.plan import PlanRequest, make_plan, step_environments
+from bundler.planning.plan import step_environments
 from bundler.planning.rules import ENABLE_ALL, find_obstacles
 from bundler.profiles.resolve import resolve_target
 from tests.support.facts import make_facts
+from tests.support.plans import plan_for
 
 CAPTURE = "variants.webgpu.session.enable_graph_capture=true"
 
 
 def plan(target: str = "web-webgpu", *overrides: str, **request: object) -> BuildPlan:
-    return make_plan(make_facts(), resolve_target(target, overrides), PlanRequest(**request))  # type: ignore[arg-type]
+    return plan_for(target, *overrides, **request)
 
 
 def test_models_are_baked_with_the_version_that_ships() -> None:

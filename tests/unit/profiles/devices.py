@@ -1,51 +1,59 @@
 """An accelerator that only tests know, and targets for it: real providers change with their makers' wishes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint
 from typing import Any
+from unittest import mock
 
 from bundler.profiles.schema import Budget, Platform, Provider, Runtime, TargetProfile, Variant
+from bundler.providers import registry
 from bundler.providers.knowledge import Compiler, Deferral, ProviderKnowledge, SizeRule
-from bundler.providers.registry import find_provider
 
-KNOWN = {
-    "npu": ProviderKnowledge(
-        name="npu",
-        runtime_name="ExampleNpu",
-        title="Example NPU",
-        package="example",
-        compiler=Compiler(stage="compile_context", environment="example"),
-        deferral=Deferral(kind="context", thing="NPU context"),
-        free_sizes=(SizeRule(sizes="refused"),),
-        rounds=lambda options: "half" if options.get("half") == "1" else "none",
-    ),
-    "engine": ProviderKnowledge(
-        name="engine",
-        runtime_name="ExampleEngine",
-        title="Example Engine",
-        package="example",
-        deferral=Deferral(kind="cache", thing="Example engine"),
-    ),
-    "ranges": ProviderKnowledge(
-        name="ranges",
-        runtime_name="ExampleRanges",
-        title="Example Ranges",
-        package="example",
-        compiler=Compiler(stage="build_engine", environment="example", ranges=("least", "most")),
-        deferral=Deferral(kind="cache", thing="Example engine"),
-    ),
-    "museum": ProviderKnowledge(
-        name="museum",
-        runtime_name="ExampleMuseum",
-        title="Example Museum",
-        package="example",
-        gone="runtimes have it no more since 1.20.",
-        instead="the provider cpu",
-    ),
-}
+NPU = ProviderKnowledge(
+    name="npu",
+    runtime_name="ExampleNpu",
+    title="Example NPU",
+    package="example",
+    compiler=Compiler(stage="compile_context", environment="example"),
+    deferral=Deferral(kind="context", thing="NPU context"),
+    free_sizes=(SizeRule(sizes="refused"),),
+    rounds=lambda options: "half" if options.get("half") == "1" else "none",
+)
+ENGINE = ProviderKnowledge(
+    name="engine",
+    runtime_name="ExampleEngine",
+    title="Example Engine",
+    package="example",
+    deferral=Deferral(kind="cache", thing="Example engine"),
+)
+RANGES = ProviderKnowledge(
+    name="ranges",
+    runtime_name="ExampleRanges",
+    title="Example Ranges",
+    package="example",
+    compiler=Compiler(stage="build_engine", environment="example", ranges=("least", "most")),
+    deferral=Deferral(kind="cache", thing="Example engine"),
+)
+MUSEUM = ProviderKnowledge(
+    name="museum",
+    runtime_name="ExampleMuseum",
+    title="Example Museum",
+    package="example",
+    gone="runtimes have it no more since 1.20.",
+    instead="the provider cpu",
+)
+KNOWN = {known.name: known for known in (NPU, ENGINE, RANGES, MUSEUM)}
 
 
-def find_known(name: str) -> ProviderKnowledge:
-    """One of these providers, or a registered one."""
-    return KNOWN.get(name) or find_provider(name)
+@contextmanager
+def register_known() -> Iterator[None]:
+    """These providers are registered beside the real ones, for as long as the context lasts."""
+    known = {name: EntryPoint(name=name, group=registry.GROUP, value=f"{__name__}:{name.upper()}") for name in KNOWN}
+    with mock.patch.object(registry, "_registered", return_value={**registry._registered(), **known}):
+        yield
+    registry.find_provider.cache_clear()
+    registry.find_by_runtime_name.cache_clear()
 
 
 def make_variant(name: str, provider: str, **changes: Any) -> Variant:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from bundler.catalogue.outlook import foresee_variants
 from bundler.model.requirements import describe_need
-from bundler.profiles.outlook import foresee_variants, judge_free_sizes, variant_needs
+from bundler.planning.traits import judge_free_sizes, variant_needs
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.providers.knowledge import NeedRule, ProviderKnowledge, SizeRule
 from bundler.providers.needs import OWN_VERSION, Place, list_needs

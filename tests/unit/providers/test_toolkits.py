@@ -4,7 +4,7 @@ import pytest
 
 from bundler.environments.lockfiles import shipped_lock
 from bundler.model.errors import ProfileError
-from bundler.profiles.outlook import is_compiled_here
+from bundler.profiles.asked import is_compiled_here
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.providers.knowledge import Toolkit
 from bundler.providers.registry import find_provider, provider_names

@@ -18,7 +18,7 @@ from bundler.model.artifacts import record_folder
 from bundler.model.codec import decode
 from bundler.model.errors import UsageError
 from bundler.model.runtime import RuntimeConfig
-from bundler.profiles.outlook import variant_needs
+from bundler.planning.traits import variant_needs
 from bundler.profiles.resolve import resolve_target
 from tests.support import models
 from tests.support.neutral_bundles import make_files_request, with_config

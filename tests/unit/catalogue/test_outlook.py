@@ -1,16 +1,23 @@
 """What becomes of a variant is said before anything is built."""
 
+from collections.abc import Iterator
+
 import pytest
 
-from bundler.profiles import outlook
-from bundler.profiles.outlook import foresee_variants, shipped_variants
+from bundler.catalogue.outlook import foresee_variants
+from bundler.model.plan import VariantPlan
+from bundler.profiles.asked import shipped_variants
+from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.profiles.schema import Runtime
-from tests.unit.profiles.devices import CPU, find_known, make_target, make_variant
+from tests.support.facts import make_facts
+from tests.support.plans import plan_for
+from tests.unit.profiles.devices import CPU, make_target, make_variant, register_known
 
 
 @pytest.fixture(autouse=True)
-def providers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlook, "find_provider", find_known)
+def providers() -> Iterator[None]:
+    with register_known():
+        yield
 
 
 def fate(variant):
@@ -57,6 +64,20 @@ def test_with_such_a_runtime_it_is_a_variant_like_others():
         make_variant("old", "museum", custom_build=True), runtime=Runtime(version="1.31.1", custom_build=True)
     )
     assert foresee_variants(profile)[0].fate == "as it is"
+
+
+def find_fate(variant: VariantPlan | None) -> str:
+    if variant is None:
+        return "left out"
+    return "here" if variant.compiled else "on the device" if variant.prepare else "as it is"
+
+
+@pytest.mark.parametrize("name", target_ids())
+def test_what_is_said_of_a_target_is_what_a_plan_does(name):
+    made = plan_for(name, facts=make_facts(quantized=True), dimensions={"batch": 1})
+    planned = {variant.name: variant for variant in made.variants}
+    for found in foresee_variants(resolve_target(name)):
+        assert found.fate == find_fate(planned.get(found.name)), found.name
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,77 @@
+"""What the user gave beside the model: samples, calibration data, a metric of his own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bundler.execution.executor import Source
+from bundler.execution.sources import digest_source
+from bundler.model.plan import CALIBRATION, METRIC, SAMPLES
+from bundler.pipeline.data import DataArgument, check_used, read_argument
+from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.sources import is_reference
+from bundler.pipeline.workshop import Workshop
+from bundler.planning.data import DataRequest
+from bundler.profiles.schema import TargetProfile
+from bundler.stages.export_huggingface.spec import ENVIRONMENT as EXPORTER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenData:
+    """What the user gave beside the model: files as sources, and what planning needs to know of them."""
+
+    sources: Mapping[str, Source]
+    samples: DataRequest | None
+    calibration: DataRequest | None
+
+
+def source_environments(request: BuildRequest) -> tuple[str, ...]:
+    """The environments that what `request` names must go through before any plan is made of it."""
+    found = {argument.environment for argument in _read_arguments(request).values()}
+    if is_reference(str(request.model)):
+        found.add(EXPORTER)
+    return tuple(sorted(found))
+
+
+def _read_arguments(request: BuildRequest) -> dict[str, DataArgument]:
+    given = {SAMPLES: request.samples, CALIBRATION: request.calibration}
+    arguments = {
+        role: read_argument(str(text), request.preprocessing, f"--{role}")
+        for role, text in given.items()
+        if text is not None
+    }
+    check_used(request.preprocessing, tuple(arguments.values()))
+    return arguments
+
+
+def read_given(request: BuildRequest, profile: TargetProfile, workshop: Workshop) -> GivenData:
+    """The data that `request` names. Raises `UsageError` for data that are not there or cannot be taken."""
+    arguments = _read_arguments(request)
+    sources = {
+        name: source
+        for role, argument in arguments.items()
+        for name, source in argument.sources(role, workshop.cache).items()
+    }
+    metric = profile.accuracy.metric
+    if metric is not None and metric.python is not None:
+        sources[METRIC] = digest_source(Path(metric.python.rpartition(":")[0]), (), workshop.cache)
+    requests = {role: _data_request(role, argument) for role, argument in arguments.items()}
+    samples = requests.get(SAMPLES)
+    return GivenData(
+        sources=sources,
+        samples=None if samples is not None and samples.synthetic else samples,
+        calibration=requests.get(CALIBRATION),
+    )
+
+
+def _data_request(role: str, argument: DataArgument) -> DataRequest:
+    return DataRequest(
+        inputs=argument.inputs(role),
+        options=argument.options,
+        plain=role if argument.is_plain else "",
+        synthetic=argument.kind == "synthetic",
+        volatile=argument.volatile,
+        environment=argument.environment,
+    )

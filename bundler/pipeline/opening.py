@@ -1,0 +1,77 @@
+"""From a model argument to an inspected ONNX file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bundler.execution.executor import Source
+from bundler.execution.sources import digest_source
+from bundler.model.codec import decode
+from bundler.model.events import Listener
+from bundler.model.facts import ModelFacts
+from bundler.model.plan import MODEL
+from bundler.model.results import StepOutcome
+from bundler.pipeline.checked import is_as_checked
+from bundler.pipeline.model_file import check_model_path
+from bundler.pipeline.packages import find_model, is_package_argument, join_model, parse_package
+from bundler.pipeline.requests import BuildRequest, bundle_name
+from bundler.pipeline.sources import export_model, is_reference, parse_reference
+from bundler.pipeline.workshop import Workshop
+from bundler.planning.plan import INSPECT_ID, inspect_step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedModel:
+    """An inspected model. `source` is its ONNX file with its external data, and `outcomes` are those of the steps that
+    led here: the export, where there was one, and the inspection. `title` names it, and its target, in messages.
+    """
+
+    name: str
+    title: str
+    facts: ModelFacts
+    source: Source
+    outcomes: tuple[StepOutcome, ...]
+
+
+def name_model(request: BuildRequest) -> str:
+    """What a bundle of the requested model is called; nothing of the model is read. Raises `UsageError`."""
+    text = str(request.model)
+    if is_package_argument(text):
+        return bundle_name(replace(request, model=Path(parse_package(text).name)))
+    return bundle_name(replace(request, model=Path(parse_reference(text).name)) if is_reference(text) else request)
+
+
+def open_model(request: BuildRequest, target: str, workshop: Workshop, listener: Listener) -> OpenedModel:
+    """Export or unpack the model where it is no ONNX file yet, and inspect it. Raises `ModelError`, `UsageError`."""
+    name = name_model(request)
+    title = f"{name} → {target}" if target else name
+    path, exported = _find_onnx(request.model, workshop, listener, title)
+    facts, inspection, source = _inspect_file(path, name, workshop, listener, title)
+    return OpenedModel(name=name, title=title, facts=facts, source=source, outcomes=(*exported, inspection))
+
+
+def _find_onnx(model: Path, workshop: Workshop, listener: Listener, title: str) -> tuple[Path, tuple[StepOutcome, ...]]:
+    if is_package_argument(str(model)):
+        return join_model(find_model(parse_package(str(model))), workshop.cache.scratch.new_folder()), ()
+    if not is_reference(str(model)):
+        return model, ()
+    exported = export_model(parse_reference(str(model)), workshop, listener, title)
+    return exported.source.path, (exported.outcome,)
+
+
+def _inspect_file(
+    path: Path, name: str, workshop: Workshop, listener: Listener, title: str
+) -> tuple[ModelFacts, StepOutcome, Source]:
+    """The model's facts, the step that found them, and the model with its external data as a source."""
+    check_model_path(path)
+    alone = digest_source(path, (), workshop.cache)
+    outcome = workshop.executor.execute((inspect_step(name),), {MODEL: alone}, listener, title)[INSPECT_ID]
+    facts = decode(ModelFacts, outcome.facts)
+    if outcome.cached and not is_as_checked(path, facts):  # it says what is wrong, or finds other facts
+        again = replace(inspect_step(name), volatile=True)
+        outcome = workshop.executor.execute((again,), {MODEL: alone}, listener, title)[INSPECT_ID]
+        facts = decode(ModelFacts, outcome.facts)
+    external = [path.parent / name for name in facts.external_files]
+    model = digest_source(path, external, workshop.cache) if external else alone
+    return facts, outcome, model

@@ -1,0 +1,160 @@
+"""From a target's profile to what one build uses of it: the only place that changes a resolved profile. Pure, as all
+planning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bundler.model.errors import ProfileError
+from bundler.model.facts import ModelFacts
+from bundler.model.fixing import Fixing, fix_signature, split_sizes
+from bundler.model.plan import Decision
+from bundler.model.requirements import FixedSize
+from bundler.model.stage import Note
+from bundler.planning.compile import plan_compilation
+from bundler.planning.fit import find_free_sizes
+from bundler.planning.presets import PRESETS
+from bundler.planning.ranges import apply_ranges
+from bundler.planning.request import PlanRequest
+from bundler.planning.shapes import name_inputs
+from bundler.planning.sizes import GivenSizes, settle_sizes, size_decisions, size_notes
+from bundler.planning.traits import wants_ranges
+from bundler.profiles.asked import shipped_variants
+from bundler.profiles.methods import NONE
+from bundler.profiles.schema import TargetProfile, Variant
+from bundler.providers.registry import find_provider
+from bundler.providers.rules import HERE
+
+LEFT_OUT = "left out"
+"""What a decision says of a variant that is not built."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledProfile:
+    """What one build of one model uses of its target.
+
+    `profile` has the variants that are built, each with the precision, the ranges and the place of compiling that hold
+    for this model; what its preset stands for is written out. `left_out` says which variants of the target are not
+    built, and why. `facts` are the model's with the sizes in `fixed`; `fixing` has those sizes and the ranges of
+    others, as stages take them; `size_decisions` and `notes` say how they came about.
+    """
+
+    profile: TargetProfile
+    left_out: tuple[Decision, ...]
+    facts: ModelFacts
+    fixed: tuple[FixedSize, ...]
+    fixing: Fixing
+    size_decisions: tuple[Decision, ...]
+    notes: tuple[Note, ...]
+
+    def only(self, variant: Variant) -> SettledProfile:
+        """With this variant alone, as a choice between precisions tries it."""
+        return replace(self, profile=self.profile.model_copy(update={"variants": (variant,)}))
+
+
+def settle_profile(profile: TargetProfile, facts: ModelFacts, request: PlanRequest) -> SettledProfile:
+    """What a build of this model uses of the resolved `profile`.
+
+    Raises `ProfileError` where no variant is left, and `UsageError` for dimensions that the model has not, for shapes
+    that do not fit it, and for ranges that no provider takes.
+    """
+    profile, left_out = leave_out(profile)
+    if request.calibration is not None and not facts.quantized:
+        profile = _apply_recipe(profile)
+    profile = _apply_preset(profile)
+    given = GivenSizes(
+        dimensions=request.dimensions,
+        shapes=name_inputs(facts, request.shapes),
+        own_dimensions=request.own_dimensions,
+        own_shapes=request.own_shapes,
+    )
+    sizes = settle_sizes(facts, profile, given)
+    fixed_facts = replace(facts, signature=fix_signature(facts.signature, sizes.fixed))
+    profile = apply_ranges(profile, fixed_facts.signature, sizes.ranges)
+    variants = tuple(_settle_compile(variant, fixed_facts) for variant in profile.variants)
+    return SettledProfile(
+        profile=profile.model_copy(update={"variants": variants}),
+        left_out=left_out,
+        facts=fixed_facts,
+        fixed=sizes.fixed,
+        fixing=replace(split_sizes(facts.signature, sizes.fixed), ranges=sizes.ranges),
+        size_decisions=size_decisions(facts.signature, sizes),
+        notes=size_notes(fixed_facts, profile, sizes.fixed, given.shapes),
+    )
+
+
+def foresee_profile(profile: TargetProfile) -> TargetProfile:
+    """What any build uses of the resolved `profile`, as far as that can be said before the model is known.
+
+    Raises `ProfileError` where no variant is left.
+    """
+    return _apply_preset(leave_out(profile)[0])
+
+
+def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ...]]:
+    """`profile` without the variants that only a runtime of one's own build can run, and a decision for each.
+
+    Raises `ProfileError` when none is left.
+    """
+    kept = shipped_variants(profile)
+    gone = [variant for variant in profile.variants if variant not in kept]
+    if not kept:
+        raise ProfileError(
+            f"{profile.id} runs only on a runtime of your own build",
+            details=tuple(f"{variant.name}: {explain_left_out(variant)}" for variant in gone),
+            hint="with such a runtime at hand, build with --set runtime.custom_build=true",
+        )
+    decisions = tuple(
+        Decision(subject=f"variant {variant.name}", choice=LEFT_OUT, reason=explain_left_out(variant))
+        for variant in gone
+    )
+    return profile.model_copy(update={"variants": kept}), decisions
+
+
+def explain_left_out(variant: Variant) -> str:
+    """Why a variant is not built, and what would change that."""
+    first = find_provider(variant.providers[0].name)
+    sentences = ["only a runtime of your own build has it (with one, set runtime.custom_build)"]
+    sentences += [first.gone.rstrip(".")] if first.gone else []
+    sentences += [f"In its place: {first.instead.rstrip('.')}"] if first.instead else []
+    return ". ".join(sentences)
+
+
+def _apply_recipe(profile: TargetProfile) -> TargetProfile:
+    """`profile` with the method that it names for calibration data, where nothing else was asked."""
+    if "method" in profile.precision.model_fields_set or profile.optimization.preset != NONE:
+        return profile
+    variants = tuple(
+        variant.model_copy(update={"precision": variant.calibrated or profile.precision.calibrated})
+        if variant.precision is None
+        else variant
+        for variant in profile.variants
+    )
+    return profile.model_copy(update={"variants": variants})
+
+
+def _apply_preset(profile: TargetProfile) -> TargetProfile:
+    """`profile` with what its preset stands for; what the profile sets itself stays."""
+    preset = PRESETS.get(profile.optimization.preset)
+    if preset is None:
+        return profile
+    optimization, fusion, precision = profile.optimization, profile.fusion, profile.precision
+    if optimization.level == "auto":
+        optimization = optimization.model_copy(update={"level": preset.level})
+    if fusion.model_type == NONE and preset.fuses:
+        disabled = (*fusion.disabled, *preset.disabled)
+        update = {"model_type": "auto", "gelu_approximation": preset.gelu_approximation, "disabled": disabled}
+        fusion = fusion.model_copy(update=update)
+    if precision.method == NONE and preset.precision != NONE:
+        precision = precision.model_copy(update={"method": preset.precision})
+    return profile.model_copy(update={"optimization": optimization, "fusion": fusion, "precision": precision})
+
+
+def _settle_compile(variant: Variant, facts: ModelFacts) -> Variant:
+    """The variant as it can be compiled: one whose compiler wants ranges for dynamic sizes, and has none, is left for
+    the device.
+    """
+    if plan_compilation(variant) is None or not wants_ranges(variant) or not find_free_sizes(facts):
+        return variant
+    return variant.model_copy(update={"compile": {**variant.compile, HERE.key: False}})
