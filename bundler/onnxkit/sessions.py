@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import shutil
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,6 +44,8 @@ _NOISE: Final = re.compile(
     r"|Load model from \S* failed:\s*"
 )
 _LONGEST: Final = 600
+_NOTHING_LEFT: Final = 1 << 20
+"""Free bytes of a disk on which a model could not be written."""
 
 RUNTIME_ERRORS: Final[tuple[type[Exception], ...]] = (
     *(item for item in vars(state).values() if isinstance(item, type) and issubclass(item, Exception)),
@@ -194,11 +199,19 @@ def _start(
                 given, sess_options=options, providers=providers, disabled_optimizers=disabled, enable_fallback=0
             )
     except RUNTIME_ERRORS as cause:
+        _check_disk(options.optimized_model_filepath, cause)
         raise error(
             "ONNX Runtime cannot open the model",
             details=(clean_message(cause, model if isinstance(model, Path) else None),),
             hint=hint or "`bundler inspect MODEL` shows what stands in the way",
         ) from cause
+
+
+def _check_disk(target: str, cause: Exception) -> None:
+    """The runtime does not say why it cannot write. Raises `OSError` where the disk of its `target` is full."""
+    folder = Path(target).parent
+    if target and shutil.disk_usage(folder).free < _NOTHING_LEFT:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from cause
 
 
 def clean_message(error: BaseException, path: Path | None = None) -> str:

@@ -305,6 +305,21 @@ def test_a_full_disk_is_one_clear_error(
     assert list_all(tmp_path / "out") == []
 
 
+def test_a_disk_that_the_runtime_fills_is_not_blamed_on_the_model(
+    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path, small_disk: Path
+) -> None:
+    """Of the model that it optimised it says that its serialization failed, and no more."""
+    model = models.save(models.mlp(hidden=130_000), tmp_path / "in", "wide.onnx")
+    program = dataclasses.replace(bundler, cache=small_disk / "cache")
+    command = program.command(("build", model, *here, "--no-prove", "--json", "--output", tmp_path / "out"))
+    done = subprocess.run(
+        _on_small_disk(tmp_path, *command), capture_output=True, text=True, check=False, env=program.environment()
+    )
+    error = Answer(command=command, code=done.returncode, out=done.stdout, err=done.stderr).expect(6).document["error"]
+    assert error["message"].startswith("the disk is full: stage optimize in ")
+    assert str(small_disk) in error["message"]
+
+
 @pytest.mark.parametrize("kilobytes", [8, 20])
 def test_a_file_that_may_not_grow_is_one_clear_error(
     bundler: CommandLine, here: tuple[str, ...], tmp_path: Path, kilobytes: int
