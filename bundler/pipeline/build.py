@@ -107,8 +107,7 @@ def _write(
             prepared=prepared, config=config, outcomes=outcomes, staged=staged, workshop=workshop, listener=listener
         )
         finished = finish_bundle(piece)
-        put_in_place(staged, final)
-    write_report(prepared, outcomes, finished, report_folder(final))
+        put_in_place(staged, final, lambda: write_report(prepared, outcomes, finished, report_folder(final)))
     return finished.summary
 
 

@@ -7,7 +7,7 @@ import glob
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -88,8 +88,9 @@ def _check_writable(folder: Path) -> None:
         raise UsageError(f"nothing can be written in {there}", hint="choose another --output, or check permissions")
 
 
-def put_in_place(staged: Path, final: Path) -> None:
-    """Rename `staged` to `final`, over the bundle that may be there.
+def put_in_place(staged: Path, final: Path, write_beside: Callable[[], object] = lambda: None) -> None:
+    """Rename `staged` to `final`, over the bundle that may be there, and write what belongs beside it: of two builds at
+    once both are of one.
 
     A folder cannot be replaced in one call, so the old one is renamed aside first; killed in between, the old
     bundle is found by the next build and put back.
@@ -101,6 +102,7 @@ def put_in_place(staged: Path, final: Path) -> None:
             final.rename(aside)
         staged.rename(final)
         _remove(aside)
+        write_beside()
 
 
 def _is_replaceable(final: Path) -> bool:

@@ -1,11 +1,21 @@
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bundler.execution.locks import FileLock
 from bundler.model.errors import StageError, UsageError
+from bundler.model.events import ignore
+from bundler.pipeline import finish
+from bundler.pipeline.build import build
 from bundler.pipeline.place import check_replaceable, put_in_place, staging_folder
+from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.workshop import open_workshop
+from tests.support import models
 
 DEAD = 2**22 + 1
 """Above the greatest process number that Linux gives out by default."""
@@ -137,3 +147,44 @@ def test_builds_that_end_at_once_replace_each_other_whole(tmp_path: Path) -> Non
         list(pool.map(put, range(4)))
     assert (final / "bundle.json").read_text() in {"0", "1", "2", "3"}
     assert [path.name for path in tmp_path.iterdir()] == ["model-linux"]
+
+
+def test_of_two_at_once_the_bundle_and_what_stands_beside_it_are_of_one(tmp_path: Path) -> None:
+    final, beside = tmp_path / "model-linux", tmp_path / "model-linux.report"
+    second: list[Future[None]] = []
+
+    def publish(text: str, then: Callable[[], None]) -> None:
+        def write_beside() -> None:
+            then()
+            beside.write_text(text)
+
+        with staging_folder(final) as staged:
+            make_bundle(staged, text)
+            put_in_place(staged, final, write_beside)
+
+    def start_second(pool: ThreadPoolExecutor) -> None:
+        second.append(pool.submit(publish, "second", lambda: None))
+        with suppress(TimeoutError):
+            second[0].result(timeout=0.3)  # it waits until the first is through
+        assert (final / "bundle.json").read_text() == "first"
+
+    with ThreadPoolExecutor(1) as pool:
+        publish("first", lambda: start_second(pool))
+        second[0].result()
+    assert (final / "bundle.json").read_text() == beside.read_text() == "second"
+
+
+def test_a_build_writes_its_report_before_another_may_publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free: list[bool] = []
+    real = finish.write_report
+
+    def write_report(*given: Any) -> Path:
+        free.append(FileLock(tmp_path / "out" / ".net-linux-x64.lock").try_acquire())
+        return real(*given)
+
+    monkeypatch.setattr(finish, "write_report", write_report)
+    model = models.save(models.mlp(), tmp_path, "net.onnx")
+    request = BuildRequest(model=model, target="linux-x64", output=tmp_path / "out", format="files", prove=False)
+    with open_workshop(str(tmp_path / "cache"), 1) as workshop:
+        build(request, workshop, ignore)
+    assert free == [False]
