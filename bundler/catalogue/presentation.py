@@ -8,10 +8,10 @@ from typing import Any
 from bundler.catalogue.outlook import foresee_variants
 from bundler.model.requirements import describe_need
 from bundler.profiles.chain import Key
-from bundler.profiles.locations import printable
 from bundler.profiles.problems import show_key
 from bundler.profiles.resolve import Resolved
 from bundler.profiles.toml_text import write_toml
+from bundler.support.text import visible
 
 DEFAULT = "default"
 
@@ -21,7 +21,7 @@ def describe_profile(resolved: Resolved) -> str:
     of each variant stands above it.
     """
     head = [" ← ".join(resolved.layered.files), *_tell_variants(resolved)]
-    remarks = "".join(f"# {printable(line)}\n" for line in head)
+    remarks = "".join(f"# {visible(line)}\n" for line in head)
     return remarks + write_toml(resolved.profile.model_dump(), lambda key: _origin(resolved, key))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, Role, Sizes, free_dimensions, shown_name
+from bundler.model.open_sizes import show_options
 from bundler.model.signature import Port
 from bundler.planning.compile import plan_compilation, plan_preparation
 from bundler.planning.traits import explain_rounding, judge_free_sizes, wants_ranges
@@ -236,11 +236,10 @@ def _explain_dimensions(facts: ModelFacts, profile: TargetProfile) -> Iterator[s
 def _explain_left(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
     """What becomes of open sizes where a provider takes the model all the same."""
     left = [variant.name for variant in shipped_variants(profile) if judge_free_sizes(variant) == "left"]
-    words = shlex.join(_suggest_all(facts, profile).options())
-    if left and words and not _wants_static(profile):
-        how = words if words.isprintable() else "--shape INPUT=SIZES"
-        names = ", ".join(left)
-        yield f"{names}: nodes of sizes that are not fixed stay with the CPU; {how} lets more of them be taken"
+    options = _suggest_all(facts, profile).options()
+    if left and options and not _wants_static(profile):
+        names, words = ", ".join(left), show_options(options)
+        yield f"{names}: nodes of sizes that are not fixed stay with the CPU; {words} lets more of them be taken"
 
 
 def _explain_operators(facts: ModelFacts, variant: Variant) -> Iterator[str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bundler.model.errors import ProfileError, UsageError
 from bundler.profiles.chain import load_chain, merge, shorten
-from bundler.profiles.locations import find_catalogue, printable
+from bundler.profiles.locations import find_catalogue
 from bundler.profiles.resolve import check_layers, locate_target
-from bundler.profiles.toml_text import format_text
+from bundler.support.text import toml_string, visible
 
 _IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
@@ -62,7 +62,7 @@ def write_starter(target: str, extends: str, path: Path) -> Path:
             hint="use lower-case letters, digits and hyphens, up to 64",
         )
     text = _TEXT.format(
-        id=target, title=format_text(target), path=printable(path.name), extends=format_text(_extends(extends, path))
+        id=target, title=toml_string(target), path=visible(path.name), extends=toml_string(_extends(extends, path))
     )
     _check(target, extends)
     return _write(path, text)

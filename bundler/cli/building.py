@@ -15,7 +15,7 @@ from bundler.cli.console import ProgressStyle, open_console
 from bundler.cli.counting import Count
 from bundler.cli.failures import error_lines
 from bundler.cli.options import parse_dimensions, parse_shapes, progress_style
-from bundler.cli.printing import echo, echo_lines, megabytes, print_json
+from bundler.cli.printing import echo, echo_lines, print_json
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import BuildsStarted, Listener, Message
@@ -23,6 +23,7 @@ from bundler.model.golden_inputs import GoldenKind
 from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.results import BuildResult, ChosenPrecision, FirstVisit, PlacementResult
 from bundler.pipeline.workshop import Workshop, open_workshop, start_early
+from bundler.support.text import format_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,8 +251,8 @@ def _print_summary(results: list[BuildResult], failures: list[Failure]) -> None:
     for result in results:
         echo(f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}")
         echo(
-            f"  model {megabytes(result.source_bytes)} → {megabytes(result.model_bytes)}; "
-            f"bundle {megabytes(result.bundle_bytes)} ({result.format})"
+            f"  model {format_bytes(result.source_bytes)} → {format_bytes(result.model_bytes)}; "
+            f"bundle {format_bytes(result.bundle_bytes)} ({result.format})"
         )
         for line in (*_describe_judged(result), *(f"NOT FOR SHIPPING: {reason}" for reason in result.reservations)):
             echo(f"  {line}")
@@ -305,7 +306,7 @@ def _tell_choice(choice: ChosenPrecision) -> str:
 
 
 def _show_range(least: int, most: int) -> str:
-    low, high = megabytes(least), megabytes(most)
+    low, high = format_bytes(least), format_bytes(most)
     number, _, unit = low.partition(" ")
     if low == high:
         return high

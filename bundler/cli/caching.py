@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from bundler.cli.printing import echo, megabytes, print_json
+from bundler.cli.printing import echo, print_json
 from bundler.execution.cache import open_cache
 from bundler.execution.upkeep import clear, trim, usage
 from bundler.model.errors import UsageError
+from bundler.support.text import format_bytes
 
 _SIZES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -21,9 +22,9 @@ def show_cache(url: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"root": str(cache.place), "bytes": total, "parts": parts})
         return
-    echo(f"{cache.place}  {megabytes(total)}")
+    echo(f"{cache.place}  {format_bytes(total)}")
     for part in parts:
-        echo(f"  {part.name:<13} {megabytes(part.size):>9}  {part.entries}")
+        echo(f"  {part.name:<13} {format_bytes(part.size):>9}  {part.entries}")
 
 
 def trim_cache_to(url: str | None, *, to: str | None, older: str | None, as_json: bool) -> None:
@@ -36,7 +37,7 @@ def trim_cache_to(url: str | None, *, to: str | None, older: str | None, as_json
     if as_json:
         print_json(result)
     else:
-        echo(f"removed {megabytes(result.removed)}, {megabytes(result.left)} left")
+        echo(f"removed {format_bytes(result.removed)}, {format_bytes(result.left)} left")
 
 
 def clear_whole_cache(url: str | None, *, as_json: bool) -> None:
@@ -45,7 +46,7 @@ def clear_whole_cache(url: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"removed": freed})
     else:
-        echo(f"removed {megabytes(freed)}")
+        echo(f"removed {format_bytes(freed)}")
 
 
 def parse_size(text: str) -> int:

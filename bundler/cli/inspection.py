@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from bundler.api.inspect import Inspection
-from bundler.cli.printing import megabytes, printable
+from bundler.cli.printing import printable
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import unnamed_labels
-from bundler.model.open_sizes import suggest_shapes
+from bundler.model.open_sizes import show_options, suggest_shapes
 from bundler.model.signature import Port, Signature, describe_type
+from bundler.support.text import format_bytes
 
 SHOWN_OPERATORS = 12
 
@@ -36,8 +36,7 @@ def _describe_dynamic(signature: Signature) -> str:
     symbols = ", ".join(printable(name, 40) for name in signature.symbols)
     named = [f"{symbols}   (fix one with --dim name=n)"] if symbols else []
     labels = unnamed_labels(signature)
-    words = shlex.join(suggest_shapes(signature))
-    example = words if words and words.isprintable() else "--shape INPUT=SIZES"
+    example = show_options(suggest_shapes(signature))
     unnamed = [f"{', '.join(labels)} (unnamed)   (fix them with, for example, {example})"] if labels else []
     return "; ".join((*named, *unnamed)) or "none"
 
@@ -57,9 +56,9 @@ def _general(facts: ModelFacts) -> Iterator[str]:
     opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in facts.opsets.items())
     producer = printable(facts.producer, 60) or "unknown"
     yield f"format      ONNX IR {facts.ir_version}, opset {opsets}, made by {producer}"
-    external = f", {megabytes(facts.external_bytes)} of it external" if facts.external_bytes else ""
-    yield f"size        {megabytes(facts.total_bytes)}{external}; {facts.parameter_count:,} parameters"
-    memory = "unknown" if facts.peak_memory_bytes is None else f"about {megabytes(facts.peak_memory_bytes)}"
+    external = f", {format_bytes(facts.external_bytes)} of it external" if facts.external_bytes else ""
+    yield f"size        {format_bytes(facts.total_bytes)}{external}; {facts.parameter_count:,} parameters"
+    memory = "unknown" if facts.peak_memory_bytes is None else f"about {format_bytes(facts.peak_memory_bytes)}"
     batch = " at batch size one" if facts.peak_memory_bytes is not None and _has_free_sizes(facts.signature) else ""
     yield f"memory      {memory}{batch}"
     ordered = sorted(facts.operators.items(), key=lambda item: (-item[1], item[0]))

@@ -13,8 +13,7 @@ from typing import Any
 import typer
 
 from bundler.model.codec import encode
-
-KILO = 1000.0
+from bundler.support.text import visible
 
 LONGEST_LINE = 2000
 """Characters of a line. A sentence that names several variants, and why each was not run, has some hundreds."""
@@ -50,21 +49,12 @@ def render_json(value: Any, *, indent: int | None = None) -> str:
     return _escape_as_json(text).replace("##", "#\\u0023")
 
 
-def megabytes(size: int) -> str:
-    """`6.6 MB`, `640 kB`, `12 B`: bytes for people, in decimal units."""
-    if size >= KILO**3:
-        return f"{size / KILO**3:.2f} GB"
-    if size >= KILO**2:
-        return f"{size / KILO**2:.1f} MB"
-    return f"{size / KILO:.0f} kB" if size >= KILO else f"{size} B"
-
-
 def printable(text: str, limit: int = 200) -> str:
     """`text` on one line that a terminal shows and does not obey, at most `limit` characters.
 
     Control characters, line breaks, marks that turn the direction of writing and what cannot be encoded are escaped.
     """
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: limit + 1])
+    plain = visible(text[: limit + 1])
     safe = _OBEYED.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):02x}", plain)
     return safe if len(safe) <= limit else safe[: limit - 1] + "…"
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from bundler.api.recommend import Recommendation, Recommendations
 from bundler.cli.inspection import describe_dynamic
-from bundler.cli.printing import echo_lines, megabytes, print_json, printable
+from bundler.cli.printing import echo_lines, print_json, printable
 from bundler.model.cache import CacheChoice
+from bundler.support.text import format_bytes
 
 _WIDTH = 110
 _LONGEST = 2000
@@ -36,7 +37,7 @@ def recommendation_lines(found: Recommendations) -> Iterator[str]:
     facts = found.facts
     kind = "quantised" if facts.quantized else "in floating point"
     dynamic = describe_dynamic(facts.signature) or "none"
-    yield f"{printable(facts.name)}: {megabytes(facts.total_bytes)}, {kind}, dynamic dimensions: {dynamic}"
+    yield f"{printable(facts.name)}: {format_bytes(facts.total_bytes)}, {kind}, dynamic dimensions: {dynamic}"
     for occasion, picks in groupby(found.picks, key=lambda pick: pick.occasion):
         yield ""
         yield f"For {printable(occasion)}:"

@@ -68,9 +68,16 @@ def suggest_fixing(signature: Signature) -> Fixing:
 
 def tell_gain(taken: int, total: int, options: Sequence[str]) -> str:
     """What a provider takes of a model with fixed sizes, and how to fix them."""
+    return (
+        f"with fixed sizes it is likely to take {taken} of {total} nodes, "
+        f"for example with {show_options(options)} {YOUR_SIZES}"
+    )
+
+
+def show_options(options: Sequence[str]) -> str:
+    """The options as a shell takes them, or what kind of option to give where no terminal could show them."""
     words = shlex.join(options)
-    how = words if words.isprintable() else "--shape INPUT=SIZES"
-    return f"with fixed sizes it is likely to take {taken} of {total} nodes, for example with {how} {YOUR_SIZES}"
+    return words if words and words.isprintable() else "--shape INPUT=SIZES"
 
 
 def suggest_shape(port: Port, sizes: Mapping[Key, int]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from bundler.model.errors import UsageError
 from bundler.onnxkit.value_files import MAX_SAMPLE_BYTES
+from bundler.support.text import visible
 
 T = TypeVar("T")
 
@@ -82,9 +83,8 @@ def guarded(path: Path, read: Callable[[], T]) -> T:
             raise zipfile.BadZipFile("it is no .npz archive, or only part of one")  # noqa: TRY301 - told as those below
         return read()
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error) as error:
-        name = path.name if path.name.isprintable() else ascii(path.name)
         raise UsageError(
-            f"the samples in {name} cannot be read",
+            f"the samples in {visible(path.name)} cannot be read",
             details=(str(error).partition("\n")[0],),
             hint="write it with numpy.savez; text must be saved as numpy.str_, not as Python objects",
         ) from error

@@ -18,6 +18,7 @@ from bundler.model.signature import Port, Signature, ValueType
 from bundler.onnxkit.archives import ArchiveMember, open_members, read_archive
 from bundler.onnxkit.golden import INDEX, read_golden
 from bundler.onnxkit.value_files import MAX_SAMPLE_BYTES, Value
+from bundler.support.text import visible
 
 _MOST_SAMPLES = 10_000_000
 """More is a damaged header, or somebody's joke."""
@@ -53,7 +54,7 @@ def open_samples(path: Path, signature: Signature) -> SampleSet:
         return _open_prepared(path)
     if not path.is_dir():
         raise UsageError(
-            f"{show_name(path.name)} is neither a folder of samples nor an .npz file",
+            f"{visible(path.name)} is neither a folder of samples nor an .npz file",
             hint="--samples takes a folder of .npz files, a folder of ONNX test_data_set_* folders, or one .npz file",
         )
     if re.match(r"test_data_set_\d+$", path.name):
@@ -66,19 +67,14 @@ def open_samples(path: Path, signature: Signature) -> SampleSet:
 
 
 def _folder_set(paths: Sequence[Path], read: Callable[[Path], dict[str, Value]]) -> SampleSet:
-    names = [show_name(path.stem if path.suffix == ".npz" else path.name) for path in paths]
+    names = [visible(path.stem if path.suffix == ".npz" else path.name) for path in paths]
     return SampleSet(names=names, read=lambda position: read(paths[position]))
 
 
 def _open_prepared(path: Path) -> SampleSet:
     golden = read_golden(path)
-    names = [show_name(str(entry["name"])) for entry in golden.entries]
+    names = [visible(str(entry["name"])) for entry in golden.entries]
     return SampleSet(names=names, read=lambda position: dict(golden.sample(position).inputs), seed=golden.seed)
-
-
-def show_name(name: str) -> str:
-    """A file's name as it can be printed and stored, whatever it holds."""
-    return name if name.isprintable() else ascii(name)[1:-1]
 
 
 def natural_order(path: Path) -> tuple[tuple[int, str], ...]:
@@ -95,19 +91,19 @@ def open_archive(path: Path, signature: Signature) -> SampleSet:
     """One archive: the first axis of every array counts the samples, unless all arrays fit one sample as they are."""
     members = open_members(path)
     if _is_one_sample(members, signature):
-        return SampleSet(names=[show_name(path.stem)], read=lambda _: dict(read_archive(path)))
+        return SampleSet(names=[visible(path.stem)], read=lambda _: dict(read_archive(path)))
     lengths = {name: member.shape[0] if member.shape else None for name, member in members.items()}
     if len(set(lengths.values())) > 1 or None in lengths.values():
         listed = tuple(f"{name!r}: {'a scalar' if length is None else length}" for name, length in lengths.items())
         raise UsageError(
-            f"the arrays in {show_name(path.name)} do not have the same number of samples",
+            f"the arrays in {visible(path.name)} do not have the same number of samples",
             details=listed,
             hint="the first axis of every array counts the samples; the rest is what the model takes for one call",
         )
     total = next(iter(lengths.values()), 0) or 0
     if total > _MOST_SAMPLES:
-        raise UsageError(f"{show_name(path.name)} claims {total:,} samples", hint="check how it was written")
-    names = [f"{show_name(path.stem)}-{index:03d}" for index in range(total)]
+        raise UsageError(f"{visible(path.name)} claims {total:,} samples", hint="check how it was written")
+    names = [f"{visible(path.stem)}-{index:03d}" for index in range(total)]
 
     def read(index: int) -> dict[str, Value]:
         return {name: member.item(index) for name, member in members.items()}

@@ -17,6 +17,7 @@ from bundler.model.stage import Report
 from bundler.onnxkit.running import RunError, RunTimeError, run_within
 from bundler.onnxkit.seeded_inputs import IntegerHints, Integers, Maker
 from bundler.onnxkit.value_files import MAX_SAMPLE_BYTES, Value
+from bundler.support.text import visible
 
 MAX_SEARCHED_BYTES: Final = 64 << 20
 """Bytes of one sample's inputs at sizes that are only a guess."""
@@ -189,6 +190,5 @@ def _describe_bytes(size: int) -> str:
 
 def _shorten(reason: str) -> str:
     """The runtime's words hold names from the model."""
-    words = " ".join(reason.split())
-    first = words if words.isprintable() else ascii(words)[1:-1]
+    first = visible(" ".join(reason.split()))
     return first if len(first) <= _REASON_LENGTH else first[:_REASON_LENGTH].rstrip() + " …"

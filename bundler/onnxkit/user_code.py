@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from bundler.model.errors import BundlerError, UsageError
+from bundler.support.text import visible
 
 _MODULE: Final = "_bundler_user_code"
 _LINES: Final = 12
@@ -34,7 +35,7 @@ def open_function(file: Path | None, entry: str) -> Iterator[Callable[..., Any]]
         if not callable(found):
             place = "package.module:function" if module else "file.py:function"
             raise UsageError(
-                f"there is no function {name!r} in {show(file.name if file else module)}", hint=f"name it as {place}"
+                f"there is no function {name!r} in {visible(file.name if file else module)}", hint=f"name it as {place}"
             )
         yield found
 
@@ -48,7 +49,7 @@ def told(file: Path | None, entry: str = "") -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise UsageError(
-            f"{show(file.name if file else entry)} failed with {describe(error)}",
+            f"{visible(file.name if file else entry)} failed with {describe(error)}",
             details=tuple(_own_lines(error)),
             hint=_HINT,
         ) from error
@@ -84,7 +85,7 @@ def _load(file: Path | None, module: str) -> ModuleType:
         return importlib.import_module(module)
     spec = importlib.util.spec_from_file_location(_MODULE, file)
     if spec is None or spec.loader is None:
-        raise UsageError(f"{show(file.name)} is no Python file", hint="name it as file.py:function")
+        raise UsageError(f"{visible(file.name)} is no Python file", hint="name it as file.py:function")
     made = importlib.util.module_from_spec(spec)
     sys.modules[_MODULE] = made  # dataclasses and pickles look their module up
     spec.loader.exec_module(made)
@@ -94,7 +95,7 @@ def _load(file: Path | None, module: str) -> ModuleType:
 def describe(error: BaseException) -> str:
     """`ValueError: its text`, the first line of it."""
     text = str(error).strip().partition("\n")[0][:_LONGEST]
-    return show(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    return visible(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def _own_lines(error: BaseException) -> list[str]:
@@ -108,9 +109,4 @@ def _own_lines(error: BaseException) -> list[str]:
     lines = [line for entry in traceback.format_list(frames) for line in entry.rstrip().splitlines()]
     if isinstance(error, SyntaxError):
         lines += [line.rstrip() for line in traceback.format_exception_only(error)]
-    return [show(line) for line in lines[-_LINES:]]
-
-
-def show(text: str) -> str:
-    """`text` with what does not print escaped."""
-    return text if text.isprintable() else ascii(text)[1:-1]
+    return [visible(line) for line in lines[-_LINES:]]

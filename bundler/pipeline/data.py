@@ -13,6 +13,7 @@ from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
 from bundler.model.errors import UsageError
 from bundler.model.plan import HOST
+from bundler.support.text import visible
 
 MEDIA: Final = "media"
 """The locked environment that decodes pictures and tokenizes texts."""
@@ -88,11 +89,11 @@ def read_argument(text: str, preprocessing: Path | None = None, flag: str = "--s
         found = _find_function(text, flag)
         if found is not None:
             return found
-        raise UsageError(f"there are no data at {_show(text)}", hint=f"{flag} takes {_TAKES}")
+        raise UsageError(f"there are no data at {visible(text)}", hint=f"{flag} takes {_TAKES}")
     if path.is_file() and path.suffix == ".py":
         raise UsageError(
-            f"{_show(path.name)} is Python, and does not say which function gives the samples",
-            hint=f"name it: {flag} {_show(path.name)}:function",
+            f"{visible(path.name)} is Python, and does not say which function gives the samples",
+            hint=f"name it: {flag} {visible(path.name)}:function",
         )
     return _read_files(path, preprocessing, flag)
 
@@ -101,7 +102,7 @@ def check_used(preprocessing: Path | None, arguments: Sequence[DataArgument]) ->
     """Raise `UsageError` when a declaration was named and no argument is of a kind that has one."""
     if preprocessing is not None and all(argument.preprocessing is None for argument in arguments):
         raise UsageError(
-            f"--preprocessing {_show(str(preprocessing))} would have no effect",
+            f"--preprocessing {visible(str(preprocessing))} would have no effect",
             details=("it is for folders of pictures, recordings or texts",),
             hint="leave it out, or give such a folder with --samples or --calibration",
         )
@@ -121,7 +122,7 @@ def _find_function(text: str, flag: str) -> DataArgument | None:
     place, function = match["place"], match["function"]
     if place.endswith(".py"):
         if not _exists(Path(place)):
-            raise UsageError(f"there is no file {_show(place)}", hint=f"{flag} takes file.py:function")
+            raise UsageError(f"there is no file {visible(place)}", hint=f"{flag} takes file.py:function")
         return _function(Path(place), function)
     if not _MODULE.fullmatch(place):
         return None
@@ -147,7 +148,7 @@ def _read_files(path: Path, preprocessing: Path | None, flag: str) -> DataArgume
         return DataArgument(kind="samples", path=path, options={"kind": "samples"})
     if plain:
         raise UsageError(
-            f"{_show(path.name)} holds samples and a {DECLARATION}, which is for pictures, recordings or texts",
+            f"{visible(path.name)} holds samples and a {DECLARATION}, which is for pictures, recordings or texts",
             hint="give two folders, or remove the one that is not meant",
         )
     if declared is None:
@@ -185,16 +186,12 @@ def _undeclared(path: Path, flag: str) -> UsageError:
     if not counts[kind]:
         what = "is empty" if path.is_dir() and not names else "holds nothing that can be taken"
         named = "np.savez('samples.npz', NAME=array) says which input an array is for; " if ".npy" in names else ""
-        return UsageError(f"{_show(path.name)} {what}", hint=f"{named}{flag} takes {_TAKES}")
+        return UsageError(f"{visible(path.name)} {what}", hint=f"{named}{flag} takes {_TAKES}")
     from bundler.profiles.preprocessing import starter_lines  # noqa: PLC0415 - as above
 
     return UsageError(
-        f"{_show(path.name)} holds {kind} data, and nothing says what becomes of them before the model sees them",
+        f"{visible(path.name)} holds {kind} data, and nothing says what becomes of them before the model sees them",
         details=("for example:", *starter_lines(kind)),
         hint=f"write that into {DECLARATION} in the folder, or into a file named by --preprocessing; "
         "docs/preprocessing.md lists every key",
     )
-
-
-def _show(text: str) -> str:
-    return text if text.isprintable() else ascii(text)

@@ -10,7 +10,7 @@ from typing import Literal
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, place_label, unnamed_labels
-from bundler.model.open_sizes import YOUR_SIZES, suggest_options, suggest_shapes
+from bundler.model.open_sizes import YOUR_SIZES, show_options, suggest_options, suggest_shapes
 from bundler.model.plan import Decision
 from bundler.model.requirements import FIXED_BY, FixedSize
 from bundler.model.shapes import Shape, SizeRange
@@ -98,7 +98,7 @@ def _tell_reach(signature: Signature) -> str:
     words = shlex.join(suggest_shapes(signature))
     if not words:
         return "`bundler inspect MODEL` shows every input with its dimensions"
-    return f"for example {_show_words(words)} {YOUR_SIZES}"
+    return f"for example {words} {YOUR_SIZES}"
 
 
 def _in_order(wanted: Mapping[Key, object], signature: Signature) -> Iterator[Key]:
@@ -200,17 +200,13 @@ def _show(name: str) -> str:
 def _tell_left(facts: ModelFacts, profile: TargetProfile) -> list[Note]:
     free = find_free_sizes(facts)
     leaving = [variant for variant in profile.variants if judge_free_sizes(variant) == "left"] if free else []
-    words = shlex.join(suggest_options(facts.signature)) or "--shape INPUT=SIZES"
+    words = show_options(suggest_options(facts.signature))
     return [
         Note(
             text=f"variant {variant.name}: {find_provider(variant.providers[0].name).title} leaves nodes of sizes that "
-            f"are not fixed to the CPU ({'; '.join(free[:3])}); fix them, for example with {_show_words(words)} "
+            f"are not fixed to the CPU ({'; '.join(free[:3])}); fix them, for example with {words} "
             f"{YOUR_SIZES}",
             level="warning",
         )
         for variant in leaving
     ]
-
-
-def _show_words(words: str) -> str:
-    return words if words.isprintable() else "--shape INPUT=SIZES"

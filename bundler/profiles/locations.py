@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bundler.model.errors import EnvironmentMissingError
 from bundler.support.data import data_root
+from bundler.support.text import visible
 
 GROUP = "bundler.targets"
 """Entry points of this group name a function without arguments that gives a folder of `<id>.toml`
@@ -58,10 +59,5 @@ def describe_path(path: Path) -> str:
     """How messages name a profile file: ours by its place in `targets/`, another as seen from the working folder."""
     for root, shown in ((data_root("targets"), Path("targets")), (Path.cwd(), Path())):
         if path.is_relative_to(root):
-            return printable((shown / path.relative_to(root)).as_posix())
-    return printable(str(path))
-
-
-def printable(text: str) -> str:
-    """`text` with control characters escaped: a file's name may hold any, and ends up in comments."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+            return visible((shown / path.relative_to(root)).as_posix())
+    return visible(str(path))

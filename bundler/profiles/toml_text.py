@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from bundler.profiles.chain import Key
+from bundler.support.text import toml_string
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 Comment = Callable[[Key], str]
@@ -26,13 +26,7 @@ def write_toml(data: Mapping[str, Any], comment: Comment = no_comment) -> str:
 
 def format_name(name: str) -> str:
     """A key: bare where TOML allows it."""
-    return name if _BARE.fullmatch(name) else format_text(name)
-
-
-def format_text(text: str) -> str:
-    """A basic string. JSON's escapes are TOML's too; what else no terminal shows is escaped here."""
-    plain = "".join(_escape(letter) for letter in json.dumps(text, ensure_ascii=False))
-    return plain.replace("##", "#\\u0023")  # with a bracket behind it, logs of CI services obey that
+    return name if _BARE.fullmatch(name) else toml_string(name)
 
 
 def format_value(value: Any) -> str:
@@ -40,20 +34,13 @@ def format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return format_text(value)
+        return toml_string(value)
     if isinstance(value, Mapping):
         inner = ", ".join(f"{format_name(name)} = {format_value(item)}" for name, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(format_value(item) for item in value) + "]"
     return str(value)
-
-
-def _escape(letter: str) -> str:
-    if letter.isprintable():
-        return letter
-    code = ord(letter)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # noqa: PLR2004 - what four digits hold
 
 
 def _write_table(data: Mapping[str, Any], names: tuple[str, ...], key: Key, comment: Comment) -> Iterator[str]:

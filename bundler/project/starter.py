@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from bundler.model.errors import UsageError
 from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.project.load import FILE_NAME
+from bundler.support.text import toml_string
 
 MOST = 20
 """More models than this are hardly one project's; somebody ran us in the wrong folder."""
@@ -58,8 +58,8 @@ def write_starter(folder: Path, models: tuple[Path, ...], targets: tuple[str, ..
     for target in targets:
         resolve_target(target)
     text = TEXT.format(
-        targets=", ".join(_quote(name) for name in targets or (_this_machine(),)),
-        models="".join(MODEL_TEXT.format(path=_quote(_relative(model, folder))) for model in found),
+        targets=", ".join(toml_string(name) for name in targets or (_this_machine(),)),
+        models="".join(MODEL_TEXT.format(path=toml_string(_relative(model, folder))) for model in found),
     )
     path.write_text(text, encoding="utf-8")
     return path
@@ -97,8 +97,3 @@ def _this_machine() -> str:
         f"there is no general target for this machine ({platform.system()} {platform.machine()})",
         hint="name one: `bundler init --target NAME`; `bundler targets list` shows all",
     )
-
-
-def _quote(text: str) -> str:
-    """A TOML basic string; JSON's escapes are a part of TOML's."""
-    return json.dumps(text, ensure_ascii=False)

@@ -11,9 +11,10 @@ from bundler.model.codec import encode
 from bundler.model.digests import canonical_json
 from bundler.model.manifest import Manifest, OutputCheck, StageRecord, VariantRecord
 from bundler.reporting.diff_summary import Timings, summarize_difference
-from bundler.reporting.figures import show_bytes, show_percent
+from bundler.reporting.figures import show_percent
 from bundler.reporting.manifest import read_manifest
 from bundler.reporting.timings import read_timings
+from bundler.support.text import format_bytes, visible
 
 _ABSENT = "absent"
 
@@ -109,7 +110,7 @@ def render_diff(diff: BundleDiff) -> str:
         return "\n".join([*lines, SAME]) + "\n"
     lines += [*map(_show, diff.summary), ""]
     before, after = _number(diff.size.before), _number(diff.size.after)
-    lines.append(f"Size  {show_bytes(before)} → {show_bytes(after)}  ({show_percent(after, before) or 'new'})")
+    lines.append(f"Size  {format_bytes(before)} → {format_bytes(after)}  ({show_percent(after, before) or 'new'})")
     for name, title in _SECTIONS.items():
         lines += _section(title, [_change_line(change) for change in getattr(diff, name)])
     lines += _section("Files", [_file_line(change) for change in diff.files])
@@ -255,9 +256,9 @@ def _file_line(change: FileChange) -> str:
     path = _show(change.path)
     if change.before is None or change.after is None:
         sign, size = ("+", change.after) if change.before is None else ("-", change.before)
-        return f"{sign} {path}  {show_bytes(size or 0)}"
+        return f"{sign} {path}  {format_bytes(size or 0)}"
     sizes = "other content" if change.before == change.after else show_percent(change.after, change.before)
-    return f"~ {path}  {show_bytes(change.before)} → {show_bytes(change.after)}  ({sizes})"
+    return f"~ {path}  {format_bytes(change.before)} → {format_bytes(change.after)}  ({sizes})"
 
 
 def _show(value: str | float | None) -> str:
@@ -265,7 +266,7 @@ def _show(value: str | float | None) -> str:
     if value is None:
         return _ABSENT
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+    return visible(text)
 
 
 def _number(value: str | float | None) -> int:

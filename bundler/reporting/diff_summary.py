@@ -10,8 +10,9 @@ from bundler.model.manifest import CheckRecord, Manifest
 from bundler.model.placement import PlacementFacts, read_placement
 from bundler.reporting.claims import compare_medians
 from bundler.reporting.data import Spread
-from bundler.reporting.figures import show_bytes, show_percent
+from bundler.reporting.figures import show_percent
 from bundler.reporting.timings import Timed
+from bundler.support.text import format_bytes
 
 LEAST_SHARE = 0.01
 """Sizes that differ by less are called equal: a version in a README makes as much."""
@@ -80,7 +81,7 @@ def _describe_growth(verb: str, before: int, after: int) -> Iterator[str]:
     if before and after and abs(after / before - 1) >= LEAST_SHARE:
         word, ratio = ("larger", after / before) if after > before else ("smaller", before / after)
         share = f"{ratio:.0f} times" if ratio >= MANY else show_percent(after, before)[1:]
-        yield f"{verb} {share} {word} ({show_bytes(before)} → {show_bytes(after)})"
+        yield f"{verb} {share} {word} ({format_bytes(before)} → {format_bytes(after)})"
 
 
 def _describe_accuracy(a: Manifest, b: Manifest) -> Iterator[str]:

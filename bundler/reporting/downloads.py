@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from bundler.model.proof import Download, DownloadFile, DownloadRole
 from bundler.reporting.data import ReportData
-from bundler.reporting.figures import show_bytes
 from bundler.reporting.page import Audience, Card, DownloadBar, DownloadRow, Downloads, DownloadTotal, Segment
 from bundler.reporting.scales import Scale, linear_scale
+from bundler.support.text import format_bytes
 
 MEGABYTE: Final = 1_000_000
 
@@ -38,7 +38,7 @@ def chart_downloads(data: ReportData) -> Downloads | None:
         return None
     budget = _read_budget(data)
     sizes = [float(item.brotli) for item in data.downloads]
-    scale = linear_scale((*sizes, *([budget] if budget else [])), lambda value: show_bytes(round(value)))
+    scale = linear_scale((*sizes, *([budget] if budget else [])), lambda value: format_bytes(round(value)))
     return Downloads(
         scale=scale,
         bars=tuple(_bar(item, scale) for item in data.downloads),
@@ -56,9 +56,9 @@ def make_download_card(data: ReportData) -> Card:
     model = sum(file.brotli for file in first.files if file.role == "model")
     return Card(
         label=f"First visit, {first.variant}" if len(data.plan.variants) > 1 else "First visit",
-        value=show_bytes(first.brotli),
-        change=f"within {show_bytes(round(budget))}" if budget and first.brotli <= budget else "",
-        detail=f"with brotli, {show_bytes(model)} of it the model; a second visit takes it from the browser's cache",
+        value=format_bytes(first.brotli),
+        change=f"within {format_bytes(round(budget))}" if budget and first.brotli <= budget else "",
+        detail=f"with brotli, {format_bytes(model)} of it the model; a second visit takes it from the browser's cache",
         tone="good" if budget else "plain",
     )
 
@@ -98,15 +98,15 @@ def _bar(item: Download, scale: Scale) -> DownloadBar:
         size = _sum(_part(item, role))["brotli"]
         left, right = scale.place(start), scale.place(start + size)
         segments.append(
-            Segment(label=role, start=left, width=round(right - left, 2), value=show_bytes(size), series=number)
+            Segment(label=role, start=left, width=round(right - left, 2), value=format_bytes(size), series=number)
         )
         start += size
     return DownloadBar(
         label=item.variant,
         tag=item.build if item.build != item.variant else "",
         segments=tuple(segments),
-        value=show_bytes(item.brotli),
-        detail=f"gzip {show_bytes(item.gzip)}, plain {show_bytes(item.size)}",
+        value=format_bytes(item.brotli),
+        detail=f"gzip {format_bytes(item.gzip)}, plain {format_bytes(item.size)}",
     )
 
 
@@ -120,7 +120,7 @@ def _total(item: Download) -> DownloadTotal:
     return DownloadTotal(
         variant=item.variant,
         build=item.build,
-        figures=tuple(show_bytes(size) for size in (*parts, item.brotli, item.gzip, item.size, 0)),
+        figures=tuple(format_bytes(size) for size in (*parts, item.brotli, item.gzip, item.size, 0)),
     )
 
 
@@ -131,7 +131,7 @@ def _list_files(downloads: Sequence[Download]) -> tuple[DownloadRow, ...]:
         DownloadRow(
             path=file.path,
             role=file.role,
-            figures=(show_bytes(file.brotli), show_bytes(file.gzip), show_bytes(file.size)),
+            figures=(format_bytes(file.brotli), format_bytes(file.gzip), format_bytes(file.size)),
         )
         for file in sorted(files.values(), key=lambda file: (-file.brotli, file.path))
     )
@@ -143,4 +143,4 @@ def _read_budget(data: ReportData) -> float | None:
 
 
 def _tell_budget(budget: float, greatest: float) -> str:
-    return f"budget {show_bytes(round(budget))} with brotli, {'met' if greatest <= budget else 'not met'}"
+    return f"budget {format_bytes(round(budget))} with brotli, {'met' if greatest <= budget else 'not met'}"

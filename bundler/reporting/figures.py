@@ -31,25 +31,6 @@ def name_figure(value: float) -> str:
     return "Infinity" if value > 0 else "-Infinity"
 
 
-def show_bytes(size: int) -> str:
-    """`1.24 MB`: decimal units, as budgets count them."""
-    if size < 1000:  # noqa: PLR2004 - below one kB, bytes are exact
-        return f"{size} B"
-    value, unit = float(size), "B"
-    for name in ("kB", "MB", "GB", "TB"):
-        if value < 999.5:  # noqa: PLR2004 - would be shown as 1000
-            break
-        value, unit = value / 1000, name
-    return f"{_three_digits(value)} {unit}"
-
-
-def show_milliseconds(value: float) -> str:
-    """`0.42 ms`, `156 ms`, `2.31 s`: three digits."""
-    if value >= 999.5:  # noqa: PLR2004 - would be shown as 1000 ms
-        return f"{_three_digits(value / 1000)} s"
-    return f"{_three_digits(value)} ms"
-
-
 def show_tick(text: str) -> str:
     """A figure as an axis labels it, without the zeros that say how exact it is: `10 ms` for `10.0 ms`."""
     number, _, unit = text.partition(" ")
@@ -76,9 +57,3 @@ def show_percent(after: float, before: float) -> str:
     if share == 0:
         return "no change"
     return f"{'+' if share > 0 else _MINUS}{abs(share)} %"
-
-
-def _three_digits(value: float) -> str:
-    if value >= 99.95:  # noqa: PLR2004 - three digits before the point
-        return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"  # noqa: PLR2004 - as above

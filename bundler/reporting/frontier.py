@@ -11,9 +11,10 @@ from typing import Final
 
 from bundler.model.attempts import STATE_TITLES, Attempt, Frontier
 from bundler.reporting.claims import doubt_ratio
-from bundler.reporting.figures import show_bytes, show_error, show_milliseconds
+from bundler.reporting.figures import show_error
 from bundler.reporting.page import AttemptRow, Level, Precision, Spot, SpotChart, Stroke
 from bundler.reporting.scales import linear_scale
+from bundler.support.text import format_bytes, format_milliseconds
 
 _FIGURES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -101,8 +102,8 @@ def _row(number: int, attempt: Attempt, names: Sequence[str], unchanged: float |
         state=attempt.state,
         result=STATE_TITLES[attempt.state],
         figures=(
-            _show(attempt.model_bytes, lambda size: show_bytes(round(size))),
-            _show(seconds, lambda value: show_milliseconds(1000 * value)),
+            _show(attempt.model_bytes, lambda size: format_bytes(round(size))),
+            _show(seconds, lambda value: format_milliseconds(1000 * value)),
             _show_measured_ratio(attempt),
             *(_show(attempt.figures.get(name), _SHOWN.get(name, _show_plain)) for name in names),
         ),
@@ -214,7 +215,7 @@ def _levels(figure: str, values: Sequence[float]) -> tuple[tuple[Level, ...], Ca
 def _spot(place: _Place, x: float, y: float, largest: int) -> Spot:
     attempt = place.attempt
     share = math.sqrt((attempt.model_bytes or 0) / largest) if largest else 0.0
-    size = _show(attempt.model_bytes, lambda value: show_bytes(round(value)))
+    size = _show(attempt.model_bytes, lambda value: format_bytes(round(value)))
     slow = f" · {_show_times(place.ratio)}" if place.ratio > _SLOWEST else ""
     return Spot(
         x=x,

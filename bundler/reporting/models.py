@@ -10,10 +10,11 @@ from typing import Any
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.reporting.data import ReportData
-from bundler.reporting.figures import show_bytes, show_percent
+from bundler.reporting.figures import show_percent
 from bundler.reporting.page import Bar, BarChart, OperatorRow, Operators
 from bundler.reporting.scales import linear_scale
 from bundler.stages.registry import find_stage
+from bundler.support.text import format_bytes
 
 _MODELS = {".onnx", ".ort"}
 _SHOWN = 24
@@ -73,12 +74,12 @@ def show_tag(data: ReportData, variant: str | None) -> str:
 
 def chart_sizes(data: ReportData, states: tuple[ModelState, ...]) -> BarChart:
     """Bytes of the model after each stage."""
-    scale = linear_scale((float(state.size) for state in states), lambda value: show_bytes(round(value)))
+    scale = linear_scale((float(state.size) for state in states), lambda value: format_bytes(round(value)))
     bars = tuple(
         Bar(
             label=state.title,
             tag=show_tag(data, state.variant),
-            value=show_bytes(state.size),
+            value=format_bytes(state.size),
             detail="" if state.step is None else show_percent(state.size, states[0].size),
             share=scale.place(state.size),
             before=state.step is None,

@@ -8,8 +8,8 @@ from typing import Any
 from bundler.model.placement import PlacementFacts, read_placement
 from bundler.model.plan import VariantPlan
 from bundler.reporting.data import ReportData
-from bundler.reporting.figures import show_bytes
 from bundler.reporting.page import LeftRow, Placement, Segment
+from bundler.support.text import format_bytes
 
 _TAKEN, _LEFT = 0, 5
 """Colours of the page: the accelerator's, and a plain one."""
@@ -130,7 +130,7 @@ def _tell_compiled(facts: PlacementFacts) -> list[tuple[str, str]]:
         ("Compiled for", f"{', '.join(facts.devices)}, as its compiler names devices" if facts.devices else ""),
         ("Version of the compiler", facts.sdk),
         ("Compiled parts", f"{facts.contexts:,}" if facts.contexts else ""),
-        ("Size of what was compiled", show_bytes(facts.size) if facts.size else ""),
+        ("Size of what was compiled", format_bytes(facts.size) if facts.size else ""),
     ]
     return [(term, value) for term, value in rows if value]
 

@@ -16,7 +16,7 @@ from bundler.reporting.accuracy import chart_accuracy
 from bundler.reporting.claims import LEAST_RUNS
 from bundler.reporting.data import ReportData, summarize_series
 from bundler.reporting.downloads import chart_downloads, render_downloads
-from bundler.reporting.figures import show_bytes, word_figures
+from bundler.reporting.figures import word_figures
 from bundler.reporting.frontier import chart_precisions
 from bundler.reporting.manifest import weigh_bundle
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
@@ -27,6 +27,7 @@ from bundler.reporting.story import chart_files, collect_notes, judged_by_seeds,
 from bundler.reporting.timings import TIMINGS_NAME
 from bundler.support.data import data_root
 from bundler.support.files import replace_whole
+from bundler.support.text import format_bytes, visible
 from bundler.verification.words import BUILDING_HOST, describe_verification, name_verification
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def make_page(data: ReportData) -> Page:
         notes=collect_notes(data),
         steps=list_steps(data),
         files=chart_files(data.manifest.files),
-        file_count=f"{len(data.manifest.files)} files and bundle.json, {show_bytes(weigh_bundle(data.manifest))}",
+        file_count=f"{len(data.manifest.files)} files and bundle.json, {format_bytes(weigh_bundle(data.manifest))}",
     )
 
 
@@ -158,7 +159,7 @@ def _tidy(value: Any) -> Any:
     if type(value) is not str:
         return value
     shown = value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in shown)
+    return visible(shown, keep="\n")
 
 
 def _write(path: Path, text: str) -> None:

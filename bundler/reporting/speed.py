@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from bundler.model.measurement import Measurement
 from bundler.reporting.claims import compare_medians
 from bundler.reporting.data import ReportData, summarize_series
-from bundler.reporting.figures import show_milliseconds
 from bundler.reporting.models import show_tag
 from bundler.reporting.page import Dot, Segment, SpreadChart, SpreadRow, StackedBar
 from bundler.reporting.scales import Scale, linear_scale
+from bundler.support.text import format_milliseconds
 
 _SHOWN_DOTS = 200
 """Points that one row draws; a longer series is thinned evenly."""
@@ -70,7 +70,7 @@ def _suffix(data: ReportData, measurement: Measurement) -> str:
 
 def _chart(title: str, before: Sequence[float], after: Sequence[float], others: float | None) -> SpreadChart:
     before, after = _finite(before), _finite(after)
-    scale = linear_scale((*before, *after), show_milliseconds)
+    scale = linear_scale((*before, *after), format_milliseconds)
     verdict, tone = compare_medians(summarize_series(before), summarize_series(after), others)
     rows = [_row("Original model", before, scale, before=True), _row("Bundle", after, scale, before=False)]
     return SpreadChart(
@@ -93,14 +93,14 @@ def _row(label: str, values: Sequence[float], scale: Scale, *, before: bool) -> 
         low=scale.place(spread.low),
         high=scale.place(spread.high),
         median=scale.place(spread.median),
-        value=show_milliseconds(spread.median),
-        detail=f"p10 {show_milliseconds(spread.low)}, p90 {show_milliseconds(spread.high)}, {spread.count} runs",
+        value=format_milliseconds(spread.median),
+        detail=f"p10 {format_milliseconds(spread.low)}, p90 {format_milliseconds(spread.high)}, {spread.count} runs",
     )
 
 
 def _dots(values: Sequence[float], scale: Scale) -> tuple[Dot, ...]:
     stride = max(1, -(-len(values) // _SHOWN_DOTS))
     return tuple(
-        Dot(x=scale.place(value), y=_ROW_MIDDLE + _LANES[number % len(_LANES)], text=show_milliseconds(value))
+        Dot(x=scale.place(value), y=_ROW_MIDDLE + _LANES[number % len(_LANES)], text=format_milliseconds(value))
         for number, value in enumerate(values[::stride])
     )

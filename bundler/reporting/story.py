@@ -16,12 +16,13 @@ from bundler.reporting.checks import check_output
 from bundler.reporting.claims import compare_medians
 from bundler.reporting.data import ReportData, Spread, summarize_series
 from bundler.reporting.downloads import make_download_card
-from bundler.reporting.figures import show_bytes, show_error, show_milliseconds, show_percent
+from bundler.reporting.figures import show_error, show_percent
 from bundler.reporting.manifest import order_outcomes, weigh_bundle
 from bundler.reporting.models import show_tag, title_stage, title_step
 from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
 from bundler.reporting.placement import tell_shortfalls
 from bundler.reporting.scales import linear_scale
+from bundler.support.text import format_bytes, format_milliseconds
 from bundler.verification.words import BUILDING_HOST, describe_variants, is_verified
 
 _SHOWN_FILES = 12
@@ -135,7 +136,7 @@ def list_steps(data: ReportData) -> tuple[StepRow, ...]:
             tag="",
             environment="",
             result="ran",
-            seconds=show_milliseconds(seconds * 1000),
+            seconds=format_milliseconds(seconds * 1000),
             key="",
         )
         for name, seconds in data.phases.items()
@@ -149,11 +150,11 @@ def chart_files(files: Sequence[FileRecord]) -> BarChart:
     entries = [(record.path, record.size) for record in shown]
     if rest:
         entries.append((f"{len(rest)} smaller files", sum(record.size for record in rest)))
-    scale = linear_scale((float(size) for _, size in entries), lambda value: show_bytes(round(value)))
+    scale = linear_scale((float(size) for _, size in entries), lambda value: format_bytes(round(value)))
     return BarChart(
         scale=scale,
         bars=tuple(
-            Bar(label=path, tag="", value=show_bytes(size), detail="", share=scale.place(size))
+            Bar(label=path, tag="", value=format_bytes(size), detail="", share=scale.place(size))
             for path, size in entries
         ),
     )
@@ -164,9 +165,9 @@ def _size_card(data: ReportData) -> Card:
     after = data.manifest.variants[0].size if data.manifest.variants else 0
     return Card(
         label="Model size",
-        value=show_bytes(after),
+        value=format_bytes(after),
         change=show_percent(after, before),
-        detail=f"original {show_bytes(before)}; whole bundle {show_bytes(weigh_bundle(data.manifest))}",
+        detail=f"original {format_bytes(before)}; whole bundle {format_bytes(weigh_bundle(data.manifest))}",
         tone="good" if after < before * 0.995 else "plain",
     )
 
@@ -178,11 +179,11 @@ def _time_card(
     if now is None:
         return Card(label=label, value="Not measured", change="", detail=data.unmeasured, tone="none")
     verdict, tone = compare_medians(then, now, measured.others)
-    return Card(label=label, value=show_milliseconds(now.median), change=verdict, detail=_before(then), tone=tone)
+    return Card(label=label, value=format_milliseconds(now.median), change=verdict, detail=_before(then), tone=tone)
 
 
 def _before(spread: Spread | None) -> str:
-    return "" if spread is None else f"original model {show_milliseconds(spread.median)}, both medians"
+    return "" if spread is None else f"original model {format_milliseconds(spread.median)}, both medians"
 
 
 def _accuracy_card(data: ReportData) -> Card:
@@ -278,7 +279,7 @@ def _title_step(outcome: StepOutcome, steps: Mapping[str, Step]) -> str:
 
 
 def _show_seconds(outcome: StepOutcome) -> str:
-    return show_milliseconds(outcome.seconds * 1000)
+    return format_milliseconds(outcome.seconds * 1000)
 
 
 def _plural(count: int, word: str) -> str:

@@ -1,4 +1,7 @@
-"""Text that comes from a model, made safe for the place that it is put in. Every template filter stands here."""
+"""Text that comes from a model or a stranger's file, made safe for the place that it is put in, and figures as text.
+
+Every template filter stands here.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import json
 import re
 from collections.abc import Sequence
 
+_KILO = 1000.0
+_BYTES = ((999.95e6, "GB", 1e9, 2), (999.5e3, "MB", 1e6, 1), (1e3, "kB", 1e3, 0))
 LONGEST = 80
 """Characters of a name that a person is shown; the full name stands in `runtime.json`."""
 
@@ -17,9 +22,11 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:half]}…{text[-half:]}"
 
 
-def visible(text: str) -> str:
-    """`text` with everything that does not print (line ends, marks of direction, lone surrogates) as an escape."""
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
+def visible(text: str, keep: str = "") -> str:
+    """`text` with all that does not print (line ends, marks of direction, lone surrogates) as Python's escape; the
+    characters in `keep` stay.
+    """
+    return "".join(char if char.isprintable() or char in keep else _escape(char) for char in text)
 
 
 def python_literal(text: str) -> str:
@@ -48,9 +55,18 @@ def python_tuple(literals: Sequence[str], indent: int) -> str:
 
 
 def toml_string(text: str) -> str:
-    """A basic TOML string. TOML takes no lone surrogates: they become the replacement character."""
+    """A basic TOML string. JSON's escapes are TOML's, too, but for those of a character beyond 16 bits. TOML takes no
+    lone surrogates: they become the replacement character.
+    """
     clean = "".join("�" if 0xD800 <= ord(char) <= 0xDFFF else char for char in text)  # noqa: PLR2004 (surrogates)
-    return json.dumps(clean, ensure_ascii=False).replace("\x7f", "\\u007f")
+    plain = "".join(_escape_for_toml(char) for char in json.dumps(clean, ensure_ascii=False))
+    return plain.replace("##", "#\\u0023")  # with a bracket behind it, logs of CI services obey that
+
+
+def _escape_for_toml(char: str) -> str:
+    if char.isprintable():
+        return char
+    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"  # noqa: PLR2004 - four digits
 
 
 def json_string(text: str) -> str:
@@ -91,7 +107,27 @@ def _must_escape(text: str) -> bool:
 
 
 def _escape(char: str) -> str:
-    code = ord(char)
-    if code <= 0xFF:  # noqa: PLR2004 (what two hexadecimal digits hold)
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 (four digits)
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def format_bytes(size: int) -> str:
+    """`6.6 MB`, `640 kB`, `12 B`: decimal units, as budgets count them. The next unit is taken before a number has four
+    digits.
+    """
+    for least, unit, scale, places in _BYTES:
+        if size >= least:
+            return f"{size / scale:.{places}f} {unit}"
+    return f"{size} B"
+
+
+def format_milliseconds(value: float) -> str:
+    """`0.42 ms`, `156 ms`, `2.31 s`: three digits."""
+    if value >= 999.5:  # noqa: PLR2004 - would be shown as 1000 ms
+        return f"{_three_digits(value / _KILO)} s"
+    return f"{_three_digits(value)} ms"
+
+
+def _three_digits(value: float) -> str:
+    if value >= 99.95:  # noqa: PLR2004 - three digits before the point
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"  # noqa: PLR2004 - as above

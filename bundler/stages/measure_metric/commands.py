@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import IO, Final
 
 from bundler.model.errors import StageError, UsageError
-from bundler.onnxkit.user_code import show
 from bundler.stages.measure_metric.archives import file_name, write_archive
 from bundler.stages.measure_metric.samples import Samples
 from bundler.stages.measure_metric.spec import COMMAND_SECONDS
+from bundler.support.text import visible
 
 _TAIL: Final = 65_536
 """Bytes of a program's output that are looked at."""
@@ -54,7 +54,7 @@ def measure(command: Sequence[str], folders: Mapping[str, Path], logs: Path) -> 
         said, complained = _tail(output), _tail(errors)
     if code != 0:
         raise StageError(
-            f"the metric's command {show(command[0])} ended with exit code {code}",
+            f"the metric's command {visible(command[0])} ended with exit code {code}",
             details=tuple((complained or said)[-_LINES:]),
             hint="it must end with 0; run it by hand to see more",
         )
@@ -74,13 +74,13 @@ def _run(command: Sequence[str], output: IO[bytes], errors: IO[bytes]) -> int:
         )
     except subprocess.TimeoutExpired as error:
         raise StageError(
-            f"the metric's command {show(command[0])} was still at work after {COMMAND_SECONDS:.0f} s and was ended",
+            f"the metric's command {visible(command[0])} was still at work after {COMMAND_SECONDS:.0f} s and was ended",
             hint="give fewer samples, or a faster program",
         ) from error
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise StageError(
-            f"the metric's command {show(command[0])} does not start: {why}",
+            f"the metric's command {visible(command[0])} does not start: {why}",
             hint="it is started without a shell, from the folder that bundler runs in; give the program's path",
         ) from error
     return done.returncode
@@ -91,7 +91,7 @@ def _tail(stream: IO[bytes]) -> list[str]:
     size = stream.seek(0, 2)
     stream.seek(max(0, size - _TAIL))
     text = stream.read().decode("utf-8", "replace")
-    return [show(line.strip())[:_WIDEST] for line in text.splitlines() if line.strip()]
+    return [visible(line.strip())[:_WIDEST] for line in text.splitlines() if line.strip()]
 
 
 def _read_number(program: str, said: Sequence[str]) -> float:
@@ -102,5 +102,5 @@ def _read_number(program: str, said: Sequence[str]) -> float:
         value = math.nan
     if not math.isfinite(value):
         found = f"its last line is {last!r}" if last else "it printed nothing"
-        raise StageError(f"the metric's command {show(program)} gave no number", details=(found,), hint=_LAST)
+        raise StageError(f"the metric's command {visible(program)} gave no number", details=(found,), hint=_LAST)
     return value

@@ -16,11 +16,12 @@ from bundler.model.errors import StageError, UsageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.golden import read_golden
 from bundler.onnxkit.sessions import SessionSettings, open_session, read_settings
-from bundler.onnxkit.user_code import open_function, show, told
+from bundler.onnxkit.user_code import open_function, told
 from bundler.stages.measure_metric.commands import check_command, measure, write_folders
 from bundler.stages.measure_metric.control import check_metric, swap_files, swapped_answer
 from bundler.stages.measure_metric.samples import Samples, answer_with, recorded_answer
 from bundler.stages.measure_metric.spec import Options
+from bundler.support.text import visible
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -91,7 +92,7 @@ def _call(function: Callable[[Samples], Any], file: Path, samples: Samples) -> f
         if _is_number(number) and math.isfinite(number):
             return float(number)
     raise UsageError(
-        f"the metric in {show(file.name)} returned {_describe(found)}, not a number",
+        f"the metric in {visible(file.name)} returned {_describe(found)}, not a number",
         hint="it takes the samples and returns one finite number; higher is better",
     )
 

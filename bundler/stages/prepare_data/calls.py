@@ -12,9 +12,10 @@ import numpy as np
 from bundler.model.errors import UsageError
 from bundler.model.signature import Signature
 from bundler.onnxkit.elements import element_named
-from bundler.onnxkit.user_code import describe, open_function, show, told
+from bundler.onnxkit.user_code import describe, open_function, told
 from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted
+from bundler.support.text import visible
 
 MOST_SAMPLES: Final = 100_000
 """A function that never ends is a mistake, and says so here."""
@@ -31,7 +32,7 @@ def open_calls(file: Path | None, entry: str, signature: Signature) -> DataSet:
         with open_function(file, entry) as function, contextlib.closing(_call(function, file, entry)) as samples:
             for position, sample in enumerate(samples):
                 if position >= MOST_SAMPLES:
-                    raise UsageError(f"{show(entry)} gives more than {MOST_SAMPLES:,} samples", hint=_HINT)
+                    raise UsageError(f"{visible(entry)} gives more than {MOST_SAMPLES:,} samples", hint=_HINT)
                 if wanted(position):
                     yield f"{entry.rpartition(':')[2]}-{position:03d}", lambda sample=sample: _adopt(sample, signature)  # type: ignore[misc]
 
@@ -44,7 +45,7 @@ def _call(function: Callable[..., Any], file: Path | None, entry: str) -> Genera
         if not isinstance(result, Mapping | np.ndarray | str | bytes) and isinstance(result, Iterable):
             yield from result
             return
-    raise UsageError(f"{show(entry)} returned {_kind(result)}, not an iterable of samples", hint=_HINT)
+    raise UsageError(f"{visible(entry)} returned {_kind(result)}, not an iterable of samples", hint=_HINT)
 
 
 def _adopt(sample: Any, signature: Signature) -> dict[str, Value]:

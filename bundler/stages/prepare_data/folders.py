@@ -11,7 +11,8 @@ from typing import Final
 
 from bundler.model.errors import UsageError
 from bundler.model.stage import Note
-from bundler.onnxkit.sample_files import natural_key, show_name
+from bundler.onnxkit.sample_files import natural_key
+from bundler.support.text import visible
 
 SUFFIXES: Final = {
     "images": frozenset(
@@ -46,11 +47,11 @@ def find_files(root: Path, kind: str) -> Found:
     paths = [(path, name) for path, name in files if path.suffix.lower() in SUFFIXES[kind]]
     others = [name for path, name in files if path.suffix.lower() not in SUFFIXES[kind] and not _is_ours(path, root)]
     if not paths:
-        what = f"there are no {_NOUNS[kind]} in {show_name(root.name)}"
+        what = f"there are no {_NOUNS[kind]} in {visible(root.name)}"
         raise UsageError(what, details=_tally(others), hint=_HINTS[kind])
     return Found(
         paths=tuple(path for path, _ in paths),
-        names=tuple(show_name(name) for _, name in paths),
+        names=tuple(visible(name) for _, name in paths),
         notes=_left_out(others, kind),
     )
 
@@ -71,12 +72,12 @@ def _check_kind(path: Path, name: str) -> None:
     is told with all else that cannot be read.
     """
     if path.exists() and not path.is_file():
-        raise UsageError(f"{show_name(name)} is no regular file", hint="remove it from the folder of data")
+        raise UsageError(f"{visible(name)} is no regular file", hint="remove it from the folder of data")
 
 
 def _refuse(error: OSError) -> None:
     raise UsageError(
-        f"a folder of the data cannot be read: {show_name(Path(str(error.filename)).name)}",
+        f"a folder of the data cannot be read: {visible(Path(str(error.filename)).name)}",
         details=(error.strerror or str(error),),
         hint="check its permissions",
     ) from error
@@ -98,12 +99,12 @@ def _tally(names: list[str]) -> tuple[str, ...]:
     if not names:
         return ("it is empty",)
     counts = Counter(Path(name).suffix.lower() or "no suffix" for name in names)
-    return ("it holds " + ", ".join(f"{count} of {show_name(suffix)}" for suffix, count in counts.most_common(_NAMED)),)
+    return ("it holds " + ", ".join(f"{count} of {visible(suffix)}" for suffix, count in counts.most_common(_NAMED)),)
 
 
 def _left_out(names: list[str], kind: str) -> tuple[Note, ...]:
     if not names:
         return ()
     rest = len(names) - _NAMED
-    listed = ", ".join(map(show_name, names[:_NAMED])) + (f" and {rest} more" if rest > 0 else "")
+    listed = ", ".join(map(visible, names[:_NAMED])) + (f" and {rest} more" if rest > 0 else "")
     return (Note(text=f"left out, for they are no {_NOUNS[kind]}: {listed}", level="warning", names_samples=True),)

@@ -9,8 +9,8 @@ from typing import Final
 
 from bundler.model.codec import parse_json
 from bundler.model.errors import UsageError
-from bundler.onnxkit.sample_files import show_name
 from bundler.stages.prepare_data.dataset import UnreadableError
+from bundler.support.text import visible
 
 MOST_BYTES: Final = 1_000_000
 """Of one line: more is no text that anybody tokenizes, but a file of another kind."""
@@ -52,7 +52,7 @@ def _take(text: str, key: str) -> str:
     found = data.get(key)
     if not isinstance(found, str):
         near = difflib.get_close_matches(key, [name for name, value in data.items() if isinstance(value, str)], n=1)
-        meant = f" (did you mean {show_name(near[0])!r}?)" if near else ""
+        meant = f" (did you mean {visible(near[0])!r}?)" if near else ""
         raise UnreadableError(f"it has no text under {key!r}{meant}; json_key names the key")
     if not found.strip():
         raise UnreadableError(f"its text under {key!r} is empty")

@@ -14,7 +14,6 @@ from bundler.model.errors import UsageError
 from bundler.model.preprocessing import TextDeclaration, TextRecord, read_declaration
 from bundler.model.signature import Signature
 from bundler.onnxkit.elements import element_named
-from bundler.onnxkit.sample_files import show_name
 from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted
 from bundler.stages.prepare_data.folders import Found, find_files
@@ -22,6 +21,7 @@ from bundler.stages.prepare_data.resolving import make_constants, named_port
 from bundler.stages.prepare_data.spec import Options
 from bundler.stages.prepare_data.text_declaration import resolve_text
 from bundler.stages.prepare_data.text_lines import decode_line, iterate_lines
+from bundler.support.text import visible
 
 
 def open_texts(
@@ -94,7 +94,7 @@ def _open_tokenizer(path: Path) -> Tokenizer:
         return Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except Exception as error:  # the binding raises plain `Exception`
         raise UsageError(
-            f"the tokenizer {show_name(path.name)} cannot be read",
+            f"the tokenizer {visible(path.name)} cannot be read",
             details=(str(error).partition("\n")[0][:300],),
             hint="it is the file tokenizer.json of a Hugging Face tokenizer",
         ) from error

@@ -21,7 +21,7 @@ from bundler.model.signature import Port, Signature, ValueType
 from bundler.support.data import data_root
 from tests.support import models
 from tests.support.bundles import make_request
-from tests.unit.emitters.test_escapes import HOSTILE, texts
+from tests.unit.support.test_text import HOSTILE, texts
 
 DIGEST = "0" * 64
 MIXED = Signature(

@@ -16,7 +16,7 @@ from bundler.emitters.python.names import (
     make_identifiers,
     make_package_name,
 )
-from tests.unit.emitters.test_escapes import texts
+from tests.unit.support.test_text import texts
 
 
 @given(st.lists(texts, max_size=30), st.sampled_from([RESERVED_INPUTS, RESERVED_OUTPUTS]))

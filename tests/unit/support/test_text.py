@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundler.emitters import escapes
+from bundler.support import text as escapes
 
 HOSTILE = (
     "",

@@ -20,9 +20,9 @@ from bundler.model.runtime import ProviderEntry
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.support.data import data_root
 from tests.support.module_host import ModuleHost, module_host
-from tests.unit.emitters.test_escapes import HOSTILE
 from tests.unit.emitters.web.rendered import render_all, with_config
 from tests.unit.emitters.web.test_generated_code import compile_
+from tests.unit.support.test_text import HOSTILE
 
 BREAKING = (
     *HOSTILE,

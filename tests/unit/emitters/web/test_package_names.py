@@ -9,7 +9,7 @@ from hypothesis import given
 
 from bundler.emitters.web.names import choose_package_name, make_package_name, make_version
 from bundler.model.errors import UsageError
-from tests.unit.emitters.test_escapes import texts
+from tests.unit.support.test_text import texts
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?", re.ASCII)

@@ -19,10 +19,11 @@ from bundler.model.errors import UsageError
 from bundler.model.preprocessing import ImageDeclaration
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.onnxkit import archives
-from bundler.onnxkit.sample_files import natural_key, open_samples, show_name
+from bundler.onnxkit.sample_files import natural_key, open_samples
 from bundler.stages.prepare_data.dataset import UnreadableError
 from bundler.stages.prepare_data.image_declaration import resolve_image
 from bundler.stages.prepare_data.images import load_image
+from bundler.support.text import visible
 from tests.support.data_folders import pixels
 
 PORT = Port(name="x", type=ValueType(element_type="float32", shape=("n", 3, 8, 8)))
@@ -168,4 +169,4 @@ def test_a_value_that_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
 @given(names=st.lists(st.text(max_size=8), max_size=8))
 def test_every_name_has_its_place_and_can_be_printed(names: list[str]) -> None:
     assert len(sorted(names, key=natural_key)) == len(names)
-    assert all(show_name(name).isprintable() for name in names)
+    assert all(visible(name).isprintable() for name in names)
