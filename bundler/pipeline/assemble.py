@@ -8,6 +8,7 @@ from typing import Any
 
 from bundler.model.artifacts import FileRecord
 from bundler.model.codec import decode
+from bundler.model.errors import StageError
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import adopt_outputs, fix_signature
 from bundler.model.gates import resolve_gate
@@ -128,7 +129,7 @@ def _variant(
             runtime=profile.runtime.version,
             features=plan.features,
             plugins=plan.plugins,
-            compiled=_compiled(placed) if placed else None,
+            compiled=_compiled(plan.compiled, placed) if placed is not None else None,
             needs=plan.needs,
         ),
     )
@@ -139,7 +140,14 @@ def _compiled_config(placed: Mapping[str, Any]) -> dict[str, str]:
     return {"session.disable_cpu_ep_fallback": "1"} if placed.get("whole") else {}
 
 
-def _compiled(placed: Mapping[str, Any]) -> Compiled:
+def _compiled(step: str, placed: Mapping[str, Any]) -> Compiled:
+    """For what it was compiled. Raises `StageError` where the stage, which may be another package's, does not say."""
+    missing = [key for key in ("provider", "devices", "sdk") if key not in placed]
+    if missing:
+        raise StageError(
+            f"{step} compiled a model and does not say for what: its facts lack {', '.join(missing)}",
+            hint="ask the maker of the package that brings the stage",
+        )
     return Compiled(
         provider=placed["provider"],
         devices=tuple(placed["devices"]),

@@ -45,7 +45,7 @@ class Follower:
 
     def run(self, script: str, code: int = 0) -> str:
         """What a script for the shell printed. `pip` is uv's, which is the same and quick."""
-        script = script.replace("python -m pip install", f"uv pip install --quiet --python {self.python}")
+        script = script.replace("python -m pip install", f"uv pip install --quiet --reinstall --python {self.python}")
         places = (self.python.parent, Path(uv.find_uv_bin()).parent, os.environ["PATH"])
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script],
@@ -122,6 +122,13 @@ def test_a_stage_of_another_package_is_planned_run_and_recalled(follower: Follow
     assert onnx.load(cpu).ir_version > 7
     again = follower.run("bundler plan model.onnx --target ./acme-phone.toml --dim batch=1")
     assert re.search(r"npu/acme_compile +cached", again)
+    stage = follower.folder / "acme-compiler" / "acme_compiler" / "acme_compile" / "run.py"
+    stage.write_text(stage.read_text("utf-8").replace('"devices": ["acme-2"],', ""), encoding="utf-8")
+    follower.run("python -m pip install ./acme-compiler")
+    told = follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1", code=6)
+    assert "npu/acme_compile compiled a model and does not say for what: its facts lack devices" in told
+    follower.run("sed -i 's/newest = 7/here = false/' acme-phone.toml")
+    follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1")
 
 
 def test_an_emitter_of_another_package_writes_what_verify_reads(follower: Follower) -> None:
