@@ -59,7 +59,7 @@ def test_the_architecture_page_has_every_room_in_the_order_of_the_import_contrac
     layers = next(contract["layers"] for contract in settings["contracts"] if contract["type"] == "layers")
     names = [name.strip(" ()") for layer in layers for name in re.split(r"[|:]", layer)]
     rooms = [name for name in names if (ROOT / "bundler" / name / "__init__.py").exists()]
-    assert re.findall(r"^bundler/([a-z]+)/", page, re.MULTILINE) == rooms
+    assert re.findall(r"^\| `bundler/([a-z]+)/` \|", page, re.MULTILINE) == rooms
 
 
 def _list_commands(text: str) -> Iterator[str]:
