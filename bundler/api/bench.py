@@ -46,7 +46,7 @@ def bench(
     baseline: Path | None,
     workshop: Workshop,
     listener: Listener,
-    browser: Path | None = None,
+    on: str | None = None,
     *,
     timing: Timing = USUAL,
 ) -> tuple[VariantTimes, ...]:
@@ -67,8 +67,9 @@ def bench(
             cache_root=root,
             listener=listener,
             model=baseline,
-            browser=browser,
+            on=on,
             timing=timing,
+            environments=workshop.environments,
             sandbox=workshop.sandbox,
         )
         for bundle in bundles

@@ -57,7 +57,7 @@ def _check_files(bundle: Path, expected: str) -> IntegrityResult:
 
 
 def verify(
-    bundle: Path, workshop: Workshop, listener: Listener, browser: Path | None = None, digest: str = ""
+    bundle: Path, workshop: Workshop, listener: Listener, on: str | None = None, digest: str = ""
 ) -> VerifyResult:
     """Check the digests, then run the golden set in the bundle's own runtime; `digest` is what its `bundle.json` must
     have (empty: any).
@@ -70,7 +70,7 @@ def verify(
         bundle=bundle,
         cache_root=workshop.cache.root,
         listener=listener,
-        browser=browser,
+        on=on,
         environments=workshop.environments,
         sandbox=workshop.sandbox,
     )

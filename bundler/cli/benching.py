@@ -34,7 +34,7 @@ def run_bench(
     timing: Timing,
     *,
     baseline: Path | None,
-    browser: Path | None,
+    on: str | None,
     sandbox: bool,
     cache: str | None,
     as_json: bool,
@@ -44,7 +44,7 @@ def run_bench(
     busy = doubt_machine()
     style = cast("ProgressStyle", progress_style(progress, json=as_json))
     with open_workshop(cache, 1, sandbox=sandbox) as workshop, open_console(style) as listener:
-        times = bench(bundles, baseline, workshop, listener, browser, timing=timing)
+        times = bench(bundles, baseline, workshop, listener, on, timing=timing)
     doubts = [*([busy] if busy else []), *_list_doubts(times)]
     if as_json:
         print_json({"variants": times, "timing": timing, "warnings": doubts})

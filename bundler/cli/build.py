@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from bundler.cli.options import (
-    Browser,
     Cache,
     CacheReadonly,
     Calibration,
@@ -16,6 +15,7 @@ from bundler.cli.options import (
     Golden,
     Jobs,
     Json,
+    On,
     Only,
     Overrides,
     Preprocessing,
@@ -103,7 +103,7 @@ def build(
     no_prove: Annotated[
         bool, typer.Option("--no-prove", help="Do not run the bundle; its manifest then claims no proof.")
     ] = False,
-    browser: Browser = None,
+    on: On = None,
     locked: Annotated[bool, typer.Option("--locked", help="Refuse to change bundler.lock.")] = False,
     only: Only = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of synthetic inputs.")] = 0,
@@ -134,7 +134,7 @@ def build(
         version=version,
         package_name=package_name,
         prove=not no_prove,
-        browser=browser,
+        on=on,
         locked=locked,
         seed=seed,
         only=tuple(only or ()),

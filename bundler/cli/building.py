@@ -44,7 +44,7 @@ class BuildArguments:
     version: str = "1.0.0"
     package_name: str | None = None
     prove: bool = True
-    browser: Path | None = None
+    on: str | None = None
     locked: bool = False
     only: tuple[str, ...] = ()
     seed: int = 0
@@ -177,7 +177,7 @@ def make_requests(arguments: BuildArguments) -> tuple[BuildRequest, ...]:
             overrides=arguments.overrides,
             format=arguments.format,
             prove=arguments.prove,
-            browser=arguments.browser,
+            on=arguments.on,
             seed=arguments.seed,
             trust_target=arguments.trust_target,
             golden=arguments.golden or "samples",

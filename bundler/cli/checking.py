@@ -34,7 +34,7 @@ class Asked:
     bundles: tuple[Path, ...]
     several: bool = False
     digest: str = ""
-    browser: Path | None = None
+    on: str | None = None
     as_json: bool = False
 
 
@@ -57,9 +57,7 @@ def run_verify(asked: Asked, *, sandbox: bool, cache: str | None, progress: str)
 
     style = cast("ProgressStyle", progress_style(progress, json=asked.as_json))
     with open_workshop(cache, 1, sandbox=sandbox) as workshop, open_console(style) as listener:
-        checked = _check_each(
-            asked.bundles, lambda bundle: verify(bundle, workshop, listener, asked.browser, asked.digest)
-        )
+        checked = _check_each(asked.bundles, lambda bundle: verify(bundle, workshop, listener, asked.on, asked.digest))
     _show_each(asked, checked, _print_verified)
 
 

@@ -44,14 +44,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; eve
 Progress = Annotated[
     str, typer.Option("--progress", metavar="STYLE", help="auto, rich, plain, json (one event a line) or none.")
 ]
-Browser = Annotated[
-    Path | None,
+On = Annotated[
+    str | None,
     typer.Option(
-        "--browser",
-        metavar="PATH",
-        envvar="BUNDLER_BROWSER",
-        help="The Chromium-family browser that runs web bundles: a path, or a command.",
-        show_default="the first that is found",
+        "--on",
+        metavar="DEVICE",
+        help="Where the bundle is run: local, qemu-aarch64 (its setting is the core: qemu-aarch64:cortex-a76), browser "
+        "(the program: browser:/usr/bin/chromium, or BUNDLER_BROWSER), or a device that a package brings.",
+        show_default="the first that suits the target",
     ),
 ]
 Samples = Annotated[

@@ -34,7 +34,7 @@ def build_project(
         overrides=arguments.overrides,
         bundle_format=arguments.format,
         prove=arguments.prove,
-        browser=arguments.browser,
+        on=arguments.on,
         package_name=arguments.package_name,
         trust_target=arguments.trust_target,
         golden=arguments.golden,

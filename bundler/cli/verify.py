@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bundler.cli.options import Browser, Cache, Json, Only, Progress, Sandbox
+from bundler.cli.options import Cache, Json, On, Only, Progress, Sandbox
 from bundler.model.errors import UsageError
 
 VERIFY_EPILOG = """Examples:
@@ -18,7 +18,7 @@ VERIFY_EPILOG = """Examples:
 
   bundler verify model-linux-x64 --digest 0f4b…     (must be the bundle whose build printed this)
 
-  bundler verify dist/model-web-webgpu --browser /usr/bin/chromium
+  bundler verify dist/model-web-webgpu --on browser:/usr/bin/chromium
 
   bundler verify --only 'raspberry-*'     (of the bundles that bundler.toml names)"""
 
@@ -48,7 +48,7 @@ def verify(
     digests_only: Annotated[
         bool, typer.Option("--digests-only", help="Check the digests and run nothing of the bundle.")
     ] = False,
-    browser: Browser = None,
+    on: On = None,
     sandbox: Sandbox = False,
     cache: Cache = None,
     json: Json = False,
@@ -63,7 +63,7 @@ def verify(
     bundles = (bundle,) if bundle else _find_project_bundles(only or [], digest)
     if bundle and only:
         raise UsageError("--only picks from what a project file names", hint="leave the bundle out, or --only")
-    asked = Asked(bundles=bundles, several=bundle is None, digest=digest, browser=browser, as_json=json)
+    asked = Asked(bundles=bundles, several=bundle is None, digest=digest, on=on, as_json=json)
     if digests_only:
         print_digests(asked)
     else:
@@ -118,7 +118,7 @@ def bench(
             "--seconds", metavar="N", min=0.1, max=600, help="For how long each variant.", show_default="a few"
         ),
     ] = None,
-    browser: Browser = None,
+    on: On = None,
     sandbox: Sandbox = False,
     cache: Cache = None,
     json: Json = False,
@@ -136,7 +136,7 @@ def bench(
         tuple(bundles),
         timing,
         baseline=baseline,
-        browser=browser,
+        on=on,
         sandbox=sandbox,
         cache=cache,
         as_json=json,

@@ -73,9 +73,8 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofRequest:
-    """A finished bundle that is to be run on this machine. `model` is the untouched model to time beside it, where
-    there is one; `browser` names the browser to run it in (None: the one that is found), for ecosystems that need one.
-    `timing` is how to time it.
+    """A finished bundle that is to be run on a device: `on` names it, as `NAME` or `NAME:SETTING` (None: the first that
+    suits). `model` is the untouched model to time beside it, where there is one; `timing` is how to time it.
     `environments` are those of the build, so that a proof has the versions that its project locked; None where a bundle
     stands for itself. In a `sandbox`, nothing of the bundle runs outside of it.
     """
@@ -84,7 +83,7 @@ class ProofRequest:
     cache_root: Path
     listener: Listener
     model: Path | None = None
-    browser: Path | None = None
+    on: str | None = None
     timing: Timing = USUAL
     environments: Environments | None = None
     sandbox: Sandbox | None = None

@@ -71,6 +71,12 @@ class EnvironmentMissingError(BundlerError):
     kind = "environment"
 
 
+class DeviceMissingError(EnvironmentMissingError):
+    """A device is not here, or cannot be had (exit code 5). `message` names no place and no moment of this machine: it
+    may go into a manifest, as the reason why nothing was run; `details` may not.
+    """
+
+
 class StageError(BundlerError):
     """A stage, its worker or its storage failed (exit code 6)."""
 

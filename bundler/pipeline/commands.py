@@ -9,7 +9,7 @@ from bundler.model.shapes import write_shape
 from bundler.pipeline.requests import BuildRequest
 
 _OPTIONS = (
-    *("output", "name", "version", "package_name", "samples", "calibration", "preprocessing", "format", "browser"),
+    *("output", "name", "version", "package_name", "samples", "calibration", "preprocessing", "format", "on"),
     *("seed", "golden"),
 )
 """Fields of a request that are an option of the same name."""

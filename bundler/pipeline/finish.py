@@ -269,7 +269,7 @@ def _proof_request(piece: Workpiece) -> ProofRequest:
         cache_root=piece.workshop.cache.root,
         listener=piece.listener,
         model=piece.prepared.sources[MODEL].path,
-        browser=request.browser,
+        on=request.on,
         environments=piece.workshop.environments,
         sandbox=piece.workshop.sandbox,
     )

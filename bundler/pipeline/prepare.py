@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bundler.devices.registry import check_device
 from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.model.attempts import Frontier
+from bundler.model.errors import UsageError
 from bundler.model.events import Listener, Message
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL, BuildPlan, Decision
@@ -58,6 +60,7 @@ class Prepared:
 def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Prepared:
     """Resolve, inspect, settle and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
     resolved = _resolve(request, listener)
+    _check_device(request, workshop)
     command = repeat_command(request, sandbox=workshop.sandbox is not None)
     request = _name_package(request, resolved.profile, listener)
     model = open_model(request, resolved.profile.id, workshop, listener)
@@ -88,6 +91,17 @@ def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
     for text in tell_left_out(left_out):
         listener(Message(build=profile.id, note=Note(text=text, level="warning")))
     return resolved
+
+
+def _check_device(request: BuildRequest, workshop: Workshop) -> None:
+    """Whether the bundle can be run where it is asked for, before anything takes time."""
+    if request.on is None:
+        return
+    if not request.prove:
+        raise UsageError(
+            "--on says where the bundle is run, and --no-prove runs it nowhere", hint="leave one of them away"
+        )
+    check_device(request.on, workshop.cache.root)
 
 
 def _name_package(request: BuildRequest, profile: TargetProfile, listener: Listener) -> BuildRequest:

@@ -26,9 +26,10 @@ class BuildRequest:
     target's id. `samples` and `calibration` are what `--samples` and `--calibration` take, `preprocessing` the
     declaration for folders of images, sound or text. `dimensions` fixes sizes by their name, `shapes` by input.
     `format` None takes the profile's. `prove` runs the golden set in the bundle's own runtime and measures it; without
-    it the manifest claims no more than `resolved`. `browser` is the one to prove web bundles in (None: the one that is
-    found). `decisions` are what was measured before, by `decision_key` and variant; with `locked` nothing new is
-    measured. `trust_target` lets the target's file name programs that run (its `accuracy.metric`).
+    it the manifest claims no more than `resolved`. `on` names the device that runs it, as `NAME` or
+    `NAME:SETTING` (None: the first that suits). `decisions` are what was measured before, by `decision_key` and
+    variant; with `locked` nothing new is measured. `trust_target` lets the target's file name programs that run (its
+    `accuracy.metric`).
     `project` is the name of the project file that asks (empty: a command does).
     `golden` says what the bundle carries of `samples`: themselves, or seeded inputs like them.
     """
@@ -47,7 +48,7 @@ class BuildRequest:
     overrides: tuple[str, ...] = ()
     format: str | None = None
     prove: bool = True
-    browser: Path | None = None
+    on: str | None = None
     seed: int = 0
     synthetic_count: int = 8
     decisions: Mapping[str, Any] = field(default_factory=dict)

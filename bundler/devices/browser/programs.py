@@ -14,10 +14,11 @@ from bundler.environments.variables import browser_environment
 from bundler.model.errors import EnvironmentMissingError
 
 VARIABLE: Final = "BUNDLER_BROWSER"
-"""Names the browser where `--browser` does not."""
+"""Names the browser where `--on` does not."""
 
 NONE_FOUND: Final = (
-    f"no Chromium-family browser was found on this machine; install Chromium, or name one with --browser or {VARIABLE}"
+    "no Chromium-family browser was found on this machine; install Chromium, or name one with --on browser:PATH or "
+    f"{VARIABLE}"
 )
 
 _COMMANDS: Final = (
@@ -43,27 +44,27 @@ _WINDOWS: Final = (
 )
 
 
-def find_browser(named: Path | None = None) -> Path | None:
+def find_browser(named: str = "") -> Path | None:
     """The browser that is named (a path or a command), else the first that is found; None when there is none.
 
     Raises `EnvironmentMissingError` when one is named that is not there.
     """
-    wanted = str(named) if named is not None else os.environ.get(VARIABLE, "")
+    wanted = named or os.environ.get(VARIABLE, "")
     if not wanted:
         return next(_installed(), None)
     found = shutil.which(wanted)
     if found is None:
         raise EnvironmentMissingError(
             f"there is no browser {wanted}",
-            details=(f"--browser or {VARIABLE} names it",),
+            details=(f"--on or {VARIABLE} names it",),
             hint="give the path or the command of a Chromium-family browser (Chromium, Chrome, Edge)",
         )
     return Path(found)
 
 
-def is_named(named: Path | None) -> bool:
+def is_named(named: str) -> bool:
     """Whether the user chose the browser: then one that does not start is an error and no circumstance."""
-    return named is not None or bool(os.environ.get(VARIABLE))
+    return bool(named or os.environ.get(VARIABLE))
 
 
 def ask_version(browser: Path) -> str | None:

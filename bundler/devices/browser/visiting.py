@@ -1,4 +1,4 @@
-"""Open a page of ours in a headless browser and hear what it has to tell, until it is done, dies, or time is over.
+"""Open a page in a headless browser and hear what it has to tell, until it is done, dies, or time is over.
 
 The page posts messages, and holds one answer of the server open for as long as it lives: when its tab crashes or runs
 out of memory, the system ends that connection at once, however busy the machine is. Nothing drives the browser, so any
@@ -7,21 +7,19 @@ of the family will do.
 
 from __future__ import annotations
 
-import json
 import queue
 import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from bundler.devices.browser.headers import render_policy, site_headers
 from bundler.devices.browser.process import Adapter, RunningBrowser, start_browser
 from bundler.devices.browser.serving import open_server
-from bundler.devices.browser.site import Content, Site, list_folder
+from bundler.devices.browser.site import Content, Site
 from bundler.model.codec import parse_json
-from bundler.support.data import data_root
 
 START_SECONDS: Final = 120.0
 """A browser that has not asked for its page by then is taken to hang; the first start on a busy machine took 14 s."""
@@ -36,29 +34,30 @@ _FRAMES: Final = {"frame-src": "'self'", "frame-ancestors": "'self'", "worker-sr
 """Timing runs each contender in a frame of its own, and a plain session starts its threads from the runtime's address.
 Nothing else is different from what a visitor's page allows."""
 
-Message = Mapping[str, Any]
-Hear = Callable[[Message], None]
+Hear = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """What to open: the package to serve at the root, our `page` (a file of `_proof`), the `task` that it reads, files
-    to serve beside it, and for how many seconds at most. `framed` lets the page hold frames.
+    """What to open: the `page`, one of the files `beside`, which are served under an address of this run's own, with
+    the files at the root, and for how many seconds at most. `framed` lets the page hold frames.
     """
 
-    package: Path
     page: str
-    task: Mapping[str, Any]
-    seconds: float
+    rooted: Mapping[str, Content]
     beside: Mapping[str, Content]
+    seconds: float
     framed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a visit ended. `failure` is None when the page said that it was done; `started` whether it ran at all."""
+    """How a visit ended: `code` is 0 when the page said that it was done, None when its time was over, else 1, and
+    `errors` says why; `started` is whether it ran at all.
+    """
 
-    failure: str | None
+    code: int | None
+    errors: str
     started: bool
 
 
@@ -74,12 +73,9 @@ def visit_page(visit: Visit, browser: Path, adapter: Adapter, hear: Hear) -> End
 
 
 def _make_site(visit: Visit, base: str, inbox: queue.Queue[bytes | None]) -> Site:
-    ours = list_folder(data_root("templates") / "web" / "_proof", base)
-    beside = {f"{base}{name}": content for name, content in visit.beside.items()}
-    task = {f"{base}task.json": json.dumps(visit.task).encode()}
     policy = render_policy(_FRAMES) if visit.framed else None
     return Site(
-        files={**list_folder(visit.package), **ours, **beside, **task},
+        files={**visit.rooted, **{f"{base}{name}": content for name, content in visit.beside.items()}},
         headers=site_headers(policy=policy),
         posts={f"{base}result": inbox.put},
         held={f"{base}alive": lambda: inbox.put(None)},
@@ -92,32 +88,37 @@ def _listen(inbox: queue.Queue[bytes | None], running: RunningBrowser, hear: Hea
     while True:
         left = began + (seconds if started else min(seconds, START_SECONDS)) - time.monotonic()
         if left <= 0:
-            return Ending(failure=_explain_silence(running, started=started, seconds=seconds), started=started)
+            silence = _explain_silence(running, started=started, seconds=seconds)
+            return Ending(code=None, errors=silence, started=started)
         try:
             body = inbox.get(timeout=min(_TICK, left))
         except queue.Empty:
             ending = running.find_ending()
             if ending is not None:
-                return Ending(failure=f"the browser did not stay: {ending}", started=started)
+                return Ending(code=1, errors=f"the browser did not stay: {ending}", started=started)
             continue
         if body is None:
-            return _hear_rest(inbox, hear) or Ending(failure=_explain_death(running), started=started)
+            return _hear_rest(inbox, hear) or Ending(code=1, errors=_explain_death(running), started=started)
         started = True
         if _hear_one(body, hear):
-            return Ending(failure=None, started=True)
+            return _DONE
+
+
+_DONE: Final = Ending(code=0, errors="", started=True)
 
 
 def _hear_one(body: bytes, hear: Hear) -> bool:
     """Hand on one message; whether it was the last. What is no message is dropped: only our page can post."""
+    text = body.decode("utf-8", "replace")
     try:
-        message = parse_json(body)
+        message = parse_json(text)
     except ValueError:
         return False
     if not isinstance(message, dict):
         return False
     if message.get("kind") == "done":
         return True
-    hear(message)
+    hear(text)
     return False
 
 
@@ -130,7 +131,7 @@ def _hear_rest(inbox: queue.Queue[bytes | None], hear: Hear) -> Ending | None:
         except queue.Empty:
             continue
         if body is not None and _hear_one(body, hear):
-            return Ending(failure=None, started=True)
+            return _DONE
     return None
 
 

@@ -72,13 +72,13 @@ class PythonEmitter:
 
     def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
         """Run the golden set in the bundle's own runtime, with no index. Raises `BundlerError`."""
-        from bundler.emitters.python.launching import prove_bundle  # noqa: PLC0415 (needed when proving alone)
+        from bundler.emitters.python.proving import prove_bundle  # noqa: PLC0415 (needed when proving alone)
 
         return prove_bundle(request)
 
     def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
         """Time each variant that runs here at full speed, in turns with a plain session on the untouched model."""
-        from bundler.emitters.python.launching import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
+        from bundler.emitters.python.measuring import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
 
         return measure_bundle(request)
 

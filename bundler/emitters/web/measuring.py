@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from bundler.devices.browser.kind import ADAPTER, FRAMES
 from bundler.devices.browser.process import Adapter, guess_adapter
-from bundler.devices.browser.programs import find_browser
-from bundler.devices.browser.visiting import Visit, visit_page
+from bundler.devices.contract import Command, Device
+from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.web.package import OpenPackage, open_package
+from bundler.emitters.web.pages import put_pages
 from bundler.emitters.web.parts import name_stored
-from bundler.emitters.web.proving import speaker
+from bundler.emitters.web.proving import make_opening
 from bundler.emitters.web.vendor import BUILDS, VENDOR
+from bundler.model.codec import parse_json
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.measurement import Measurement
 
@@ -41,8 +44,9 @@ class Timetable:
     remarks: list[str] = field(default_factory=list)
     lacks_adapter: bool = False
 
-    def hear(self, message: Mapping[str, Any]) -> None:
+    def hear(self, line: str) -> None:
         """Take down one message."""
+        message = parse_json(line)
         match message.get("kind"):
             case "no-adapter":
                 self.lacks_adapter = True
@@ -58,14 +62,14 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     Without a model there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
     why; empty where there is no browser. Raises as `prove_bundle` does.
     """
-    browser = find_browser(request.browser)
-    if browser is None or request.sandbox is not None:
-        return ()
     with open_package(request.bundle) as package:
-        say = speaker(package, request.listener)
-        table = _time_all(package, browser, request, say)
+        opening = make_opening(package, request)
+        with open_device(request.on, opening) as device:
+            if isinstance(device, str):
+                return ()
+            table = _time_all(package, device, request, opening.say)
         for remark in table.remarks:
-            say(remark)
+            opening.say(remark)
         return tuple(_read(table.timed[name]) for name in _names(package) if name in table.timed)
 
 
@@ -73,20 +77,18 @@ def _names(package: OpenPackage) -> list[str]:
     return [variant.name for variant in package.config.variants]
 
 
-def _time_all(package: OpenPackage, browser: Path, request: ProofRequest, say: Callable[[str], None]) -> Timetable:
+def _time_all(package: OpenPackage, device: Device, request: ProofRequest, say: Callable[[str], None]) -> Timetable:
     table = Timetable()
     adapter: Adapter = guess_adapter()
-    failure = _visit(package, browser, adapter, request, table)
+    failure = _visit(package, device, adapter, request, table)
     if table.lacks_adapter and adapter == "hardware":
-        failure = _visit(package, browser, "software", request, table)
-    if failure is not None:
-        say(f"timing in {browser.name} was cut short: {failure}")
+        failure = _visit(package, device, "software", request, table)
+    if failure:
+        say(f"timing {device.facts.place} was cut short: {failure}")
     return table
 
 
-def _visit(
-    package: OpenPackage, browser: Path, adapter: Adapter, request: ProofRequest, table: Timetable
-) -> str | None:
+def _visit(package: OpenPackage, device: Device, adapter: Adapter, request: ProofRequest, table: Timetable) -> str:
     model = request.model
     task = {
         "variants": _names(package),
@@ -96,16 +98,18 @@ def _visit(
         "openings": MEASURE_OPENINGS,
         "runs": MEASURE_RUNS,
     }
-    visit = Visit(
-        package=package.root,
-        page=PAGE,
-        task=task,
+    command = Command(
+        argv=(PAGE,),
         seconds=TIME_LIMIT + request.timing.seconds * len(package.config.variants),
-        beside={} if model is None else {MODEL: model.resolve(), **_list_modules(package)},
-        framed=True,
+        environment={ADAPTER: adapter, FRAMES: "1"},
+        hear=table.hear,
     )
+    beside = {} if model is None else {MODEL: model.resolve(), **_list_modules(package)}
+    for name, source in beside.items():
+        device.put(source, name)
     try:
-        return visit_page(visit, browser, adapter, table.hear).failure
+        with put_pages(device, package, task):
+            return device.run(command).errors
     except EnvironmentMissingError as error:
         return error.message
 

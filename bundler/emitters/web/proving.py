@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
+from bundler.devices.browser.kind import ADAPTER
 from bundler.devices.browser.process import Adapter, guess_adapter
-from bundler.devices.browser.programs import NONE_FOUND, find_browser, is_named
-from bundler.devices.browser.visiting import Ending, Visit, visit_page
+from bundler.devices.contract import Command, Device, Need, Opening, Outcome
+from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.web.package import OpenPackage, open_package
-from bundler.model.errors import EnvironmentMissingError
-from bundler.model.events import Listener, Message
+from bundler.emitters.web.pages import put_pages
+from bundler.model.codec import parse_json
+from bundler.model.errors import DeviceMissingError
+from bundler.model.events import Message
 from bundler.model.proof import VariantProof
 from bundler.model.results import Comparison, OutputComparison, restore_output
 from bundler.model.stage import Note
@@ -40,8 +42,9 @@ class Testimony:
     running: str | None = None
     lacks_adapter: bool = False
 
-    def hear(self, message: Mapping[str, Any]) -> None:
+    def hear(self, line: str) -> None:
         """Take down one message."""
+        message = parse_json(line)
         match message.get("kind"):
             case "browser":
                 self.browser = str(message.get("name", ""))[:100]
@@ -56,9 +59,6 @@ class Testimony:
                 self.outcomes[str(message.get("variant"))] = message
 
 
-IN_NO_SANDBOX: Final = "no browser is started for --sandbox: it has no network, and a page comes through one"
-
-
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     """Run every variant that a browser of this machine can run; where there is none, say so and prove nothing.
 
@@ -66,31 +66,34 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     `VerificationError` when the folder is no bundle.
     """
     with open_package(request.bundle) as package:
-        browser = find_browser(request.browser)
-        if browser is None:
-            return _leave(package, NONE_FOUND)
-        if request.sandbox is not None:
-            return _leave(package, IN_NO_SANDBOX)
-        say = speaker(package, request.listener)
-        say(f"verifying in {browser.name}")
-        try:
-            testimony = interview(package, browser, say)
-        except EnvironmentMissingError as error:
-            if is_named(request.browser):
-                raise
-            # What it said holds places and process numbers of this machine: it is for the screen, not for the manifest.
-            say("; ".join((error.message, *error.details)))
-            return _leave(package, f"{browser.name}, the browser of this machine, does not run the page of the proof")
+        opening = make_opening(package, request)
+        with open_device(request.on, opening) as device:
+            if isinstance(device, str):
+                return _leave(package, device)
+            opening.say(f"verifying {device.facts.place}")
+            try:
+                testimony = interview(package, device, opening.say)
+            except DeviceMissingError as error:
+                if request.on is not None:
+                    raise
+                # What it said holds places and process numbers of this machine: for the screen, not for the manifest.
+                opening.say("; ".join(error.details))
+                return _leave(package, error.message)
     return tuple(_make_proof(variant.name, testimony, package) for variant in package.config.variants)
 
 
-def speaker(package: OpenPackage, listener: Listener) -> Callable[[str], None]:
-    """Tells the listener, under the name that the build has in all other messages."""
+def make_opening(package: OpenPackage, request: ProofRequest) -> Opening:
+    """What the device is opened for; it tells the listener, under the name that the build has in all other messages."""
     build = f"{package.config.model} → {package.config.target}"
-    return lambda text: listener(Message(build=build, note=Note(text=text)))
+    return Opening(
+        need=Need(runs="pages", target=package.config.target),
+        cache_root=request.cache_root,
+        say=lambda text: request.listener(Message(build=build, note=Note(text=text))),
+        sandbox=request.sandbox,
+    )
 
 
-def interview(package: OpenPackage, browser: Path, say: Callable[[str], None]) -> Testimony:
+def interview(package: OpenPackage, device: Device, say: Callable[[str], None]) -> Testimony:
     """Have the page run all variants. One that brings the tab down is failed, and the next are run in a new browser.
 
     Raises `EnvironmentMissingError` when the browser does not start.
@@ -99,43 +102,32 @@ def interview(package: OpenPackage, browser: Path, say: Callable[[str], None]) -
     adapter = guess_adapter()
     pending = [variant.name for variant in package.config.variants]
     while pending:
-        ending = _visit(package, browser, adapter, pending, testimony)
+        outcome = _visit(package, device, adapter, pending, testimony)
         if testimony.lacks_adapter and adapter == "hardware":
             adapter, testimony.lacks_adapter = "software", False
             say("no GPU adapter is offered here: the browser's software adapter takes its place")
             continue
-        if ending.failure is not None:
-            _blame(testimony, pending, ending, browser)
-        pending = [] if ending.failure is None else [name for name in pending if name not in testimony.outcomes]
+        if outcome.code != 0:
+            _blame(testimony, pending, outcome)
+        pending = [] if outcome.code == 0 else [name for name in pending if name not in testimony.outcomes]
     return testimony
 
 
 def _visit(
-    package: OpenPackage, browser: Path, adapter: Adapter, pending: Sequence[str], testimony: Testimony
-) -> Ending:
-    visit = Visit(
-        package=package.root,
-        page=PAGE,
-        task={"variants": list(pending), "adapter": adapter},
-        seconds=TIME_LIMIT,
-        beside={},
-    )
+    package: OpenPackage, device: Device, adapter: Adapter, pending: Sequence[str], testimony: Testimony
+) -> Outcome:
     testimony.running = None
-    return visit_page(visit, browser, adapter, testimony.hear)
+    command = Command(argv=(PAGE,), seconds=TIME_LIMIT, environment={ADAPTER: adapter}, hear=testimony.hear)
+    with put_pages(device, package, {"variants": list(pending), "adapter": adapter}):
+        return device.run(command)
 
 
-def _blame(testimony: Testimony, pending: Sequence[str], ending: Ending, browser: Path) -> None:
-    """Put a failure down to the variant that was being run; a browser that never opened the page is no variant's."""
-    if not ending.started:
-        raise EnvironmentMissingError(
-            f"the browser {browser} does not run our page",
-            details=(str(ending.failure),),
-            hint="start it by hand to see why, or name another with --browser",
-        )
+def _blame(testimony: Testimony, pending: Sequence[str], outcome: Outcome) -> None:
+    """Put a failure down to the variant that was being run."""
     first = next((name for name in pending if name not in testimony.outcomes), None)
     name = testimony.running or first
     if name is not None:
-        testimony.outcomes[name] = {"variant": name, "status": "failed", "reason": ending.failure}
+        testimony.outcomes[name] = {"variant": name, "status": "failed", "reason": outcome.errors}
 
 
 def _leave(package: OpenPackage, reason: str) -> tuple[VariantProof, ...]:

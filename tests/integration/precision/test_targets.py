@@ -56,7 +56,7 @@ def test_eight_bits_are_executed_in_the_browser(
     bundler: CommandLine, workplace: Path, chromium: Path, tmp_path: Path, case: tuple[Network, str]
 ) -> None:
     network, method = case
-    asked = ("--target=web-wasm", f"--set=precision.method={method}", "--browser", chromium)
+    asked = ("--target=web-wasm", f"--set=precision.method={method}", "--on", f"browser:{chromium}")
     built = build(bundler, workplace, network, *asked, output=tmp_path)
     assert built["proof"] == "executed"
     assert built["model_bytes"] < built["source_bytes"] * 0.8
@@ -70,7 +70,7 @@ def test_four_bit_weights_run_on_the_gpu_and_eight_bits_beside_them(
 ) -> None:
     """Each variant has the precision that suits its provider, and a gate of its own."""
     each = ("--set=variants.webgpu.precision=weights-4bit", "--set=variants.wasm.precision=dynamic-int8")
-    asked = ("--target=web-webgpu", *each, "--browser", chromium)
+    asked = ("--target=web-webgpu", *each, "--on", f"browser:{chromium}")
     built = build(bundler, workplace, "plain", *asked, output=tmp_path)
     proofs = {variant["variant"]: variant for variant in built["manifest"]["proof"]["variants"]}
     assert proofs["wasm"]["level"] == "executed"
@@ -85,7 +85,7 @@ def test_four_bit_weights_run_on_the_gpu_and_eight_bits_beside_them(
 def test_half_precision_is_claimed_only_where_the_gpu_computes_in_it(
     bundler: CommandLine, workplace: Path, chromium: Path, tmp_path: Path
 ) -> None:
-    asked = ("--target=web-webgpu", "--set=variants.webgpu.precision=fp16", "--browser", chromium)
+    asked = ("--target=web-webgpu", "--set=variants.webgpu.precision=fp16", "--on", f"browser:{chromium}")
     built = build(bundler, workplace, "convolutional", *asked, output=tmp_path)
     bundle = Path(built["bundle"])
     nodes = onnx.load(bundle / "payload" / "models" / "webgpu" / "model.onnx").graph.node

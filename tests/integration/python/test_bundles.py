@@ -124,7 +124,7 @@ def test_a_crash_is_a_failure_with_a_reason(request_: EmitRequest, tmp_path: Pat
 def test_a_hang_is_a_failure_with_a_reason(
     request_: EmitRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bundler.emitters.python.proving.TIME_LIMIT", 1.0)
+    monkeypatch.setattr("bundler.emitters.python.launching.TIME_LIMIT", 1.0)
     bundle, emitted = emit(request_, "dir", tmp_path)
     (bundle / emitted.package / "__main__.py").write_text("import time\ntime.sleep(600)\n", "utf-8")
     assert "did not end" in str(prove(request_, bundle)["reason"])

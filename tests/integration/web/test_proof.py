@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(600)
 
 
 def prove(package: Path, browser: Path) -> dict[str, VariantProof]:
-    request = ProofRequest(bundle=package, cache_root=package / "cache", listener=ignore, browser=browser)
+    request = ProofRequest(bundle=package, cache_root=package / "cache", listener=ignore, on=f"browser:{browser}")
     return {proof.variant: proof for proof in prove_bundle(request)}
 
 
@@ -81,7 +81,7 @@ def test_a_tab_that_runs_out_of_memory_fails_its_variant_alone(chromium: Path, t
 
 
 def test_a_real_bundle_is_executed_and_says_on_what(bundler: CommandLine, unproven: Path, chromium: Path) -> None:
-    answer = bundler.run("verify", unproven, "--browser", chromium, "--json").expect(0).document
+    answer = bundler.run("verify", unproven, "--on", f"browser:{chromium}", "--json").expect(0).document
     assert answer["proof"] == "executed"
     variants = {variant["variant"]: variant for variant in answer["variants"]}
     assert variants["wasm"]["passed"] is True
@@ -96,7 +96,7 @@ def test_a_real_bundle_is_executed_and_says_on_what(bundler: CommandLine, unprov
 
 
 def test_a_packed_bundle_is_executed(bundler: CommandLine, packed: Path, chromium: Path) -> None:
-    out = bundler.run("verify", packed, "--browser", chromium).expect(0).out
+    out = bundler.run("verify", packed, "--on", f"browser:{chromium}").expect(0).out
     assert re.search(r"^Verified: .*\bin Chrom", out, re.MULTILINE)
 
 
@@ -104,7 +104,7 @@ def test_other_results_than_the_golden_ones_are_noticed(
     bundler: CommandLine, unproven: Path, chromium: Path, tmp_path: Path
 ) -> None:
     bundle = spoil_golden(Path(shutil.copytree(unproven, tmp_path / "bundle")))
-    answer = bundler.run("verify", bundle, "--browser", chromium, "--json").expect(8)
+    answer = bundler.run("verify", bundle, "--on", f"browser:{chromium}", "--json").expect(8)
     assert "does not reproduce its golden set" in answer.document["error"]["message"]
     assert any(line.startswith("wasm: ") for line in answer.document["error"]["details"])
 
@@ -126,7 +126,7 @@ def spoil_golden(bundle: Path) -> Path:
 def test_a_bundle_is_timed_beside_the_untouched_model(
     bundler: CommandLine, packed: Path, tiny_model: Path, chromium: Path
 ) -> None:
-    answer = bundler.run("bench", packed, "--browser", chromium, "--baseline", tiny_model, "--json").expect(0)
+    answer = bundler.run("bench", packed, "--on", f"browser:{chromium}", "--baseline", tiny_model, "--json").expect(0)
     (wasm,) = answer.document["variants"]
     assert wasm["variant"] == "wasm"
     for series in ("opening", "latency", "baseline_opening", "baseline_latency"):
@@ -134,7 +134,7 @@ def test_a_bundle_is_timed_beside_the_untouched_model(
 
 
 def test_a_browser_that_is_not_there_is_an_error(bundler: CommandLine, unproven: Path) -> None:
-    answer = bundler.run("verify", unproven, "--browser", "/nowhere/chromium", "--json").expect(5)
+    answer = bundler.run("verify", unproven, "--on", "browser:/nowhere/chromium", "--json").expect(5)
     assert answer.document["error"]["message"] == "there is no browser /nowhere/chromium"
 
 
@@ -162,7 +162,7 @@ def test_killed_in_the_middle_nothing_of_the_browser_is_left(
     bundler: CommandLine, chromium: Path, unproven: Path
 ) -> None:
     """Even where bundler has no chance to end it."""
-    process = bundler.start("verify", unproven, "--browser", chromium)
+    process = bundler.start("verify", unproven, "--on", f"browser:{chromium}")
     children = wait_for_children(process.pid)
     os.kill(process.pid, signal.SIGKILL)
     try:

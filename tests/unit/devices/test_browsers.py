@@ -26,8 +26,8 @@ def install(folder: Path, name: str, text: str = "#!/bin/sh\n") -> Path:
 
 def test_a_machine_without_a_browser_has_none() -> None:
     assert find_browser() is None
-    assert not is_named(None)
-    assert "--browser" in NONE_FOUND
+    assert not is_named("")
+    assert "--on browser:PATH" in NONE_FOUND
 
 
 def test_chromium_comes_before_its_relatives(bare_machine: Path) -> None:
@@ -55,20 +55,20 @@ def test_a_path_and_a_command_can_be_named(bare_machine: Path, monkeypatch: pyte
     install(bare_machine / "bin", "chromium")
     mine = install(bare_machine, "mine")
     install(bare_machine / "bin", "theirs")
-    assert find_browser(mine) == mine
-    assert find_browser(Path("theirs")) == bare_machine / "bin" / "theirs"
+    assert find_browser(str(mine)) == mine
+    assert find_browser("theirs") == bare_machine / "bin" / "theirs"
     monkeypatch.setenv(VARIABLE, str(mine))
     assert find_browser() == mine
-    assert is_named(None)
+    assert is_named("")
 
 
 def test_one_that_is_named_and_not_there_is_an_error(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(bare_machine / "bin", "chromium")
     with pytest.raises(EnvironmentMissingError, match="there is no browser /nowhere/chrome"):
-        find_browser(Path("/nowhere/chrome"))
+        find_browser("/nowhere/chrome")
     (bare_machine / "text").write_text("no program")
     with pytest.raises(EnvironmentMissingError, match="there is no browser"):
-        find_browser(bare_machine / "text")
+        find_browser(str(bare_machine / "text"))
     monkeypatch.setenv(VARIABLE, "nothing-of-this-name")
     with pytest.raises(EnvironmentMissingError) as caught:
         find_browser()

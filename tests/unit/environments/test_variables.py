@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bundler.devices.browser.process import start_browser
-from bundler.emitters.python.proving import Launch, start
+from bundler.devices.local import LocalDevice, see_facts
+from bundler.emitters.python.launching import Launch, start
 from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool
 from bundler.execution.pool import WorkerPool
@@ -79,7 +80,7 @@ DUMP = "import json, os; print(json.dumps({'bundle': {}, **os.environ}))"
 
 
 def test_a_proof_sees_nothing_of_it() -> None:
-    launch = Launch(command=(sys.executable, "-c", DUMP), environment={}, level="executed", remark="")
+    launch = Launch(device=LocalDevice(facts=see_facts()), command=(sys.executable, "-c", DUMP), environment={})
     assert seen_of(dict(start(launch, ()).answer)) == set()
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bundler.emitters.python.proving import Launch, start
+from bundler.devices.local import LocalDevice, see_facts
+from bundler.emitters.python.launching import Launch, start
 from bundler.environments.registry import Environments
 from bundler.execution.limits import Limits, bound_command, find_limits, limit_seconds
 from bundler.execution.pool import WorkerPool
@@ -99,7 +100,7 @@ def test_a_bundle_that_is_verified_has_the_same_limits(monkeypatch: pytest.Monke
         "import json, resource as r; print(json.dumps({'bundle': [r.getrlimit(kind) for kind in "
         "(r.RLIMIT_DATA, r.RLIMIT_FSIZE, r.RLIMIT_CORE)]}))"
     )
-    launch = Launch(command=(sys.executable, "-c", dump), environment={}, level="executed", remark="")
+    launch = Launch(device=LocalDevice(facts=see_facts()), command=(sys.executable, "-c", dump), environment={})
     memory, file, core = start(launch, ()).answer["bundle"]
     assert memory == [512 << 20, 512 << 20]
     assert 0 < file[0] == file[1] < 1 << 60

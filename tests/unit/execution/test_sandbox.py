@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from bundler.emitters.python.proving import Launch, start
+from bundler.devices.local import LocalDevice, see_facts
+from bundler.emitters.python.launching import Launch, start
 from bundler.environments.sandbox import Sandbox, find_sandbox, python_folders
 from bundler.environments.tools import ShutIn, run_tool
 from bundler.execution.cache import Cache
@@ -280,9 +281,9 @@ def test_a_bundle_that_is_verified_reaches_nothing(options: dict[str, Any], sand
         "print(json.dumps({'bundle': found, 'home': os.environ['HOME'] == os.getcwd()}))\n"
     )
     inside = sandbox.showing(python_folders(Path(sys.executable)))
-    launch = Launch(command=(sys.executable, "-c", script), environment={}, level="executed", remark="")
+    launch = Launch(device=LocalDevice(facts=see_facts()), command=(sys.executable, "-c", script), environment={})
     assert start(launch, ()).answer["bundle"], "without a sandbox it reaches something"
-    shut = Launch(command=launch.command, environment={}, level="executed", remark="", sandbox=inside)
+    shut = Launch(device=LocalDevice(facts=see_facts(), sandbox=inside), command=launch.command, environment={})
     assert start(shut, ()).answer == {"bundle": [], "home": True}
 
 

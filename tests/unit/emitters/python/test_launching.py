@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bundler.emitters.contract import ProofRequest
-from bundler.emitters.python import launching
+from bundler.emitters.python import launching, proving
+from bundler.emitters.python.launching import Ending
 from bundler.emitters.python.layout import Layout
-from bundler.emitters.python.proving import Ending
 from bundler.model.events import ignore
 from tests.support import models
 from tests.support.bundles import make_request
@@ -32,10 +32,9 @@ def test_the_version_of_python_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     answer = {"variants": [{**told, "variant": variant.name} for variant in config.variants]}
     ending = Ending(answer=answer, failure=None, seconds=1.0)
     monkeypatch.setattr("bundler.emitters.python.proving.start", lambda *_: ending)
-    monkeypatch.setattr(launching, "read_layout", lambda _: layout)
-    monkeypatch.setattr(launching, "is_native", lambda _: True)
+    monkeypatch.setattr(proving, "read_layout", lambda _: layout)
     monkeypatch.setattr(launching, "find_python", lambda *_: ("3.12", Path(sys.executable)))
-    (proof,) = launching.prove_bundle(ProofRequest(bundle=tmp_path, cache_root=tmp_path, listener=ignore))
+    (proof,) = proving.prove_bundle(ProofRequest(bundle=tmp_path, cache_root=tmp_path, listener=ignore))
     assert proof.reason == "ran with onnxruntime 1.31.1 on Python 3.12, with no index"
     assert proof.unrun == ("Python 3.11", "Python 3.13")
     assert (proof.place, proof.means) == ("", "Python 3.12")

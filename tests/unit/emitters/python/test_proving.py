@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bundler.emitters.python import proving
+from bundler.devices import programs
+from bundler.devices.local import LocalDevice, see_facts
+from bundler.emitters.python.launching import Launch
 from bundler.emitters.python.layout import Layout, read_layout
-from bundler.emitters.python.proving import Launch, run_self_test
+from bundler.emitters.python.proving import run_self_test
 from bundler.model.errors import VerificationError
 from bundler.model.results import restore_output
 from tests.support import models
@@ -40,7 +42,7 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
 
 
 def say(code: str) -> Launch:
-    return Launch(command=(sys.executable, "-c", code), environment={}, level="executed", remark="")
+    return Launch(device=LocalDevice(facts=see_facts()), command=(sys.executable, "-c", code), environment={})
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_a_program_that_answers_nothing_is_a_failure_with_its_end(layout: Layout
 
 
 def test_of_a_program_that_talks_on_the_end_alone_is_read(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proving, "OUTPUT_BYTES", 1000)
+    monkeypatch.setattr(programs, "OUTPUT_BYTES", 1000)
     code = "import sys; print('x' * 5000); print('y' * 5000 + ' and why', file=sys.stderr); sys.exit(3)"
     (proof,) = run_self_test(layout, say(code))
     assert proof.reason.startswith("it ended with code 3: yyy")

@@ -75,7 +75,8 @@ def package(tmp_path: Path) -> Path:
 
 def ask(package: Path, browser: Path | None, messages: list[Any] | None = None) -> ProofRequest:
     listener = (messages if messages is not None else []).append
-    return ProofRequest(bundle=package, cache_root=package / "cache", listener=listener, browser=browser)
+    on = None if browser is None else f"browser:{browser}"
+    return ProofRequest(bundle=package, cache_root=package / "cache", listener=listener, on=on)
 
 
 def starts(browser: Path) -> list[list[str]]:

@@ -1,0 +1,143 @@
+"""What a kind of device gives: how a bundle is run somewhere. One Protocol each; kinds share no base class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from bundler.environments.sandbox import Sandbox
+from bundler.environments.survey import ToolStatus
+from bundler.model.proof import Proof
+
+Runs = Literal["programs", "pages"]
+"""What a device starts: programs, or pages of a web bundle."""
+
+
+def drop_line(line: str) -> None:
+    """Hear a line of output and do nothing."""
+    del line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What a bundle asks of a device: one of these `systems` and `machines`, as `platform.system` and
+    `platform.machine` name them (none: any will do). `target` is the id of its target, whose profile may say more.
+    """
+
+    runs: Runs
+    systems: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    target: str = ""
+
+    def fits(self, system: str, machine: str) -> bool:
+        """Whether a device of this kind can run it."""
+        machines = [name.lower() for name in self.machines]
+        return (not self.systems or system in self.systems) and (not machines or machine.lower() in machines)
+
+    def describe(self) -> str:
+        """`Linux or Android on aarch64`, `browsers`."""
+        if self.runs == "pages":
+            return "browsers"
+        return f"{' or '.join(self.systems) or 'any system'} on {' or '.join(self.machines) or 'any processor'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is there. `name` is that of its kind; `system` and `machine` are named as in `Need`; `processor` is what it
+    calls itself, `memory` in bytes (0: not known), `drivers` are those of accelerators. `level` is what a run there
+    proves, and `place` where that is, as `under emulation of cortex-a76` (empty: on this machine).
+
+    With `is_here`, what is installed here runs there. A Python of the device's own (`python`, as `3.11`; empty: none)
+    is started as `python3`, and takes wheels for `wheel_platform`, in uv's words.
+    """
+
+    name: str
+    system: str
+    machine: str
+    runs: Runs = "programs"
+    processor: str = ""
+    memory: int = 0
+    drivers: tuple[str, ...] = ()
+    level: Proof = "executed"
+    place: str = ""
+    is_here: bool = False
+    python: str = ""
+    wheel_platform: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What to run: a program and its arguments, or a page. `environment` is what it sees besides the little that every
+    program needs; after `seconds` it is ended, with all that it started. It may write to a home of its own, and to the
+    folders `writable`. `hear` is told each line of its output as it comes, by devices that see it come.
+    """
+
+    argv: tuple[str, ...]
+    seconds: float
+    environment: Mapping[str, str] = field(default_factory=dict)
+    writable: tuple[Path, ...] = ()
+    hear: Callable[[str], None] = drop_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How it ended, and the last that it said. `code` is negative for a signal, None when its time was over."""
+
+    code: int | None
+    output: str
+    errors: str
+    seconds: float
+
+
+class Device(Protocol):
+    """An open device."""
+
+    facts: Facts
+
+    def put(self, source: Path, name: str = "") -> str:
+        """Let what runs there read a file or folder of this machine; the answer is its path there. `name` is where it
+        is wanted, for what asks for it by name.
+        """
+        ...
+
+    def run(self, command: Command) -> Outcome:
+        """Run one command to its end. Raises `EnvironmentMissingError` when the device does not start any."""
+        ...
+
+    def fetch(self, path: str, target: Path) -> None:
+        """Copy a file from there to `target`. Raises `OSError` where there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What a device is opened for and with. `setting` is what the user wrote after the device's name; `say` tells a
+    person who waits. In a `sandbox`, nothing runs outside of it.
+    """
+
+    need: Need
+    cache_root: Path
+    say: Callable[[str], None]
+    setting: str = ""
+    sandbox: Sandbox | None = None
+
+
+class Kind(Protocol):
+    """A kind of device, as it registers."""
+
+    def suits(self, need: Need) -> bool:
+        """Whether a bundle that asks for this is run there when no device was named, if one is here."""
+        ...
+
+    def open(self, opening: Opening) -> AbstractContextManager[Device]:
+        """The device, for as long as the context lasts. Raises `DeviceMissingError` when it is not here, `UsageError`
+        for a setting that it does not take.
+        """
+        ...
+
+    def examine(self, cache_root: Path) -> ToolStatus:
+        """What `bundler doctor` shows of it; changes nothing."""
+        ...

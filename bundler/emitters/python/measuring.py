@@ -1,0 +1,131 @@
+"""Time each variant of a bundle in its own runtime, in turns with a plain session on the untouched model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bundler.devices.contract import Device
+from bundler.devices.registry import open_device
+from bundler.emitters.contract import ProofRequest
+from bundler.emitters.load import LoadWatch
+from bundler.emitters.python.launching import (
+    NO_ANSWER,
+    Ending,
+    Launch,
+    make_opening,
+    open_launch,
+    start,
+)
+from bundler.emitters.python.layout import Layout, read_layout
+from bundler.model.errors import UsageError
+from bundler.model.free_dimensions import shown_name
+from bundler.model.measurement import Measurement, Throughput, Timing
+from bundler.model.runtime import RuntimeVariant
+from bundler.model.signature import describe_type
+
+MEASURE_SECONDS = 3.0
+"""After this long a variant has been timed enough, whatever the model costs."""
+
+MEASURE_OPENINGS = 30
+MEASURE_RUNS = 1000
+"""No more than so many openings and calls, however quick the model."""
+
+
+def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
+    """Time each variant and a plain session on the untouched model in turns, in the bundle's own runtime.
+
+    Without a model there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
+    why; empty where none runs at full speed. Raises `UsageError` for a batch that the bundle does not take.
+    """
+    layout = read_layout(request.bundle.resolve())
+    _check_batch(layout, request.timing.batch)
+    opening = make_opening(layout, request)
+    with open_device(request.on, opening) as device:
+        if isinstance(device, str) or device.facts.level != "executed":
+            return ()
+        with open_launch(layout, device, opening, in_place=True) as launch:
+            if isinstance(launch, str):
+                return ()
+            baseline = _put_baseline(device, request.model)
+            timed = [
+                _measure_variant(variant, launch, request, baseline, opening.say) for variant in layout.config.variants
+            ]
+    return tuple(measurement for measurement in timed if measurement is not None)
+
+
+def _check_batch(layout: Layout, batch: int) -> None:
+    """Raise `UsageError` where an input has another first size, and no other: it is one for every variant."""
+    for port in layout.config.signature.inputs if batch else ():
+        first = port.type.shape[0] if port.type.shape else None
+        if isinstance(first, int) and first != batch:
+            raise UsageError(
+                f"{layout.root} takes a batch of {first} and no other: --batch {batch} cannot be timed",
+                details=(f"input {shown_name(port.name)}: {describe_type(port.type)}",),
+                hint=f"leave --batch out, or build a bundle whose first size is free or {batch}",
+            )
+
+
+def _put_baseline(device: Device, model: Path | None) -> tuple[str, ...]:
+    """The options that time a model beside the bundle. Where the device has our own files, its data are beside it."""
+    if model is None:
+        return ()
+    if device.facts.is_here:
+        device.put(model.absolute().parent)
+    return ("--compare", device.put(model.resolve()))
+
+
+def _measure_variant(
+    variant: RuntimeVariant,
+    launch: Launch,
+    request: ProofRequest,
+    baseline: tuple[str, ...],
+    say: Callable[[str], None],
+) -> Measurement | None:
+    made = ("--prewarm",) if variant.prepare else ()
+    watch = LoadWatch()
+    bounds = (*_bound(request.timing), *_vary(request.timing))
+    ending = start(launch, ("bench", "--json", "--variant", variant.name, *made, *bounds, *baseline))
+    if ending.failure is not None:
+        say(f"variant {variant.name} could not be timed: {ending.failure}")
+        return None
+    try:
+        return _read_times(variant, request, watch.others() if launch.device.facts.is_here else None, ending)
+    except NO_ANSWER as error:
+        say(f"variant {variant.name} could not be timed: what it said is no answer of a loader ({error})"[:300])
+        return None
+
+
+def _read_times(variant: RuntimeVariant, request: ProofRequest, others: float | None, ending: Ending) -> Measurement:
+    bundle = ending.answer["series"]["bundle"]
+    baseline = ending.answer["series"].get("plain", {"first_answer_seconds": (), "latency_seconds": ()})
+    return Measurement(
+        name="golden sample 0",
+        variant=variant.name,
+        opening_ms=_milliseconds(bundle["first_answer_seconds"]),
+        latency_ms=_milliseconds(bundle["latency_seconds"]),
+        baseline_opening_ms=_milliseconds(baseline["first_answer_seconds"]),
+        baseline_latency_ms=_milliseconds(baseline["latency_seconds"]),
+        others=others,
+        throughput=tuple(
+            Throughput(callers=found["callers"], per_second=tuple(found["calls_per_second"]))
+            for found in ending.answer.get("throughput", ())
+        ),
+        batch=request.timing.batch,
+    )
+
+
+def _bound(timing: Timing) -> tuple[str, ...]:
+    seconds = timing.seconds or MEASURE_SECONDS
+    runs = max(MEASURE_RUNS, round(MEASURE_RUNS * seconds / MEASURE_SECONDS))
+    return ("--seconds", f"{seconds:g}", "--openings", str(MEASURE_OPENINGS), "--runs", str(runs))
+
+
+def _vary(timing: Timing) -> tuple[str, ...]:
+    """What differs from the usual; a bundle of an older loader does not know these options."""
+    named = {"--batch": timing.batch, "--threads": timing.threads, "--callers": ",".join(map(str, timing.callers))}
+    return tuple(text for name, value in named.items() if value for text in (name, str(value)))
+
+
+def _milliseconds(seconds: Sequence[float]) -> tuple[float, ...]:
+    return tuple(value * 1000 for value in seconds)
