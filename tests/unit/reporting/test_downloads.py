@@ -53,7 +53,7 @@ def test_the_bars_of_all_visits_stand_on_one_scale(data):
 def test_a_budget_is_drawn_where_there_is_one(data):
     assert section(render_report(with_budget(data, 5.0))).count('class="gate"') == 3
     assert "budget 5.0 MB with brotli, met" in words(section(render_report(with_budget(data, 5.0))))
-    assert "First visit3.1 MB within 5.00 MB" in words(render_report(with_budget(data, 5.0)))
+    assert "First visit3.1 MB within 5.0 MB" in words(render_report(with_budget(data, 5.0)))
 
 
 def test_nothing_of_it_is_shown_for_what_is_installed(data):
