@@ -1,4 +1,4 @@
-"""Round-to-nearest and HQQ by the reference, which gets each weight when its turn comes."""
+"""Round-to-nearest and HQQ in the reference's frame, which gets each weight when its turn comes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onnxruntime.quantization import matmul_nbits_quantizer as reference
 from bundler.model.errors import StageError
 from bundler.onnxkit.linked_models import LinkedModel
 from bundler.onnxkit.structure import iterate_nodes
-from bundler.stages.quantize_weights.numpy_torch import torch_on_numpy
+from bundler.stages.quantize_weights.hqq import HqqQuantizer
 from bundler.stages.quantize_weights.spec import Options
 from bundler.stages.quantize_weights.targets import WEIGHT_INPUT, Targets
 
@@ -43,20 +43,17 @@ def quantize_blocks(linked: LinkedModel, targets: Targets, options: Options, tic
         linked.model, bits=options.bits, nodes_to_exclude=others, algo_config=_configuration(options)
     )
     quantizer.model.clean_initializers = lambda: None  # the canonical form leaves them out, and keeps the inputs
-    quantizer.node_quantizer = _OneByOne(quantizer.node_quantizer, linked, len(targets.operators), tick)
-    with explain_failure(), torch_on_numpy() if options.algorithm == "hqq" else contextlib.nullcontext():
+    inner = HqqQuantizer(quantizer.algo_config) if options.algorithm == "hqq" else quantizer.node_quantizer
+    quantizer.node_quantizer = _OneByOne(inner, linked, len(targets.operators), tick)
+    with explain_failure():
         quantizer.process()
     for node in iterate_nodes(linked.model):
         # The reference makes nodes that hold graphs anew, and forgets their domain.
         if domains.get(node.name):
             node.domain = domains[node.name]
-        if options.algorithm == "hqq" and node.op_type == "MatMulNBits" and options.accuracy_level:
-            node.attribute.add(name="accuracy_level", i=options.accuracy_level, type=2)
 
 
 def _configuration(options: Options) -> reference.WeightOnlyQuantConfig:
-    if options.algorithm == "hqq":
-        return reference.HQQWeightOnlyQuantConfig(block_size=options.block_size, bits=options.bits)
     return reference.DefaultWeightOnlyQuantConfig(
         block_size=options.block_size,
         is_symmetric=options.symmetric,

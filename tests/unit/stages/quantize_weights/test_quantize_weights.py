@@ -129,6 +129,29 @@ def test_hqq_needs_no_torch_and_is_closer_to_the_model_than_round_to_nearest(tmp
     assert figures["hqq"] > figures["rtn"] > 10
 
 
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16])
+def test_scales_and_zero_points_of_hqq_have_the_type_of_the_weight(tmp_path: Path, kind: int) -> None:
+    weight = np.random.default_rng(3).standard_normal((64, 16)).astype(helper.tensor_dtype_to_np_dtype(kind))
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", kind, ["n", 64])],
+        [helper.make_tensor_value_info("y", kind, ["n", 16])],
+        [onnx.numpy_helper.from_array(weight, "w")],
+    )
+    model = models.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), tmp_path)
+    quantize(model, tmp_path / "out", algorithm="hqq")
+    made = onnx.load(tmp_path / "out" / "model.onnx").graph
+    tensors = {item.name: item for item in made.initializer}
+    packed, scales, zeros = (tensors[name] for name in made.node[0].input[1:])
+    assert scales.data_type == zeros.data_type == kind
+    scales, zeros = (onnx.numpy_helper.to_array(tensor).astype(np.float32) for tensor in (scales, zeros))
+    packed = onnx.numpy_helper.to_array(packed).reshape(16, 2, -1)
+    codes = np.stack([packed & 15, packed >> 4], axis=-1).reshape(16, 2, 32).astype(np.float32)
+    found = ((codes - zeros.reshape(16, 2, 1)) * scales.reshape(16, 2, 1)).reshape(16, 64).T
+    assert sqnr(weight.astype(np.float32), found) > 15
+
+
 def test_an_accuracy_level_reaches_every_algorithm(tmp_path: Path) -> None:
     path = models.save(models.mlp(width=64, hidden=128, out=32), tmp_path)
     samples = samples_of(tmp_path, path)
