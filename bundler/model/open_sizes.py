@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from bundler.model.fixing import Fixing
@@ -19,17 +20,37 @@ LEAST = 1
 """What a size gets in an example, of which nothing can be said: that of an input with a default."""
 
 
-def suggest_shapes(signature: Signature) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who is told how to fix sizes: `command` is what the user ran, to be said again, and `project` the name of the
+    project file that asks in its place. `picture` is the height and the width that samples are prepared to, and
+    `samples` the shapes of the first one by input, where they are known; a file of many has an axis before them.
+    """
+
+    command: Sequence[str] = ()
+    project: str = ""
+    picture: Sequence[int] = ()
+    samples: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+
+NOBODY = Asker()
+
+
+def suggest_shapes(signature: Signature, asker: Asker = NOBODY) -> tuple[str, ...]:
     """Words that fix the sizes without a name alone."""
-    words = suggest_options(signature)
+    words = suggest_options(signature, asker)
     return tuple(word for pair in zip(words[::2], words[1::2], strict=True) if pair[0] == "--shape" for word in pair)
 
 
-def suggest_options(signature: Signature, picture: Sequence[int] = ()) -> tuple[str, ...]:
+def suggest_options(signature: Signature, asker: Asker = NOBODY) -> tuple[str, ...]:
     """Words to add to a command: `--shape` for inputs with unnamed sizes, `--dim` for the names that no such input has.
-    The sizes are those that seeded inputs are tried with first; `picture` is the height and the width of declared ones.
+    The sizes are those of the user's data, else those that seeded inputs are tried with first.
     """
-    sizes = {**assign_sizes(signature, Sizes(), {}), **_sizes_of_picture(signature, picture)}
+    sizes = {
+        **assign_sizes(signature, Sizes(), {}),
+        **_sizes_of_picture(signature, asker.picture),
+        **dict(_sizes_of_samples(signature, asker.samples)),
+    }
     places = unnamed_sizes(signature)
     shaped = [
         port for port in signature.inputs if port.type.kind == "tensor" and any(name == port.name for name, _ in places)
@@ -49,6 +70,15 @@ def _sizes_of_picture(signature: Signature, picture: Sequence[int]) -> dict[Key,
     return {item.key: size for item, size in zip(spatial, picture, strict=True)}
 
 
+def _sizes_of_samples(signature: Signature, samples: Mapping[str, Sequence[int]]) -> Iterator[tuple[Key, int]]:
+    for port in signature.inputs:
+        known, given = port.type.shape or (), samples.get(port.name, ())
+        fitting = given[1:] if len(given) == len(known) + 1 else given if len(given) == len(known) else ()
+        for axis, (size, found) in enumerate(zip(known, fitting, strict=False)):
+            if not isinstance(size, int) and found > 0:
+                yield dimension_key(port.name, axis, size), found
+
+
 def suggest_fixing(signature: Signature) -> Fixing:
     """The sizes of the suggestion."""
     sizes = assign_sizes(signature, Sizes(), {})
@@ -66,18 +96,23 @@ def suggest_fixing(signature: Signature) -> Fixing:
     )
 
 
-def tell_gain(taken: int, total: int, options: Sequence[str]) -> str:
-    """What a provider takes of a model with fixed sizes, and how to fix them."""
-    return (
-        f"with fixed sizes it is likely to take {taken} of {total} nodes, "
-        f"for example with {show_options(options)} {YOUR_SIZES}"
-    )
-
-
-def show_options(options: Sequence[str]) -> str:
-    """The options as a shell takes them, or what kind of option to give where no terminal could show them."""
+def show_options(options: Sequence[str], project: str = "") -> str:
+    """`--shape x=1,3,64,64`, or the lines to write into a `project` file."""
+    if project:
+        lines = " and ".join(_write_keys(options)) or "shapes = { INPUT = [SIZES] }"
+        return f"{lines} in {project}, in the table of the model"
     words = shlex.join(options)
     return words if words and words.isprintable() else "--shape INPUT=SIZES"
+
+
+def tell_example(options: Sequence[str], project: str = "") -> str:
+    """`for example with --shape x=1,3,64,64`, or with lines of a `project` file."""
+    return f"for example with {show_options(options, project)} {YOUR_SIZES}"
+
+
+def tell_gain(taken: int, total: int) -> str:
+    """What a provider takes of a model with fixed sizes."""
+    return f"with fixed sizes it is likely to take {taken} of {total} nodes"
 
 
 def suggest_shape(port: Port, sizes: Mapping[Key, int]) -> str:
@@ -90,21 +125,18 @@ def _sizes_of(port: Port, sizes: Mapping[Key, int]) -> Iterator[int]:
         yield size if isinstance(size, int) else sizes.get(dimension_key(port.name, axis, size), LEAST)
 
 
-def explain_command(
-    signature: Signature, command: Sequence[str], picture: Sequence[int] = (), *, project: str = ""
-) -> str:
-    """`, for example bundler build … --shape x=1,3,64,64`, or what to do where no command can be told. Where a
-    `project` file asks (its name), the lines to write there.
+def explain_command(signature: Signature, asker: Asker) -> str:
+    """`, for example bundler build … --shape x=1,3,64,64`, or what to do where no command can be told. Where a project
+    file asks, the lines to write there.
     """
-    words = suggest_options(signature, picture)
-    if project:
-        lines = " and ".join(_write_keys(words)) or "shapes = { INPUT = [SIZES] }"
-        return f" in {project}, in the table of the model, for example {lines} {YOUR_SIZES}"
+    words = suggest_options(signature, asker)
+    if asker.project:
+        return f", {tell_example(words, asker.project)}"
     if not words:
         return " with --shape INPUT=SIZES, one number for each axis"
-    if not all(word.isprintable() for word in (*command, *words)):
+    if not all(word.isprintable() for word in (*asker.command, *words)):
         return " with --shape INPUT=SIZES or --dim NAME=SIZE"
-    return f", for example {shlex.join((*_leave_out(command, words), *words))} {YOUR_SIZES}"
+    return f", for example {shlex.join((*_leave_out(asker.command, words), *words))} {YOUR_SIZES}"
 
 
 def _write_keys(words: Sequence[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bundler.model.open_sizes import tell_gain
+from bundler.model.open_sizes import tell_example, tell_gain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,9 +17,9 @@ class Gain:
     total: int
     options: tuple[str, ...]
 
-    def describe(self) -> str:
-        """Half a sentence for people."""
-        return tell_gain(self.taken, self.total, self.options)
+    def describe(self, project: str = "") -> str:
+        """Half a sentence for people; `project` is the name of the project file that asks."""
+        return f"{tell_gain(self.taken, self.total)}, {tell_example(self.options, project)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,7 @@ def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tupl
             total=found.taken + found.left,
             estimated=found.estimated,
             least_share=variant.least_share,
-            gain="" if found.gain is None else found.gain.describe(),
+            gain="" if found.gain is None else found.gain.describe(prepared.request.project),
         )
         for variant, found in find_placements(prepared.plan, outcomes)
     )

@@ -36,7 +36,7 @@ class DataRequest:
 
     `plain` is the source of data that is read as it stands (arrays by the names of the inputs); empty for what must be
     prepared first. `synthetic` data is made up; `volatile` data may differ although no file did (a function gives it).
-    `environment` is the one that prepares it.
+    `environment` is the one that prepares it. `shapes` are those of the first sample by input, where they were read.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -45,6 +45,7 @@ class DataRequest:
     synthetic: bool = False
     volatile: bool = False
     environment: str = HOST
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def find_picture(*requests: DataRequest | None) -> tuple[int, ...]:

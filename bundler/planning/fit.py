@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import tensor_type, unnamed_labels
-from bundler.model.open_sizes import explain_command
+from bundler.model.open_sizes import Asker, explain_command
 from bundler.planning.precision import CALIBRATION_HINT
 from bundler.planning.traits import judge_free_sizes
 from bundler.profiles.asked import as_texts
@@ -16,18 +14,8 @@ from bundler.profiles.schema import Variant
 from bundler.providers.registry import find_provider
 
 
-def check_shapes(
-    variant: Variant,
-    facts: ModelFacts,
-    command: Sequence[str] = (),
-    picture: Sequence[int] = (),
-    *,
-    project: str = "",
-) -> None:
-    """Raise `UsageError` when the provider takes fixed sizes only, and the model has others. `command` is what the user
-    ran, to be said again with sizes, or `project` the file that asks; `picture` has the height and the width that
-    samples are prepared to, where known.
-    """
+def check_shapes(variant: Variant, facts: ModelFacts, asker: Asker) -> None:
+    """Raise `UsageError` when the provider takes fixed sizes only, and the model has others."""
     if judge_free_sizes(variant) != "refused":
         return
     known = find_provider(variant.providers[0].name)
@@ -36,7 +24,7 @@ def check_shapes(
         raise UsageError(
             f"variant {variant.name} runs on {known.title}, which takes fixed sizes only",
             details=details,
-            hint=f"fix them{explain_command(facts.signature, command, picture, project=project)}",
+            hint=f"fix them{explain_command(facts.signature, asker)}",
         )
 
 

@@ -15,7 +15,6 @@ from bundler.planning.data import (
     GOLDEN,
     DataPlan,
     Seeds,
-    find_picture,
     plan_data,
     share_samples,
 )
@@ -62,9 +61,7 @@ def make_plan(settled: SettledProfile, request: PlanRequest) -> BuildPlan:
         data=data,
         shared=shared,
         source=current,
-        command=request.command,
-        project=request.project,
-        picture=find_picture(request.samples, request.calibration),
+        asker=request.asker,
     )
     variants = [plan_variant(draft, variant, methods[variant.name]) for variant in profile.variants]
     exact = {step.id: choose_gate(facts, profile) for step in shared if step.stage == "compare"}

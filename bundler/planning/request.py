@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bundler.model.golden_inputs import GoldenKind
+from bundler.model.open_sizes import Asker
 from bundler.model.shapes import Shape
-from bundler.planning.data import DataRequest
+from bundler.planning.data import DataRequest, find_picture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +35,14 @@ class PlanRequest:
     command: tuple[str, ...] = ()
     project: str = ""
     golden: GoldenKind = "samples"
+
+    @property
+    def asker(self) -> Asker:
+        """Who is told how to fix sizes."""
+        data = [given for given in (self.samples, self.calibration) if given is not None]
+        return Asker(
+            command=self.command,
+            project=self.project,
+            picture=find_picture(*data),
+            samples=next((given.shapes for given in data if given.shapes), {}),
+        )

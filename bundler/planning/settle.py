@@ -69,7 +69,7 @@ def settle_profile(profile: TargetProfile, facts: ModelFacts, request: PlanReque
         own_dimensions=request.own_dimensions,
         own_shapes=request.own_shapes,
     )
-    sizes = settle_sizes(facts, profile, given)
+    sizes = settle_sizes(facts, profile, given, request.asker)
     fixed_facts = replace(facts, signature=fix_signature(facts.signature, sizes.fixed))
     profile = apply_ranges(profile, fixed_facts.signature, sizes.ranges)
     variants = tuple(_settle_compile(variant, fixed_facts) for variant in profile.variants)
@@ -80,7 +80,7 @@ def settle_profile(profile: TargetProfile, facts: ModelFacts, request: PlanReque
         fixed=sizes.fixed,
         fixing=replace(split_sizes(facts.signature, sizes.fixed), ranges=sizes.ranges),
         size_decisions=size_decisions(facts.signature, sizes),
-        notes=size_notes(fixed_facts, profile, sizes.fixed, given.shapes),
+        notes=size_notes(fixed_facts, profile, sizes.fixed, given.shapes, request.asker),
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, dimension_key, place_label, shown_name
-from bundler.model.open_sizes import suggest_options
+from bundler.model.open_sizes import NOBODY, Asker, suggest_options, tell_example
 from bundler.model.shapes import Shape, SizeRange, split_qualified, write_shape
 from bundler.model.signature import Port, Signature, describe_type
 
@@ -38,7 +38,13 @@ class _Claims:
 
 
 def read_claims(
-    facts: ModelFacts, dimensions: Mapping[str, int], shapes: Mapping[str, Shape], *, whose: str, strict: bool
+    facts: ModelFacts,
+    dimensions: Mapping[str, int],
+    shapes: Mapping[str, Shape],
+    *,
+    whose: str,
+    strict: bool,
+    asker: Asker = NOBODY,
 ) -> dict[Key, Claim]:
     """The size of each dimension by its name, or by its place where it has none.
 
@@ -55,7 +61,7 @@ def read_claims(
         elif strict:
             claims.problems.append(_tell_unknown(name, facts.signature))
     if claims.problems:
-        raise _refuse(facts, claims.problems, whose)
+        raise _refuse(facts, claims.problems, whose, asker)
     return claims.found
 
 
@@ -113,17 +119,20 @@ def _find_misfit(port: Port, shape: Shape) -> str:
     return ""
 
 
-def _refuse(facts: ModelFacts, problems: list[str], whose: str) -> UsageError:
+def _refuse(facts: ModelFacts, problems: list[str], whose: str, asker: Asker) -> UsageError:
     inputs = ", ".join(f"{shown_name(port.name)}: {describe_type(port.type)}" for port in facts.signature.inputs)
     return UsageError(
         f"{whose} do not fit {facts.name}",
         details=(*problems, f"its inputs are: {inputs}"),
-        hint=_tell_example(facts.signature),
+        hint=_tell_example(facts.signature, asker),
     )
 
 
-def _tell_example(signature: Signature) -> str:
-    words: Iterator[str] = iter(suggest_options(signature))
-    examples = [f"{option} {value}" for option, value in zip(words, words, strict=True)]
+def _tell_example(signature: Signature, asker: Asker) -> str:
+    words = suggest_options(signature, asker)
     what = "one number for each axis, and ? for a size to leave as it is"
-    return f"{what}: {' '.join(examples)}" if examples else f"{what}; `bundler inspect MODEL` shows the inputs"
+    return (
+        f"{what}: {tell_example(words, asker.project)}"
+        if words
+        else f"{what}; `bundler inspect MODEL` shows the inputs"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,7 +9,7 @@ from typing import Literal
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, place_label, unnamed_labels
-from bundler.model.open_sizes import YOUR_SIZES, show_options, suggest_options, suggest_shapes
+from bundler.model.open_sizes import NOBODY, Asker, show_options, suggest_options, suggest_shapes, tell_example
 from bundler.model.plan import Decision
 from bundler.model.requirements import FIXED_BY, FixedSize
 from bundler.model.shapes import Shape, SizeRange
@@ -49,13 +48,13 @@ class SettledSizes:
     ranges: Mapping[str, SizeRange]
 
 
-def settle_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes) -> SettledSizes:
+def settle_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes, asker: Asker = NOBODY) -> SettledSizes:
     """What the profile says, its shapes over its dimensions, and over that what was `given`.
 
     Raises `UsageError` for a name or an input that the model has not, and for shapes that do not fit it.
     """
     signature = facts.signature
-    _check_names(facts, given.dimensions)
+    _check_names(facts, given.dimensions, asker)
     left = {name: shape for name, shape in profile.shapes.items() if name not in given.shapes}
     own = {name: shape for name, shape in left.items() if name in given.own_shapes}
     others = {name: shape for name, shape in left.items() if name not in own}
@@ -66,7 +65,7 @@ def settle_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes) -
     of_profile = read_claims(facts, {}, others, whose=f"the shapes of the target {profile.id}", strict=False)
     wanted |= {key: (claim.size, "target") for key, claim in of_profile.items()}
     for dimensions, shapes in (({}, own), (given.dimensions, given.shapes)):
-        claims = read_claims(facts, dimensions, shapes, whose="the given shapes", strict=True)
+        claims = read_claims(facts, dimensions, shapes, whose="the given shapes", strict=True, asker=asker)
         wanted |= {key: (claim.size, "user") for key, claim in claims.items()}
     order = [(key, *wanted[key]) for key in _in_order(wanted, signature)]
     return SettledSizes(
@@ -79,7 +78,7 @@ def settle_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes) -
     )
 
 
-def _check_names(facts: ModelFacts, given: Mapping[str, int]) -> None:
+def _check_names(facts: ModelFacts, given: Mapping[str, int], asker: Asker) -> None:
     symbols = facts.signature.symbols
     unknown = sorted(set(given) - set(symbols))
     if unknown:
@@ -90,15 +89,15 @@ def _check_names(facts: ModelFacts, given: Mapping[str, int]) -> None:
         raise UsageError(
             f"{facts.name} has no dynamic dimension named {named}",
             details=(f"its dynamic dimensions are: {known}", *details),
-            hint=_tell_reach(facts.signature),
+            hint=_tell_reach(facts.signature, asker),
         )
 
 
-def _tell_reach(signature: Signature) -> str:
-    words = shlex.join(suggest_shapes(signature))
-    if not words:
-        return "`bundler inspect MODEL` shows every input with its dimensions"
-    return f"for example {words} {YOUR_SIZES}"
+def _tell_reach(signature: Signature, asker: Asker) -> str:
+    words = suggest_shapes(signature, asker)
+    return (
+        tell_example(words, asker.project) if words else "`bundler inspect MODEL` shows every input with its dimensions"
+    )
 
 
 def _in_order(wanted: Mapping[Key, object], signature: Signature) -> Iterator[Key]:
@@ -144,16 +143,20 @@ def describe_size(size: FixedSize) -> Decision:
 
 
 def size_notes(
-    facts: ModelFacts, profile: TargetProfile, fixed: Sequence[FixedSize], shapes: Mapping[str, Shape]
+    facts: ModelFacts,
+    profile: TargetProfile,
+    fixed: Sequence[FixedSize],
+    shapes: Mapping[str, Shape],
+    asker: Asker = NOBODY,
 ) -> tuple[Note, ...]:
     """The sizes that the target chose, for a model may mean another thing by the same name; those that a given shape
     fixes in other inputs too; and the variants that leave nodes of free sizes to the CPU. `facts` have the fixed sizes.
     """
     chosen = [size for size in fixed if size.by == "target"]
     return (
-        *([_tell_chosen(chosen, profile)] if chosen else []),
+        *([_tell_chosen(chosen, profile, asker)] if chosen else []),
         *(_tell_shared(size, shapes) for size in fixed if size.by == "user" and _is_shared(size, shapes)),
-        *_tell_left(facts, profile),
+        *_tell_left(facts, profile, asker),
     )
 
 
@@ -170,21 +173,17 @@ def _tell_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> Note:
     )
 
 
-def _tell_chosen(chosen: Sequence[FixedSize], profile: TargetProfile) -> Note:
+def _tell_chosen(chosen: Sequence[FixedSize], profile: TargetProfile, asker: Asker) -> Note:
     sizes = ", ".join(f"{_show(size.name)} = {size.size}" for size in chosen)
-    named = " ".join(f"--dim {shlex.quote(f'{_show(size.name)}=N')}" for size in chosen if _is_named(size))
-    placed = " ".join(
-        dict.fromkeys(
-            f"--shape {shlex.quote(f'{_show(name)}=SIZES')}"
-            for size in chosen
-            if not _is_named(size)
-            for name in size.axes
-        )
-    )
+    named = dict.fromkeys(f"{_show(size.name)}=N" for size in chosen if _is_named(size))
+    placed = dict.fromkeys(f"{_show(name)}=SIZES" for size in chosen if not _is_named(size) for name in size.axes)
+    options = [
+        word for flag, pairs in (("--dim", named), ("--shape", placed)) for pair in pairs for word in (flag, pair)
+    ]
     meant = "your model means another thing by such a name (an audio window, say), or " if named else "your model "
     return Note(
         text=f"the target {profile.id} fixes {sizes}, and the bundle will take no other size; where {meant}needs more, "
-        f"give {' '.join(text for text in (named, placed) if text)}"
+        f"give {show_options(options, asker.project)}"
     )
 
 
@@ -197,15 +196,14 @@ def _show(name: str) -> str:
     return name if name.isprintable() and len(name) <= _LONGEST else repr(name)[:_LONGEST]
 
 
-def _tell_left(facts: ModelFacts, profile: TargetProfile) -> list[Note]:
+def _tell_left(facts: ModelFacts, profile: TargetProfile, asker: Asker) -> list[Note]:
     free = find_free_sizes(facts)
     leaving = [variant for variant in profile.variants if judge_free_sizes(variant) == "left"] if free else []
-    words = show_options(suggest_options(facts.signature))
+    example = tell_example(suggest_options(facts.signature, asker), asker.project)
     return [
         Note(
             text=f"variant {variant.name}: {find_provider(variant.providers[0].name).title} leaves nodes of sizes that "
-            f"are not fixed to the CPU ({'; '.join(free[:3])}); fix them, for example with {words} "
-            f"{YOUR_SIZES}",
+            f"are not fixed to the CPU ({'; '.join(free[:3])}); fix them, {example}",
             level="warning",
         )
         for variant in leaving

@@ -8,7 +8,7 @@ from typing import Any
 
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
-from bundler.model.open_sizes import explain_command
+from bundler.model.open_sizes import NOBODY, Asker, explain_command
 from bundler.model.plan import HOST, METRIC, Decision, Step, VariantPlan
 from bundler.model.runtime import Gate
 from bundler.planning.compile import (
@@ -41,8 +41,7 @@ COMPILED_SESSION = {"session.disable_model_compile": "1"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What the plans of all variants stand on: `facts` with the sizes that are fixed; `source` is the model after the
-    `shared` steps, `command` what the user ran, `project` the project file that asks, and `picture` the height and
-    width that samples are prepared to, where that is declared.
+    `shared` steps, `asker` who is told how to fix sizes.
     """
 
     facts: ModelFacts
@@ -50,9 +49,7 @@ class Draft:
     data: DataPlan
     shared: Sequence[Step]
     source: str
-    command: tuple[str, ...] = ()
-    project: str = ""
-    picture: tuple[int, ...] = ()
+    asker: Asker = NOBODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +65,7 @@ class VariantDraft:
 def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
     _check_capture(variant, draft)
-    check_shapes(variant, draft.facts, draft.command, draft.picture, project=draft.project)
+    check_shapes(variant, draft.facts, draft.asker)
     rule = _choose_rule(draft, variant)
     if method != NONE and METHODS[method].keeps_constants:
         rule = _leave_folding(rule)
@@ -341,6 +338,6 @@ def _check_capture(variant: Variant, draft: Draft) -> None:
         raise UsageError(
             f"variant {variant.name} records the GPU's commands, which needs fixed sizes",
             details=free,
-            hint=f"fix them{explain_command(draft.facts.signature, draft.command, project=draft.project)}, or leave "
+            hint=f"fix them{explain_command(draft.facts.signature, draft.asker)}, or leave "
             "variants.session.enable_graph_capture out",
         )

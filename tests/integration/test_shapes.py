@@ -67,7 +67,7 @@ def test_what_fixed_sizes_gain_on_nnapi_is_reported_and_comes_true(
     gain = "with fixed sizes it is likely to take 170 of 179 nodes, for example with --shape x=1,3,64,64"
     assert "nnapi: NnapiExecutionProvider takes 0 of 179 nodes" in open_sizes.out
     assert gain in open_sizes.out
-    assert gain in open_sizes.err
+    assert gain.partition(", for")[0] in open_sizes.err
     assert gain in (tmp_path / "orientation-android-arm64.report" / "report.html").read_text(encoding="utf-8")
     fixed = bundler.run(*options, "--shape", "x=1,3,48,192", "--json").expect(0).document["bundles"][0]
     (placed,) = fixed["placements"]

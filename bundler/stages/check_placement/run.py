@@ -89,7 +89,7 @@ def _explain(node: NodeProto, found: Estimate, known: frozenset[str]) -> str:
 
 
 def _notes(found: Estimate, gain: Mapping[str, Any] | None) -> tuple[Note, ...]:
-    advice = f"; {tell_gain(gain['taken'], gain['taken'] + gain['left'], gain['options'])}" if gain else ""
+    advice = f"; {tell_gain(gain['taken'], gain['taken'] + gain['left'])}" if gain else ""
     if found.suitable == "yes" and not gain:
         return ()
     level: NoteLevel = "warning" if found.suitable == "no" else "info"

@@ -14,7 +14,7 @@ from onnx import ModelProto
 from bundler.model.codec import decode
 from bundler.model.errors import StageError, error_from_json
 from bundler.model.free_dimensions import place_label
-from bundler.model.open_sizes import explain_command
+from bundler.model.open_sizes import NOBODY, explain_command
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.placement import CONTEXT, explain_left, left_behind, summarize_left
 from bundler.onnxkit.placement_facts import LeftNode, count_placement, counted_nodes
@@ -134,7 +134,7 @@ def _nothing_taken(model: ModelProto, options: Options, message: str) -> StageEr
         return StageError(
             f"{options.provider} takes nothing of the model: it has dynamic dimensions",
             details=tuple(f"{port} has the dimension {name}" for port, name in dynamic),
-            hint=f"fix them{explain_command(model_signature(model), ())}",
+            hint=f"fix them{explain_command(model_signature(model), NOBODY)}",
         )
     asked = ", ".join(f"{key}={value}" for key, value in sorted(options.options.items()))
     return StageError(

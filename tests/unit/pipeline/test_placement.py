@@ -8,6 +8,7 @@ import pytest
 
 from bundler.model.errors import StageError
 from bundler.model.events import Event, Message
+from bundler.model.placement import Gain
 from bundler.model.plan import BuildPlan
 from bundler.model.results import StepOutcome
 from bundler.pipeline.placement import check_placements, describe_shortfalls, find_placements
@@ -80,3 +81,11 @@ def test_a_shortfall_is_a_statement_of_the_bundle() -> None:
     asked = "less than the 90% that the profile asks for"
     assert told == f"variant htp: QNNExecutionProvider took 0 of 9 nodes, {asked}; the rest runs on the CPU"
     assert describe_shortfalls(plan(), outcomes(taken=9, left=1)) == ()
+
+
+def test_a_gain_is_told_with_an_option_or_with_the_line_of_a_project_file() -> None:
+    gain = Gain(taken=3, total=5, options=("--shape", "x=1,3,64,64"))
+    told = "with fixed sizes it is likely to take 3 of 5 nodes, for example with "
+    assert gain.describe().startswith(f"{told}--shape x=1,3,64,64 (")
+    line = 'shapes = { "x" = [1, 3, 64, 64] } in bundler.toml, in the table of the model ('
+    assert gain.describe("bundler.toml").startswith(told + line)

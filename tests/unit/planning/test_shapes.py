@@ -51,11 +51,20 @@ def test_sizes_without_a_name_are_refused_with_a_command_that_fixes_them() -> No
 def test_a_project_file_is_told_which_lines_it_needs() -> None:
     facts = model(port("serving default:0", None, 3, None, None), port("tokens", "rows", "length"))
     hint = refuse(facts, command=("bundler", "build"), project="bundler.toml").hint or ""
-    assert hint.startswith("fix them in bundler.toml, in the table of the model, for example shapes = {")
-    lines = hint.removesuffix(f" {YOUR_SIZES}").partition("for example ")[2].split(" and ")
+    assert hint.startswith("fix them, for example with shapes = {")
+    told, _, place = hint.partition("for example with ")[2].partition(" in bundler.toml")
+    assert place == f", in the table of the model {YOUR_SIZES}"
+    lines = told.split(" and ")
     read = tomllib.loads("\n".join(lines))
     assert read["shapes"] == {"serving default:0": [1, 3, 64, 64]}
     assert set(read["dimensions"]) == {"rows", "length"}
+
+
+@pytest.mark.parametrize("misfit", [{"shapes": {"x": (1, 3)}}, {"dimensions": {"bach": 1}}])
+def test_a_project_is_told_keys_for_sizes_that_do_not_fit(misfit: dict[str, object]) -> None:
+    hint = refuse(TEXT_LINE, project="bundler.toml", **misfit).hint or ""
+    assert 'shapes = { "x" = [1, 3, 64, 64] } in bundler.toml' in hint
+    assert "--" not in hint
 
 
 def test_a_name_of_an_input_is_quoted_for_the_shell_and_an_unprintable_one_is_not_told() -> None:

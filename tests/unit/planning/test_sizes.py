@@ -76,6 +76,15 @@ def test_a_provider_that_leaves_nodes_of_free_sizes_is_told_before_the_build() -
     assert plan(make_facts(), "web-webnn", dimensions={"batch": 1}).notes == ()
 
 
+def test_a_project_is_told_keys_of_its_file_and_no_options() -> None:
+    (left,) = plan(make_facts(), "web-webnn", project="bundler.toml").notes
+    assert 'dimensions = { "batch" = 1 } in bundler.toml, in the table of the model' in left.text
+    profile = resolve_target("linux-x64").model_copy(update={"dimensions": {"frames": 4}})
+    (chosen,) = settle_profile(profile, audio("frames"), PlanRequest(project="bundler.toml")).notes
+    assert chosen.text.endswith('give dimensions = { "frames" = N } in bundler.toml, in the table of the model')
+    assert "--" not in left.text + chosen.text
+
+
 def test_the_npu_of_openvino_takes_fixed_sizes_only() -> None:
     with pytest.raises(UsageError, match="variant npu runs on Intel OpenVINO, which takes fixed sizes only") as caught:
         plan(audio("frames"), "intel-npu")

@@ -67,7 +67,8 @@ def test_a_dynamic_network_is_told_what_fixing_its_dimensions_gains(tmp_path: Pa
     (note,) = result.notes
     assert note.level == "warning"
     total = result.facts["fixed"]["taken"] + result.facts["fixed"]["left"]
-    assert f"to take {result.facts['fixed']['taken']} of {total} nodes, for example with --dim batch=1" in note.text
+    assert note.text.endswith(f"likely to take {result.facts['fixed']['taken']} of {total} nodes")
+    assert result.facts["fixed"]["options"] == ["--dim", "batch=1"]
 
 
 def test_many_partitions_are_doubtful_in_the_checkers_own_words(tmp_path: Path) -> None:
