@@ -20,6 +20,7 @@ from bundler.execution.passing import passing_folder
 from bundler.model.errors import StageError
 from bundler.model.proof import Emitted
 from bundler.profiles.schema import TargetProfile
+from bundler.support.data import data_root
 
 PACKAGER = "pex"
 """Its environment, locked by digest in `bundler/environments/locks/`."""
@@ -67,6 +68,7 @@ def _pack(request: EmitRequest, context: Context, house: Wheelhouse, wheel: Path
         own = Path(name) / wheel.name  # the packager takes paths for URLs, and no output whose path is not ASCII
         copy_file(wheel, own)
         command = [str(python), "-m", "pex", *_OPTIONS, "--pex-root", f"{name}/root", "--tmpdir", name]
+        command += ["--preamble-file", str(data_root("templates") / "python" / "pex_preamble.py")]
         command += ["--find-links", str(wheels), str(own), "-m", context.package, "-o", str(target)]
         command += [part for path in platforms for part in ("--complete-platform", str(path))]
         _run(command, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -187,6 +188,37 @@ def test_a_bundle_is_the_same_in_a_folder_of_any_name(request_: EmitRequest, tmp
     plain, _ = emit(request_, format_, tmp_path / "plain")
     other, _ = emit(request_, format_, tmp_path / "ünï 码 %41")
     assert record_folder(other) == record_folder(plain)
+
+
+FULL = 'mount -t tmpfs -o size=4m tmpfs /mnt && HOME=/mnt TMPDIR=/mnt exec "$@"'
+READ_ONLY = (
+    "mount --bind {bundle} /mnt && mount -o remount,ro,bind /mnt && cd /mnt && "
+    'for place in /tmp /var/tmp; do mount -t tmpfs -o ro tmpfs "$place"; done; '
+    'HOME=/mnt TMPDIR=/mnt exec "$1" /mnt/*.pex info'
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "why"), [(FULL, "No space left on device"), (READ_ONLY, "No usable temporary directory found")]
+)
+def test_a_single_file_that_finds_no_room_to_unpack_says_so(
+    request_: EmitRequest, tmp_path: Path, script: str, why: str
+) -> None:
+    """Before anything of the package runs."""
+    bundle, _ = emit(request_, "pex", tmp_path)
+    (file,) = bundle.glob("*.pex")
+    alone = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
+    if subprocess.run([*alone, "mount -t tmpfs tmpfs /mnt"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody mount a file system of their own")
+    if script is READ_ONLY and sys.prefix.startswith(("/tmp/", "/var/tmp/")):  # noqa: S108 - nothing is written there
+        pytest.skip("this Python stands in the very folder that the test makes read-only")
+    command = [*alone, script.format(bundle=shlex.quote(str(bundle))), "sh", sys.executable, str(file), "info"]
+    environment = {"PATH": os.environ["PATH"], "PEX_EMIT_WARNINGS": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"error: this file cannot unpack itself\n  why:  {why}")
+    assert done.stderr.count("\n") == 3
+    assert "PEX_ROOT" in done.stderr
 
 
 @pytest.mark.slow
