@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ def merge(data: dict[str, Any], over: Mapping[str, Any], origins: dict[Key, str]
 
 
 def read_profile(path: Path) -> dict[str, Any]:
-    """The file's TOML as it stands. Raises `ProfileError` where it cannot be read."""
+    """The file's TOML as it stands, not to be changed. Raises `ProfileError` where it cannot be read."""
     try:
         with path.open("rb") as stream:
             content = stream.read(LARGEST + 1)
@@ -98,6 +99,7 @@ def read_profile(path: Path) -> dict[str, Any]:
         ) from error
 
 
+@functools.lru_cache(maxsize=512)  # the bases are read again and again; nobody changes what they say
 def _parse(content: bytes) -> dict[str, Any]:
     if len(content) > LARGEST:
         raise ValueError(f"it has more than {LARGEST:,} bytes")

@@ -5,12 +5,14 @@ locking has to stand many builds at once.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bundler.execution.cache import open_cache
 from tests.support.command_line import ONE_PYTHON, CommandLine
+from tests.support.in_process import Warm
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +29,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bundler(shared: Path) -> CommandLine:
     """The program with the cache of the session."""
     return CommandLine(cache=shared / "cache")
+
+
+@pytest.fixture(scope="session")
+def warm(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
+    """The same inside this process, with workers that stay: for what is refused, or done at once."""
+    program = Warm(cache=shared / "cache", room=tmp_path_factory.mktemp("workers"))
+    yield program
+    program.close()
 
 
 @pytest.fixture

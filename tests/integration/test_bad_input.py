@@ -15,17 +15,17 @@ from syrupy.assertion import SnapshotAssertion
 from tests.support import models
 from tests.support.command_line import Answer, CommandLine, list_all, normalise
 
-MODEL, PROFILE, USAGE, STAGE, GATE, VERIFICATION = 3, 4, 2, 6, 7, 8
+USAGE, MODEL, PROFILE, ENVIRONMENT, STAGE, GATE, VERIFICATION = range(2, 9)
 
 Refuse = Callable[..., str]
 
 
 @pytest.fixture
-def refuse(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> Refuse:
+def refuse(warm: CommandLine, here: tuple[str, ...], tmp_path: Path) -> Refuse:
     """`refuse(code, model, *options)` builds in vain: the error as a person reads it, after the checks that hold for
     every error.
     """
-    inside = dataclasses.replace(bundler, cwd=tmp_path)
+    inside = dataclasses.replace(warm, cwd=tmp_path)
 
     def build(code: int, model: Path | None, *options: str | Path, target: tuple[str, ...] = here) -> str:
         output = tmp_path / "out"
@@ -34,7 +34,7 @@ def refuse(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> Refus
         check_refused(answer, code)
         assert list_all(output) == []
         text = answer.err[answer.err.index("error: ") :]
-        return normalise(text, {"tmp": tmp_path, "cache": bundler.cache, "above": tmp_path.parent})
+        return normalise(text, {"tmp": tmp_path, "cache": warm.cache, "above": tmp_path.parent})
 
     return build
 
@@ -253,23 +253,23 @@ def test_a_gate_that_seeded_inputs_break_asks_for_real_ones_first(refuse: Refuse
 
 
 def test_a_folder_that_is_no_bundle_is_never_overwritten(
-    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path
+    warm: CommandLine, here: tuple[str, ...], tmp_path: Path
 ) -> None:
     model = models.save(models.mlp(), tmp_path / "in", "tiny.onnx")
     precious = tmp_path / "out" / "tiny-linux-x64" / "thesis.txt"
     precious.parent.mkdir(parents=True)
     precious.write_text("years of work")
-    answer = bundler.run("build", model, *here, "--output", tmp_path / "out", "--no-prove", "--json")
+    answer = warm.run("build", model, *here, "--output", tmp_path / "out", "--no-prove", "--json")
     check_refused(answer, USAGE)
     assert precious.read_text() == "years of work"
 
 
 def test_an_output_that_cannot_be_written(
-    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path, snapshot: SnapshotAssertion
+    warm: CommandLine, here: tuple[str, ...], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     model = models.save(models.mlp(), tmp_path / "in", "tiny.onnx")
     output = _write(tmp_path / "file", b"in the way") / "out"
-    answer = bundler.run("build", model, *here, "--output", output, "--no-prove", "--json")
+    answer = warm.run("build", model, *here, "--output", output, "--no-prove", "--json")
     check_refused(answer, USAGE)
     assert normalise(answer.err[answer.err.index("error: ") :], {"tmp": tmp_path}) == snapshot
 
@@ -282,12 +282,10 @@ def test_a_cache_that_cannot_be_written(here: tuple[str, ...], tmp_path: Path) -
     assert list_all(tmp_path / "out") == []
 
 
-def test_one_bad_model_among_several_stops_no_other(
-    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_one_bad_model_among_several_stops_no_other(warm: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
     good = models.save(models.mlp(), tmp_path / "in", "good.onnx")
     bad = _write(tmp_path / "in" / "bad.onnx", b"no model at all\n" * 9)
-    answer = bundler.run("build", bad, good, *here, "--output", tmp_path / "out", "--no-prove", "--json")
+    answer = warm.run("build", bad, good, *here, "--output", tmp_path / "out", "--no-prove", "--json")
     document = answer.expect(MODEL).document
     assert [bundle["name"] for bundle in document["bundles"]] == ["good"]
     assert [failure["error"]["kind"] for failure in document["failures"]] == ["model"]
@@ -296,14 +294,70 @@ def test_one_bad_model_among_several_stops_no_other(
 
 
 @pytest.mark.parametrize("command", ["inspect", "plan"])
-def test_other_commands_refuse_a_bad_model_alike(bundler: CommandLine, tmp_path: Path, command: str) -> None:
+def test_other_commands_refuse_a_bad_model_alike(warm: CommandLine, tmp_path: Path, command: str) -> None:
     model = _write(tmp_path / "model.onnx", b"no model at all\n" * 9)
     options = ("--target", "linux-x64") if command == "plan" else ()
-    check_refused(bundler.run(command, model, *options, "--json"), MODEL)
+    check_refused(warm.run(command, model, *options, "--json"), MODEL)
 
 
-def test_what_is_no_bundle_is_not_verified(bundler: CommandLine, tmp_path: Path) -> None:
+def test_what_is_no_bundle_is_not_verified(warm: CommandLine, tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nothing"):
-        check_refused(bundler.run("verify", folder, "--json"), VERIFICATION)
+        check_refused(warm.run("verify", folder, "--json"), VERIFICATION)
     _write(tmp_path / "bundle.json", json.dumps({"schema": 1}).encode())
-    check_refused(bundler.run("verify", tmp_path, "--json"), VERIFICATION)
+    check_refused(warm.run("verify", tmp_path, "--json"), VERIFICATION)
+
+
+def _give_usage(tmp_path: Path) -> tuple[str | Path, ...]:
+    return ("build", models.save(models.mlp(), tmp_path / "in"), "--target", "linux-x64", "--dim", "batch=0")
+
+
+def _give_no_model(tmp_path: Path) -> tuple[str | Path, ...]:
+    return ("build", _write(tmp_path / "model.onnx", NOT_ONNX["text"]), "--target", "linux-x64")
+
+
+def _give_no_target(tmp_path: Path) -> tuple[str | Path, ...]:
+    return ("build", models.save(models.mlp(), tmp_path / "in"), "--target", "linux-x46")
+
+
+def _give_no_tool(tmp_path: Path) -> tuple[str | Path, ...]:
+    return ("build", models.save(models.mlp(), tmp_path / "in"), "--target", "linux-x64", "--sandbox")
+
+
+def _give_no_cache(tmp_path: Path) -> tuple[str | Path, ...]:
+    cache = _write(tmp_path / "file", b"in the way") / "cache"
+    return ("build", models.save(models.mlp(), tmp_path / "in"), "--target", "linux-x64", "--cache", cache)
+
+
+def _give_little_room(tmp_path: Path) -> tuple[str | Path, ...]:
+    model = models.save(models.cnn(), tmp_path / "in")
+    return ("build", model, "--target", "linux-x64", "--format", "files", "--set", "budget.model_mb=0.001")
+
+
+def _give_no_bundle(tmp_path: Path) -> tuple[str | Path, ...]:
+    return ("verify", tmp_path / "nothing")
+
+
+EACH_CODE = {
+    USAGE: _give_usage,
+    MODEL: _give_no_model,
+    PROFILE: _give_no_target,
+    ENVIRONMENT: _give_no_tool,
+    STAGE: _give_no_cache,
+    GATE: _give_little_room,
+    VERIFICATION: _give_no_bundle,
+}
+
+
+@pytest.mark.parametrize("code", EACH_CODE)
+def test_a_process_of_its_own_ends_with_the_code_and_the_words(
+    bundler: CommandLine, warm: CommandLine, tmp_path: Path, code: int
+) -> None:
+    """The other tests of refusals run the command line in their own process: it says there what it says here."""
+    arguments = (*EACH_CODE[code](tmp_path), "--json")
+    no_tools = {"PATH": str(tmp_path)}  # nor a sandbox
+    own, inside = (
+        dataclasses.replace(program, cwd=tmp_path, env=no_tools).run(*arguments) for program in (bundler, warm)
+    )
+    check_refused(own, code)
+    assert (own.code, own.out) == (inside.code, inside.out)
+    assert own.err[own.err.index("error: ") :] == inside.err[inside.err.index("error: ") :]

@@ -17,6 +17,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 PROGRAM = str(Path(sys.executable).with_name("bundler"))
+NOT_OURS = ("CI", "FORCE_COLOR", "PYTHONPATH", "PYTEST_CURRENT_TEST")
 ONE_PYTHON = f'python.versions=["{HERE}"]'
 """An override for bundles that need to run only here: a fourth of the download and of the disk."""
 
@@ -69,7 +70,7 @@ class CommandLine:
 
     def environment(self) -> dict[str, str]:
         """Ours without what would change the output: no colours, no terminal, no CI, one cache."""
-        ours = {key: value for key, value in os.environ.items() if key not in ("CI", "FORCE_COLOR", "PYTHONPATH")}
+        ours = {key: value for key, value in os.environ.items() if key not in NOT_OURS}
         fixed = {"BUNDLER_CACHE": str(self.cache), "NO_COLOR": "1", "COLUMNS": "120", "ORT_DISABLE_TELEMETRY": "1"}
         return {**ours, **fixed, **self.env}
 
