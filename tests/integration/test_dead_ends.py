@@ -23,8 +23,8 @@ def model(tmp_path: Path) -> Path:
     return models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
 
 
-def test_without_any_arguments_there_is_help_and_no_error(bundler: CommandLine) -> None:
-    answer = bundler.run().expect(2)
+def test_without_any_arguments_there_is_help_and_no_error(warm: CommandLine) -> None:
+    answer = warm.run().expect(2)
     assert answer.out.startswith("Usage: bundler [OPTIONS] COMMAND")
     assert "error" not in answer.err
 
@@ -54,33 +54,33 @@ def test_without_any_arguments_there_is_help_and_no_error(bundler: CommandLine) 
     ],
 )
 def test_what_is_not_there_is_said_with_what_is_near(
-    bundler: CommandLine, model: Path, options: tuple[str, ...], code: int, said: str
+    warm: CommandLine, model: Path, options: tuple[str, ...], code: int, said: str
 ) -> None:
-    assert said in bundler.run("build", model, *options).expect(code).err
+    assert said in warm.run("build", model, *options).expect(code).err
 
 
 @pytest.mark.parametrize("options", [("--format", "tgz"), ("--set", "bundle.format=tgz")])
 def test_a_plan_refuses_the_format_that_a_build_refuses(
-    bundler: CommandLine, model: Path, options: tuple[str, ...]
+    warm: CommandLine, model: Path, options: tuple[str, ...]
 ) -> None:
-    told = [bundler.run(command, model, "--target=linux-x64", *options).expect(2).err for command in ("plan", "build")]
+    told = [warm.run(command, model, "--target=linux-x64", *options).expect(2).err for command in ("plan", "build")]
     assert told[0] == told[1]
     assert "linux-x64 bundles have no format 'tgz'" in told[0]
 
 
-def test_a_plan_takes_the_format_that_is_asked_for(bundler: CommandLine, model: Path) -> None:
-    plan = bundler.run("plan", model, "--target=linux-x64", "--format=files").expect(0).out
+def test_a_plan_takes_the_format_that_is_asked_for(warm: CommandLine, model: Path) -> None:
+    plan = warm.run("plan", model, "--target=linux-x64", "--format=files").expect(0).out
     assert plan.startswith("mlp → linux-x64 (neutral, files)")
 
 
 def test_other_files_and_folders_are_no_model_and_the_message_says_how_to_get_one(
-    bundler: CommandLine, model: Path, tmp_path: Path
+    warm: CommandLine, model: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "net.pt").write_bytes(b"PK\3\4")
     (tmp_path / "empty").mkdir()
 
     def refuse(path: Path) -> str:
-        return bundler.run("build", path, "--target=linux-x64").expect(3).err
+        return warm.run("build", path, "--target=linux-x64").expect(3).err
 
     assert "export it to ONNX first: torch.onnx.export(" in refuse(tmp_path / "net.pt")
     assert "is a folder with no .onnx file in it" in refuse(tmp_path / "empty")
@@ -90,39 +90,39 @@ def test_other_files_and_folders_are_no_model_and_the_message_says_how_to_get_on
     assert f"did you mean {model}?" in refuse(model.with_name("mpl.onnx"))
 
 
-def test_an_output_that_cannot_be_written_is_told_before_anything_runs(bundler: CommandLine, model: Path) -> None:
-    answer = bundler.run("build", model, "--target=linux-x64", "--format=files", "--output", model / "out").expect(2)
+def test_an_output_that_cannot_be_written_is_told_before_anything_runs(warm: CommandLine, model: Path) -> None:
+    answer = warm.run("build", model, "--target=linux-x64", "--format=files", "--output", model / "out").expect(2)
     assert f"{model} is a file, and the output is a folder" in answer.err
     assert "Optimise" not in answer.err
 
 
-def test_a_folder_of_bundles_names_them(bundler: CommandLine, model: Path, tmp_path: Path) -> None:
+def test_a_folder_of_bundles_names_them(warm: CommandLine, model: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
-    bundler.run("build", model, "--target=linux-x64", "--format=files", "--no-prove", "--output", output).expect(0)
-    said = bundler.run("verify", output).expect(8).err
+    warm.run("build", model, "--target=linux-x64", "--format=files", "--no-prove", "--output", output).expect(0)
+    said = warm.run("verify", output).expect(8).err
     assert f"name the bundle in it: {output / 'mlp-linux-x64'}" in said
 
 
-def test_an_array_without_a_name_is_told_how_to_get_one(bundler: CommandLine, model: Path, tmp_path: Path) -> None:
+def test_an_array_without_a_name_is_told_how_to_get_one(warm: CommandLine, model: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "samples.npy", np.zeros((3, 1, 8), np.float32))
-    said = bundler.run("build", model, "--target=linux-x64", "--samples", tmp_path / "samples.npy").expect(2).err
+    said = warm.run("build", model, "--target=linux-x64", "--samples", tmp_path / "samples.npy").expect(2).err
     assert "np.savez('samples.npz', NAME=array)" in said
 
 
-def test_a_model_of_any_name_is_a_model(bundler: CommandLine, model: Path) -> None:
+def test_a_model_of_any_name_is_a_model(warm: CommandLine, model: Path) -> None:
     renamed = model.rename(model.with_suffix(".pt"))
-    assert "inputs" in bundler.run("inspect", renamed).expect(0).out
+    assert "inputs" in warm.run("inspect", renamed).expect(0).out
 
 
-def test_a_model_is_no_bundle(bundler: CommandLine, model: Path) -> None:
-    assert bundler.run("verify", model).expect(2).err.startswith(f"error: {model} is a file, not a bundle")
+def test_a_model_is_no_bundle(warm: CommandLine, model: Path) -> None:
+    assert warm.run("verify", model).expect(2).err.startswith(f"error: {model} is a file, not a bundle")
 
 
-def test_the_example_of_help_lists_something(bundler: CommandLine) -> None:
-    assert "snapdragon-8g3" in bundler.run("targets", "list", "--group", "snapdragon").expect(0).out
+def test_the_example_of_help_lists_something(warm: CommandLine) -> None:
+    assert "snapdragon-8g3" in warm.run("targets", "list", "--group", "snapdragon").expect(0).out
 
 
-def test_a_targets_file_runs_no_program_unless_it_is_trusted(bundler: CommandLine, model: Path, tmp_path: Path) -> None:
+def test_a_targets_file_runs_no_program_unless_it_is_trusted(warm: CommandLine, model: Path, tmp_path: Path) -> None:
     program, ran = tmp_path / "judge.sh", tmp_path / "it-ran"
     program.write_text(f"#!/bin/sh\ntouch {ran}\necho 1\n")
     program.chmod(0o755)
@@ -132,23 +132,23 @@ def test_a_targets_file_runs_no_program_unless_it_is_trusted(bundler: CommandLin
         f'command = ["{program}", "{{answers}}"]\n'
     )
     asked = ("build", model, "--target", profile, "--format=files", "--no-prove", "--output", tmp_path / "out")
-    refused = bundler.run(*asked).expect(4).err
+    refused = warm.run(*asked).expect(4).err
     assert 'accuracy.metric.command would run "judge.sh"' in refused
     assert not ran.exists()
-    bundler.run("plan", model, "--target", profile).expect(4)
-    bundler.run(*asked, "--trust-target").expect(0)
+    warm.run("plan", model, "--target", profile).expect(4)
+    warm.run(*asked, "--trust-target").expect(0)
     assert ran.exists()
 
 
-def test_a_value_that_does_not_fit_is_told_by_its_option_and_key(bundler: CommandLine, model: Path) -> None:
-    said = bundler.run("build", model, "--target=linux-x64", "--set=accuracy.absolut=1").expect(4).err
+def test_a_value_that_does_not_fit_is_told_by_its_option_and_key(warm: CommandLine, model: Path) -> None:
+    said = warm.run("build", model, "--target=linux-x64", "--set=accuracy.absolut=1").expect(4).err
     assert said.startswith("error: --set accuracy.absolut does not fit the target\n")
     assert '  --set accuracy.absolut: unknown key; did you mean "absolute"?\n' in said
     assert "targets validate" not in said
 
 
-def test_a_new_project_is_for_this_machine_and_no_device(bundler: CommandLine, model: Path) -> None:
-    inside = dataclasses.replace(bundler, cwd=model.parent)
+def test_a_new_project_is_for_this_machine_and_no_device(warm: CommandLine, model: Path) -> None:
+    inside = dataclasses.replace(warm, cwd=model.parent)
     inside.run("init").expect(0)
     (name,) = tomllib.loads((model.parent / "bundler.toml").read_text())["targets"]
     system = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}[platform.system()]

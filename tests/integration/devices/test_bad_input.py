@@ -26,11 +26,11 @@ Refuse = Callable[..., str]
 
 
 @pytest.fixture
-def refuse(bundler: CommandLine, tmp_path: Path) -> Refuse:
+def refuse(warm: CommandLine, tmp_path: Path) -> Refuse:
     """`refuse(code, model, target, *options)` builds in vain: the error as a person reads it."""
 
     def build(
-        code: int, model: onnx.ModelProto, target: str | Path, *options: str | Path, program: CommandLine = bundler
+        code: int, model: onnx.ModelProto, target: str | Path, *options: str | Path, program: CommandLine = warm
     ) -> str:
         path = models.save(model, tmp_path / "in")
         output = tmp_path / "out"
@@ -132,10 +132,10 @@ def test_a_provider_that_the_runtime_has_not(
 
 @pytest.mark.parametrize("device", ["frobnicator 9000", "", "\x1b[31mred"])
 def test_a_device_that_nobody_knows(
-    bundler: CommandLine, tmp_path: Path, device: str, snapshot: SnapshotAssertion
+    warm: CommandLine, tmp_path: Path, device: str, snapshot: SnapshotAssertion
 ) -> None:
     model = models.save(models.cnn(batch=1), tmp_path)
-    answer = bundler.run("targets", "recommend", model, "--device", device, "--json")
+    answer = warm.run("targets", "recommend", model, "--device", device, "--json")
     check_refused(answer, PROFILE)
     assert answer.err[answer.err.index("error: ") :] == snapshot
 
@@ -159,10 +159,10 @@ def test_an_operator_that_no_npu_takes(refuse: Refuse, snapshot: SnapshotAsserti
     assert refuse(STAGE, strange(), PHONE) == snapshot
 
 
-def test_a_profile_may_go_on_with_less_and_says_so_everywhere(bundler: CommandLine, tmp_path: Path) -> None:
+def test_a_profile_may_go_on_with_less_and_says_so_everywhere(warm: CommandLine, tmp_path: Path) -> None:
     model = models.save(strange(), tmp_path, "strange.onnx")
     options = (model, "--target", PHONE, "--set", "variants.htp.shortfall=report", "--output", tmp_path / "out")
-    answer = bundler.run("build", *options, "--json").expect(0)
+    answer = warm.run("build", *options, "--json").expect(0)
     told = "variant htp: QNNExecutionProvider took 4 of 5 nodes, less than the 90% that the profile asks for"
     assert f"warning: strange → {PHONE}: {told}; the rest runs on the CPU" in answer.err
     (built,) = answer.document["bundles"]
@@ -170,7 +170,7 @@ def test_a_profile_may_go_on_with_less_and_says_so_everywhere(bundler: CommandLi
     report = Path(built["report"]).read_text("utf-8")
     assert "took 80% of the nodes: fewer than the 90% that it must take, and the profile lets the build go on" in report
     assert "operator not supported" in report
-    again = bundler.run("build", *options).expect(0)
+    again = warm.run("build", *options).expect(0)
     loud = "FEWER NODES THAN ASKED FOR: htp: QNNExecutionProvider takes 4 of 5 nodes; the profile asks for 90%"
     assert loud in again.out
     manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text("utf-8"))
@@ -194,26 +194,26 @@ def test_a_compiler_that_cannot_be_installed(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def phone(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def phone(warm: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("phone")
     model = models.save(models.cnn(batch=1), folder, "cnn.onnx")
-    return Path(bundler.build(model, "--target", PHONE, "--output", folder / "out")["bundle"])
+    return Path(warm.build(model, "--target", PHONE, "--output", folder / "out")["bundle"])
 
 
 def test_altered_bytes_of_a_context(
-    bundler: CommandLine, phone: Path, tmp_path: Path, snapshot: SnapshotAssertion
+    warm: CommandLine, phone: Path, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     moved = shutil.copytree(phone, tmp_path / "altered")
     context = moved / "models" / "htp" / "context.bin"
     data = bytearray(context.read_bytes())
     data[len(data) // 2] ^= 1
     context.write_bytes(data)
-    answer = bundler.run("verify", moved, "--json")
+    answer = warm.run("verify", moved, "--json")
     check_refused(answer, VERIFICATION)
     assert normalise(answer.err[answer.err.index("error: ") :], {"tmp": tmp_path}) == snapshot
 
 
-def test_a_context_of_another_version_of_the_compiler(bundler: CommandLine, phone: Path, tmp_path: Path) -> None:
+def test_a_context_of_another_version_of_the_compiler(warm: CommandLine, phone: Path, tmp_path: Path) -> None:
     """Whose model it is, and by what it was compiled, is what the manifest lists, and nothing that looks like it."""
     moved = shutil.copytree(phone, tmp_path / "other")
     path = moved / "models" / "htp" / "model.onnx"
@@ -222,12 +222,12 @@ def test_a_context_of_another_version_of_the_compiler(bundler: CommandLine, phon
         assert "2.50.40" in entry.value
         entry.value = entry.value.replace("2.50.40", "2.40.0")
     onnx.save(model, path)
-    answer = bundler.run("verify", moved).expect(VERIFICATION)
+    answer = warm.run("verify", moved).expect(VERIFICATION)
     assert "altered: models/htp/model.onnx" in answer.err
 
 
 def test_a_context_that_the_vendors_library_does_not_read(
-    bundler: CommandLine, phone: Path, tmp_path: Path, snapshot: SnapshotAssertion
+    warm: CommandLine, phone: Path, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     """Whoever writes the manifest anew passes the digests, and is found when it is opened."""
     moved = shutil.copytree(phone, tmp_path / "forged")
@@ -235,6 +235,6 @@ def test_a_context_that_the_vendors_library_does_not_read(
     manifest = json.loads((moved / "bundle.json").read_text("utf-8"))
     manifest["files"] = [relist(moved, record) for record in manifest["files"]]
     (moved / "bundle.json").write_text(json.dumps(manifest))
-    answer = bundler.run("verify", moved, "--json")
+    answer = warm.run("verify", moved, "--json")
     check_refused(answer, VERIFICATION)
     assert normalise(answer.err[answer.err.index("error: ") :], {"tmp": tmp_path}) == snapshot

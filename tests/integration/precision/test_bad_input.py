@@ -23,9 +23,9 @@ STATIC = "--set=precision.method=static-int8"
 
 
 @pytest.fixture
-def refuse(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> Refuse:
+def refuse(warm: CommandLine, here: tuple[str, ...], tmp_path: Path) -> Refuse:
     """`refuse(code, model, *options)` builds in vain: the error as a person reads it."""
-    inside = dataclasses.replace(bundler, cwd=tmp_path)
+    inside = dataclasses.replace(warm, cwd=tmp_path)
 
     def build(code: int, model: onnx.ModelProto, *options: str | Path, target: tuple[str, ...] = here) -> str:
         path = models.save(model, tmp_path / "in")
@@ -34,7 +34,7 @@ def refuse(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> Refus
         check_refused(answer, code)
         assert list_all(output) == []
         text = answer.err[answer.err.index("error: ") :]
-        return normalise(text, {"tmp": tmp_path, "cache": bundler.cache})
+        return normalise(text, {"tmp": tmp_path, "cache": warm.cache})
 
     return build
 
@@ -174,7 +174,7 @@ def test_a_model_with_nothing_to_quantise(
     assert refuse(STAGE, model, f"--set=precision.method={method}", "--calibration", "data") == snapshot
 
 
-def test_an_old_opset_is_raised_and_that_is_told(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
+def test_an_old_opset_is_raised_and_that_is_told(warm: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
     model = models.cnn()
     model.opset_import[0].version = 11
     for node in model.graph.node:
@@ -182,20 +182,20 @@ def test_an_old_opset_is_raised_and_that_is_told(bundler: CommandLine, here: tup
     path = models.save(model, tmp_path / "in")
     data = write_samples(tmp_path / "data", image=noise(10, 1, 3, 16, 16))
     asked = (*here, STATIC, "--calibration", data, "--output", tmp_path / "out", "--no-prove")
-    text = bundler.run("build", path, *asked).expect(0).err
+    text = warm.run("build", path, *asked).expect(0).err
     assert "the opset was raised from 11 to 13, which the format needs" in text
 
 
-def test_made_up_data_mark_the_bundle(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
+def test_made_up_data_mark_the_bundle(warm: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
     path = models.save(models.mlp(), tmp_path / "in", "tiny.onnx")
     asked = (*here, STATIC, "--calibration", "synthetic", "--output", tmp_path / "out", "--no-prove")
-    answer = bundler.run("build", path, *asked).expect(0)
+    answer = warm.run("build", path, *asked).expect(0)
     assert "NOT FOR SHIPPING" in answer.out
     bundle = tmp_path / "out" / "tiny-linux-x64"
     (reservation,) = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["reservations"]
     assert "made-up" in reservation
     assert reservation in (bundle.with_name("tiny-linux-x64.report") / "report.html").read_text(encoding="utf-8")
-    again = bundler.run("build", path, *asked, "--json").expect(0).document["bundles"][0]
+    again = warm.run("build", path, *asked, "--json").expect(0).document["bundles"][0]
     assert again["up_to_date"]
     assert again["reservations"] == [reservation]
 
