@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -90,7 +91,7 @@ def read(path: Path) -> Any:
 
 
 def test_every_page_is_followed() -> None:
-    assert PAGES == ["adding-a-provider", "adding-a-stage", "adding-a-target", "adding-an-emitter"]
+    assert PAGES == ["adding-a-device", "adding-a-provider", "adding-a-stage", "adding-a-target", "adding-an-emitter"]
 
 
 @pytest.mark.slow
@@ -129,6 +130,18 @@ def test_a_stage_of_another_package_is_planned_run_and_recalled(follower: Follow
     assert "npu/acme_compile compiled a model and does not say for what: its facts lack devices" in told
     follower.run("sed -i 's/newest = 7/here = false/' acme-phone.toml")
     follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="needs a Linux on x86-64")
+def test_a_device_of_another_package_runs_a_bundle(follower: Follower) -> None:
+    said = follower.follow("adding-a-device")
+    assert "device acme-board" in said
+    assert said.count("Verified: cpu on Acme's board") == 2
+    (proof,) = read(follower.folder / "dist" / "model-linux-x64" / "bundle.json")["proof"]["variants"]
+    assert (proof["level"], proof["place"]) == ("executed", "on Acme's board")
+    assert list((follower.folder / "board").iterdir()) == []
+    assert "acme-board:/tmp/bundles" in follower.run("bundler verify dist/model-linux-x64 --on acme-board", code=2)
 
 
 def test_an_emitter_of_another_package_writes_what_verify_reads(follower: Follower) -> None:
