@@ -14,7 +14,7 @@ from web_host import File
 from workplace import Built, Workplace
 
 from bundler.emitters.web.compression import WELL_COMPRESSED, compress_brotli
-from bundler.environments.npm import fetch_files, name_lock, name_requirement
+from bundler.emitters.web.npm import NpmPackage, fetch_files, name_lock
 from bundler.environments.registry import Environments
 
 PAGES = Path(__file__).parent / "pages"
@@ -83,7 +83,7 @@ def fetch_runtime(workplace: Workplace, built: Built, names: list[str]) -> list[
     runtime = json.loads((built.folder / "bundle.json").read_text(encoding="utf-8"))["runtime"]
     package, version = runtime["package"], runtime["version"]
     environments = Environments(workplace.cache)
-    lock = environments.lock_for(name_lock(package, version), (name_requirement(package, version),))
+    lock = environments.lock_for(name_lock(package, version), NpmPackage(name=package, version=version))
     return [file.source for file in fetch_files(lock, [f"dist/{name}" for name in names], environments)]
 
 

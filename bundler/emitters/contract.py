@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from bundler.environments.registry import Environments
+from bundler.environments.registry import Environments, LockSource
 from bundler.environments.sandbox import Sandbox
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
@@ -161,8 +161,8 @@ class Emitter(Protocol):
         """
         ...
 
-    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
-        """Names of the locks whose files a build of this format downloads, with what each resolves where it is none."""
+    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
+        """The locks whose files a build of this format downloads, by name: what is asked for one that is not there."""
         ...
 
     def emit(self, request: EmitRequest, folder: Path) -> Emitted:

@@ -10,11 +10,15 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from bundler.environments.tools import run_uv
 from bundler.model.digests import digest_json
-from bundler.model.errors import DefectError
+from bundler.model.errors import DefectError, EnvironmentMissingError
+
+GROUP = "bundler.locks"
+"""Entry points of other packages: each is a folder of locks, or a function that gives one."""
 
 SHIPPED = Path(__file__).parent / "locks"
 OLDEST_PYTHON = "3.11"
@@ -72,16 +76,32 @@ def parse_lock(name: str, text: str) -> Lock:
 
 @functools.cache
 def shipped_lock(name: str) -> Lock | None:
-    """A lock that came with bundler, or None."""
-    path = SHIPPED / f"{name}.lock"
-    if path.name != f"{name}.lock" or not path.is_file():
-        return None
-    return parse_lock(name, path.read_text(encoding="utf-8"))
+    """A lock that came with bundler or with another package, or None; where both have one, bundler's own counts."""
+    places = (folder / f"{name}.lock" for folder in (SHIPPED, *_foreign_folders()))
+    path = next((place for place in places if place.name == f"{name}.lock" and place.is_file()), None)
+    return None if path is None else parse_lock(name, path.read_text(encoding="utf-8"))
 
 
 def shipped_names() -> tuple[str, ...]:
-    """Names of the locks that came with bundler."""
-    return tuple(sorted(path.stem for path in SHIPPED.glob("*.lock")))
+    """Names of the locks that came with bundler and with other packages."""
+    return tuple(sorted({path.stem for folder in (SHIPPED, *_foreign_folders()) for path in folder.glob("*.lock")}))
+
+
+@functools.cache
+def _foreign_folders() -> tuple[Path, ...]:
+    points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
+    return tuple(_load_folder(point.name, point.load()) for point in points)
+
+
+def _load_folder(name: str, found: object) -> Path:
+    folder = found() if callable(found) else found
+    if not isinstance(folder, Path) or not folder.is_dir():
+        raise EnvironmentMissingError(
+            f"the entry point {GROUP}:{name} gives no folder of locks",
+            details=(f"it gave {folder!r}",),
+            hint="ask the maker of that package",
+        )
+    return folder
 
 
 def resolve_lock(name: str, requirements: Sequence[str], scratch: Path) -> Lock:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
+from typing import Protocol
 
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins, resolve_lock, shipped_lock, shipped_names
 from bundler.environments.making import (
@@ -21,7 +22,6 @@ from bundler.environments.making import (
     is_whole,
     make_environment,
 )
-from bundler.environments.npm import is_npm, resolve_package
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import Listener, Message, ignore
 from bundler.model.plan import HOST
@@ -53,6 +53,28 @@ class Environment:
     def is_host(self) -> bool:
         """Whether it is the interpreter that bundler itself runs in."""
         return self.name == HOST
+
+
+class LockSource(Protocol):
+    """Where a lock comes from for which none ships with bundler, and none is pinned. Equal sources are equal values."""
+
+    def resolve(self, name: str, environments: Environments, listener: Listener, build: str) -> Lock:
+        """The lock `name` of what is given now. Raises `EnvironmentMissingError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PythonPackages:
+    """Distributions of the user's package index, as requirements."""
+
+    requirements: tuple[str, ...]
+
+    def resolve(self, name: str, environments: Environments, listener: Listener, build: str) -> Lock:
+        """The lock of what the index gives now, for every system. Raises `EnvironmentMissingError`."""
+        del listener, build
+        place = environments.root / "locked"
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=place, ignore_cleanup_errors=True) as scratch:
+            return resolve_lock(name, self.requirements, Path(scratch))
 
 
 class Environments:
@@ -106,17 +128,17 @@ class Environments:
         """The lock of an environment other than the host: pinned, shipped, kept from before, or resolved now."""
         package, _, version = name.partition("==")
         if package == RUNTIME and _VERSION.fullmatch(version):
-            return self.lock_for(name, runtime_requirements(version), listener, build)
-        return self.lock_for(name, (), listener, build)
+            return self.lock_for(name, runtime_packages(version), listener, build)
+        return self.lock_for(name, None, listener, build)
 
-    def lock_for(self, name: str, requirements: Sequence[str], listener: Listener = ignore, build: str = "") -> Lock:
-        """As `lock`; `requirements` are what is resolved where there is none yet (empty: there must be one).
+    def lock_for(self, name: str, source: LockSource | None, listener: Listener = ignore, build: str = "") -> Lock:
+        """As `lock`; `source` is asked where there is none yet (None: there must be one).
 
         Raises `EnvironmentMissingError`.
         """
         with self._guard:
             if name not in self._locks:
-                self._locks[name] = self._find_lock(name, requirements, listener, build)
+                self._locks[name] = self._find_lock(name, source, listener, build)
             return self._locks[name]
 
     def is_host(self, name: str) -> bool:
@@ -150,21 +172,21 @@ class Environments:
         mark_used(folder)
         return folder
 
-    def _find_lock(self, name: str, requirements: Sequence[str], listener: Listener, build: str) -> Lock:
+    def _find_lock(self, name: str, source: LockSource | None, listener: Listener, build: str) -> Lock:
         if name in self._pinned:
             return parse_lock(name, self._pinned[name])
         plain = name.replace("==", "-")
         found = shipped_lock(plain) if re.fullmatch(r"[A-Za-z0-9._+!-]+", plain) else None
         if found is not None:
             return found
-        if not requirements:
+        if source is None:
             raise EnvironmentMissingError(
                 f"no environment is named {name!r}",
                 hint=f"there are host, {RUNTIME}==VERSION, {', '.join(shipped_names())}",
             )
-        return self._kept_lock(name, requirements, listener, build)
+        return self._kept_lock(name, source, listener, build)
 
-    def _kept_lock(self, name: str, requirements: Sequence[str], listener: Listener, build: str) -> Lock:
+    def _kept_lock(self, name: str, source: LockSource, listener: Listener, build: str) -> Lock:
         """The lock of what bundler ships no lock for: resolved once, then kept in the cache."""
         place = self._root / "locked" / f"{name.replace('==', '-')}.lock"
         kept = _recall_lock(kept_at(self._root, "locked", place.name), name)
@@ -172,11 +194,7 @@ class Environments:
             return kept
         listener(Message(build=build, note=Note(text=_TRUSTED.format(name=name), level="warning")))
         place.parent.mkdir(parents=True, exist_ok=True)
-        if is_npm(requirements):
-            lock = resolve_package(name, requirements, self, listener, build)
-        else:
-            with tempfile.TemporaryDirectory(prefix=".new-", dir=place.parent, ignore_cleanup_errors=True) as scratch:
-                lock = resolve_lock(name, requirements, Path(scratch))
+        lock = source.resolve(name, self, listener, build)
         keep(place, seal_bytes(render_pins(lock.pins).encode(), f"lock {name}"))
         return lock
 
@@ -189,10 +207,10 @@ def _recall_lock(place: Path, name: str) -> Lock | None:
         return None
 
 
-def runtime_requirements(version: str) -> tuple[str, ...]:
+def runtime_packages(version: str) -> PythonPackages:
     """What an environment with another runtime needs besides it: the model format, as the host has it, and arrays."""
     onnx = host_version("onnx")
-    return (f"{RUNTIME}=={version}", f"onnx=={onnx}" if onnx else "onnx", "numpy")
+    return PythonPackages((f"{RUNTIME}=={version}", f"onnx=={onnx}" if onnx else "onnx", "numpy"))
 
 
 @functools.cache

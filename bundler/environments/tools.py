@@ -62,10 +62,15 @@ class ShutIn:
     seconds: float = 1800.0
 
 
-def run_tool(command: Sequence[str], doing: str, name: str, shut_in: ShutIn | None = None) -> str:
-    """Run a tool that provisions something; returns its standard output. Raises `EnvironmentMissingError`."""
+def run_tool(
+    command: Sequence[str], doing: str, name: str, shut_in: ShutIn | None = None, *, variables: Sequence[str] = ()
+) -> str:
+    """Run a tool that provisions something; it sees the user's `variables` (patterns of names) beside the usual ones.
+
+    Returns its standard output. Raises `EnvironmentMissingError`.
+    """
     if shut_in is None:
-        environ = {key: value for key, value in fetching_environment().items() if key not in _UNWANTED}
+        environ = {key: value for key, value in fetching_environment(*variables).items() if key not in _UNWANTED}
         environ |= index_variables(environ)
     else:
         environ = {**proof_environment(), "HOME": str(shut_in.home), "TMPDIR": str(shut_in.home)}

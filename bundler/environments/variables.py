@@ -32,12 +32,12 @@ _COMPUTING: Final = (
 _NETWORK: Final = (
     *("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"),
     *("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
 )
 """Proxies and certificates."""
 
 _INDEXES: Final = (
-    *("PIP_*", "UV_*", "NPM_CONFIG_*", "npm_config_*", "NODE_OPTIONS", "NETRC"),
+    *("PIP_*", "UV_*", "NETRC"),
     *("DBUS_SESSION_BUS_ADDRESS", "PYTHON_KEYRING_BACKEND", "XDG_CONFIG_DIRS"),
 )
 """Where packages come from, and what opens their indexes."""
@@ -56,9 +56,9 @@ def computing_environment() -> dict[str, str]:
     return {**_select((*_SYSTEM, *_COMPUTING)), **_QUIET}
 
 
-def fetching_environment() -> dict[str, str]:
-    """For what fetches packages: uv, pip, npm, apt-get."""
-    return _select((*_SYSTEM, *_NETWORK, *_INDEXES))
+def fetching_environment(*own: str) -> dict[str, str]:
+    """For what fetches packages: uv, pip, apt-get; `own` are the names of an ecosystem's own fetcher beside those."""
+    return _select((*_SYSTEM, *_NETWORK, *_INDEXES, *own))
 
 
 def hub_environment() -> dict[str, str]:

@@ -16,10 +16,8 @@ from bundler.execution.scratch import live_since, upkeep_lock
 from bundler.model.errors import UsageError
 
 _UNITS = (
-    "wheels/??/*",
-    "wheels/sets/*",
-    f"wheels/{'?' * 32}",
-    "npm/??/*",
+    "packages/*/??/*",
+    "packages/*/sets/*",
     "compressed/??/*",
     *(f"{part}/*" for part in ("environments", "proofs", "images", "logs", "journal", "history", "sources")),
 )
@@ -154,7 +152,7 @@ def _remove_orphans(cache: Cache, spared: float) -> None:
 
 def _remove_passing(root: Path) -> None:
     """Unfinished downloads and environments of processes that are gone for a day."""
-    for pattern in ("wheels/.*", "npm/.*", "environments/.*", "locked/.*", "proofs/.*", "images/.*"):
+    for pattern in ("packages/*/.*", "environments/.*", "locked/.*", "proofs/.*", "images/.*"):
         for path in root.glob(pattern):
             if time.time() - _used(path) > 24 * 3600:
                 _remove(_Entry(paths=(path,), size=0, used=0.0))
@@ -169,9 +167,7 @@ def _remove(entry: _Entry) -> None:
 
 
 def _measure(root: Path, part: str) -> PartUsage:
-    depth = {"artifacts": "*/*/", "records": "*/*.json", "wheels": "**/*.whl", "npm": "*/*", "compressed": "*/*"}.get(
-        part, "*"
-    )
+    depth = {"artifacts": "*/*/", "records": "*/*.json", "packages": "*/??/*", "compressed": "*/*"}.get(part, "*")
     entries = [path for path in (root / part).glob(depth) if not path.name.startswith(".")]
     return PartUsage(name=part, size=_size(root / part), entries=len(entries))
 

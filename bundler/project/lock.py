@@ -7,14 +7,14 @@ and of the tools beside it are recorded because they decide a build's bytes as m
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bundler import __version__
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins
-from bundler.environments.registry import Environments, host_version
+from bundler.environments.registry import Environments, LockSource, host_version
 from bundler.model.codec import parse_json
 from bundler.model.errors import DefectError, UsageError
 from bundler.model.events import Listener, ignore
@@ -72,12 +72,10 @@ def write_lock(path: Path, lock: LockFile) -> None:
 
 
 def resolve_locks(
-    wanted: Mapping[str, Sequence[str]], environments: Environments, listener: Listener = ignore
+    wanted: Mapping[str, LockSource | None], environments: Environments, listener: Listener = ignore
 ) -> LockFile:
-    """A lock of everything in `wanted` (requirements by lock name). Raises `EnvironmentMissingError`."""
-    found: dict[str, Lock] = {
-        name: environments.lock_for(name, requirements, listener) for name, requirements in wanted.items()
-    }
+    """A lock of everything in `wanted` (where locks come from, by their names). Raises `EnvironmentMissingError`."""
+    found: dict[str, Lock] = {name: environments.lock_for(name, source, listener) for name, source in wanted.items()}
     return LockFile(tools=current_tools(), environments={name: render_pins(lock.pins) for name, lock in found.items()})
 
 

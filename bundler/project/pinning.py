@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bundler.emitters.registry import find_writer
-from bundler.environments.registry import Environments, runtime_requirements
+from bundler.environments.registry import Environments, LockSource, runtime_packages
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener, ignore
 from bundler.pipeline.given import source_environments
@@ -25,9 +25,9 @@ class Pinned:
     changes: tuple[str, ...]
 
 
-def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -> dict[str, tuple[str, ...]]:
-    """Requirements by lock name, of all that these builds may download. Raises `ProfileError`."""
-    found: dict[str, tuple[str, ...]] = {}
+def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -> dict[str, LockSource | None]:
+    """Where locks come from by their names, of all that these builds may download. Raises `ProfileError`."""
+    found: dict[str, LockSource | None] = {}
     profiles = {
         key: resolve_target(*key) for key in dict.fromkeys((request.target, request.overrides) for request in requests)
     }
@@ -38,7 +38,7 @@ def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -
         for name in (*step_environments(profile), *source_environments(request)):
             if not environments.is_host(name):
                 _, _, version = name.partition("==")
-                found[name] = runtime_requirements(version) if version else ()
+                found[name] = runtime_packages(version) if version else None
     return dict(sorted(found.items()))
 
 

@@ -259,7 +259,7 @@ def test_altered_wheels_in_the_cache_never_reach_a_bundle(
     model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
     options = (*here, "--no-prove", "--output")
     whole = digest_folder(Path(cold.build(model, *options, tmp_path / "a")["bundle"]))
-    for path in (cold.cache / "wheels").rglob("*.whl"):
+    for path in (cold.cache / "packages").rglob("*.whl"):
         path.chmod(0o644)
         with path.open("r+b") as stream:
             stream.seek(1000)

@@ -16,8 +16,9 @@ from typing import Any
 import onnx
 
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.web.npm import name_lock
+from bundler.emitters.web.npm_store import KEPT
 from bundler.emitters.web.vendor import BUILDS
-from bundler.environments.npm import name_lock
 from bundler.environments.registry import Environment, Environments
 from bundler.model.artifacts import Artifact
 from bundler.model.events import Listener, ignore
@@ -91,7 +92,7 @@ def make_stand_in(cache_root: Path) -> Environments:
     """The stand-in with its runtime, below `cache_root`."""
     data = _pack_runtime()
     digest = hashlib.sha256(data).hexdigest()
-    place = cache_root / "npm" / digest[:2] / digest
+    place = cache_root / KEPT / digest[:2] / digest
     place.mkdir(parents=True)
     (place / f"onnxruntime-web-{RUNTIME}.tgz").write_bytes(data)
     lock = f"onnxruntime-web=={RUNTIME} --hash=sha256:{digest}\n"

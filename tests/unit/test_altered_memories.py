@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bundler.emitters.python.licences import describe_wheel
+from bundler.emitters.python.wheels import Wheel
 from bundler.emitters.web.compression import Compressor, compress_brotli
-from bundler.environments.wheels import Wheel
 from bundler.execution.cache import Cache, open_cache
 from bundler.execution.sources import digest_source
 from bundler.model.artifacts import FileRecord

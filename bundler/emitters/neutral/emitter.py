@@ -12,6 +12,7 @@ from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
 from bundler.emitters.neutral.model_package import write_model_package
 from bundler.emitters.neutral.project import TEMPLATE, write_files
 from bundler.emitters.rendering import compile_templates
+from bundler.environments.registry import LockSource
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
 from bundler.model.proof import Emitted, VariantProof
@@ -56,7 +57,7 @@ class NeutralEmitter:
         unused = f"a bundle of files is no package: the name {package_name!r} is not used" if package_name else ""
         return Identity(name=None, version=version, warnings=tuple(filter(None, (unused,))))
 
-    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
+    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
         """None: nothing is downloaded."""
         del profile, package_format
         return {}

@@ -20,6 +20,7 @@ from bundler.emitters.python.wheelhouse import (
     name_runtime_lock,
 )
 from bundler.emitters.rendering import compile_templates
+from bundler.environments.registry import LockSource, PythonPackages
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
 from bundler.model.proof import Emitted, VariantProof
@@ -56,11 +57,11 @@ class PythonEmitter:
         names = choose_names(model, package_name)
         return Identity(name=names.distribution, version=make_version(version), warnings=warn_of(names))
 
-    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
+    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
         """The runtime, the build backend, what downloads them, and for a single file its packager."""
-        runtime = list_requirements(profile.runtime)
+        runtime = PythonPackages(list_requirements(profile.runtime))
         tools = (BACKEND_LOCK, DOWNLOADER, *((PACKAGER,) if package_format == "pex" else ()))
-        return {name_runtime_lock(profile.runtime): runtime, **dict.fromkeys(tools, ())}
+        return {name_runtime_lock(profile.runtime): runtime, **dict.fromkeys(tools)}
 
     def emit(self, request: EmitRequest, folder: Path) -> Emitted:
         """Write the bundle into the empty `folder`. Raises `BundlerError`."""

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from bundler.emitters.python.wheels import WHEELS_ALONE, fresh_environment
 from bundler.environments.interpreters import find_interpreter
 from bundler.environments.lockfiles import Lock, render_pins
 from bundler.environments.making import interpreter_in
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import ShutIn, run_uv
-from bundler.environments.wheels import WHEELS_ALONE, fresh_environment
 from bundler.execution.passing import passing_folder
 from bundler.model.digests import digest_json
 from bundler.model.errors import EnvironmentMissingError, VerificationError

@@ -8,7 +8,7 @@ from dataclasses import replace
 from email.message import Message
 from pathlib import Path, PurePosixPath
 
-from bundler.environments.wheels import Wheel
+from bundler.emitters.python.wheels import Wheel
 from bundler.model.codec import decode
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.proof import Component

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.python.wheels import Wheel, fetch_wheels, find_kept
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins
 from bundler.environments.platforms import expand_tags
-from bundler.environments.registry import Environments
-from bundler.environments.wheels import Wheel, fetch_wheels, find_kept
+from bundler.environments.registry import Environments, PythonPackages
 from bundler.execution.passing import passing_folder
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import DefectError, EnvironmentMissingError, VerificationError
@@ -57,7 +57,8 @@ def fetch_runtime(request: EmitRequest) -> Wheelhouse:
     """
     environments = request.environments
     name = name_runtime_lock(request.profile.runtime)
-    runtime = environments.lock_for(name, list_requirements(request.profile.runtime), request.listener, request.build)
+    packages = PythonPackages(list_requirements(request.profile.runtime))
+    runtime = environments.lock_for(name, packages, request.listener, request.build)
     lock = merge_locks(runtime, environments.lock(BACKEND_LOCK))
     settings = request.profile.python
     found: dict[str, Wheel] = {}

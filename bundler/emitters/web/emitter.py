@@ -13,10 +13,11 @@ from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.rendering import compile_templates
 from bundler.emitters.web.licences import describe_runtime
 from bundler.emitters.web.names import choose_package_name, make_version
+from bundler.emitters.web.nodejs import NODE_LOCK
 from bundler.emitters.web.project import TEMPLATE, write_web_project
 from bundler.emitters.web.tarball import write_tgz
 from bundler.emitters.web.vendor import VENDOR, runtime_lock
-from bundler.environments.nodejs import NODE_LOCK
+from bundler.environments.registry import LockSource
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
 from bundler.model.proof import Emitted, VariantProof
@@ -65,10 +66,10 @@ class WebEmitter:
         """The package's name, and the version as npm has them. Raises `UsageError`."""
         return Identity(name=choose_package_name(model, package_name), version=make_version(version))
 
-    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, tuple[str, ...]]:
+    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
         """The runtime's package, and what fetches it where there is no npm."""
         del package_format
-        return {**runtime_lock(profile.runtime), NODE_LOCK: ()}
+        return {**runtime_lock(profile.runtime), NODE_LOCK: None}
 
     def emit(self, request: EmitRequest, folder: Path) -> Emitted:
         """Write the bundle into the empty `folder`. Raises `BundlerError`."""

@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD, find_model_files
+from bundler.emitters.web.npm_store import PackageFile
 from bundler.emitters.web.parts import Asset, place_asset
 from bundler.emitters.web.vendor import VENDOR
-from bundler.environments.npm_store import PackageFile
 from bundler.model.artifacts import FileRecord, record_folder
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.web.npm import NpmPackage, fetch_files, name_lock
+from bundler.emitters.web.npm_store import PackageFile
 from bundler.environments.lockfiles import Lock
-from bundler.environments.npm import fetch_files, name_lock, name_requirement
-from bundler.environments.npm_store import PackageFile
 from bundler.model.errors import DefectError
 from bundler.model.runtime import RuntimeConfig
 from bundler.profiles.schema import Runtime
@@ -54,10 +54,10 @@ def fetch_builds(request: EmitRequest, builds: Mapping[str, Build]) -> tuple[Pac
 
 def find_lock(request: EmitRequest) -> Lock:
     """The lock of the runtime's package."""
-    ((name, requirements),) = runtime_lock(request.profile.runtime).items()
-    return request.environments.lock_for(name, requirements, request.listener, request.build)
+    ((name, source),) = runtime_lock(request.profile.runtime).items()
+    return request.environments.lock_for(name, source, request.listener, request.build)
 
 
-def runtime_lock(runtime: Runtime) -> dict[str, tuple[str, ...]]:
-    """The name of that lock, with what it resolves where there is none yet."""
-    return {name_lock(runtime.package, runtime.version): (name_requirement(runtime.package, runtime.version),)}
+def runtime_lock(runtime: Runtime) -> dict[str, NpmPackage]:
+    """The name of that lock, with what is asked for it where there is none yet."""
+    return {name_lock(runtime.package, runtime.version): NpmPackage(name=runtime.package, version=runtime.version)}

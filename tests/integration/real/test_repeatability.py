@@ -16,7 +16,7 @@ from tests.support.real_models import LIGHT
 def build_apart(number: int, model: Path, options: tuple[str, ...], bundler: CommandLine, tmp_path: Path) -> Path:
     """One build that shares nothing with another but the wheels, which are files by digest from the index."""
     cache = tmp_path / f"cache-{number}"
-    shutil.copytree(bundler.cache / "wheels", cache / "wheels", copy_function=_link_or_copy)
+    shutil.copytree(bundler.cache / "packages", cache / "packages", copy_function=_link_or_copy)
     shutil.copyfile(bundler.cache / "CACHEDIR.TAG", cache / "CACHEDIR.TAG")
     home = tmp_path / ("a" if number else "another folder with a long name")
     (home / "in").mkdir(parents=True)

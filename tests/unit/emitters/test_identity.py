@@ -11,8 +11,8 @@ from packaging.version import Version
 from bundler.emitters.python.confusion import is_known
 from bundler.emitters.python.context import require_pythons
 from bundler.emitters.python.wheelhouse import find_platform
+from bundler.emitters.python.wheels import Wheel
 from bundler.emitters.registry import find_emitter
-from bundler.environments.wheels import Wheel
 from bundler.model.errors import UsageError
 
 

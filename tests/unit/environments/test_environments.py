@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bundler.emitters.python.wheels import WHEELS, fetch_wheels, fresh_environment
 from bundler.environments import tools
 from bundler.environments.interpreters import find_interpreter
 from bundler.environments.lockfiles import parse_lock
@@ -21,7 +22,6 @@ from bundler.environments.making import environment_folder, is_whole, made_envir
 from bundler.environments.registry import PYTHON_VERSION, Environments, host_version
 from bundler.environments.sealing import LISTING
 from bundler.environments.survey import survey
-from bundler.environments.wheels import fetch_wheels, fresh_environment
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Event
 from bundler.support.remembered import BEHIND, remember
@@ -275,7 +275,7 @@ def kept_wheels(tmp_path: Path) -> tuple[str, Path]:
     house.mkdir()
     text = write_wheel(house, "1.0")
     sha256 = text.strip()[-64:]
-    place = tmp_path / "cache" / "wheels" / sha256[:2] / sha256 / "tinytool-1.0-py3-none-any.whl"
+    place = tmp_path / "cache" / WHEELS / sha256[:2] / sha256 / "tinytool-1.0-py3-none-any.whl"
     place.parent.mkdir(parents=True)
     shutil.copy(house / place.name, place)
     lock = parse_lock("x", text)
@@ -288,7 +288,7 @@ def kept_wheels(tmp_path: Path) -> tuple[str, Path]:
         "identity": [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino],
     }
     question = digest_json([lock.digest, ["win_amd64"], "3.12"])
-    remember(tmp_path / "cache" / "wheels" / "sets" / f"{question}.json", [item], f"wheels {question}")
+    remember(tmp_path / "cache" / WHEELS / "sets" / f"{question}.json", [item], f"wheels {question}")
     return text, place
 
 
@@ -296,7 +296,7 @@ def test_wheels_that_were_fetched_once_need_no_network(
     kept_wheels: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, place = kept_wheels
-    monkeypatch.setattr("bundler.environments.wheels.run_tool", lambda *_: pytest.fail("pip was started"))
+    monkeypatch.setattr("bundler.emitters.python.wheels.run_tool", lambda *_: pytest.fail("pip was started"))
     (wheel,) = fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", Environments(tmp_path / "cache"))
     assert (wheel.name, wheel.path) == ("tinytool", place)
     os.utime(place, ns=(1, 1))  # only touched: read again, and trusted
@@ -308,7 +308,7 @@ def test_an_altered_wheel_is_fetched_again(
 ) -> None:
     text, place = kept_wheels
     place.write_bytes(place.read_bytes()[:-1] + b"!")
-    monkeypatch.setattr("bundler.environments.wheels._download", lambda *_: (_ for _ in ()).throw(LookupError))
+    monkeypatch.setattr("bundler.emitters.python.wheels._download", lambda *_: (_ for _ in ()).throw(LookupError))
     with pytest.raises(LookupError):
         fetch_wheels(parse_lock("x", text), ("win_amd64",), "3.12", Environments(tmp_path / "cache"))
 
@@ -316,9 +316,9 @@ def test_an_altered_wheel_is_fetched_again(
 def test_an_altered_set_of_wheels_is_fetched_again(
     kept_wheels: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (kept,) = (tmp_path / "cache" / "wheels" / "sets").iterdir()
+    (kept,) = (tmp_path / "cache" / WHEELS / "sets").iterdir()
     kept.write_bytes(kept.read_bytes().replace(b'"version":"1.0"', b'"version":"9.9"'))
-    monkeypatch.setattr("bundler.environments.wheels._download", lambda *_: (_ for _ in ()).throw(LookupError))
+    monkeypatch.setattr("bundler.emitters.python.wheels._download", lambda *_: (_ for _ in ()).throw(LookupError))
     with pytest.raises(LookupError):
         fetch_wheels(parse_lock("x", kept_wheels[0]), ("win_amd64",), "3.12", Environments(tmp_path / "cache"))
 

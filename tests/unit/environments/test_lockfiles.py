@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bundler.environments import lockfiles
 from bundler.environments.lockfiles import SHIPPED, Pin, parse_lock, render_pins, shipped_lock, shipped_names
 from bundler.environments.platforms import target_markers
 from bundler.model.errors import DefectError
@@ -55,3 +58,22 @@ def test_the_runtime_of_bundles_holds_for_every_python_and_system() -> None:
 @pytest.mark.parametrize("name", ["../pip", "/etc/passwd", "nothing", ""])
 def test_names_cannot_lead_out_of_the_folder_of_locks(name: str) -> None:
     assert shipped_lock(name) is None
+
+
+def test_another_package_brings_locks_and_replaces_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "tool==1.0 --hash=sha256:" + "0" * 64 + "\n"
+    for name in ("foreign", "pip"):
+        (tmp_path / f"{name}.lock").write_text(line)
+    point = EntryPoint(name="foreign", group=lockfiles.GROUP, value="foreign:LOCKS")
+    monkeypatch.setattr(lockfiles, "entry_points", lambda **_: [point])
+    monkeypatch.setattr(EntryPoint, "load", lambda _: lambda: tmp_path)
+    own = shipped_lock("pip")
+    for remembered in (lockfiles._foreign_folders, shipped_lock):
+        remembered.cache_clear()
+    try:
+        assert shipped_lock("foreign").versions() == {"tool": "1.0"}
+        assert "foreign" in shipped_names()
+        assert shipped_lock("pip") == own
+    finally:
+        for remembered in (lockfiles._foreign_folders, shipped_lock):
+            remembered.cache_clear()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bundler.emitters.python.wheels import fetch_wheels
 from bundler.environments.lockfiles import shipped_lock
 from bundler.environments.registry import Environments
-from bundler.environments.wheels import fetch_wheels
 
 pytestmark = pytest.mark.slow
 

@@ -69,16 +69,16 @@ def test_trimming_to_a_size_removes_the_least_recently_used_first(build, closed:
 
 
 def test_packages_and_compressed_forms_are_counted_and_trimmed_one_by_one(closed: Cache) -> None:
-    for part in ("npm", "compressed"):
+    for part in ("packages/npm", "compressed"):
         for name, ago in (("aa", 1000), ("bb", 0)):
             place = closed.root / part / name[:2] / name
             place.mkdir(parents=True)
             (place / "file").write_bytes(b"x" * 100)
             os.utime(place, (time.time() - ago, time.time() - ago))
     parts = {part.name: part for part in usage(closed)}
-    assert (parts["npm"].entries, parts["compressed"].entries) == (2, 2)
+    assert (parts["packages"].entries, parts["compressed"].entries) == (2, 2)
     assert trim(closed, age=500).removed_entries == 2
-    assert sorted(path.name for path in closed.root.glob("*/??/*")) == ["bb", "bb"]
+    assert sorted(path.name for path in closed.root.rglob("??/??")) == ["bb", "bb"]
 
 
 def test_recalling_counts_as_use(build, closed: Cache) -> None:

@@ -14,6 +14,7 @@ from bundler.emitters.python.emitter import EMITTER
 from bundler.emitters.python.names import make_package_name
 from bundler.emitters.python.project import write_python_project
 from bundler.emitters.python.wheelhouse import fetch_runtime, name_runtime_lock
+from bundler.environments.registry import PythonPackages
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.runtime import Compiled, Preparation
 from bundler.profiles.resolve import resolve_target
@@ -43,7 +44,9 @@ def test_plugins_are_pinned_with_the_runtime(request_: EmitRequest) -> None:
     wanted = ("onnxruntime==1.31.1", "onnxruntime-ep-openvino==1.8.1", "onnxruntime-qnn==2.7.0")
     assert make_context(request_, "0").requirements[:3] == wanted
     name = "python-runtime-onnxruntime-1.31.1-onnxruntime-ep-openvino-1.8.1-onnxruntime-qnn-2.7.0"
-    assert EMITTER.locks(request_.profile, "dir")[name][:3] == wanted
+    source = EMITTER.locks(request_.profile, "dir")[name]
+    assert isinstance(source, PythonPackages)
+    assert source.requirements[:3] == wanted
 
 
 def test_a_runtime_without_plugins_keeps_its_lock() -> None:

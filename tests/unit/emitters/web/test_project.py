@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.web.emitter import EMITTER
+from bundler.emitters.web.npm import NpmPackage
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import DefectError, EnvironmentMissingError, UsageError
 from bundler.profiles.resolve import resolve_target
@@ -164,4 +165,7 @@ def test_a_runtime_without_licence_texts_is_refused(
 
 def test_a_lock_of_all_that_is_fetched() -> None:
     locks = EMITTER.locks(resolve_target("web-webgpu", ()), "dir")
-    assert locks == {"npm-onnxruntime-web-1.30.0": ("npm:onnxruntime-web@1.30.0",), "nodejs": ()}
+    assert locks == {
+        "npm-onnxruntime-web-1.30.0": NpmPackage(name="onnxruntime-web", version="1.30.0"),
+        "nodejs": None,
+    }

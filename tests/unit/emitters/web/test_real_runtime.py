@@ -9,10 +9,10 @@ import pytest
 
 from bundler.emitters.web import compression
 from bundler.emitters.web.compression import compress_brotli, compress_gzip
+from bundler.emitters.web.npm import fetch_files, name_lock
+from bundler.emitters.web.npm_store import PackageFile
 from bundler.emitters.web.parts import place_asset
 from bundler.emitters.web.vendor import BUILDS
-from bundler.environments.npm import fetch_files, name_lock
-from bundler.environments.npm_store import PackageFile
 from bundler.environments.registry import Environments
 from bundler.model.artifacts import FileRecord
 from bundler.profiles.schema import WebSettings

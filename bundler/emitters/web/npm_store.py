@@ -22,9 +22,13 @@ class PackageFile:
     sha256: str
 
 
+KEPT = "packages/npm"
+"""Where packages are kept below the cache root."""
+
+
 def package_place(root: Path, sha256: str) -> Path:
     """Where a package stands below the cache root."""
-    return root / "npm" / sha256[:2] / sha256
+    return root / KEPT / sha256[:2] / sha256
 
 
 def recall_file(place: Path, path: str) -> PackageFile | None:

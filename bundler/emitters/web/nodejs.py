@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
 
+from bundler.environments.registry import Environments
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import Listener, ignore
-
-if TYPE_CHECKING:
-    from bundler.environments.registry import Environments
 
 NODE_LOCK = "nodejs"
 """The environment whose package carries Node.js with npm, for machines that have neither."""

@@ -26,6 +26,9 @@ from bundler.model.events import Listener, Message, ignore
 from bundler.model.stage import Note
 from bundler.support.remembered import kept_at, mark_used, recall, remember
 
+WHEELS = "packages/wheels"
+"""Where wheels are kept below the cache root."""
+
 WHEELS_ALONE = ("--only-binary", ":all:")
 """What uv and pip are told: a source distribution is built, which runs its code."""
 
@@ -55,8 +58,8 @@ def fetch_wheels(
     In the order of their names. Raises `EnvironmentMissingError` when some are neither kept nor to be had.
     """
     cache_root = environments.root
-    place = cache_root / "wheels" / "sets" / f"{digest_json([lock.digest, list(platform_tags), python_version])}.json"
-    kept = _recall(kept_at(cache_root, "wheels", "sets", place.name), cache_root)
+    place = cache_root / WHEELS / "sets" / f"{digest_json([lock.digest, list(platform_tags), python_version])}.json"
+    kept = _recall(kept_at(cache_root, WHEELS, "sets", place.name), cache_root)
     if kept is not None:
         return kept
     pins = lock.select(target_markers(platform_tags, python_version))
@@ -72,7 +75,7 @@ def find_kept(lock: Lock, cache_root: Path) -> tuple[Wheel, ...] | None:
     found = []
     for pin in lock.pins:
         for sha256 in pin.hashes:
-            path = next(iter(kept_at(cache_root, "wheels", sha256[:2], sha256).glob("*.whl")), None)
+            path = next(iter(kept_at(cache_root, WHEELS, sha256[:2], sha256).glob("*.whl")), None)
             if path is None or digest_file(path) != sha256:
                 return None
             found.append(Wheel(name=pin.name, version=pin.version, path=path, sha256=sha256, size=path.stat().st_size))
@@ -118,7 +121,7 @@ def _download(
 ) -> tuple[Wheel, ...]:
     cache_root = environments.root
     pip = environments.resolve("pip", ("pip",)).python
-    root = cache_root / "wheels"
+    root = cache_root / WHEELS
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".", dir=root, ignore_cleanup_errors=True) as folder:
         requirements = Path(folder) / "requirements.txt"
@@ -139,7 +142,7 @@ def _keep(pin: Pin, folder: Path, cache_root: Path) -> Wheel:
     sha256 = digest_file(found[0])
     if sha256 not in pin.hashes:
         raise EnvironmentMissingError(f"the wheel {found[0].name} is not one of those in the lock")
-    place = cache_root / "wheels" / sha256[:2] / sha256 / found[0].name
+    place = cache_root / WHEELS / sha256[:2] / sha256 / found[0].name
     place.parent.mkdir(parents=True, exist_ok=True)
     size = found[0].stat().st_size
     if not place.exists() or digest_file(place) != sha256:  # else the sets that name it keep their file
@@ -180,14 +183,14 @@ def _recall(place: Path, cache_root: Path) -> tuple[Wheel, ...] | None:
         if any(digest_file(wheel.path) != wheel.sha256 for wheel in wheels):
             return None
         with contextlib.suppress(OSError):
-            _remember(cache_root / "wheels" / "sets" / place.name, wheels)
+            _remember(cache_root / WHEELS / "sets" / place.name, wheels)
     for path in (place, *(wheel.path.parent for wheel in wheels)):
         mark_used(path)
     return wheels
 
 
 def _recall_wheel(item: dict[str, str], cache_root: Path) -> Wheel:
-    path = kept_at(cache_root, "wheels", item["sha256"][:2], item["sha256"], Path(item["file"]).name)
+    path = kept_at(cache_root, WHEELS, item["sha256"][:2], item["sha256"], Path(item["file"]).name)
     size = path.stat().st_size
     return Wheel(name=item["name"], version=item["version"], path=path, sha256=item["sha256"], size=size)
 

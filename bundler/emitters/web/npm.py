@@ -12,12 +12,12 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bundler.environments.lockfiles import Lock, Pin
-from bundler.environments.nodejs import find_npm
-from bundler.environments.npm_store import (
+from bundler.emitters.web.nodejs import find_npm
+from bundler.emitters.web.npm_store import (
+    KEPT,
     PackageFile,
     find_tarball,
     keep_tarball,
@@ -25,6 +25,8 @@ from bundler.environments.npm_store import (
     recall_file,
     unpack_files,
 )
+from bundler.environments.lockfiles import Lock, Pin
+from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool
 from bundler.model.codec import parse_json
 from bundler.model.digests import digest_file
@@ -33,11 +35,11 @@ from bundler.model.events import Listener, Message, ignore
 from bundler.model.stage import Note
 from bundler.support.remembered import BEHIND, mark_used
 
-if TYPE_CHECKING:
-    from bundler.environments.registry import Environments
-
-_REQUIREMENT = re.compile(r"npm:([a-z0-9][a-z0-9._-]*)@([0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)")
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9._-]*@[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
 _RULES = ("--ignore-scripts", "--no-update-notifier", "--no-progress", "--json", "--loglevel", "silent")
+_SETTINGS = ("NPM_CONFIG_*", "npm_config_*", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS")
+"""Variables by which a user configures npm."""
+
 _PATIENCE = ("--fetch-retry-mintimeout", "1000", "--fetch-retry-factor", "2")
 """npm tries three times. Left alone it waits for more than a minute before it says that there is no network."""
 
@@ -47,31 +49,22 @@ def name_lock(package: str, version: str) -> str:
     return f"npm-{package}-{version}"
 
 
-def name_requirement(package: str, version: str) -> str:
-    """What resolves a package of npm where there is no lock: a requirement that no Python package can have."""
-    return f"npm:{package}@{version}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NpmPackage:
+    """One package of npm, as the source of a lock."""
 
+    name: str
+    version: str
 
-def is_npm(requirements: Sequence[str]) -> bool:
-    """Whether `requirements` are one package of npm."""
-    return any(item.startswith("npm:") for item in requirements)
-
-
-def resolve_package(
-    name: str, requirements: Sequence[str], environments: Environments, listener: Listener = ignore, build: str = ""
-) -> Lock:
-    """The lock `name` of what npm gives now for the one requirement; the package is kept, too.
-
-    Raises `EnvironmentMissingError`.
-    """
-    match = _REQUIREMENT.fullmatch(requirements[0]) if len(requirements) == 1 else None
-    if match is None:
-        raise DefectError(f"the lock {name} is not of one package of npm: {', '.join(requirements)[:80]!r}")
-    pin = Pin(name=match[1], version=match[2], marker="", hashes=())
-    with _download(pin, environments, listener, build) as tarball:
-        sha256 = digest_file(tarball)
-        keep_tarball(tarball, package_place(environments.root, sha256))
-    return Lock(name=name, pins=(Pin(name=pin.name, version=pin.version, marker="", hashes=(sha256,)),))
+    def resolve(self, name: str, environments: Environments, listener: Listener = ignore, build: str = "") -> Lock:
+        """The lock `name` of what npm gives now; the package is kept, too. Raises `EnvironmentMissingError`."""
+        if _PACKAGE.fullmatch(f"{self.name}@{self.version}") is None:
+            raise DefectError(f"the lock {name} is not of one package of npm: {self.name[:80]!r}")
+        pin = Pin(name=self.name, version=self.version, marker="", hashes=())
+        with _download(pin, environments, listener, build) as tarball:
+            sha256 = digest_file(tarball)
+            keep_tarball(tarball, package_place(environments.root, sha256))
+        return Lock(name=name, pins=(replace(pin, hashes=(sha256,)),))
 
 
 def fetch_files(
@@ -131,7 +124,7 @@ def _ensure_tarball(pin: Pin, place: Path, environments: Environments, listener:
 def _download(pin: Pin, environments: Environments, listener: Listener, build: str) -> Iterator[Path]:
     """The package's file in a passing folder."""
     npm = find_npm(environments, listener, build)
-    root = environments.root / "npm"
+    root = environments.root / KEPT
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".", dir=root, ignore_cleanup_errors=True) as folder:
         _run((*npm, "pack", f"{pin.name}@{pin.version}", *_RULES, *_PATIENCE, "--pack-destination", folder), pin)
@@ -143,7 +136,7 @@ def _download(pin: Pin, environments: Environments, listener: Listener, build: s
 
 def _run(command: Sequence[str], pin: Pin) -> None:
     try:
-        run_tool(command, f"fetch {pin.name} {pin.version}", "npm")
+        run_tool(command, f"fetch {pin.name} {pin.version}", "npm", variables=_SETTINGS)
     except EnvironmentMissingError as error:
         raise EnvironmentMissingError(error.message, hint=error.hint, details=_tidy(error.details)) from error
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from bundler.environments import nodejs
+from bundler.emitters.web import nodejs
+from bundler.emitters.web.npm import NpmPackage, fetch_files, name_lock
 from bundler.environments.lockfiles import Lock, Pin, shipped_lock
-from bundler.environments.npm import fetch_files, name_lock, name_requirement
 from bundler.environments.registry import Environments
 from bundler.model.errors import DefectError, EnvironmentMissingError
 
@@ -206,7 +206,7 @@ def test_nothing_leaves_its_folder(
 
 
 def test_a_version_without_a_lock_is_resolved_and_kept(registry: Registry, tmp_path: Path) -> None:
-    name, wanted = name_lock("tiny", "1.0.0"), (name_requirement("tiny", "1.0.0"),)
+    name, wanted = name_lock("tiny", "1.0.0"), NpmPackage(name="tiny", version="1.0.0")
     lock = Environments(tmp_path / "cache").lock_for(name, wanted)
     assert lock.pins == registry.lock.pins
     registry.cut_off()
@@ -216,10 +216,10 @@ def test_a_version_without_a_lock_is_resolved_and_kept(registry: Registry, tmp_p
     assert len(registry.calls) == 1
 
 
-@pytest.mark.parametrize("wanted", [("npm:tiny",), ("npm:../x@1.0.0",), ("npm:a@1.0.0", "npm:b@1.0.0"), ("npm:a@*",)])
-def test_what_is_no_exact_package_is_a_defect(environments: Environments, wanted: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("package", "version"), [("tiny", ""), ("../x", "1.0.0"), ("a@1.0.0 b", "1.0.0"), ("a", "*")])
+def test_what_is_no_exact_package_is_a_defect(environments: Environments, package: str, version: str) -> None:
     with pytest.raises(DefectError, match="not of one package of npm"):
-        environments.lock_for("npm-x-1.0.0", wanted)
+        environments.lock_for("npm-x-1.0.0", NpmPackage(name=package, version=version))
 
 
 def test_without_npm_it_comes_from_an_environment(
