@@ -7,6 +7,8 @@ import stat
 import sys
 from pathlib import Path
 
+from bundler.support.users import name_user
+
 PRIVATE = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -20,7 +22,7 @@ def others_access(folder: Path) -> str | None:
         return None
     status = folder.stat()
     if status.st_uid not in {os.geteuid(), 0}:
-        return f"it belongs to another user ({_user_name(status.st_uid)})"
+        return f"it belongs to another user ({name_user(status.st_uid)})"
     if status.st_mode & _OTHERS_WRITE:
         return f"others may write to it (mode {stat.S_IMODE(status.st_mode):o})"
     return None
@@ -38,12 +40,3 @@ def make_private(folder: Path) -> bool:
     except OSError:  # on a read-only disk nobody else writes either
         return False
     return True
-
-
-def _user_name(number: int) -> str:
-    import pwd  # noqa: PLC0415 - POSIX alone has it
-
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from bundler.model.errors import UsageError
+from bundler.support.users import name_user
 
 SAFE = "BUNDLER_SAFE_DIRECTORY"
 """Folders, separated as in PATH, whose project files count whoever owns them; `*` is all."""
@@ -49,16 +50,7 @@ def _is_safe(folder: Path) -> bool:
 
 def _not_yours(place: Path, folder: Path, owner: int) -> UsageError:
     return UsageError(
-        f"{place} belongs to another user ({_name(owner)}), and a project file decides which programs run",
+        f"{place} belongs to another user ({name_user(owner)}), and a project file decides which programs run",
         hint=f"when you trust it, run `export {SAFE}={shlex.quote(str(folder))}` and try again; or make it yours: "
         f"`sudo chown {os.geteuid()} {shlex.quote(str(place))}`",
     )
-
-
-def _name(owner: int) -> str:
-    import pwd  # noqa: PLC0415 - only where there are users' numbers
-
-    try:
-        return f"{pwd.getpwuid(owner).pw_name}, uid {owner}"
-    except KeyError:
-        return f"uid {owner}"
