@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from bundler.model.fixing import Fixing
 from bundler.model.free_dimensions import Key, Sizes, assign_sizes, dimension_key, free_dimensions, unnamed_sizes
-from bundler.model.shapes import write_shape
+from bundler.model.shapes import MAX_SIZE, write_shape
 from bundler.model.signature import Port, Signature
 
 YOUR_SIZES = "(put the sizes that you need in their places)"
@@ -75,7 +75,7 @@ def _sizes_of_samples(signature: Signature, samples: Mapping[str, Sequence[int]]
         known, given = port.type.shape or (), samples.get(port.name, ())
         fitting = given[1:] if len(given) == len(known) + 1 else given if len(given) == len(known) else ()
         for axis, (size, found) in enumerate(zip(known, fitting, strict=False)):
-            if not isinstance(size, int) and found > 0:
+            if not isinstance(size, int) and 0 < found <= MAX_SIZE:
                 yield dimension_key(port.name, axis, size), found
 
 

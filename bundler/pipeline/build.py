@@ -10,6 +10,8 @@ from pathlib import Path
 from bundler.model.attempts import Frontier
 from bundler.model.errors import GateError
 from bundler.model.events import Listener, Message
+from bundler.model.open_sizes import suggest_options
+from bundler.model.placement import Gain
 from bundler.model.plan import MODEL
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
@@ -75,10 +77,17 @@ def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tupl
             total=found.taken + found.left,
             estimated=found.estimated,
             least_share=variant.least_share,
-            gain="" if found.gain is None else found.gain.describe(prepared.request.project),
+            gain="" if found.gain is None else _tell_gain(found.gain, prepared),
         )
         for variant, found in find_placements(prepared.plan, outcomes)
     )
+
+
+def _tell_gain(gain: Gain, prepared: Prepared) -> str:
+    """With the sizes of the user's data, which the step that found it has not seen."""
+    asker = prepared.plan_request.asker
+    options = suggest_options(prepared.settled.facts.signature, asker)
+    return replace(gain, options=options).describe(asker.project)
 
 
 def _settle(prepared: Prepared, workshop: Workshop, listener: Listener) -> Prepared:

@@ -11,6 +11,7 @@ from bundler.execution.sources import digest_source
 from bundler.model.plan import CALIBRATION, METRIC, SAMPLES
 from bundler.pipeline.data import DataArgument, check_used, read_argument
 from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.sample_shapes import read_first_shapes
 from bundler.pipeline.sources import is_reference
 from bundler.pipeline.workshop import Workshop
 from bundler.planning.data import DataRequest
@@ -74,4 +75,5 @@ def _data_request(role: str, argument: DataArgument) -> DataRequest:
         synthetic=argument.kind == "synthetic",
         volatile=argument.volatile,
         environment=argument.environment,
+        shapes=read_first_shapes(argument.path) if argument.is_plain and argument.path is not None else {},
     )

@@ -60,6 +60,14 @@ def test_a_project_file_is_told_which_lines_it_needs() -> None:
     assert set(read["dimensions"]) == {"rows", "length"}
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 48, 192), (20, 2, 3, 48, 192)])
+def test_the_sizes_of_samples_come_before_those_that_axes_look_like(shape: tuple[int, ...]) -> None:
+    facts = model(port("x", None, 3, None, None), port("tokens", "rows", "length"))
+    samples = DataRequest(plain="samples", shapes={"x": shape, "tokens": (0, 2**40), "other": (1,)})
+    hint = refuse(facts, samples=samples).hint or ""
+    assert "--shape x=2,3,48,192 --dim rows=1 --dim length=16 (" in hint
+
+
 @pytest.mark.parametrize("misfit", [{"shapes": {"x": (1, 3)}}, {"dimensions": {"bach": 1}}])
 def test_a_project_is_told_keys_for_sizes_that_do_not_fit(misfit: dict[str, object]) -> None:
     hint = refuse(TEXT_LINE, project="bundler.toml", **misfit).hint or ""
