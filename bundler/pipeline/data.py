@@ -16,14 +16,14 @@ from bundler.model.plan import HOST
 from bundler.support.text import visible
 
 MEDIA: Final = "media"
-"""The locked environment that decodes pictures and tokenizes texts."""
+"""The locked environment that decodes pictures and recordings and tokenizes texts."""
 SYNTHETIC: Final = "synthetic"
 DECLARATION: Final = "preprocessing.toml"
 
 DataKind = Literal["samples", "images", "audio", "text", "python", "synthetic"]
 
 _KINDS: Final[Mapping[str, DataKind]] = {"image": "images", "audio": "audio", "text": "text"}
-_ENVIRONMENTS: Final[Mapping[DataKind, str]] = {"images": MEDIA, "text": MEDIA}
+_ENVIRONMENTS: Final[Mapping[DataKind, str]] = {"images": MEDIA, "audio": MEDIA, "text": MEDIA}
 _SUFFIXES: Final = {
     "image": frozenset({".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}),
     "audio": frozenset({".wav", ".wave", ".flac", ".mp3", ".ogg", ".m4a"}),

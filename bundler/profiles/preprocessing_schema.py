@@ -58,7 +58,7 @@ class ImageFile(Declared):
 
 
 class AudioFile(Declared):
-    """A folder of recordings (WAV)."""
+    """A folder of recordings (WAV, FLAC, Ogg, MP3)."""
 
     kind: Literal["audio"]
     """What the folder holds."""

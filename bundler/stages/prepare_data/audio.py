@@ -14,6 +14,7 @@ from bundler.onnxkit.elements import element_named
 from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, UnreadableError, taker
 from bundler.stages.prepare_data.folders import find_files
+from bundler.stages.prepare_data.recordings import open_recording
 from bundler.stages.prepare_data.resampling import needed_frames, resample
 from bundler.stages.prepare_data.resolving import (
     check_filled,
@@ -25,7 +26,6 @@ from bundler.stages.prepare_data.resolving import (
     refuse,
 )
 from bundler.stages.prepare_data.spec import Options
-from bundler.stages.prepare_data.wave_files import open_wave
 
 MOST_FRAMES: Final = 100_000_000
 """Of a recording that is taken as long as it is: over an hour and a half at 16 kHz; 400 MB."""
@@ -82,7 +82,7 @@ def _find_port(declaration: AudioDeclaration, signature: Signature) -> Port:
 
 def load_audio(path: Path, record: AudioRecord) -> np.ndarray:
     """The recording as the model takes it. Raises `UnreadableError`."""
-    found = open_wave(path)
+    found = open_recording(path)
     if not found.frames:
         raise UnreadableError("it has no samples")
     if found.rate != record.sample_rate and record.resample == "none":
@@ -92,7 +92,7 @@ def load_audio(path: Path, record: AudioRecord) -> np.ndarray:
         needed = min(needed, needed_frames(record.length, found.rate, record.sample_rate))
     if needed * found.channels > MOST_FRAMES or needed * record.sample_rate > MOST_FRAMES * found.rate:
         raise UnreadableError(f"it has more than {MOST_FRAMES:,} samples; declare a length, or cut it")
-    frames = found.read(0, needed)
+    frames = found.read(needed)
     single = frames[:, 0] if record.mono == "first" else frames.mean(axis=1, dtype=np.float32)
     values = resample(single, found.rate, record.sample_rate, record.resample)[: record.length]
     return _finish(_normalise(values, record), record)

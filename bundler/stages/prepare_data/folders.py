@@ -18,7 +18,7 @@ SUFFIXES: Final = {
     "images": frozenset(
         {".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm"}
     ),
-    "audio": frozenset({".wav", ".wave"}),
+    "audio": frozenset({".wav", ".wave", ".flac", ".ogg", ".mp3"}),
     "text": frozenset({".txt", ".jsonl"}),
 }
 _SYSTEM: Final = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
@@ -27,7 +27,7 @@ _NAMED = 5
 _NOUNS: Final = {"images": "pictures", "audio": "recordings", "text": "texts"}
 _HINTS: Final = {
     "images": "it takes JPEG, PNG, WebP, BMP, GIF, TIFF and PNM",
-    "audio": "it takes WAV; `ffmpeg -i sound.flac sound.wav` converts others",
+    "audio": "it takes WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts others",
     "text": "it takes .txt with one text a line, and .jsonl with one object a line",
 }
 

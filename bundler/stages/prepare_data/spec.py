@@ -14,7 +14,7 @@ SPEC = StageSpec(
     title="Prepare the data",
     inputs=("model", "data?", "tokenizer?", "held_out?"),
     produces="samples",
-    packages=("numpy", "onnxruntime", "pillow", "tokenizers"),
+    packages=("numpy", "onnxruntime", "pillow", "soundfile", "tokenizers"),
 )
 """Writes a set in the golden set's form, without outputs.
 

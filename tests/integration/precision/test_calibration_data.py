@@ -194,7 +194,7 @@ def test_texts_that_cannot_be_taken_are_named(tmp_path: Path, workshop: Workshop
     assert error.message == "the tokenizer tokenizer.json cannot be read"
 
 
-def test_recordings_and_functions_need_no_environment_of_their_own(tmp_path: Path, workshop: Workshop) -> None:
+def test_recordings_and_functions(tmp_path: Path, workshop: Workshop) -> None:
     model = models.save(models.passing(models.FLOAT, [1, 400]), tmp_path)
     for index in range(3):
         tone = np.sin(np.arange(900) * (index + 1) / 10).astype(np.float32)

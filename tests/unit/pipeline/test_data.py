@@ -49,7 +49,7 @@ def test_a_folder_of_pictures_with_its_declaration(tmp_path: Path) -> None:
     other = touch(tmp_path / "other.toml", 'kind = "audio"\nsample_rate = 8000')
     assert (read_argument(str(tmp_path), other).kind, read_argument(str(tmp_path), other).environment) == (
         "audio",
-        "host",
+        "media",
     )
 
 
@@ -82,8 +82,8 @@ def test_functions_are_found_in_files_and_modules(tmp_path: Path, monkeypatch: p
         ("nowhere", "there are no data at nowhere"),
         ("nowhere.py:samples", "there is no file nowhere.py"),
         ("a b:c", "there are no data at a b:c"),
-        ("bad\nname", "there are no data at 'bad\\nname'"),
-        ("nul\0", "there are no data at 'nul\\x00'"),
+        ("bad\nname", "there are no data at bad\\nname"),
+        ("nul\0", "there are no data at nul\\x00"),
         ("x" * 5000, "there are no data at"),
         ("Synthetic", "there are no data at Synthetic"),
         ("", "holds nothing that can be taken"),

@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto
 
 from bundler.stages.prepare_data.dataset import UnreadableError
+from bundler.stages.prepare_data.recordings import open_recording
 from bundler.stages.prepare_data.resampling import needed_frames, resample
-from bundler.stages.prepare_data.wave_files import open_wave
 from tests.support import models
 from tests.support.data_folders import prepare, refuse, write_wave
+
+GUID = bytes.fromhex("0000000010008000 00aa00389b71")
+"""What follows the code in the extensible form, the same for all codings."""
 
 
 def tone(rate: int, seconds: float, hertz: float = 440.0) -> np.ndarray:
@@ -45,23 +49,46 @@ def one(tmp_path: Path, values: np.ndarray, rate: int = 16000, **changes: Any) -
 @pytest.mark.parametrize(("bits", "coding", "error"), [(8, 1, 1e-2), (16, 1, 1e-4), (24, 1, 1e-6), (32, 1, 1e-6)])
 def test_whole_numbers_of_every_size(tmp_path: Path, bits: int, coding: int, error: float) -> None:
     path = write_wave(tmp_path / "a.wav", tone(8000, 0.1), 8000, bits=bits, coding=coding)
-    np.testing.assert_allclose(open_wave(path).read(0, 800)[:, 0], tone(8000, 0.1), atol=error)
+    np.testing.assert_allclose(open_recording(path).read(800)[:, 0], tone(8000, 0.1), atol=error)
 
 
 @pytest.mark.parametrize("bits", [32, 64])
 def test_floating_point_numbers(tmp_path: Path, bits: int) -> None:
     path = write_wave(tmp_path / "a.wav", tone(8000, 0.1), 8000, bits=bits, coding=3)
-    assert np.array_equal(open_wave(path).read(100, 50)[:, 0], tone(8000, 0.1)[100:150])
+    assert np.array_equal(open_recording(path).read(150)[:, 0], tone(8000, 0.1)[:150])
+
+
+@pytest.mark.parametrize(
+    ("name", "coding", "error"),
+    [("a.flac", "PCM_16", 1e-4), ("a.ogg", "VORBIS", 0.1), ("a.mp3", "MPEG_LAYER_III", 0.1)],
+)
+def test_other_forms_than_wav(tmp_path: Path, name: str, coding: str, error: float) -> None:
+    soundfile.write(tmp_path / name, tone(16000, 0.5), 16000, subtype=coding)
+    found = open_recording(tmp_path / name)
+    assert (found.rate, found.channels, found.frames) == (16000, 1, 8000)
+    np.testing.assert_allclose(found.read(8000)[1000:7000, 0], tone(16000, 0.5)[1000:7000], atol=error)
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-400])
+    with pytest.raises(UnreadableError, match=r"cut off|cannot be decoded"):
+        open_recording(tmp_path / name).read(8000)
+
+
+@pytest.mark.parametrize("length", [0, 0xFFFFFFFF])
+def test_a_length_that_nobody_knew_is_no_end(tmp_path: Path, length: int) -> None:
+    """As programs write that write to a pipe."""
+    path = write_wave(tmp_path / "a.wav", tone(8000, 0.1), 8000)
+    whole, unknown = path.read_bytes(), struct.pack("<I", length)
+    path.write_bytes(whole[:4] + unknown + whole[8:40] + struct.pack("<I", 0xFFFFFFFF) + whole[44:])
+    assert open_recording(path).frames == 800
 
 
 def test_the_extensible_form_and_chunks_of_others(tmp_path: Path) -> None:
     plain = write_wave(tmp_path / "a.wav", tone(8000, 0.01), 8000).read_bytes()
-    extension = struct.pack("<HHI", 22, 16, 4) + struct.pack("<H", 1) + bytes(14)
+    extension = struct.pack("<HHI", 22, 16, 4) + struct.pack("<H", 1) + GUID
     fmt = struct.pack("<HHIIHH", 0xFFFE, 1, 8000, 16000, 2, 16) + extension
     chunks = b"LIST" + struct.pack("<I", 3) + b"abc\0" + b"fmt " + struct.pack("<I", len(fmt)) + fmt + plain[36:]
     (tmp_path / "b.wav").write_bytes(b"RIFF" + struct.pack("<I", len(chunks) + 4) + b"WAVE" + chunks)
-    one_file, other = (open_wave(tmp_path / name) for name in ("a.wav", "b.wav"))
-    assert np.array_equal(one_file.read(0, 80), other.read(0, 80))
+    one_file, other = (open_recording(tmp_path / name) for name in ("a.wav", "b.wav"))
+    assert np.array_equal(one_file.read(80), other.read(80))
 
 
 def test_a_recording_goes_in_as_it_is(tmp_path: Path) -> None:
@@ -132,14 +159,14 @@ def test_every_damaged_recording_is_named(tmp_path: Path) -> None:
     (data / "cut.wav").write_bytes(whole[:-100])
     (data / "empty.wav").write_bytes(b"")
     (data / "flac.wav").write_bytes(b"fLaC" + bytes(40))
-    (data / "law.wav").write_bytes(whole[:20] + struct.pack("<H", 7) + whole[22:])
+    (data / "song.wav").write_bytes(b"FORM" + struct.pack(">I", 4) + b"AIFF")
     error = refuse(tmp_path / "out", audio_model(tmp_path), data, **declared())
     assert [line.partition(":")[0] for line in error.details] == [
         "cut.wav",
         "empty.wav",
         "flac.wav",
-        "law.wav",
         "silent.wav",
+        "song.wav",
     ]
     assert error.details[0].startswith("cut.wav: it is cut off")
     assert "ffmpeg" in error.details[2]
@@ -156,8 +183,8 @@ def test_no_header_makes_the_reader_fail_otherwise(
         whole[data.draw(st.integers(0, 60))] = data.draw(st.integers(0, 255))
     (folder / "a.wav").write_bytes(bytes(whole[: data.draw(st.integers(0, len(whole)))]))
     with contextlib.suppress(UnreadableError):
-        found = open_wave(folder / "a.wav")
-        assert found.read(0, found.frames).shape == (found.frames, found.channels)
+        found = open_recording(folder / "a.wav")
+        assert found.read(found.frames).shape == (found.frames, found.channels)
 
 
 @pytest.mark.parametrize(
