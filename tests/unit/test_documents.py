@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -16,6 +18,9 @@ from docs.site.__main__ import ROOT, build_site, link_pages, list_pages
 
 PAGES = [page for page in list_pages() if page.suffix == ".md" and page.parts[0] != "benchmarks"]
 GIVEN_BY_ALL = {"--help", "-h", "--version", "--install-completion", "--show-completion"}
+OF_OTHERS = {"--install-links", "--no-index"}
+"""Options of npm and pip that pages speak of."""
+
 EXTERNAL = {"https://semver.org"}
 
 
@@ -51,6 +56,35 @@ def test_a_page_leads_to_the_pages_of_this_project_alone(page: Path) -> None:
 def test_every_command_that_a_page_names_exists(page: Path) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert [fault for command in _list_commands(text) for fault in _find_faults(command)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_option_that_a_page_names_is_one_of_some_command(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    named = set(re.findall(r"`(--[a-z][a-z-]*)[^`]*`", prose))
+    assert named - _list_options(typer.main.get_command(app)) - GIVEN_BY_ALL - OF_OTHERS == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_variable_that_a_page_names_is_read_somewhere(page: Path) -> None:
+    named = set(re.findall(r"\bBUNDLER_[A-Z_]+[A-Z]\b", (ROOT / page).read_text(encoding="utf-8")))
+    assert named - _list_variables() == set()
+
+
+@functools.cache
+def _list_variables() -> set[str]:
+    sources = [path for room in ("bundler", "templates") for path in (ROOT / room).rglob("*.py")]
+    return {name for path in sources for name in re.findall(r"\bBUNDLER_[A-Z_]+[A-Z]\b", path.read_text("utf-8"))}
+
+
+def _list_options(command: Any) -> set[str]:
+    """Of a command and of all below it."""
+    own = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    if not hasattr(command, "get_command"):
+        return own
+    context = typer.Context(command)
+    below = (_list_options(command.get_command(context, name)) for name in command.list_commands(context))
+    return own.union(*below)
 
 
 def test_the_architecture_page_has_every_room_in_the_order_of_the_import_contract() -> None:
