@@ -21,6 +21,9 @@ GIVEN_BY_ALL = {"--help", "-h", "--version", "--install-completion", "--show-com
 OF_OTHERS = {"--install-links", "--no-index"}
 """Options of npm and pip that pages speak of."""
 
+FILES = {"json", "toml", "py", "md"}
+"""Ends of names of files that look like keys (`runtime.json`)."""
+
 EXTERNAL = {"https://semver.org"}
 
 
@@ -60,8 +63,7 @@ def test_every_command_that_a_page_names_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_every_option_that_a_page_names_is_one_of_some_command(page: Path) -> None:
-    prose = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    named = set(re.findall(r"`(--[a-z][a-z-]*)[^`]*`", prose))
+    named = set(re.findall(r"`(--[a-z][a-z-]*)[^`]*`", _leave_blocks_out(page)))
     assert named - _list_options(typer.main.get_command(app)) - GIVEN_BY_ALL - OF_OTHERS == set()
 
 
@@ -69,6 +71,26 @@ def test_every_option_that_a_page_names_is_one_of_some_command(page: Path) -> No
 def test_every_variable_that_a_page_names_is_read_somewhere(page: Path) -> None:
     named = set(re.findall(r"\bBUNDLER_[A-Z_]+[A-Z]\b", (ROOT / page).read_text(encoding="utf-8")))
     assert named - _list_variables() == set()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in ("options.md", "targets.md")], ids=str)
+def test_every_key_of_a_profile_or_project_that_a_page_names_exists(page: Path) -> None:
+    spans = " ".join(re.findall(r"`([^`\n]+)`", _leave_blocks_out(page)))
+    dotted = (found.split(".") for found in re.findall(r"(?<![\w./-])([a-z_]+(?:\.[A-Za-z_]+)+)(?![\w./(])", spans))
+    sections, keys = _list_keys()
+    assert [key for key in dotted if key[0] in sections and key[-1] not in keys | FILES] == []
+
+
+@functools.cache
+def _list_keys() -> tuple[set[str], set[str]]:
+    """The sections and the keys of profiles and project files, as the generated pages have them."""
+    text = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("options.md", "project.md"))
+    sections = {name.partition(".")[0] for name in re.findall(r"^## `([a-z_.]+)`", text, re.MULTILINE)}
+    return sections, set(re.findall(r"^\| `([A-Za-z_0-9]+)` \|", text, re.MULTILINE))
+
+
+def _leave_blocks_out(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
 @functools.cache
