@@ -20,12 +20,12 @@ async function refuse(settings, alter = () => {}) {
   const ort = runtime();
   const { platform, data, asked } = platformOf(packageOf([variant("odd", settings)]), { modules: [ort] });
   alter(data);
-  const error = await makePackage(data, platform)
-    .load()
-    .then(
-      () => assert.fail("it was opened"),
-      (/** @type {any} */ found) => found,
-    );
+  const { load, probe } = makePackage(data, platform);
+  const error = await load().then(
+    () => assert.fail("it was opened"),
+    (/** @type {any} */ found) => found,
+  );
+  await assert.rejects(probe(), { name: error.name, why: error.why });
   assert.deepEqual([asked, ort.created], [[], []]);
   assert.equal(error.name, "IncompatibleError");
   assert.match(error.message, /asks for what bundler never writes/);
@@ -47,6 +47,7 @@ describe("an option", () => {
       /webgpu has no "device" of "mine"/,
     ],
     ["of no provider", { providers: [{ name: "constructor", options: {}, device: null }] }, /no provider "constructor"/],
+    ["of a prototype", { providers: [{ name: "__proto__", options: {}, device: null }] }, /no provider "__proto__"/],
     ["called after a prototype", JSON.parse('{"session": {"__proto__": {"logid": "x"}}}'), /session has no "__proto__"/],
   ];
   for (const [what, settings, why] of strange) {

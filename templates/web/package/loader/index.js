@@ -20,7 +20,7 @@ const SCHEMA = 3;
 export function makePackage(data, platform) {
   return {
     load: (options = {}) => load(data, platform, options),
-    probe: () => Promise.all(data.config.variants.map((variant) => probe(data, variant))),
+    probe: () => probeAll(data),
     clearCache: () => platform.clearShelf(data.identity.package),
   };
 }
@@ -31,8 +31,7 @@ export function makePackage(data, platform) {
  * @param {import("./types.js").LoadOptions} options
  */
 async function load(data, platform, options) {
-  checkSchema(data.config);
-  checkConfig(data);
+  check(data);
   options.signal?.throwIfAborted();
   const variants = chooseVariants(data.config, options.variant);
   const downloads = new Downloads({
@@ -66,6 +65,12 @@ async function finish(downloads, opened, signal) {
   downloads.tell("ready", null, downloads.allCached);
 }
 
+/** @param {import("./types.js").PackageData} data */
+function check(data) {
+  checkSchema(data.config);
+  checkConfig(data);
+}
+
 /** @param {import("./types.js").Config} config */
 function checkSchema(config) {
   if (config.schema === SCHEMA) return;
@@ -85,6 +90,15 @@ function chooseVariants(config, name) {
   if (chosen.length) return chosen;
   const known = config.variants.map((variant) => variant.name).join(", ");
   throw new InputError(`there is no variant ${JSON.stringify(name)}`, { hint: `the variants are ${known}` });
+}
+
+/**
+ * @param {import("./types.js").PackageData} data
+ * @returns {Promise<import("./types.js").VariantState[]>}
+ */
+async function probeAll(data) {
+  check(data); // What no `load` opens is not available either.
+  return Promise.all(data.config.variants.map((variant) => probe(data, variant)));
 }
 
 /**
