@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from bundler.cli.printing import printable
-from bundler.model.runtime import Tolerance
-from bundler.pipeline.results import AccuracyResult
+
+if TYPE_CHECKING:
+    from bundler.model.runtime import Tolerance
+    from bundler.pipeline.results import AccuracyResult
 
 NAME_LENGTH = 40
 """Characters of an output's name that the line shows."""

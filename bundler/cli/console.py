@@ -10,19 +10,21 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
 
 from bundler.cli.printing import echo_document, render_json
 from bundler.model.codec import encode
+from bundler.model.errors import UsageError
 from bundler.model.events import Event, Listener, ignore
 
-ProgressStyle = Literal["auto", "rich", "plain", "json", "none"]
+STYLES = ("auto", "rich", "plain", "json", "none")
 
 
 @contextmanager
-def open_console(style: ProgressStyle) -> Iterator[Listener]:
-    """A listener that renders events in `style`; `auto` is live on a terminal and plain elsewhere."""
-    chosen = _choose(style)
+def open_console(style: str, *, as_json: bool = False) -> Iterator[Listener]:
+    """A listener that renders events in `style`; `auto` is live on a terminal and plain elsewhere, and with `as_json`,
+    where a program reads the result, everywhere. Raises `UsageError` for an unknown style.
+    """
+    chosen = _choose(style, as_json=as_json)
     if chosen == "none":
         yield ignore
     elif chosen == "json":
@@ -39,11 +41,13 @@ def open_console(style: ProgressStyle) -> Iterator[Listener]:
             yield listener
 
 
-def _choose(style: ProgressStyle) -> ProgressStyle:
+def _choose(style: str, *, as_json: bool) -> str:
+    if style not in STYLES:
+        raise UsageError(f"--progress {style}: unknown style", hint=f"one of {', '.join(STYLES)}")
     if style != "auto":
         return style
     live = sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
-    return "rich" if live else "plain"
+    return "rich" if live and not as_json else "plain"
 
 
 def _locked(render: Listener) -> Listener:

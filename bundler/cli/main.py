@@ -9,9 +9,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from bundler import __version__
-from bundler.cli import build, cache, doctor, project, serve, targets, verify
 from bundler.cli.ending import end_in_order
 from bundler.cli.failures import INTERRUPTED, report_defect, report_error, report_interrupt
+from bundler.cli.group import CommandGroup
 from bundler.cli.printing import echo, echo_lines
 from bundler.model.errors import BundlerError, UsageError
 
@@ -26,6 +26,7 @@ EPILOG = (
 
 app = typer.Typer(
     name="bundler",
+    cls=CommandGroup,
     help="Turn a trained ONNX model into a verified, self-contained bundle for a device.",
     epilog=EPILOG,
     no_args_is_help=True,
@@ -33,13 +34,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-build.register(app)
-verify.register(app)
-serve.register(app)
-project.register(app)
-doctor.register(app)
-app.add_typer(targets.app, name="targets", help="List, show, check and write target profiles.")
-app.add_typer(cache.app, name="cache", help="Show, trim and clear the cache of finished steps.")
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 - click's callback signature

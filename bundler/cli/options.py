@@ -1,105 +1,52 @@
-"""Options that several commands share, each declared once."""
+"""From the fields of a request to the parameters that typer makes options of, and options of the command line alone.
+
+A command's function takes what it is given as values of the API:
+
+    def run(*, given: Annotated[Given, OptionsOf(BuildRequest)], settings: Settings, json: Json = False) -> None: ...
+
+`take_options` gives it a parameter for each `Option` of those (`bundler.model.options`): a new field with its option
+needs no line here, nor in a command.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
-from bundler.model.errors import UsageError
-from bundler.model.shapes import Shape, parse_shape, write_shape
+from bundler.api import Settings
+from bundler.model.options import Option, find_options, option_of
 
-Cache = Annotated[
-    str | None,
-    typer.Option(
-        "--cache",
-        metavar="DIR|URL",
-        envvar="BUNDLER_CACHE",
-        help="Where finished steps are kept: a folder of your own, or a URL (s3://…) of a cache that a team shares. A "
-        "shared one needs the key of those who write it, in BUNDLER_CACHE_KEY or the file BUNDLER_CACHE_KEY_FILE.",
-        show_default="the user's cache folder",
-    ),
-]
-CacheReadonly = Annotated[
-    bool,
-    typer.Option(
-        "--cache-readonly",
-        envvar="BUNDLER_CACHE_READONLY",
-        help="Take what the cache has and write nothing to it: what is new is kept for this run alone or, with a "
-        "shared cache, in your own.",
-    ),
-]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Steps and builds that run at once.")]
-Sandbox = Annotated[
-    bool,
-    typer.Option(
-        "--sandbox",
-        envvar="BUNDLER_SANDBOX",
-        help="Run what computes on models and bundles without a network and with nothing of your files but the model, "
-        "the data and the cache to read (Linux, with bubblewrap).",
-    ),
-]
+Given = Mapping[str, Any]
+"""Fields of a request, by name, that the command line gives; those that it does not give are not in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsOf:
+    """The options of a dataclass, of all its fields or of those in `only`, but not of those in `without`, in the place
+    of one parameter: with the type `Given` it gets what was given, else a value of the dataclass.
+    """
+
+    kind: type
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """The options by the names of their fields."""
+        found = find_options(self.kind).items()
+        return {name: option for name, option in found if name in (self.only or (name,)) and name not in self.without}
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")]
 Progress = Annotated[
     str, typer.Option("--progress", metavar="STYLE", help="auto, rich, plain, json (one event a line) or none.")
-]
-On = Annotated[
-    str | None,
-    typer.Option(
-        "--on",
-        metavar="DEVICE",
-        help="Where the bundle is run: local, qemu-aarch64 (its setting is the core: qemu-aarch64:cortex-a76), browser "
-        "(the program: browser:/usr/bin/chromium, or BUNDLER_BROWSER), or a device that a package brings.",
-        show_default="the first that suits the target",
-    ),
-]
-Samples = Annotated[
-    str | None,
-    typer.Option(
-        "--samples",
-        metavar="PATH|FUNCTION",
-        help="Inputs for the golden set: a folder of .npz files, of test_data_set_* folders, or one .npz with a "
-        "leading sample axis; a folder of images, recordings or texts with a preprocessing; or a function, as "
-        "file.py:function, that gives mappings from input name to array. Without it, seeded synthetic inputs are used, "
-        "and the report says so.",
-    ),
-]
-Calibration = Annotated[
-    str | None,
-    typer.Option(
-        "--calibration",
-        metavar="PATH|FUNCTION",
-        help="Data to find the ranges of quantised values from: what --samples takes, or the word synthetic (the "
-        "bundle is then marked as not for shipping). Without it, most of the samples; a fifth is held out and judges.",
-    ),
-]
-Preprocessing = Annotated[
-    Path | None,
-    typer.Option(
-        "--preprocessing",
-        metavar="FILE",
-        help="TOML file that says what becomes of images, recordings or texts (docs/preprocessing.md).",
-        show_default="preprocessing.toml in their folder",
-    ),
-]
-Dimensions = Annotated[
-    list[str] | None,
-    typer.Option("--dim", metavar="NAME=N", help="Fix a dynamic dimension; may be given several times."),
-]
-Shapes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--shape",
-        metavar="INPUT=SIZES",
-        help="Fix the sizes of an input (x=1,3,48,192), those without a name too; ? leaves one as it is, "
-        "and 64..320 (or 64..192..320, tuned for 192) is a range where a provider takes ranges. May be given several "
-        "times; with several models, MODEL:INPUT=SIZES says which one is meant.",
-    ),
-]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the profile (accuracy.absolute=1e-3)."),
 ]
 Only = Annotated[
     list[str] | None,
@@ -109,59 +56,107 @@ Only = Annotated[
         help="Of what the project file names: bundles, models or targets by name or glob; may be repeated.",
     ),
 ]
-Golden = Annotated[
-    Literal["samples", "synthetic"] | None,
-    typer.Option(
-        "--golden",
-        metavar="samples|synthetic",
-        help="What the bundle carries of --samples: up to 16 of them, or seeded inputs like them. The real ones judge "
-        "the build in either case.",
-        show_default="samples",
-    ),
-]
-TrustTarget = Annotated[
-    bool, typer.Option("--trust-target", help="Let the target's own file name programs that run (accuracy.metric).")
+CacheOnly = Annotated[Settings, OptionsOf(Settings, only=("cache",))]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", help="Target id (`bundler targets list`) or a profile's path; may be repeated."),
 ]
 
 
-def parse_dimensions(pairs: list[str] | None) -> dict[str, int]:
-    """`name=n` pairs as a mapping. Raises `UsageError` for the first that is none."""
-    dimensions: dict[str, int] = {}
-    for pair in pairs or ():
-        name, _, size = pair.rpartition("=")
-        if not name or not size.isdecimal():
-            raise UsageError(f"--dim {pair}: not of the form name=n", hint="for example --dim batch=1")
-        if int(size) == 0:
-            raise UsageError(f"--dim {pair}: a dimension has a size of at least 1", hint=f"for example --dim {name}=1")
-        dimensions[name] = int(size)
-    return dimensions
+def take_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with the options of its parameters' types written out, for typer to read."""
+    hints = typing.get_type_hints(command, include_extras=True)
+    groups = {name: group for name, hint in hints.items() if (group := _find_group(hint)) is not None}
+    plain = {name: option for name, hint in hints.items() if (option := option_of(hint)) is not None}
+
+    @functools.wraps(command)
+    def run(context: typer.Context, **values: Any) -> None:
+        taken = {name: group.take(values, context) for name, group in groups.items()}
+        read = {name: _read(option, values.pop(name), default=None) for name, option in plain.items()}
+        command(**values, **taken, **read)
+
+    parameters = [*_list_parameters(command, hints, groups)]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # where `inspect` looks for it
+    return run
 
 
-def parse_shapes(pairs: list[str] | None) -> dict[str, Shape]:
-    """`input=sizes` pairs as a mapping. Raises `UsageError` for the first that is none."""
-    shapes: dict[str, Shape] = {}
-    for pair in pairs or ():
-        name, equals, sizes = pair.rpartition("=")
-        if not name or not equals:
-            raise UsageError(f"--shape {pair}: not of the form input=sizes", hint=_SHAPE_EXAMPLE)
-        try:
-            shape = parse_shape(sizes)
-        except ValueError as error:
-            raise UsageError(f"--shape {pair}: {error}", hint=_SHAPE_EXAMPLE) from error
-        if shapes.setdefault(name, shape) != shape:
-            raise UsageError(
-                f"--shape {pair}: {name} has the shape {write_shape(shapes[name])} already", hint="give each input once"
-            )
-    return shapes
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The fields that stand in one parameter's place. With `partial`, only those that were given are passed on."""
+
+    kind: type
+    options: Mapping[str, Option]
+    partial: bool
+
+    def take(self, values: dict[str, Any], context: typer.Context) -> Any:
+        defaults = {field.name: field.default for field in fields(self.kind)}
+        names = [name for name in self.options if not self.partial or _is_given(context, name)]
+        found = {name: _read(self.options[name], values[name], default=defaults[name]) for name in names}
+        for name in self.options:
+            del values[name]
+        return found if self.partial else self.kind(**found)
 
 
-_SHAPE_EXAMPLE = "for example --shape x=1,3,48,192, or --shape 'x=?,3,48,192' to leave the first size as it is"
+def _find_group(hint: Any) -> _Group | None:
+    base, *rest = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
+    named = next((item for item in rest if isinstance(item, OptionsOf)), None)
+    if named is None:
+        is_value = isinstance(base, type) and is_dataclass(base)
+        return _Group(base, find_options(base), partial=False) if is_value else None
+    return _Group(named.kind, named.options, partial=base is not named.kind)
 
 
-def progress_style(name: str, *, json: bool) -> str:
-    """The checked style of progress. Raises `UsageError`."""
-    styles = ("auto", "rich", "plain", "json", "none")
-    if name not in styles:
-        raise UsageError(f"--progress {name}: unknown style", hint=f"one of {', '.join(styles)}")
-    # With --json a program reads us: the live display would only clutter its log.
-    return "plain" if json and name == "auto" else name
+def _is_given(context: typer.Context, name: str) -> bool:
+    """On the command line or in the environment."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")
+
+
+def _read(option: Option, value: Any, *, default: Any) -> Any:
+    """The field's value from what typer read."""
+    if option.read is not None:
+        return option.read(value or ())
+    return not value if default is True else value
+
+
+def _list_parameters(
+    command: Callable[..., None], hints: Mapping[str, Any], groups: Mapping[str, _Group]
+) -> Iterator[inspect.Parameter]:
+    yield inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    for name, parameter in inspect.signature(command).parameters.items():
+        hint, option = hints[name], option_of(hints[name])
+        if name in groups:
+            yield from _list_fields(groups[name])
+        elif option is not None:
+            yield _make_parameter(name, option, typing.get_args(hint)[0], parameter.default)
+        else:
+            yield parameter.replace(annotation=hint)
+
+
+def _list_fields(group: _Group) -> Iterator[inspect.Parameter]:
+    hints = typing.get_type_hints(group.kind)
+    for field in fields(group.kind):
+        if field.name in group.options:
+            yield _make_parameter(field.name, group.options[field.name], hints[field.name], field.default)
+
+
+def _make_parameter(name: str, option: Option, kind: Any, default: Any) -> inspect.Parameter:
+    """The parameter that typer makes the option of; one that turns a field off is off itself unless it is given."""
+    if option.read is not None:
+        kind, default = list[str] | None, None
+    elif default is True:
+        default = False
+    elif {str, Path} <= set(typing.get_args(kind)):  # for callers in Python; a command line has text
+        kind = str | None
+    names = (option.flag, option.short) if option.short else (option.flag,)
+    shown = typer.Option(
+        *names,
+        help=option.help,
+        metavar=option.metavar,
+        envvar=option.variable,
+        min=option.least,
+        max=option.most,
+        show_default=option.default or True,
+    )
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bundler.api.bench import VariantTimes
 from bundler.cli.printing import printable
+from bundler.pipeline.bench import VariantTimes
 from bundler.reporting.claims import LEAST_RUNS, find_doubt
 from bundler.reporting.data import Spread
 

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from bundler.model.shapes import write_shape
+from bundler.model.options import find_options
 from bundler.pipeline.requests import BuildRequest
-
-_OPTIONS = (
-    *("output", "name", "version", "package_name", "samples", "calibration", "preprocessing", "format", "on"),
-    *("seed", "golden"),
-)
-"""Fields of a request that are an option of the same name."""
 
 
 def repeat_command(request: BuildRequest, *, sandbox: bool = False) -> tuple[str, ...]:
@@ -26,17 +20,7 @@ def repeat_command(request: BuildRequest, *, sandbox: bool = False) -> tuple[str
 
 def _list_options(request: BuildRequest) -> Iterator[str]:
     defaults = {field.name: field.default for field in fields(BuildRequest)}
-    for name in _OPTIONS:
+    for name, option in find_options(BuildRequest).items():
         value = getattr(request, name)
         if value != defaults[name] and value is not None:
-            yield from (f"--{name.replace('_', '-')}", str(value))
-    for name, size in request.dimensions.items():
-        yield from ("--dim", f"{name}={size}")
-    for name, shape in request.shapes.items():
-        yield from ("--shape", f"{name}={write_shape(shape)}")
-    for override in request.overrides:
-        yield from ("--set", override)
-    if not request.prove:
-        yield "--no-prove"
-    if request.trust_target:
-        yield "--trust-target"
+            yield from option.write(value)

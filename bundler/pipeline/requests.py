@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from bundler.model.errors import UsageError
 from bundler.model.golden_inputs import GoldenKind
+from bundler.model.options import (
+    On,
+    Option,
+    Overrides,
+    parse_dimensions,
+    parse_shapes,
+    show_pairs,
+    show_shapes,
+)
 from bundler.model.shapes import Shape
 
 MAXIMUM_NAME = 64
@@ -18,43 +27,112 @@ MAXIMUM_NAME = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
-    """One model for one target.
+    """One model for one target. What a command line may say of it says its option here, and nowhere else.
 
-    `output` is the folder in which the bundle's folder `<name>-<target>` is made. `overrides` are
-    `dotted.key=value` over the profile. `version` is that of the emitted package, and `package_name` its name
-    (None: it is made from the bundle's), in which `{model}` and `{target}` stand for the bundle's name and the
-    target's id. `samples` and `calibration` are what `--samples` and `--calibration` take, `preprocessing` the
-    declaration for folders of images, sound or text. `dimensions` fixes sizes by their name, `shapes` by input.
-    `format` None takes the profile's. `prove` runs the golden set in the bundle's own runtime and measures it; without
-    it the manifest claims no more than `resolved`. `on` names the device that runs it, as `NAME` or
-    `NAME:SETTING` (None: the first that suits). `decisions` are what was measured before, by `decision_key` and
-    variant; with `locked` nothing new is measured. `trust_target` lets the target's file name programs that run (its
-    `accuracy.metric`).
-    `project` is the name of the project file that asks (empty: a command does).
-    `golden` says what the bundle carries of `samples`: themselves, or seeded inputs like them.
+    `output` is the folder in which the bundle's folder `<name>-<target>` is made. `dimensions` fixes sizes by their
+    name, `shapes` by input; None takes what the help calls the default. `prove` runs the golden set in the bundle's own
+    runtime and measures it; without it the manifest claims no more than `resolved`. `on` names the device that runs it,
+    as `NAME` or `NAME:SETTING`. `decisions` are what was measured
+    before, by `decision_key` and variant; with `locked` nothing new is measured. `project` is the name of the project
+    file that asks (empty: none does).
     """
 
     model: Path
     target: str
-    output: Path = Path("dist")
-    name: str | None = None
-    version: str = "1.0.0"
-    package_name: str | None = None
-    samples: str | Path | None = None
-    calibration: str | Path | None = None
-    preprocessing: Path | None = None
-    dimensions: Mapping[str, int] = field(default_factory=dict)
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
-    overrides: tuple[str, ...] = ()
-    format: str | None = None
-    prove: bool = True
-    on: str | None = None
-    seed: int = 0
+    output: Annotated[Path, Option("--output", "-o", help="Folder for the bundles.")] = Path("dist")
+    samples: Annotated[
+        str | Path | None,
+        Option(
+            "--samples",
+            metavar="PATH|FUNCTION",
+            help="Inputs for the golden set: a folder of .npz files, of test_data_set_* folders, or one .npz with a "
+            "leading sample axis; a folder of images, recordings or texts with a preprocessing; or a function, as "
+            "file.py:function, that gives mappings from input name to array. Without it, seeded synthetic inputs are "
+            "used, and the report says so.",
+            of_one_model=True,
+        ),
+    ] = None
+    golden: Annotated[
+        GoldenKind,
+        Option(
+            "--golden",
+            metavar="samples|synthetic",
+            help="What the bundle carries of --samples: up to 16 of them, or seeded inputs like them. The real ones "
+            "judge the build in either case.",
+        ),
+    ] = "samples"
+    calibration: Annotated[
+        str | Path | None,
+        Option(
+            "--calibration",
+            metavar="PATH|FUNCTION",
+            help="Data to find the ranges of quantised values from: what --samples takes, or the word synthetic (the "
+            "bundle is then marked as not for shipping). Without it, most of the samples; a fifth is held out and "
+            "judges.",
+            of_one_model=True,
+        ),
+    ] = None
+    preprocessing: Annotated[
+        Path | None,
+        Option(
+            "--preprocessing",
+            metavar="FILE",
+            help="TOML file that says what becomes of images, recordings or texts (docs/preprocessing.md).",
+            default="preprocessing.toml in their folder",
+            of_one_model=True,
+        ),
+    ] = None
+    dimensions: Annotated[
+        Mapping[str, int],
+        Option(
+            "--dim",
+            metavar="NAME=N",
+            help="Fix a dynamic dimension; may be given several times.",
+            read=parse_dimensions,
+            show=show_pairs,
+            of_one_model=True,
+        ),
+    ] = field(default_factory=dict)
+    shapes: Annotated[
+        Mapping[str, Shape],
+        Option(
+            "--shape",
+            metavar="INPUT=SIZES",
+            help="Fix the sizes of an input (x=1,3,48,192), those without a name too; ? leaves one as it is, "
+            "and 64..320 (or 64..192..320, tuned for 192) is a range where a provider takes ranges. May be given "
+            "several times; with several models, MODEL:INPUT=SIZES says which one is meant.",
+            read=parse_shapes,
+            show=show_shapes,
+            of_one_model=True,
+        ),
+    ] = field(default_factory=dict)
+    overrides: Overrides = ()
+    format: Annotated[
+        str | None,
+        Option("--format", "-f", help="Python: dir, wheel, pex; web: dir, tgz; any target: files, ortpackage."),
+    ] = None
+    name: Annotated[str | None, Option("--name", help="Name of the bundle [the file's].", of_one_model=True)] = None
+    version: Annotated[str, Option("--version", help="Version of the emitted package.", of_one_model=True)] = "1.0.0"
+    package_name: Annotated[
+        str | None,
+        Option(
+            "--package-name",
+            help="Name of the emitted package, {model} and {target} in it for the bundle's name and the target "
+            "[made from the bundle's name].",
+        ),
+    ] = None
+    prove: Annotated[bool, Option("--no-prove", help="Do not run the bundle; its manifest then claims no proof.")] = (
+        True
+    )
+    on: On = None
+    seed: Annotated[int, Option("--seed", least=0, help="Seed of synthetic inputs.", of_one_model=True)] = 0
+    trust_target: Annotated[
+        bool,
+        Option("--trust-target", help="Let the target's own file name programs that run (accuracy.metric)."),
+    ] = False
     synthetic_count: int = 8
     decisions: Mapping[str, Any] = field(default_factory=dict)
     locked: bool = False
-    trust_target: bool = False
-    golden: GoldenKind = "samples"
     project: str = ""
 
 
@@ -72,3 +150,16 @@ def bundle_name(request: BuildRequest) -> str:
         )
     stem = request.name or request.model.stem
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:MAXIMUM_NAME] or "model"
+
+
+def check_clashes(requests: Iterable[BuildRequest]) -> None:
+    """Raise `UsageError` when two builds would write the same bundle."""
+    seen: dict[tuple[str, str, Path], Path] = {}
+    for request in requests:
+        key = (bundle_name(request), request.target, request.output)
+        if key in seen:
+            raise UsageError(
+                f"{seen[key]} and {request.model} would both become {key[0]}-{request.target}",
+                hint="build them one by one with --name, or give each a name in bundler.toml",
+            )
+        seen[key] = request.model

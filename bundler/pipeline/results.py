@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bundler.model.errors import BundlerError
 from bundler.model.manifest import GoldenRecord, ProofRecord
 from bundler.model.plan import BuildPlan
 from bundler.model.proof import Proof, VariantProof
 from bundler.model.results import Comparison
 from bundler.model.runtime import Tolerance
+from bundler.pipeline.requests import BuildRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +157,18 @@ class BuildResult:
     reservations: tuple[str, ...] = ()
     decisions: Mapping[str, Any] = field(default_factory=dict)
     digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A build or a plan that failed while others of the same call may have succeeded."""
+
+    request: BuildRequest
+    error: BundlerError
+
+    def to_json(self) -> dict[str, object]:
+        """As the document of `--json` has it."""
+        return {"model": str(self.request.model), "target": self.request.target, "error": self.error.to_json()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

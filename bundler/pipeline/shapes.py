@@ -19,9 +19,7 @@ Inputs = Mapping[str, Sequence[str]]
 """Names of inputs by the name of the bundle."""
 
 
-def assign_shapes(
-    requests: tuple[BuildRequest, ...], workshop: Workshop, listener: Listener
-) -> tuple[BuildRequest, ...]:
+def assign_shapes(requests: Sequence[BuildRequest], workshop: Workshop, listener: Listener) -> Sequence[BuildRequest]:
     """`requests`, which were all given the same shapes, each with those of its own model.
 
     Raises `UsageError` for a shape of an input that no model has, or that several have.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from bundler.model.errors import UsageError
-from bundler.model.golden_inputs import GoldenKind
+from bundler.model.options import find_options
 from bundler.pipeline.data import SYNTHETIC
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.sources import PREFIX
@@ -13,50 +17,61 @@ from bundler.project.fitting import check_fit
 from bundler.project.load import LoadedProject, overrides_for
 from bundler.project.schema import ProjectModel
 
+_SAME = tuple({field.name for field in fields(BuildRequest)} & ProjectModel.model_fields.keys())
+"""What a model of the file and a request say by the same name."""
+
 
 def project_requests(
-    loaded: LoadedProject,
-    *,
-    targets: tuple[str, ...],
-    output: Path | None,
-    overrides: tuple[str, ...],
-    bundle_format: str | None,
-    prove: bool,
-    on: str | None = None,
-    package_name: str | None = None,
-    trust_target: bool = False,
-    golden: GoldenKind | None = None,
+    loaded: LoadedProject, *, targets: Sequence[str] = (), given: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[BuildRequest, ...]:
-    """One request for each model and each of its targets. What the command line gives comes over the file.
+    """One request for each model and each of its targets. What the command line gives comes over the file: `targets`
+    in place of the file's, and fields of a request, by name, in `given`.
 
-    Raises `UsageError` when a model has no target.
+    Raises `UsageError` when a model has no target, and for a field that says something of one model.
     """
+    _refuse_options_of_one_model(given, loaded.path.name)
     named = [target for model in loaded.project.models for target in targets or _targets_of(loaded, model)]
     check_fit(loaded, {target: _locate_target(loaded, target) for target in named})
     return tuple(
-        BuildRequest(
-            model=_locate_model(loaded, model.path),
-            target=_locate_target(loaded, target),
-            output=output or loaded.root / loaded.project.output,
-            name=model.name,
-            version=model.version,
-            package_name=package_name or model.package_name,
-            samples=_locate_data(loaded, model.samples),
-            calibration=_locate_data(loaded, model.calibration),
-            preprocessing=loaded.root / model.preprocessing if model.preprocessing else None,
-            dimensions=model.dimensions,
-            shapes=model.shapes,
-            overrides=(*overrides_for(loaded.project, target, loaded.root), *overrides),
-            format=bundle_format or model.format,
-            prove=prove,
-            on=on,
-            trust_target=trust_target,
-            golden=golden or model.golden,
-            project=loaded.path.name,
-        )
+        _over(_request_of(loaded, model, target), given)
         for model in loaded.project.models
         for target in targets or _targets_of(loaded, model)
     )
+
+
+def _request_of(loaded: LoadedProject, model: ProjectModel, target: str) -> BuildRequest:
+    """What the file says of one bundle."""
+    request = BuildRequest(
+        model=_locate_model(loaded, model.path),
+        target=_locate_target(loaded, target),
+        output=loaded.root / loaded.project.output,
+        overrides=overrides_for(loaded.project, target, loaded.root),
+        project=loaded.path.name,
+        **{name: getattr(model, name) for name in _SAME},
+    )
+    return replace(
+        request,
+        samples=_locate_data(loaded, model.samples),
+        calibration=_locate_data(loaded, model.calibration),
+        preprocessing=loaded.root / model.preprocessing if model.preprocessing else None,
+    )
+
+
+def _over(request: BuildRequest, given: Mapping[str, Any]) -> BuildRequest:
+    overrides = (*request.overrides, *given.get("overrides", ()))
+    return replace(request, **{**given, "overrides": overrides})
+
+
+def _refuse_options_of_one_model(given: Mapping[str, Any], file: str) -> None:
+    """They would change nothing, for the file says of each model what it has."""
+    flags = [
+        option.flag for name, option in find_options(BuildRequest).items() if option.of_one_model and name in given
+    ]
+    if flags:
+        raise UsageError(
+            f"{flags[0]} says something of one model, and no model was given",
+            hint=f"write it into {file} (docs/project.md has its keys), or name the model and its target",
+        )
 
 
 def _locate_model(loaded: LoadedProject, path: str) -> Path:

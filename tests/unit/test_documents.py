@@ -136,7 +136,7 @@ def _find_faults(text: str) -> Iterator[str]:
     words = shlex.split(text.replace("[", " ").replace("]", " "), comments=True)
     command = typer.main.get_command(app)
     while words and hasattr(command, "get_command"):
-        found = command.get_command(typer.Context(command), words[0])
+        _, found, _ = command.resolve_command(typer.Context(command, resilient_parsing=True), words)
         if found is None:
             if words[0] not in GIVEN_BY_ALL:
                 yield f"bundler {text}: no command {words[0]!r}"

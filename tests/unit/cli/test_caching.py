@@ -2,7 +2,7 @@
 
 import pytest
 
-from bundler.cli.caching import parse_size
+from bundler.cli.commands.cache.trim import parse_size
 from bundler.model.errors import UsageError
 
 

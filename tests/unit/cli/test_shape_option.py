@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bundler.cli.options import parse_shapes
 from bundler.model.errors import UsageError
+from bundler.model.options import parse_shapes
 from bundler.model.shapes import SizeRange, parse_shape, write_shape
 
 
 def test_an_input_gets_its_sizes_and_its_name_may_hold_anything() -> None:
     assert parse_shapes(["x=1,3,48,192", "a=b:0=?, 4 ,*"]) == {"x": (1, 3, 48, 192), "a=b:0": (None, 4, None)}
-    assert parse_shapes(None) == {}
+    assert parse_shapes(()) == {}
     assert write_shape(parse_shape("1,*,3")) == "1,?,3"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bundler.cli.building import _tell_visits
+from bundler.cli.summary import _tell_visits
 from bundler.pipeline.results import FirstVisit
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from bundler.cli.targets import app
+from bundler.cli.main import app
 from bundler.model.errors import ProfileError, UsageError
 from bundler.profiles.resolve import resolve_target
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    result = RUNNER.invoke(app, list(arguments))
+    result = RUNNER.invoke(app, ["targets", *arguments])
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
@@ -123,7 +123,7 @@ def test_validate_as_json_is_one_document_with_the_exit_code(folder):
 
 def run_on_terminal(**environment: str) -> str:
     """What `bundler targets list` shows a person: its standard output is a pseudo-terminal."""
-    code = "from bundler.cli.targeting import print_list; print_list(as_json=False)"
+    code = "from bundler.cli.commands.targets.list import run; run(json=False)"
     reader, writer = os.openpty()
     settings = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "COLUMNS": "120", **environment}
     with subprocess.Popen([sys.executable, "-c", code], stdout=writer, env=settings) as process:

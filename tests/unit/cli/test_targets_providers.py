@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bundler.catalogue import provider_listing
-from bundler.cli.targeting_providers import print_providers
-from bundler.cli.targets import app
+from bundler.cli.commands.targets.providers import run as print_providers
+from bundler.cli.main import app
 from bundler.model.errors import ProfileError
 from bundler.providers.knowledge import Availability, Compiler, Deferral, OptionRule, ProviderKnowledge
 from bundler.providers.registry import provider_names
@@ -18,7 +18,7 @@ RUNNER = CliRunner()
 
 
 def run(*arguments: str) -> Result:
-    result = RUNNER.invoke(app, ["providers", *arguments])
+    result = RUNNER.invoke(app, ["targets", "providers", *arguments])
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
@@ -95,8 +95,8 @@ def test_words_of_another_package_cannot_command_the_terminal(registered, capsys
         gone="gone\x1b]0;x\x07",
         options=(OptionRule(key="k\x1b[1m", default="\x07", meaning="m\x1b[0m"),),
     )
-    print_providers(None, as_json=False)
-    print_providers("own", as_json=False)
+    print_providers(None, json=False)
+    print_providers("own", json=False)
     said = capsys.readouterr().out
     assert "\x1b" not in said
     assert "\x07" not in said
@@ -106,7 +106,7 @@ def test_words_of_another_package_cannot_command_the_terminal(registered, capsys
 def test_a_terminal_gets_a_table(registered, monkeypatch, capsys):
     registered["own"] = knowledge(title="[bold]Own\x1b[2J")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    print_providers(None, as_json=False)
+    print_providers(None, json=False)
     said = capsys.readouterr().out
     assert "[bold]Own\\x1b[2J" in said
     assert "onnxruntime-own" in said
@@ -114,8 +114,8 @@ def test_a_terminal_gets_a_table(registered, monkeypatch, capsys):
 
 def test_no_ml_tool_and_no_schema_is_imported():
     code = (
-        "import sys; from bundler.cli.targeting_providers import print_providers;"
-        "print_providers(None, as_json=True); print_providers('coreml', as_json=False);"
+        "import sys; from bundler.cli.commands.targets.providers import run;"
+        "run(None, json=True); run('coreml', json=False);"
         "print([name for name in ('onnx', 'onnxruntime', 'numpy', 'pydantic') if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from bundler.api import bench as benching
-from bundler.api.bench import VariantTimes, bench
-from bundler.cli.benching import parse_callers
+from bundler.cli.commands.bench import parse_callers
 from bundler.cli.timetable import throughput_lines, timetable_lines
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import ignore
 from bundler.model.measurement import Measurement, Timing
+from bundler.pipeline import bench as benching
+from bundler.pipeline.bench import VariantTimes, bench
 from bundler.pipeline.workshop import Workshop, open_workshop
 from bundler.reporting.data import Spread
 from bundler.reporting.manifest import make_manifest, write_manifest

@@ -24,8 +24,8 @@ def test_only_what_was_given_is_said_again() -> None:
         golden="synthetic",
     )
     assert repeat_command(request, sandbox=True)[5:] == (
-        *("--output", "out", "--package-name", "p", "--golden", "synthetic", "--dim", "n=1", "--shape", "x=1,?"),
-        *("--set", "budget.model_mb=3", "--no-prove", "--sandbox"),
+        *("--output", "out", "--golden", "synthetic", "--dim", "n=1", "--shape", "x=1,?"),
+        *("--set", "budget.model_mb=3", "--package-name", "p", "--no-prove", "--sandbox"),
     )
 
 

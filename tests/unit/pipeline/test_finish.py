@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from bundler.api.bench import _nothing_timed
-from bundler.api.verify import find_left_out
 from bundler.emitters.registry import find_emitter
 from bundler.model.plan import Decision
 from bundler.model.proof import VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.stage import Note
+from bundler.pipeline.bench import _nothing_timed
 from bundler.pipeline.finish import explain_unmeasured, list_notes
 from bundler.pipeline.prepare import Prepared
 from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.verify import find_left_out
 from bundler.planning.plan import make_plan
 from bundler.planning.request import PlanRequest
 from bundler.planning.settle import settle_profile

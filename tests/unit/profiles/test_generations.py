@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bundler.api.recommend import find_matches
 from bundler.catalogue.listing import list_targets
 from bundler.catalogue.matching import split_words
 from bundler.model.errors import ProfileError
+from bundler.pipeline.recommend import find_matches
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import TargetProfile
 from bundler.providers.registry import find_provider

@@ -174,8 +174,7 @@ method = "int4"
 """
     (tmp_path / "bundler.toml").write_text(text)
     loaded = find_project(tmp_path)
-    options = {"targets": (), "output": None, "overrides": (), "bundle_format": None, "prove": True}
     with pytest.raises(UsageError, match=r"bundler\.toml does not fit the target linux-x64") as caught:
-        project_requests(loaded, **options)
+        project_requests(loaded)
     (told,) = caught.value.details
     assert told.startswith('bundler.toml:5: precision.method: there is no precision method "int8"')

@@ -1,0 +1,104 @@
+"""`bundler bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bundler import api
+from bundler.api import Settings, Timing
+from bundler.cli.console import open_console
+from bundler.cli.options import Json, OptionsOf, Progress
+from bundler.cli.printing import echo, echo_lines, print_json, printable
+from bundler.cli.timetable import throughput_lines, timetable_lines
+from bundler.model.errors import UsageError
+from bundler.model.options import On
+from bundler.reporting.claims import doubt_machine
+
+if TYPE_CHECKING:
+    from bundler.api import VariantTimes
+
+DETAILS = "It checks each bundle's digests, then runs code that came with it: use it on bundles whose origin you trust."
+
+EPILOG = """Examples:
+
+  bundler bench dist/model-linux-x64 --baseline model.onnx
+
+  bundler bench dist/model-linux-x64 --threads 1 --batch 8 --callers 1,2,4"""
+
+MOST_CALLERS = 256
+
+
+def run(
+    bundles: Annotated[list[Path], typer.Argument(help="Folders of bundles.", metavar="BUNDLE")],
+    *,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="An ONNX file to measure beside them.")] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            "--batch", metavar="N", min=1, help="Rows of one call.", show_default="those of the golden sample"
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads", metavar="N", min=1, help="Threads inside one call.", show_default="the bundle's own number"
+        ),
+    ] = None,
+    callers: Annotated[
+        str,
+        typer.Option("--callers", metavar="N,N", help="Count the calls a second of so many callers at once: 1,2,4."),
+    ] = "",
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds", metavar="N", min=0.1, max=600, help="For how long each variant.", show_default="a few"
+        ),
+    ] = None,
+    on: On = None,
+    settings: Annotated[Settings, OptionsOf(Settings, without=("cache_readonly", "jobs"))],
+    json: Json = False,
+    progress: Progress = "auto",
+) -> None:
+    """Time the bundles and print them side by side, with what speaks against the figures."""
+    timing = Timing(batch=batch or 0, threads=threads or 0, callers=parse_callers(callers), seconds=seconds or 0.0)
+    busy = doubt_machine()
+    with open_console(progress, as_json=json) as listener:
+        times = api.bench(bundles, baseline=baseline, timing=timing, on=on, settings=settings, listener=listener)
+    doubts = [*([busy] if busy else []), *_list_doubts(times)]
+    if json:
+        print_json({"variants": times, "timing": timing, "warnings": doubts})
+        return
+    echo_lines((*timetable_lines(times), *_describe_timing(timing), *throughput_lines(times)))
+    for doubt in doubts:
+        echo(f"warning: {doubt}", err=True)
+    if doubts:
+        longer = f"--seconds {timing.seconds * 4 if timing.seconds else 30:g}"
+        echo(f"hint: time it on a machine that does nothing else, and for longer: {longer}", err=True)
+
+
+def parse_callers(text: str) -> tuple[int, ...]:
+    """`1,2,4` as numbers, each once. Raises `UsageError`."""
+    parts = [part.strip() for part in text.split(",")] if text else []
+    if not all(part.isdecimal() and 1 <= int(part) <= MOST_CALLERS for part in parts):
+        raise UsageError(
+            f"--callers {text}: not numbers from 1 to {MOST_CALLERS} with commas between", hint="--callers 1,2,4"
+        )
+    return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def _describe_timing(timing: Timing) -> Iterator[str]:
+    """What was not as always."""
+    rows = f"{timing.batch} rows a call" if timing.batch else ""
+    threads = f"{timing.threads} thread{'' if timing.threads == 1 else 's'} inside a call" if timing.threads else ""
+    if rows or threads:
+        yield f"with {' and '.join(filter(None, (rows, threads)))}, in the bundle and in a plain session"
+
+
+def _list_doubts(times: Sequence[VariantTimes]) -> Iterator[str]:
+    for one in times:
+        for doubt in one.doubts:
+            yield f"{printable(one.bundle.name, 60)}, {one.variant}: {doubt}"

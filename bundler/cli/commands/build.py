@@ -1,0 +1,86 @@
+"""`bundler build`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bundler import api
+from bundler.api import BuildRequest, Settings
+from bundler.cli.console import open_console
+from bundler.cli.options import Given, Json, Only, OptionsOf, Progress, Targets
+from bundler.cli.printing import echo_lines, print_json
+from bundler.cli.requests import make_requests
+from bundler.cli.summary import describe_finished, print_summary
+from bundler.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from bundler.api import BuildResult, Failure
+
+EPILOG = """Examples:
+
+  bundler build model.onnx --target linux-x64
+
+  bundler build model.onnx -t linux-x64 -t raspberry-pi-5 --samples samples/ -o out
+
+  bundler build model.onnx -t linux-x64 --dim batch=1 --set accuracy.absolute=1e-5 --format wheel
+
+  bundler build model.onnx -t snapdragon-8g3 --shape x=1,3,48,192
+
+  bundler build model.onnx -t linux-x64 --calibration images/ --set precision.method=auto
+
+  bundler build            (all that bundler.toml names)
+
+  bundler build --only 'raspberry-*' --only detector-linux-x64"""
+
+
+def run(
+    models: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="ONNX files, or models of the Transformers library as hf:FOLDER or hf:NAME; without any, what the "
+            "project file names.",
+            metavar="MODEL",
+        ),
+    ] = None,
+    *,
+    target: Targets = None,
+    given: Annotated[Given, OptionsOf(BuildRequest)],
+    locked: Annotated[bool, typer.Option("--locked", help="Refuse to change bundler.lock.")] = False,
+    only: Only = None,
+    settings: Settings,
+    json: Json = False,
+    progress: Progress = "auto",
+) -> None:
+    """Build all and print what came of it; exits with the code of the first failure."""
+    if models and locked:
+        raise UsageError("--locked needs a project file", hint="`bundler init` writes one, `bundler lock` its lock")
+    names, picked = target or (), only or ()
+    try:
+        with open_console(progress, as_json=json) as listener:
+            if models:
+                finished = api.build_all(make_requests(models, names, given, picked), settings, listener)
+            else:
+                finished = api.build_project(
+                    targets=names, only=picked, given=given, locked=locked, settings=settings, listener=listener
+                )
+    except api.BuildsInterruptedError as error:
+        echo_lines(describe_finished(error.finished, error.total), err=True)
+        raise
+    _print(finished, as_json=json)
+
+
+def _print(finished: Sequence[BuildResult | Failure], *, as_json: bool) -> None:
+    failures = [item for item in finished if isinstance(item, api.Failure)]
+    if len(finished) == 1 and failures:
+        raise failures[0].error
+    results = [item for item in finished if not isinstance(item, api.Failure)]
+    if as_json:
+        print_json({"bundles": results, "failures": [item.to_json() for item in failures]})
+    else:
+        print_summary(results, failures)
+    if failures:
+        raise typer.Exit(failures[0].error.exit_code)

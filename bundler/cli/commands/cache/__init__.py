@@ -1,0 +1,1 @@
+"""`bundler cache`: what is kept, and how to keep less."""

@@ -1,0 +1,142 @@
+"""`bundler verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from bundler import api
+from bundler.api import Settings
+from bundler.cli.console import open_console
+from bundler.cli.failures import error_lines
+from bundler.cli.options import Json, Only, OptionsOf, Progress
+from bundler.cli.printing import echo, echo_lines, print_json, printable
+from bundler.model.errors import BundlerError, UsageError
+from bundler.model.options import On
+from bundler.verification.words import BUILDING_HOST, describe_verification, same_levels
+
+if TYPE_CHECKING:
+    from bundler.api import DigestResult, VerifyResult
+
+Result = TypeVar("Result")
+
+DETAILS = "It runs code that came with the bundle: use it on bundles whose origin you trust, or with --digests-only."
+
+EPILOG = """Examples:
+
+  bundler verify dist/model-linux-x64 --json
+
+  bundler verify dist/model-linux-x64 --digests-only     (runs nothing of the bundle)
+
+  bundler verify model-linux-x64 --digest 0f4b…     (must be the bundle whose build printed this)
+
+  bundler verify dist/model-web-webgpu --on browser:/usr/bin/chromium
+
+  bundler verify --only 'raspberry-*'     (of the bundles that bundler.toml names)"""
+
+
+def run(
+    bundle: Annotated[
+        Path | None, typer.Argument(help="A bundle's folder; without one, the bundles of the project file.")
+    ] = None,
+    *,
+    only: Only = None,
+    digest: Annotated[
+        str, typer.Option("--digest", metavar="SHA256", help="What the SHA-256 of its bundle.json must be.")
+    ] = "",
+    digests_only: Annotated[
+        bool, typer.Option("--digests-only", help="Check the digests and run nothing of the bundle.")
+    ] = False,
+    on: On = None,
+    settings: Annotated[Settings, OptionsOf(Settings, without=("cache_readonly", "jobs"))],
+    json: Json = False,
+    progress: Progress = "auto",
+) -> None:
+    """Check the bundle, or each of the project's, and print the level that was reached."""
+    bundles = (bundle,) if bundle else _find_project_bundles(only or (), digest)
+    if bundle and only:
+        raise UsageError("--only picks from what a project file names", hint="leave the bundle out, or --only")
+    if digests_only:
+        checked = _check_each(bundles, lambda path: api.check_digests(path, digest))
+        _show_each(
+            checked, lambda result: _print_digests(result, asked=bool(digest)), several=bundle is None, as_json=json
+        )
+        return
+    with open_console(progress, as_json=json) as listener:
+        verified = _check_each(
+            bundles,
+            lambda path: api.verify(path, digest=digest, on=on, settings=settings, listener=listener),
+        )
+    _show_each(verified, _print_verified, several=bundle is None, as_json=json)
+
+
+def _find_project_bundles(only: Sequence[str], digest: str) -> tuple[Path, ...]:
+    if digest:
+        raise UsageError("--digest is that of one bundle, and none was named", hint="bundler verify BUNDLE --digest …")
+    return api.find_project_bundles(only)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fault:
+    """A bundle that is not what it should be."""
+
+    bundle: Path
+    error: BundlerError
+
+
+def _check_each(bundles: tuple[Path, ...], check: Callable[[Path], Result]) -> list[Result | _Fault]:
+    """What came of each; one that fails does not stop the others."""
+
+    def attempt(bundle: Path) -> Result | _Fault:
+        try:
+            return check(bundle)
+        except BundlerError as error:
+            return _Fault(bundle=bundle, error=error)
+
+    return [attempt(bundle) for bundle in bundles]
+
+
+def _show_each(checked: list[Result | _Fault], show: Callable[[Result], None], *, several: bool, as_json: bool) -> None:
+    """Print what was found, of `several` bundles side by side; exits with the code of the first that failed."""
+    faults = [item for item in checked if isinstance(item, _Fault)]
+    if faults and not several:
+        raise faults[0].error
+    results = [item for item in checked if not isinstance(item, _Fault)]
+    if as_json:
+        told = [{"bundle": str(fault.bundle), "error": fault.error.to_json()} for fault in faults]
+        print_json({"bundles": results, "failures": told} if several else results[0])
+    else:
+        for result in results:
+            show(result)
+        for fault in faults:
+            echo_lines(error_lines(fault.error), err=True)
+    if faults:
+        raise typer.Exit(faults[0].error.exit_code)
+
+
+def _print_digests(checked: DigestResult, *, asked: bool) -> None:
+    echo(f"{checked.bundle}: {checked.files} files match their checksums")
+    echo(f"bundle.json has SHA-256 {checked.digest}{', as asked' if asked else ''}")
+    echo("Not run: only checksums were asked for (--digests-only).")
+
+
+def _print_verified(result: VerifyResult) -> None:
+    echo(f"{result.bundle}: {result.files} files match their checksums")
+    for line in describe_verification(result.reached) if result.reached else ():
+        echo(line)
+    for variant in result.variants:
+        if variant.passed and variant.reason:
+            echo(f"  {variant.variant}: {variant.reason}")
+    for line in (*(f"left out: {text}" for text in result.left_out), *result.shortfalls):
+        echo(f"  {line}")
+    for reason in result.reservations:
+        echo(f"  NOT FOR SHIPPING: {reason}")
+    for name in result.unstable_outputs:
+        echo(f"  output {printable(name, 80)} is random: only its name, type and shape can be promised")
+    if result.reached and result.built and not same_levels(result.built.variants, result.reached.variants):
+        for line in describe_verification(result.built, BUILDING_HOST):
+            echo(f"When it was built: {line}")

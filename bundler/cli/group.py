@@ -1,0 +1,55 @@
+"""The group of commands: what they are called and do is known without importing any."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
+
+from bundler.cli.commands import COMMANDS, Commands
+from bundler.cli.options import take_options
+
+HOME = "bundler.cli.commands"
+
+
+class CommandGroup(TyperGroup):
+    """Stands in for its commands with their names and lines, which help and completion list; the one that is called
+    (or asked for its own help, or completed) is imported.
+    """
+
+    def __init__(self, *, home: str = HOME, table: Commands = COMMANDS, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._home = home
+        for name, row in table.items():
+            if isinstance(row, str):
+                self.commands[name] = TyperCommand(name, help=row, rich_markup_mode=None)
+            else:
+                self.commands[name] = CommandGroup(
+                    name=name,
+                    help=row[0],
+                    home=f"{home}.{name}",
+                    table=row[1],
+                    no_args_is_help=True,
+                    rich_markup_mode=None,
+                )
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """What typer found by its name, as it is in its module."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, None if command is None else self.load(command), rest
+
+    def load(self, command: Any) -> Any:
+        """The whole command for one that stands in for it."""
+        if isinstance(command, CommandGroup):
+            return command
+        module = importlib.import_module(f"{self._home}.{command.name}")
+        info = CommandInfo(
+            name=command.name,
+            callback=take_options(module.run),
+            help=f"{command.help}\n\n{getattr(module, 'DETAILS', '')}".strip(),
+            epilog=getattr(module, "EPILOG", None),
+        )
+        return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)

@@ -1,0 +1,33 @@
+"""From a command line that names models to the requests that the API takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bundler.api import BuildRequest, list_target_names
+from bundler.cli.options import Given
+from bundler.model.errors import UsageError
+
+
+def make_requests(
+    models: Sequence[Path], targets: Sequence[str], given: Given, only: Sequence[str]
+) -> tuple[BuildRequest, ...]:
+    """One request for each model and target. Raises `UsageError` for options that do not fit them."""
+    if only:
+        raise UsageError("--only picks from what a project file names", hint="leave the model out, or --only")
+    if not targets:
+        raise _no_target(models)
+    if given.get("name") and len(models) > 1:
+        raise UsageError("--name fits one model only", hint="leave it out, or build the models one by one")
+    return tuple(BuildRequest(model=model, target=target, **given) for model in models for target in targets)
+
+
+def _no_target(models: Sequence[Path]) -> UsageError:
+    """A target's name among the models is a usual slip."""
+    names = list_target_names()
+    named = [str(model) for model in models if str(model) in names]
+    hint = "`bundler targets list` shows the targets; give one with --target"
+    if named:
+        hint = f"{named[0]} is a target: give it as --target {named[0]}"
+    return UsageError("no target given", hint=hint)

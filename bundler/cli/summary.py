@@ -1,0 +1,98 @@
+"""What people read of the builds of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from bundler.cli.accuracy import accuracy_line, device_lines
+from bundler.cli.failures import error_lines
+from bundler.cli.printing import echo, echo_lines
+from bundler.support.text import format_bytes
+
+if TYPE_CHECKING:
+    from bundler.pipeline.results import BuildResult, ChosenPrecision, Failure, FirstVisit, PlacementResult
+
+
+def describe_finished(done: Sequence[BuildResult], total: int) -> Iterator[str]:
+    """What stands after an interruption."""
+    if not done:
+        yield "no bundle was changed"
+        return
+    yield f"{len(done)} of {total} bundles {'was' if len(done) == 1 else 'were'} finished; the others were not changed:"
+    yield from (f"  {result.bundle}" for result in done)
+
+
+def print_summary(results: Sequence[BuildResult], failures: Sequence[Failure]) -> None:
+    """What was built, and how good it is; what failed goes to standard error."""
+    for result in results:
+        echo(f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}")
+        echo(
+            f"  model {format_bytes(result.source_bytes)} → {format_bytes(result.model_bytes)}; "
+            f"bundle {format_bytes(result.bundle_bytes)} ({result.format})"
+        )
+        for line in (*_describe_judged(result), *(f"NOT FOR SHIPPING: {reason}" for reason in result.reservations)):
+            echo(f"  {line}")
+        if result.first_visits:
+            echo(f"  first visit {_tell_visits(result.first_visits)}")
+        echo(f"  bundle.json has SHA-256 {result.digest}")
+        echo(f"  report {result.report}")
+    print_failures(failures)
+
+
+def print_failures(failures: Sequence[Failure]) -> None:
+    """What failed and why, on standard error."""
+    for failure in failures:
+        echo_lines(error_lines(failure.error, f"{failure.request.model} → {failure.request.target}: "), err=True)
+
+
+def _describe_judged(result: BuildResult) -> Iterator[str]:
+    """What was verified, how close the answers are, and what was chosen and taken."""
+    yield from result.verified
+    for accuracy in result.accuracies:
+        yield accuracy_line(accuracy)
+        yield from device_lines(accuracy)
+    yield from (f"precision {_tell_choice(choice)}" for choice in result.precisions)
+    for metric in result.metrics:
+        yield f"metric of {metric.variant} {metric.value:.6g}; the original model's answers {metric.reference:.6g}"
+    yield from (_tell_placement(placed) for placed in result.placements)
+
+
+def _tell_placement(placed: PlacementResult) -> str:
+    """`htp: … takes 5 of 5 nodes`, and loudly where that is less than the profile asks for."""
+    about = ", as far as can be said without the device" if placed.estimated else ""
+    told = f"{placed.variant}: {placed.provider} takes {placed.taken} of {placed.total} nodes{about}"
+    gain = f"; {placed.gain}" if placed.gain else ""
+    if placed.taken >= placed.least_share * placed.total:
+        return f"{told}{gain}"
+    share = f"{placed.least_share:.0%}"
+    return f"FEWER NODES THAN ASKED FOR: {told}; the profile asks for {share}, the CPU runs the rest{gain}"
+
+
+def _tell_choice(choice: ChosenPrecision) -> str:
+    """`static-int8 for cpu, 0.43 of the latency (measured)`."""
+    if choice.method == "none" and choice.ratio is not None:
+        why = f"nothing else that was tried and holds the gate is faster or much smaller ({choice.timing})"
+        return f"none for {choice.variant}: {why}"
+    if choice.ratio is None:
+        return f"{choice.method} for {choice.variant}"
+    latency = f"{choice.ratio:.2f} of the unchanged model's latency ({choice.timing})"
+    if choice.doubt:
+        latency = f"latency: {choice.doubt} ({choice.timing}: {choice.ratio:.2f} of the unchanged model's)"
+    return f"{choice.method} for {choice.variant}, {latency}"
+
+
+def _show_range(least: int, most: int) -> str:
+    low, high = format_bytes(least), format_bytes(most)
+    number, _, unit = low.partition(" ")
+    if low == high:
+        return high
+    return f"{number if high.endswith(unit) else low} to {high}"
+
+
+def _tell_visits(visits: tuple[FirstVisit, ...]) -> str:
+    """`2.7 to 4.0 MB (webgpu), 2.8 MB (wasm) with brotli`: a range where a variant's builds of the runtime differ."""
+    names = dict.fromkeys(visit.variant for visit in visits)
+    sizes = {name: sorted(visit.brotli for visit in visits if visit.variant == name) for name in names}
+    told = [f"{_show_range(found[0], found[-1])} ({name})" for name, found in sizes.items()]
+    return f"{', '.join(told)} with brotli; a second visit takes it from the browser's cache"

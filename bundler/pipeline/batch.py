@@ -1,0 +1,64 @@
+"""Several builds or plans in one call: each in the order given, and one that fails does not stop the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from bundler.model.errors import BundlerError
+from bundler.model.events import BuildsStarted, Listener, Message
+from bundler.pipeline.build import build
+from bundler.pipeline.counting import Count
+from bundler.pipeline.interruption import BuildsInterruptedError
+from bundler.pipeline.package_names import warn_of_same_packages
+from bundler.pipeline.plan import plan
+from bundler.pipeline.requests import BuildRequest, bundle_name
+from bundler.pipeline.results import BuildResult, Failure, PlanResult
+from bundler.pipeline.workshop import Workshop
+
+
+def build_all(
+    requests: Sequence[BuildRequest], workshop: Workshop, listener: Listener, jobs: int
+) -> list[BuildResult | Failure]:
+    """Build every request. An interruption raises `BuildsInterruptedError`."""
+    done: list[BuildResult] = []
+    count = Count(total=len(requests), listener=listener)
+
+    def attempt(request: BuildRequest) -> BuildResult | Failure:
+        with count.follow(f"{bundle_name(request)} → {request.target}") as followed:
+            try:
+                result = build(request, workshop, followed)
+            except BundlerError as error:
+                if workshop.executor.interrupted:
+                    raise
+                followed.failed = True
+                return Failure(request=request, error=error)
+        done.append(result)
+        return result
+
+    listener(BuildsStarted(total=len(requests)))
+    for note in warn_of_same_packages(requests):
+        listener(Message(build="", note=note))
+    try:
+        if len(requests) == 1:
+            return [attempt(requests[0])]
+        with ThreadPoolExecutor(max_workers=min(jobs, len(requests))) as pool:
+            try:
+                return list(pool.map(attempt, requests))
+            except KeyboardInterrupt:
+                workshop.executor.interrupt()  # leaving the pool waits for all that it runs
+                raise
+    except KeyboardInterrupt as error:
+        raise BuildsInterruptedError(done, len(requests)) from error
+
+
+def plan_all(requests: Sequence[BuildRequest], workshop: Workshop, listener: Listener) -> list[PlanResult | Failure]:
+    """Plan every request."""
+
+    def attempt(request: BuildRequest) -> PlanResult | Failure:
+        try:
+            return plan(request, workshop, listener)
+        except BundlerError as error:
+            return Failure(request=request, error=error)
+
+    return [attempt(request) for request in requests]

@@ -1,0 +1,141 @@
+"""`bench`: opening and latency of finished bundles on this machine, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bundler.emitters.contract import ProofRequest, TimedAsUsual, Untimed
+from bundler.emitters.registry import find_emitter
+from bundler.model.errors import UsageError, VerificationError
+from bundler.model.events import Listener, Message
+from bundler.model.manifest import Manifest
+from bundler.model.measurement import USUAL, Measurement, Timing
+from bundler.model.stage import Note
+from bundler.pipeline.verify import check_bundle
+from bundler.pipeline.workshop import Workshop
+from bundler.reporting.claims import doubt_measurement
+from bundler.reporting.data import Spread, summarize_series
+from bundler.reporting.manifest import read_manifest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantTimes:
+    """One variant of one bundle, in milliseconds. `opening` is from opening to the first answer, `latency` one steady
+    call; ratios are to the median of a plain session on the baseline, None without one. `throughput` is calls a second
+    by how many callers at once. `measurement` holds each time; `doubts` say why the figures may not be what they seem.
+    """
+
+    bundle: Path
+    target: str
+    variant: str
+    opening: Spread | None
+    latency: Spread | None
+    baseline_opening: Spread | None
+    baseline_latency: Spread | None
+    opening_ratio: float | None
+    latency_ratio: float | None
+    measurement: Measurement
+    throughput: Mapping[int, Spread] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+
+
+def bench(
+    bundles: Iterable[Path],
+    baseline: Path | None,
+    workshop: Workshop,
+    listener: Listener,
+    on: str | None = None,
+    *,
+    timing: Timing = USUAL,
+) -> tuple[VariantTimes, ...]:
+    """Time each variant that runs here in its bundle's own runtime; `baseline` is an ONNX file to time in turn with it.
+
+    A bundle runs its own code, so its files are held to its manifest first. Raises `UsageError` when there is no such
+    file, or a bundle cannot be timed as `timing` says, `VerificationError` when a folder is no bundle, or an altered
+    one, or none runs here.
+    """
+    bundles = tuple(bundles)
+    if baseline is not None and not baseline.is_file():
+        raise UsageError(f"there is no model {baseline}", hint="give the ONNX file that the bundles were built from")
+    _check_timing(bundles, timing)
+    root = workshop.cache.root
+    requests = [
+        ProofRequest(
+            bundle=bundle,
+            cache_root=root,
+            listener=listener,
+            model=baseline,
+            on=on,
+            timing=timing,
+            environments=workshop.environments,
+            sandbox=workshop.sandbox,
+        )
+        for bundle in bundles
+    ]
+    found = [times for request in requests for times in _time_bundle(request)]
+    if not found:
+        raise _nothing_timed(bundles, timing)
+    return tuple(found)
+
+
+def _check_timing(bundles: Sequence[Path], timing: Timing) -> None:
+    """Raise `UsageError` before anything runs, for a bundle that takes no other timing than the usual."""
+    for bundle in () if timing.is_usual else bundles:
+        emitter = find_emitter(read_manifest(bundle).ecosystem)
+        if isinstance(emitter, TimedAsUsual):
+            raise UsageError(
+                f"{bundle} cannot be timed with --batch, --threads or --callers",
+                details=(emitter.timed_as_usual,),
+                hint="time it without them; they are for Python bundles",
+            )
+
+
+def _nothing_timed(bundles: Iterable[Path], timing: Timing = USUAL) -> VerificationError:
+    emitters = {bundle: find_emitter(read_manifest(bundle).ecosystem) for bundle in bundles}
+    told = [f"{bundle}: {emitter.untimed}" for bundle, emitter in emitters.items() if isinstance(emitter, Untimed)]
+    hint = "`bundler verify` says whether they run here"
+    if told:
+        hint = "a Python or web bundle (--format dir) can be timed, if there is one; else time in your application"
+    elif not timing.is_usual:
+        hint = f"time them without --batch, --threads and --callers; {hint}"
+    return VerificationError("no bundle could be timed on this machine", details=tuple(told), hint=hint)
+
+
+def _time_bundle(request: ProofRequest) -> list[VariantTimes]:
+    _, manifest = check_bundle(request.bundle)
+    emitter = find_emitter(manifest.ecosystem)
+    if isinstance(emitter, Untimed):
+        request.listener(Message(build=request.bundle.name, note=Note(text=f"not timed: {emitter.untimed}")))
+    measurements = emitter.measure(request)
+    return [_summarise(request.bundle, manifest, measurement) for measurement in measurements]
+
+
+def _summarise(bundle: Path, manifest: Manifest, measurement: Measurement) -> VariantTimes:
+    opening, latency = summarize_series(measurement.opening_ms), summarize_series(measurement.latency_ms)
+    plain_opening = summarize_series(measurement.baseline_opening_ms)
+    plain_latency = summarize_series(measurement.baseline_latency_ms)
+    return VariantTimes(
+        bundle=bundle,
+        target=manifest.target.id,
+        variant=measurement.variant,
+        opening=opening,
+        latency=latency,
+        baseline_opening=plain_opening,
+        baseline_latency=plain_latency,
+        opening_ratio=_divide(opening, plain_opening),
+        latency_ratio=_divide(latency, plain_latency),
+        measurement=measurement,
+        throughput=_summarise_throughput(measurement),
+        doubts=doubt_measurement(measurement),
+    )
+
+
+def _summarise_throughput(measurement: Measurement) -> dict[int, Spread]:
+    spreads = {found.callers: summarize_series(found.per_second) for found in measurement.throughput}
+    return {callers: spread for callers, spread in spreads.items() if spread is not None}
+
+
+def _divide(measured: Spread | None, plain: Spread | None) -> float | None:
+    return measured.median / plain.median if measured and plain and plain.median else None

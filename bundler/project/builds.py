@@ -1,0 +1,90 @@
+"""What is done with all that a project file names, or with what is picked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bundler.model.events import Listener
+from bundler.pipeline.requests import BuildRequest, bundle_name, check_clashes, decision_key
+from bundler.pipeline.results import BuildResult, Failure, PlanResult
+from bundler.pipeline.settings import Settings
+from bundler.pipeline.workshop import open_workshop, start_early
+from bundler.profiles.resolve import resolve_target
+from bundler.project.decisions import record_decisions, with_decisions
+from bundler.project.load import LoadedProject, find_project
+from bundler.project.lock import LockFile, read_lock
+from bundler.project.narrowing import narrow_requests
+from bundler.project.pinning import pin_project
+from bundler.project.requests import project_requests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picked:
+    """A project file, all `requests` that it makes with what the command line gives, and of them those to work on."""
+
+    loaded: LoadedProject
+    requests: tuple[BuildRequest, ...]
+    picked: tuple[BuildRequest, ...]
+    lock: LockFile | None
+
+
+def pick_requests(
+    folder: Path, *, targets: Sequence[str], only: Sequence[str], given: Mapping[str, Any], instead: str
+) -> Picked:
+    """What `only` picks of the nearest project file above `folder`; `targets` and `given` come over what it says.
+
+    `instead` is the command that does the same without a file. Raises `UsageError`.
+    """
+    loaded = find_project(folder, instead=instead)
+    requests = project_requests(loaded, targets=targets, given=given)
+    picked = narrow_requests(requests, only)
+    return Picked(loaded=loaded, requests=requests, picked=picked, lock=read_lock(loaded.lock_path))
+
+
+def build_picked(found: Picked, settings: Settings, listener: Listener, *, locked: bool) -> list[BuildResult | Failure]:
+    """Build them. Brings `bundler.lock` up to date first, or, with `locked`, raises `UsageError` when it is not."""
+    check_clashes(found.requests)
+    loaded, pins = found.loaded, found.lock.environments if found.lock else None
+    with open_workshop(settings.cache_choice, settings.jobs, pins, sandbox=settings.sandbox) as workshop:
+        start_early(workshop, [request.model for request in found.picked])
+        from bundler.pipeline.batch import build_all  # noqa: PLC0415 - a worker starts while we load the rest
+
+        wanted = (*_whole_project(loaded), *found.requests)
+        pinned = pin_project(loaded, wanted, workshop.environments, locked=locked, listener=listener)
+        requests = with_decisions(found.picked, pinned.lock, locked=locked)
+        finished = build_all(requests, workshop, listener, settings.jobs)
+    record_decisions(loaded.lock_path, pinned.lock, [item for item in finished if isinstance(item, BuildResult)])
+    return finished
+
+
+def plan_picked(found: Picked, settings: Settings, listener: Listener) -> list[PlanResult | Failure]:
+    """Plan them with what the lock pins and decided; it is not brought up to date, for nothing is built."""
+    from bundler.pipeline.batch import plan_all  # noqa: PLC0415 - as above
+
+    lock = found.lock
+    requests = with_decisions(found.picked, lock, locked=False) if lock else found.picked
+    with open_workshop(
+        settings.cache_choice, settings.jobs, lock.environments if lock else None, sandbox=settings.sandbox
+    ) as workshop:
+        return plan_all(requests, workshop, listener)
+
+
+def find_bundles(found: Picked) -> tuple[Path, ...]:
+    """Where their bundles stand, built or not. Raises `ProfileError`."""
+    return tuple(
+        request.output / decision_key(bundle_name(request), resolve_target(request.target).id)
+        for request in found.picked
+    )
+
+
+def _whole_project(loaded: LoadedProject) -> tuple[BuildRequest, ...]:
+    """What the file builds without a command line: the lock stays whole when a part is built. Empty where only the
+    command line gives targets.
+    """
+    project = loaded.project
+    if not all(model.targets or project.targets for model in project.models):
+        return ()
+    return project_requests(loaded)

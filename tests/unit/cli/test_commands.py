@@ -1,0 +1,124 @@
+"""The commands are known without being imported, and an option is declared once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from bundler.api import BuildRequest, Settings
+from bundler.cli.commands import COMMANDS, Commands
+from bundler.cli.main import app
+from bundler.cli.options import Given, Json, OptionsOf, take_options
+from bundler.model.options import Option, find_options
+from tests.support.command_line import PROGRAM
+
+LOADED = "print(*(name for name in sys.modules if name.startswith(('bundler.', 'pydantic', 'rich.', 'onnx'))))"
+
+
+def list_paths(table: Commands = COMMANDS, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, row in table.items():
+        yield (*above, name)
+        if not isinstance(row, str):
+            yield from list_paths(row[1], (*above, name))
+
+
+@pytest.mark.parametrize("path", [(), *list_paths()], ids=" ".join)
+def test_every_command_has_help_and_no_command_lacks_its_line(path: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "100"})
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(f"Usage: {' '.join(('bundler', *path))} ")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["targets", "--help"], ["bild"]])
+def test_what_lists_commands_imports_none(arguments: list[str]) -> None:
+    code = f"import sys; from bundler.cli.main import _run; sys.argv = ['bundler', *{arguments!r}]\ntry: _run()\n"
+    code += f"except SystemExit: pass\n{LOADED}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.rsplit("\n", 2)[-2].split()
+    assert "bundler.cli.main" in loaded
+    heavy = ("pydantic", "rich", "onnx", "bundler.cli.commands.", "bundler.catalogue", "bundler.profiles")
+    assert [name for name in loaded if name.startswith(heavy)] == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("bundler b", ["build", "bench"]),
+        ("bundler targets s", ["show", "schema"]),
+        ("bundler build --packa", ["--package-name"]),
+        ("bundler cache trim --ol", ["--older"]),
+    ],
+)
+def test_commands_and_their_options_are_completed(typed: str, completed: list[str]) -> None:
+    words = typed.split()
+    settings = {"_BUNDLER_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    done = subprocess.run([PROGRAM], env={**os.environ, **settings}, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == completed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request with one option of each kind."""
+
+    count: Annotated[int, Option("--count", "-c", least=1, help="How many.")] = 3
+    loud: Annotated[bool, Option("--loud", variable="TEST_LOUD", help="Aloud.")] = False
+    kept: Annotated[bool, Option("--no-keep", help="Throw it away.")] = True
+    marks: Annotated[tuple[str, ...], Option("--mark", help="Marks.", read=tuple, show=lambda marks: marks)] = ()
+    inner: dict[str, int] = field(default_factory=dict)
+
+
+def invoke(arguments: list[str], kind: Any, **env: str) -> Any:
+    """What a command with the options of `Asked`, in a parameter of the type `kind`, gets."""
+    heard: list[Any] = []
+
+    def run(*, asked: Any, json: Json = False) -> None:
+        heard.append((asked, json))
+
+    run.__annotations__["asked"] = kind
+    command = typer.Typer()
+    command.command()(take_options(run))
+    result = CliRunner().invoke(command, arguments, env=env)
+    assert result.exit_code == 0, result.output
+    return heard[0][0]
+
+
+def test_a_value_has_what_was_given_and_the_defaults_of_the_rest() -> None:
+    assert invoke([], Asked) == Asked()
+    arguments = ["-c", "5", "--loud", "--no-keep", "--mark", "a", "--mark", "b", "--json"]
+    assert invoke(arguments, Asked) == Asked(count=5, loud=True, kept=False, marks=("a", "b"))
+
+
+def test_what_was_given_is_told_from_a_default_of_the_same_value() -> None:
+    kind = Annotated[Given, OptionsOf(Asked)]
+    assert invoke([], kind) == {}
+    assert invoke(["--count", "3", "--no-keep"], kind) == {"count": 3, "kept": False}
+    assert invoke([], kind, TEST_LOUD="1") == {"loud": True}
+    assert invoke(["--mark", "a"], Annotated[Asked, OptionsOf(Asked, only=("marks",))]) == Asked(marks=("a",))
+
+
+def test_help_shows_the_default_and_the_bounds() -> None:
+    def run(*, asked: Asked) -> None:
+        """Nothing."""
+
+    run.__annotations__["asked"] = Asked
+    command = typer.Typer(rich_markup_mode=None)
+    command.command()(take_options(run))
+    shown = CliRunner().invoke(command, ["--help"], env={"COLUMNS": "100"}).output
+    assert "How many.  [default: 3; x>=1]" in shown
+    assert "--no-keep" in shown
+    assert "env var: TEST_LOUD" in shown
+
+
+@pytest.mark.parametrize("kind", [BuildRequest, Settings])
+def test_no_two_options_have_one_flag(kind: type) -> None:
+    options = find_options(kind).values()
+    flags = [flag for option in options for flag in (option.flag, option.short) if flag]
+    assert len(flags) == len(set(flags))
