@@ -105,7 +105,8 @@ def _list_options(command: Any) -> set[str]:
     if not hasattr(command, "get_command"):
         return own
     context = typer.Context(command)
-    below = (_list_options(command.get_command(context, name)) for name in command.list_commands(context))
+    names = command.list_commands(context)
+    below = (_list_options(command.resolve_command(context, [name])[1]) for name in names)
     return own.union(*below)
 
 
