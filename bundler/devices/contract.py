@@ -10,7 +10,8 @@ from typing import Literal, Protocol
 
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.survey import ToolStatus
-from bundler.model.proof import Proof
+from bundler.model.proof import Proof, RanOn
+from bundler.support.text import format_bytes
 
 Runs = Literal["programs", "pages"]
 """What a device starts: programs, or pages of a web bundle."""
@@ -66,6 +67,17 @@ class Facts:
     is_here: bool = False
     python: str = ""
     wheel_platform: str = ""
+
+    def record(self, runtime: str) -> RanOn:
+        """What a manifest says of a run there: nothing that two machines of one kind have differently."""
+        processor = self.processor if self.level == "emulated" else self.machine
+        return RanOn(device=self.name, system=self.system, processor=processor, runtime=runtime)
+
+    def describe(self) -> str:
+        """What a report says of it: `Intel(R) Xeon(R) CPU @ 2.80GHz, 24 GB of memory`."""
+        memory = f"{format_bytes(self.memory)} of memory" if self.memory else ""
+        drivers = f"drivers of {', '.join(self.drivers)}" if self.drivers else ""
+        return ", ".join(filter(None, (self.processor or self.machine, memory, drivers)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

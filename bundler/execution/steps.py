@@ -14,6 +14,7 @@ from typing import Any
 from bundler.environments.registry import Environment, Environments
 from bundler.environments.sandbox import Sandbox
 from bundler.execution.cache import Cache
+from bundler.execution.calls import StageCall, call_stage
 from bundler.execution.disk import storage_error
 from bundler.execution.journal import Journal
 from bundler.execution.keys import ingredients_of, key_of
@@ -24,14 +25,14 @@ from bundler.execution.records import ActionRecord, is_safe_path, parse_record
 from bundler.execution.sources import Source
 from bundler.execution.stage_sources import stage_packages
 from bundler.model.artifacts import Artifact
-from bundler.model.codec import conforms, decode
-from bundler.model.errors import BundlerError, DefectError, StageError, error_from_json
+from bundler.model.codec import conforms
+from bundler.model.errors import BundlerError, DefectError, StageError
 from bundler.model.events import Listener, Message, StepProgress, ignore
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.model.stage import Note, StageResult, StageSpec
 from bundler.stages.inspect.spec import SPEC as INSPECTION
-from bundler.stages.registry import find_stage, run_module
+from bundler.stages.registry import find_stage
 
 LARGE_BYTES = 1_000_000_000
 """From this size of the model on, steps run one by one, each in its own process: that keeps the peak of memory low."""
@@ -295,18 +296,14 @@ class StepRunner:
                 turn.begin()
                 made = output if sandbox is None else worker.folder / "output"
                 made.mkdir(exist_ok=True)
-                number = worker.post(_request(ready, made, litter if sandbox is None else worker.folder))
-                answer = worker.wait(
-                    number, ready.spec.name, limit_seconds(ready.spec, ready.size), _progress(ready, run)
-                )
+                call = _describe_call(ready, made, litter if sandbox is None else worker.folder)
+                result = call_stage(worker, call, _progress(ready, run))
             finally:
                 run.active.discard(worker)
-            if "error" in answer:
-                raise error_from_json(answer["error"])
             if sandbox is not None:
                 worker.end()  # from here on nobody alters what is looked at
                 _take_over(made, output, ready.spec.name)
-        return decode(StageResult, answer["result"])
+        return result
 
     def _remember(self, ready: ReadyStep, result: StageResult, output: Path, seconds: float, run: Run) -> StepOutcome:
         cache = self._cache
@@ -351,17 +348,16 @@ class StepRunner:
         )
 
 
-def _request(ready: ReadyStep, output: Path, litter: Path) -> dict[str, Any]:
-    return {
-        "stage": ready.spec.name,
-        "module": run_module(ready.spec.name),
-        "packages": stage_packages(ready.spec.name),
-        "inputs": {role: str(item.path) for role, item in ready.inputs.items()},
-        "options": dict(ready.step.options),
-        "output": str(output),
+def _describe_call(ready: ReadyStep, output: Path, litter: Path) -> StageCall:
+    return StageCall(
+        stage=ready.spec.name,
+        inputs={role: item.path for role, item in ready.inputs.items()},
+        options=ready.step.options,
+        output=output,
         # Some tools leave files in the current folder; the user's own code finds its files there.
-        "folder": str(Path.cwd() if ready.runs_users_code else litter),
-    }
+        folder=Path.cwd() if ready.runs_users_code else litter,
+        seconds=limit_seconds(ready.spec, ready.size),
+    )
 
 
 def _take_over(made: Path, output: Path, stage: str) -> None:

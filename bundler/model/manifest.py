@@ -13,7 +13,7 @@ from bundler.model.codec import parse_json
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.golden_inputs import Weakness
 from bundler.model.plan import Decision
-from bundler.model.proof import Proof
+from bundler.model.proof import Proof, RanOn
 from bundler.model.runtime import Gate, ProviderEntry
 from bundler.model.stage import Note
 
@@ -165,8 +165,8 @@ class GateRecord:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantProofRecord:
     """How far one variant was proven, where (empty: on the machine itself), and why not further. `stand_in` says that
-    another host ran it in place of the device, whatever level that came to; `means` and `unrun` are those of
-    `bundler.model.proof.VariantProof`.
+    another host ran it in place of the device, whatever level that came to; `means`, `unrun` and `ran_on` are those of
+    `bundler.model.proof.VariantProof` (None: it did not run, or an older bundler wrote this).
     """
 
     variant: str
@@ -177,6 +177,7 @@ class VariantProofRecord:
     stand_in: bool = False
     means: str = ""
     unrun: tuple[str, ...] = ()
+    ran_on: RanOn | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,13 +91,25 @@ class Emitted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RanOn:
+    """On what a variant ran: the kind of `device`, as `--on` takes it; its `system`, as `Linux`; its `processor`, as
+    `x86_64`, or the core that was emulated; and the `runtime` with its version. Two machines of one kind have the same.
+    """
+
+    device: str
+    system: str
+    processor: str
+    runtime: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VariantProof:
     """One variant's run of the golden set. `figures` holds seconds and other values that vary (they go to the report,
     never into the bundle). `passed` is None when it did not run; `reason` then says why. `nodes` counts the nodes of
     the graph that each provider took, by the runtime's name of the provider; empty where the runtime did not tell.
     `place` says where it ran, as `in Chromium 143`; empty for the machine that ran it, as it is.
     `means` is what it was run with and `unrun` are those that the bundle is for, too, and that it was not run with, as
-    `Python 3.12`.
+    `Python 3.12`. `ran_on` is on what it ran, None where it did not; `host` is what that calls itself, for the report.
     """
 
     variant: str
@@ -110,3 +122,5 @@ class VariantProof:
     place: str = ""
     means: str = ""
     unrun: tuple[str, ...] = ()
+    ran_on: RanOn | None = None
+    host: str = ""

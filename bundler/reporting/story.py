@@ -53,6 +53,7 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     proven = [text + ratios.get(record.variant, "") for record, text in zip(verified, told, strict=True)]
     unproven = list(describe_variants([record for record in records if record not in verified], BUILDING_HOST))
     proven += _tell_compared(manifest)
+    proven += [f"The host that ran it: {host}." for host in dict.fromkeys(proof.host for proof in data.proofs) if host]
     proven.append(f"Size and SHA-256 of all {len(manifest.files)} files stand in the manifest.")
     if not manifest.proof.variants:
         unproven.append("Nothing was run in the bundle's own runtime.")

@@ -60,7 +60,9 @@ def _record(proof: VariantProof, unjudged: Mapping[str, str]) -> VariantProofRec
     if not proof.passed:
         return record
     stand_in = proof.level == "stand-in"
-    return replace(record, place=proof.place, stand_in=stand_in, means=proof.means, unrun=proof.unrun)
+    return replace(
+        record, place=proof.place, stand_in=stand_in, means=proof.means, unrun=proof.unrun, ran_on=proof.ran_on
+    )
 
 
 def _find_unjudged(proof: VariantProof) -> dict[str, str]:

@@ -78,15 +78,18 @@ def _tell_place(record: VariantProofRecord, host: str) -> str:
 
 
 def _tell_run(record: VariantProofRecord, host: str) -> str:
-    return f"{record.variant}{_tell_place(record, host)}{_tell_means(record)}"
+    return f"{record.variant}{_tell_place(record, host)}{_tell_means(record, host)}"
 
 
-def _tell_means(record: VariantProofRecord) -> str:
-    """` (Python 3.12; not run with Python 3.11)`, where the bundle is for more than what ran it."""
-    if not record.unrun:
-        return ""
-    unrun = f"not run with {', '.join(record.unrun)}"
-    return f" ({record.means}; {unrun})" if record.means else f" ({unrun})"
+def _tell_means(record: VariantProofRecord, host: str) -> str:
+    """` (Linux on x86_64; Python 3.12; not run with Python 3.11)`: the system, where the reader may have another; what
+    it was run with, where the bundle is for more.
+    """
+    ran_on = record.ran_on if host == BUILDING_HOST else None
+    told = [f"{ran_on.system} on {ran_on.processor}"] if ran_on else []
+    if record.unrun:
+        told += [*filter(None, (record.means,)), f"not run with {', '.join(record.unrun)}"]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _tell_reason(record: VariantProofRecord) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,11 @@ def test_the_readme_says_what_was_verified_and_matches_its_checksum(
     assert "\n  Verified: cpu on this host in place of the device.\n" in answer.out
     bundle = tmp_path / "mlp-linux-x64"
     readme = (bundle / "README.md").read_text("utf-8")
-    assert "## What was verified\n\n- Verified: cpu on the host that built it in place of the device.\n" in readme
+    host = f"{platform.system()} on {platform.machine()}".replace("_", "\\_")
+    assert (
+        f"## What was verified\n\n- Verified: cpu on the host that built it in place of the device ({host}).\n"
+        in readme
+    )
     verified = bundler.run("verify", bundle).expect(0).out
     assert f"{bundle}: {len(read(bundle, 'bundle.json')['files'])} files match their checksums\n" in verified
     assert "\nVerified: cpu on this host in place of the device.\n" in verified

@@ -7,12 +7,14 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bundler.devices.contract import Need, Opening
+from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.neutral.running import Bench, open_bench
 from bundler.emitters.payload import CONFIG_NAME
 from bundler.environments.registry import RUNTIME, Environment, Environments
 from bundler.model.artifacts import record_folder
-from bundler.model.errors import EnvironmentMissingError, StageError, VerificationError
+from bundler.model.errors import EnvironmentMissingError, StageError, UsageError, VerificationError
 from bundler.model.events import Message
 from bundler.model.gates import check_gate, describe_failures
 from bundler.model.proof import Proof, VariantProof
@@ -42,13 +44,33 @@ class Way:
 
 
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
-    """A proof for each variant. Raises `VerificationError` when the folder is no whole bundle of this kind."""
+    """A proof for each variant. Raises `VerificationError` when the folder is no whole bundle of this kind, and
+    `UsageError` for a device that has not our environments: without a runtime of its own the bundle needs them.
+    """
     config = read_config(request.bundle)
     _check_golden(request.bundle, config)
     build = f"{config.model} → {config.target}"
     environments = request.environments or Environments(request.cache_root)
-    with open_bench(request.bundle, environments, request.listener, build, request.sandbox) as bench:
-        return tuple(_prove(variant, config, bench) for variant in config.variants)
+    with open_device(request.on, _make_opening(request, config, build)) as device:
+        if isinstance(device, str):
+            return tuple(_unproven(variant, device) for variant in config.variants)
+        if not device.facts.is_here:
+            raise UsageError(
+                f"--on {request.on}: a bundle of files has no runtime to be started with there",
+                hint="leave --on away: environments of this machine run its models",
+            )
+        with open_bench(request, environments, device.facts, build) as bench:
+            return tuple(_prove(variant, config, bench) for variant in config.variants)
+
+
+def _make_opening(request: ProofRequest, config: RuntimeConfig, build: str) -> Opening:
+    """For any machine: what runs a variant here stands in for its device."""
+    return Opening(
+        need=Need(runs="programs", target=config.target),
+        cache_root=request.cache_root,
+        say=lambda text: request.listener(Message(build=build, note=Note(text=text))),
+        sandbox=request.sandbox,
+    )
 
 
 def _check_golden(bundle: Path, config: RuntimeConfig) -> None:
@@ -101,10 +123,8 @@ def _way_of_compiled(variant: RuntimeVariant, compiled: Compiled) -> Way | str:
 
 def is_native(requires: Compatibility) -> bool:
     """Whether this machine is of the kind that the variant is for."""
-    machines = [machine.lower() for machine in requires.machines]
-    return (not requires.systems or platform.system() in requires.systems) and (
-        not machines or platform.machine().lower() in machines
-    )
+    need = Need(runs="programs", systems=requires.systems, machines=requires.machines)
+    return need.fits(platform.system(), platform.machine())
 
 
 def _is_everywhere(runtime_name: str) -> bool:
@@ -138,7 +158,9 @@ def _run(
     failures = check_gate(comparison, variant.gate, config.unstable_outputs)
     lines = describe_failures(comparison, failures)
     comparison = _mark_unjudged(comparison, variant, config)
-    return _judged(variant, way, comparison, "; ".join(lines), time.perf_counter() - began)
+    proof = _judged(variant, way, comparison, "; ".join(lines), time.perf_counter() - began)
+    runtime = f"{RUNTIME} {environment.versions.get(RUNTIME, variant.requires.runtime)}"
+    return replace(proof, ran_on=bench.facts.record(runtime), host=bench.facts.describe())
 
 
 def _mark_unjudged(comparison: Comparison, variant: RuntimeVariant, config: RuntimeConfig) -> Comparison:

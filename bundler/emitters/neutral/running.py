@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bundler.devices.contract import Facts
+from bundler.emitters.contract import ProofRequest
 from bundler.environments.registry import Environment, Environments
 from bundler.environments.sandbox import Sandbox
+from bundler.execution.calls import StageCall, call_stage
 from bundler.execution.limits import limit_seconds
-from bundler.execution.pool import Worker, WorkerPool
-from bundler.execution.stage_sources import stage_packages
+from bundler.execution.pool import WorkerPool
 from bundler.model.codec import decode
-from bundler.model.errors import error_from_json
 from bundler.model.events import Listener
 from bundler.model.results import Comparison
 from bundler.model.runtime import RuntimeVariant
-from bundler.model.stage import StageResult
-from bundler.stages.registry import find_stage, run_module
+from bundler.stages.registry import find_stage
 
 STAGE = "compare"
 GOLDEN = "golden/index.json"
@@ -27,13 +27,14 @@ GOLDEN = "golden/index.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """Where the comparisons of one bundle run. `build` is what messages call it."""
+    """Where the comparisons of one bundle run: on a device with these `facts`. `build` is what messages call it."""
 
     root: Path
     environments: Environments
     pool: WorkerPool
     listener: Listener
     build: str
+    facts: Facts
     sandbox: Sandbox | None = None
 
     def resolve(self, name: str) -> Environment:
@@ -45,36 +46,34 @@ class Bench:
 
         Raises `StageError`, also when that provider does not come up.
         """
-        with self.pool.lease(environment, keep=False, sandbox=self.sandbox) as worker:
-            return _call(worker, self._request(variant, worker.folder, plugin))
-
-    def _request(self, variant: RuntimeVariant, folder: Path, plugin: str) -> dict[str, Any]:
         inputs = {"model": self.root / variant.model, "golden": self.root / GOLDEN}
-        return {
-            "stage": STAGE,
-            "module": run_module(STAGE),
-            "packages": stage_packages(STAGE),
-            "inputs": {role: str(path) for role, path in inputs.items()},
-            "options": session_options(variant, plugin),
-            "output": str(folder),
-            "folder": str(folder),
-        }
+        size = sum(path.stat().st_size for path in inputs.values())
+        with self.pool.lease(environment, keep=False, sandbox=self.sandbox) as worker:
+            call = StageCall(
+                stage=STAGE,
+                inputs=inputs,
+                options=session_options(variant, plugin),
+                output=worker.folder,
+                folder=worker.folder,
+                seconds=limit_seconds(find_stage(STAGE), size),
+            )
+            return decode(Comparison, call_stage(worker, call, _ignore).facts)
 
 
 @contextlib.contextmanager
-def open_bench(
-    root: Path, environments: Environments, listener: Listener, build: str, sandbox: Sandbox | None = None
-) -> Iterator[Bench]:
-    """A bench whose workers end with the block."""
+def open_bench(request: ProofRequest, environments: Environments, facts: Facts, build: str) -> Iterator[Bench]:
+    """A bench on the device of these `facts`, which has our environments; its workers end with the block."""
     pool = WorkerPool(environments.root / "logs")
+    root, sandbox = request.bundle.resolve(), request.sandbox
     try:
         yield Bench(
-            root=root.resolve(),
+            root=root,
             environments=environments,
             pool=pool,
-            listener=listener,
+            listener=request.listener,
             build=build,
-            sandbox=sandbox.showing((environments.root, root.resolve())) if sandbox else None,
+            facts=facts,
+            sandbox=sandbox.showing((environments.root, root)) if sandbox else None,
         )
     finally:
         pool.close()
@@ -97,15 +96,6 @@ def session_options(variant: RuntimeVariant, plugin: str = "") -> dict[str, Any]
         "disabled_optimizers": list(variant.disabled_optimizers),
     }
     return {**options, "plugins": plugins, "check_providers": variant.requires.compiled is not None}
-
-
-def _call(worker: Worker, request: Mapping[str, Any]) -> Comparison:
-    size = sum(Path(path).stat().st_size for path in request["inputs"].values())
-    seconds = limit_seconds(find_stage(STAGE), size)
-    answer = worker.wait(worker.post(request), STAGE, seconds, _ignore)
-    if "error" in answer:
-        raise error_from_json(answer["error"])
-    return decode(Comparison, decode(StageResult, answer["result"]).facts)
 
 
 def _ignore(fraction: float, text: str) -> None:

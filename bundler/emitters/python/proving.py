@@ -77,13 +77,18 @@ def _make_proof(
         place=facts.place if ran else "",
         means=launch.means if ran else "",
         unrun=launch.unrun if ran else (),
+        ran_on=facts.record(_name_runtime(layout)) if ran else None,
+        host=facts.describe() if ran else "",
     )
 
 
 def _describe_run(layout: Layout, launch: Launch) -> str:
-    runtime = layout.config.variants[0].requires.runtime
     place = launch.device.facts.place
-    return f"ran with onnxruntime {runtime} on {launch.means}{place and f' {place}'}, with no index"
+    return f"ran with {_name_runtime(layout)} on {launch.means}{place and f' {place}'}, with no index"
+
+
+def _name_runtime(layout: Layout) -> str:
+    return f"onnxruntime {layout.config.variants[0].requires.runtime}"
 
 
 def _tell_copy(told: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bundler.devices.browser.kind import ADAPTER
 from bundler.devices.browser.process import Adapter, guess_adapter
-from bundler.devices.contract import Command, Device, Need, Opening, Outcome
+from bundler.devices.contract import Command, Device, Facts, Need, Opening, Outcome
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.web.package import OpenPackage, open_package
@@ -79,7 +79,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
                 # What it said holds places and process numbers of this machine: for the screen, not for the manifest.
                 opening.say("; ".join(error.details))
                 return _leave(package, error.message)
-    return tuple(_make_proof(variant.name, testimony, package) for variant in package.config.variants)
+    return tuple(_make_proof(variant.name, testimony, package, device.facts) for variant in package.config.variants)
 
 
 def make_opening(package: OpenPackage, request: ProofRequest) -> Opening:
@@ -138,7 +138,7 @@ def _unproven(variant: str, reason: str, *, passed: bool | None) -> VariantProof
     return VariantProof(variant=variant, level="resolved", passed=passed, comparison=None, reason=reason, figures={})
 
 
-def _make_proof(name: str, testimony: Testimony, package: OpenPackage) -> VariantProof:
+def _make_proof(name: str, testimony: Testimony, package: OpenPackage, facts: Facts) -> VariantProof:
     told = testimony.outcomes.get(name)
     if told is None:
         return _unproven(name, "the page said nothing of it", passed=False)
@@ -155,6 +155,8 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage) -> Varian
             figures={str(key): float(value) for key, value in told.get("figures", {}).items()},
             nodes={str(key): int(value) for key, value in told.get("nodes", {}).items()},
             place=_tell_place(told, testimony),
+            ran_on=facts.record(_name_runtime(package)),
+            host=facts.describe(),
             **_tell_means(told, package),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -163,12 +165,15 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage) -> Varian
 
 def _remark(told: Mapping[str, Any], testimony: Testimony, package: OpenPackage) -> str:
     """`ran with onnxruntime-web 1.30.0 in Chromium 156.0.8078.79, on the software adapter`."""
-    runtime = package.config.variants[0].requires.runtime
-    where = f"ran with onnxruntime-web {runtime} in {testimony.browser or 'the browser'}"
+    where = f"ran with {_name_runtime(package)} in {testimony.browser or 'the browser'}"
     extras = [f"{told['threads']} threads"] if told.get("threads", 0) > 1 else []
     extras += ["on the software adapter"] if told.get("software") else []
     extras += [f"and the page complained: {str(fault)[:200]}" for fault in told.get("faults", ())[:1]]
     return ", ".join((where, *extras))
+
+
+def _name_runtime(package: OpenPackage) -> str:
+    return f"onnxruntime-web {package.config.variants[0].requires.runtime}"
 
 
 def _tell_place(told: Mapping[str, Any], testimony: Testimony) -> str:

@@ -19,7 +19,7 @@ from bundler.model.manifest import (
 )
 from bundler.model.measurement import Measurement
 from bundler.model.plan import BuildPlan, Decision, Step, VariantPlan
-from bundler.model.proof import Component, Download, DownloadFile, DownloadRole, Emitted
+from bundler.model.proof import Component, Download, DownloadFile, DownloadRole, Emitted, RanOn
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import (
@@ -233,7 +233,13 @@ def make_request(name: str = "orientation", output: str = "scores", note: str = 
             level="executed",
             reason="the golden set was reproduced in the bundle's own runtime",
             variants=(
-                VariantProofRecord(variant="cpu", level="executed", passed=True, reason="ran with onnxruntime 1.31.1"),
+                VariantProofRecord(
+                    variant="cpu",
+                    level="executed",
+                    passed=True,
+                    reason="ran with onnxruntime 1.31.1",
+                    ran_on=RanOn(device="local", system="Linux", processor="x86_64", runtime="onnxruntime 1.31.1"),
+                ),
             ),
         ),
         synthetic_inputs=True,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bundler.model.proof import PROOF_MEANINGS, VariantProof
+from bundler.model.proof import PROOF_MEANINGS, RanOn, VariantProof
 from bundler.verification.proof import LEVELS, combine_proofs
 from bundler.verification.words import (
     BUILDING_HOST,
@@ -33,6 +33,20 @@ def test_each_variant_is_told_with_the_place_where_it_ran_or_why_it_did_not():
 
 def test_a_bundle_says_host_of_the_machine_that_built_it_and_not_of_the_readers():
     assert describe_verification(combine_proofs([CPU]), BUILDING_HOST) == ("Verified: cpu on the host that built it.",)
+
+
+def test_the_host_that_built_it_has_a_system_and_a_processor():
+    ran_on = RanOn(device="local", system="Linux", processor="x86_64", runtime="onnxruntime 1.31.1")
+    record = combine_proofs([prove("cpu", means="Python 3.12", unrun=("Python 3.11",), ran_on=ran_on)])
+    (line,) = describe_verification(record, BUILDING_HOST)
+    assert line == "Verified: cpu on the host that built it (Linux on x86_64; Python 3.12; not run with Python 3.11)."
+    assert "x86_64" not in describe_verification(record)[0], "who verifies knows the own machine"
+    assert record.variants[0].ran_on == ran_on
+
+
+def test_a_variant_that_failed_ran_on_nothing_that_counts():
+    ran_on = RanOn(device="local", system="Linux", processor="x86_64", runtime="onnxruntime 1.31.1")
+    assert combine_proofs([prove("cpu", passed=False, ran_on=ran_on)]).variants[0].ran_on is None
 
 
 def test_a_stand_in_is_not_told_as_the_device():
