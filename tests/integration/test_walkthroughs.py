@@ -140,6 +140,8 @@ def test_a_device_of_another_package_runs_a_bundle(follower: Follower) -> None:
     assert said.count("Verified: cpu on Acme's board") == 2
     (proof,) = read(follower.folder / "dist" / "model-linux-x64" / "bundle.json")["proof"]["variants"]
     assert (proof["level"], proof["place"]) == ("executed", "on Acme's board")
+    assert (proof["ran_on"]["device"], proof["ran_on"]["system"]) == ("acme-board", "Linux")
+    assert re.search(r"model-linux-x64 +cpu .*\d", said), "its times on the board"
     assert list((follower.folder / "board").iterdir()) == []
     assert "acme-board:/tmp/bundles" in follower.run("bundler verify dist/model-linux-x64 --on acme-board", code=2)
 
