@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import textwrap
 import typing
 
 import pytest
 
 from bundler import api
+from tests.support.command_line import ROOT
 
 
 @pytest.mark.parametrize("name", api.__all__)
@@ -29,3 +32,12 @@ def test_importing_the_api_loads_no_library() -> None:
     code = "import sys, bundler.api; print(*(name for name in ('pydantic', 'typer', 'jinja2') if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_the_page_on_the_api_has_the_example_that_runs_and_every_function() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    example = textwrap.indent(page.split("```python\n")[1].split("```")[0], "    ", lambda line: bool(line.strip()))
+    assert example in (api.__doc__ or "")
+    named = set(re.findall(r"`(\w+)`", page))
+    assert {name for name in api.__all__ if name.islower()} <= named
+    assert {name for name in named if name.islower()} - set(api.__all__) <= {"dimensions", "shapes", "overrides"}
