@@ -65,6 +65,7 @@ __all__ = [
     "compare",
     "examine",
     "find_project_bundles",
+    "find_project_pins",
     "inspect",
     "list_target_names",
     "plan",
@@ -224,18 +225,20 @@ def verify(
     *,
     digest: str = "",
     on: str | None = None,
+    pinned: Mapping[str, str] = _NOTHING,
     settings: Settings = _DEFAULTS,
     listener: Listener = ignore,
 ) -> VerifyResult:
     """Check the bundle's digests, then run its golden set in its own runtime: it runs code that came with the bundle.
 
     `digest` is the SHA-256 that its `bundle.json` must have (empty: any), and `on` the device, as `NAME` or
-    `NAME:SETTING` (None: the first that suits).
+    `NAME:SETTING` (None: the first that suits). `pinned` are the environments of a project's lock by name, which a
+    bundle without a runtime of its own is run in.
     """
     from bundler.pipeline import verify as verifying
     from bundler.pipeline.workshop import open_workshop
 
-    with open_workshop(settings.cache_choice, 1, sandbox=settings.sandbox) as workshop:
+    with open_workshop(settings.cache_choice, 1, pinned, sandbox=settings.sandbox) as workshop:
         return verifying.verify(bundle, workshop, listener, on, digest)
 
 
@@ -252,6 +255,15 @@ def find_project_bundles(only: Sequence[str] = (), folder: Path | None = None) -
 
     instead = "bundler verify BUNDLE"
     return find_bundles(pick_requests(folder or Path.cwd(), targets=(), only=only, given={}, instead=instead))
+
+
+def find_project_pins(folder: Path | None = None) -> Mapping[str, str]:
+    """The environments that the project's lock pins, by name; none where it has no lock."""
+    from bundler.project.load import find_project
+    from bundler.project.lock import read_lock
+
+    lock = read_lock(find_project(folder or Path.cwd(), instead="bundler verify BUNDLE").lock_path)
+    return lock.environments if lock else {}
 
 
 def bench(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from bundler.devices.contract import Command, Outcome
-from bundler.environments.processes import end_session
+from bundler.environments.processes import await_end, end_session
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import proof_environment
 from bundler.execution.limits import bound_command, find_limits
@@ -57,7 +57,7 @@ def _run(argv: tuple[str, ...], environment: dict[str, str], home: str, seconds:
     ):
         code = None
         try:
-            code = process.wait(timeout=seconds)
+            code = await_end(process, seconds)
         except subprocess.TimeoutExpired:
             end_session(process)
         except BaseException:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, TypedDict
 
-from bundler.environments.processes import end_session, name_signal
+from bundler.environments.processes import await_end, end_session, name_signal
 from bundler.environments.registry import Environment
 from bundler.environments.sandbox import Sandbox, own_folders, python_folders
 from bundler.environments.variables import computing_environment
@@ -123,7 +123,7 @@ class Worker:
         """As `kill`, but its folder stays, and nobody writes to it any more."""
         end_session(self._process)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(CLOSE_SECONDS)
+            await_end(self._process, CLOSE_SECONDS)
 
     def close(self) -> None:
         """Let the process end: it does so as soon as its requests are closed."""
@@ -211,7 +211,7 @@ class Worker:
 
     def _reap(self, patience: float | None) -> None:
         try:
-            self._process.wait(patience if patience is not None else CLOSE_SECONDS)
+            await_end(self._process, patience if patience is not None else CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
             if patience is not None:
                 self.kill()

@@ -66,10 +66,11 @@ def run(
             checked, lambda result: _print_digests(result, asked=bool(digest)), several=bundle is None, as_json=json
         )
         return
+    pinned = {} if bundle else api.find_project_pins()
     with open_console(progress, as_json=json) as listener:
         verified = _check_each(
             bundles,
-            lambda path: api.verify(path, digest=digest, on=on, settings=settings, listener=listener),
+            lambda path: api.verify(path, digest=digest, on=on, pinned=pinned, settings=settings, listener=listener),
         )
     _show_each(verified, _print_verified, several=bundle is None, as_json=json)
 

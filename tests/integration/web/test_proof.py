@@ -203,8 +203,8 @@ def alive(pid: int) -> bool:
 
 def test_doctor_names_the_browser(bundler: CommandLine, chromium: Path) -> None:
     found = {tool["name"]: tool for tool in bundler.run("doctor", "--json").expect(0).document["tools"]}
-    assert found["browser"]["found"]
+    assert found["device browser"]["found"]
     bare = dataclasses.replace(bundler, env={"BUNDLER_BROWSER": "/nowhere"})
     found = {tool["name"]: tool for tool in json.loads(bare.run("doctor", "--json").expect(0).out)["tools"]}
-    assert not found["browser"]["found"]
+    assert not found["device browser"]["found"]
     assert chromium
