@@ -61,10 +61,10 @@ def describe_options() -> str:
     for name in provider_names():
         knowledge = find_provider(name)
         lines += ["", f"## Provider `{name}`: {knowledge.title}", ""]
-        lines += _rule_table(knowledge.options) if knowledge.options else ["It has no options of its own."]
+        lines += _rule_table(knowledge.options.rules) if knowledge.options.rules else ["It has no options of its own."]
         lines += [
             "",
-            *table(("Old key", "Use instead"), ((code(k), v) for k, v in sorted(knowledge.replaced.items()))),
+            *table(("Old key", "Use instead"), ((code(k), v) for k, v in sorted(knowledge.options.replaced.items()))),
         ]
     return "\n".join(lines) + "\n"
 
@@ -78,15 +78,16 @@ def describe_precision() -> str:
     rows = ((code(row.name), ", ".join(map(code, sorted(row.takes)))) for row in METHODS.values())
     lines += table(("Method", "Keys"), rows)
     lines += ["", "## The order of `auto`", ""]
-    orders = ((code(name), " → ".join(map(code, find_provider(name).tries)) or "nothing") for name in provider_names())
+    tried = {name: find_provider(name).numerics.tries for name in provider_names()}
+    orders = ((code(name), " → ".join(map(code, tries)) or "nothing") for name, tries in tried.items())
     lines += table(("Provider", "Order"), orders)
     return "\n".join(lines) + "\n"
 
 
 def _method_rows() -> Iterator[tuple[str, ...]]:
     for row in METHODS.values():
-        takers = [name for name in provider_names() if row.name in find_provider(name).precisions]
-        tried = [name for name in provider_names() if row.name in find_provider(name).tries]
+        takers = [name for name in provider_names() if row.name in find_provider(name).numerics.precisions]
+        tried = [name for name in provider_names() if row.name in find_provider(name).numerics.tries]
         data = "calibration" if row.needs_calibration else ""
         yield code(row.name), row.title, data, row.loss, ", ".join(takers) or "none", ", ".join(tried)
 

@@ -68,13 +68,13 @@ def _methods_of(target: str | None) -> tuple[set[str], set[str]]:
 
     if target is None:
         known = [find_provider(name) for name in provider_names()]
-        return {*METHODS}, {name for provider in known for name in provider.tries}
+        return {*METHODS}, {name for provider in known for name in provider.numerics.tries}
     from bundler.profiles.resolve import resolve_target  # noqa: PLC0415 - loads the schema
 
     profile = resolve_target(target)
     firsts = [find_provider(variant.providers[0].name) for variant in profile.variants]
-    taken = {name for provider in firsts for name in provider.precisions}
-    return taken, {*profile.precision.order} or {name for provider in firsts for name in provider.tries}
+    taken = {name for provider in firsts for name in provider.numerics.precisions}
+    return taken, {*profile.precision.order} or {name for provider in firsts for name in provider.numerics.tries}
 
 
 def list_targets() -> tuple[Summary, ...]:

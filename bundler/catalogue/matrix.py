@@ -125,9 +125,9 @@ def _uses(profile: TargetProfile, name: str) -> bool:
 
 
 def _tell_where(known: ProviderKnowledge) -> str:
-    parts = [tell_row(row) for row in known.availability]
-    parts += [known.gone.rstrip(".")] if known.gone else []
-    parts += [f"in its place: {known.instead.rstrip('.')}"] if known.instead else []
+    parts = [tell_row(row) for row in known.presence.availability]
+    parts += [known.presence.gone.rstrip(".")] if known.presence.gone else []
+    parts += [f"in its place: {known.presence.instead.rstrip('.')}"] if known.presence.instead else []
     return "; ".join(parts) or f"in every {known.package}"
 
 

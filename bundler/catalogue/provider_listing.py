@@ -75,7 +75,7 @@ class ProviderDetails:
 
 
 def _tell_sizes(known: ProviderKnowledge) -> tuple[str, ...]:
-    return tuple(f"{SIZES[rule.sizes]}{_tell_when(rule.when)}" for rule in known.free_sizes)
+    return tuple(f"{SIZES[rule.sizes]}{_tell_when(rule.when)}" for rule in known.graph.free_sizes)
 
 
 def _tell_need(rule: NeedRule) -> str:
@@ -101,14 +101,14 @@ def describe_provider(name: str) -> ProviderDetails:
     compiler, deferral = known.compiler, known.deferral
     return ProviderDetails(
         summary=summarize_provider(known),
-        options=_summarize_options(known.options),
+        options=_summarize_options(known.options.rules),
         compile_options=_summarize_options(compiler.options if compiler else ()),
-        replaced=dict(known.replaced),
-        precisions=known.precisions,
-        tries=known.tries,
+        replaced=dict(known.options.replaced),
+        precisions=known.numerics.precisions,
+        tries=known.numerics.tries,
         sizes=_tell_sizes(known),
-        needs=tuple(_tell_need(rule) for rule in known.needs),
-        proofs=known.proofs,
+        needs=tuple(_tell_need(rule) for rule in known.presence.needs),
+        proofs=known.graph.proofs,
         executes=compiler is not None and compiler.executes,
         cache_option=deferral.folder_option if deferral else "",
     )
@@ -117,18 +117,18 @@ def describe_provider(name: str) -> ProviderDetails:
 def summarize_provider(known: ProviderKnowledge) -> ProviderSummary:
     """One provider's line of the list."""
     work, prepared = _tell_work(known)
-    places = tuple(_place(row) for row in known.availability)
+    places = tuple(_place(row) for row in known.presence.availability)
     return ProviderSummary(
         name=known.name,
         runtime_name=known.runtime_name,
         title=known.title,
-        published=bool(places) or not known.gone,
+        published=bool(places) or not known.presence.gone,
         places=places or _own_place(known),
         work=work,
         prepared=prepared,
         thing=known.deferral.thing if known.deferral else "",
-        gone=known.gone,
-        instead=known.instead,
+        gone=known.presence.gone,
+        instead=known.presence.instead,
     )
 
 
@@ -150,7 +150,7 @@ def _place(row: Availability) -> Place:
 
 def _own_place(known: ProviderKnowledge) -> tuple[Place, ...]:
     """A provider that names no rows is in every release of its package; one that is gone is in none."""
-    if known.gone or not known.package:
+    if known.presence.gone or not known.package:
         return ()
     return (_place(Availability(package=known.package)),)
 

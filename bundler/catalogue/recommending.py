@@ -140,7 +140,7 @@ def explain_fit(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
     names = [f"{variant.name} ({_title(variant)})" for variant in variants]
     yield f"it runs as {names[0]}" + "".join(f", else as {name}" for name in names[1:])
     light = describe_light(facts)
-    if light and any(not find_provider(variant.providers[0].name).takes_fusions for variant in variants):
+    if light and any(not find_provider(variant.providers[0].name).graph.takes_fusions for variant in variants):
         yield light
     for variant in variants:
         told = (*_explain_precision(facts, profile, variant), *_explain_making(facts, profile, variant))
@@ -181,7 +181,7 @@ def _explain_precision(facts: ModelFacts, profile: TargetProfile, variant: Varia
             "DequantizeLinear around float operators"
         )
     elif facts.quantized:
-        if not provider.takes_fusions:
+        if not provider.graph.takes_fusions:
             yield "gets the model as it is, which is quantised already"
     else:
         yield from _explain_floats(profile, variant)

@@ -142,7 +142,7 @@ def find_rehearsal(compilation: Compilation, variant: Variant, config: Mapping[s
 def placement_steps(variant: Variant, source: str) -> list[Step]:
     """The step that estimates which nodes the provider will take, where somebody knows."""
     known = find_provider(variant.providers[0].name)
-    checker = known.checker(split_options(known, variant.providers[0].options)[0]) if known.checker else ""
+    checker = known.graph.checker(split_options(known, variant.providers[0].options)[0]) if known.graph.checker else ""
     if not checker:
         return []
     step = Step(

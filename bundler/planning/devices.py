@@ -34,7 +34,7 @@ _ORDER: tuple[Loss, ...] = ("none", "half", "bfloat16", "eight-bit", "four-bit")
 
 def is_accelerated(variant: Variant) -> bool:
     """Whether its first provider is another than the CPU's kernels, and so chooses its own fusions."""
-    return not find_provider(variant.providers[0].name).takes_fusions
+    return not find_provider(variant.providers[0].name).graph.takes_fusions
 
 
 def choose_device_baking(profile: TargetProfile, facts: ModelFacts, variant: Variant) -> BakeRule:
@@ -47,7 +47,7 @@ def choose_device_baking(profile: TargetProfile, facts: ModelFacts, variant: Var
         decision=Decision(subject="format", choice="onnx", reason="providers of devices read nothing else"),
     )
     decisions = [choice.decision for choice in (choose_simplifier(profile), level, model_format) if choice.decision]
-    spoilers = find_provider(variant.providers[0].name).spoilers
+    spoilers = find_provider(variant.providers[0].name).graph.excluded_optimizers
     stages = bake_stages(profile, level, model_format, EXTERNAL_WEIGHTS)
     return BakeRule(
         stages=tuple(leave_optimizers_out(stage, spoilers) for stage in stages) if spoilers else stages,

@@ -31,9 +31,9 @@ def check_shapes(variant: Variant, facts: ModelFacts, asker: Asker) -> None:
 def check_numbers(variant: Variant, facts: ModelFacts, loss: Loss) -> None:
     """Raise `UsageError` when the device takes quantised models alone, and this one is not and will not be."""
     known = find_provider(variant.providers[0].name)
-    if known.wants_integers is None or facts.quantized or loss not in ("none", "half", "bfloat16"):
+    if known.numerics.wants_integers is None or facts.quantized or loss not in ("none", "half", "bfloat16"):
         return
-    reason = known.wants_integers(as_texts(variant.providers[0]))
+    reason = known.numerics.wants_integers(as_texts(variant.providers[0]))
     if reason:
         raise UsageError(
             f"variant {variant.name} takes quantised models only ({reason})",

@@ -27,7 +27,9 @@ def asked_method(profile: TargetProfile, variant: Variant) -> str:
 def candidate_methods(profile: TargetProfile, variant: Variant) -> tuple[str, ...]:
     """What `auto` tries for a variant, in this order; methods that its provider does not take are left out."""
     provider = find_provider(variant.providers[0].name)
-    return tuple(name for name in profile.precision.order or provider.tries if name in provider.precisions)
+    return tuple(
+        name for name in profile.precision.order or provider.numerics.tries if name in provider.numerics.precisions
+    )
 
 
 def choose_methods(profile: TargetProfile, decided: Mapping[str, str]) -> dict[str, str]:

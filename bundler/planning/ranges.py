@@ -42,7 +42,7 @@ def _tell(variant: Variant) -> str:
 def _apply(variant: Variant, signature: Signature, ranges: Mapping[str, SizeRange]) -> Variant:
     first, *others = variant.providers
     known = find_provider(first.name)
-    if not known.ranges:
+    if not known.graph.ranges:
         return variant
     open_sizes = [*_find_uncovered(signature, ranges)]
     if open_sizes:
@@ -58,7 +58,7 @@ def _apply(variant: Variant, signature: Signature, ranges: Mapping[str, SizeRang
         parse_shapes(texts[0])
     except ValueError as error:
         raise UsageError(f"{known.title} cannot be told the ranges", details=(str(error),)) from error
-    options = {**first.options, **dict(zip(known.ranges, texts, strict=True))}
+    options = {**first.options, **dict(zip(known.graph.ranges, texts, strict=True))}
     return variant.model_copy(update={"providers": (first.model_copy(update={"options": options}), *others)})
 
 

@@ -29,13 +29,16 @@ def split_options(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """A provider's options as text, and those of them that choose a plugin's device, by the plugin's own keys."""
     texts = {key: as_text(value) for key, value in options.items()}
-    select = {known.select_by[key]: value for key, value in texts.items() if key in known.select_by}
-    return {key: value for key, value in texts.items() if key not in known.select_by}, {**known.select, **select}
+    select = {known.presence.select_by[key]: value for key, value in texts.items() if key in known.presence.select_by}
+    return {key: value for key, value in texts.items() if key not in known.presence.select_by}, {
+        **known.presence.select,
+        **select,
+    }
 
 
 def plugin_module(known: ProviderKnowledge) -> str:
     """The Python module of the plugin that carries a provider; empty where none does."""
-    return next((row.module for row in known.availability if row.is_plugin), "")
+    return next((row.module for row in known.presence.availability if row.is_plugin), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,4 +99,4 @@ def session_of(variant: Variant, plan: VariantPlan) -> dict[str, Any]:
 def rehearser(name: str) -> str:
     """The provider that stands in for another on the building machine; empty for one that every runtime has."""
     known = find_provider(name)
-    return known.rehearsed_by or ("" if known.takes_fusions else STAND_IN)
+    return known.rehearsed_by or ("" if known.graph.takes_fusions else STAND_IN)

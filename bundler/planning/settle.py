@@ -116,8 +116,8 @@ def explain_left_out(variant: Variant) -> str:
     """Why a variant is not built, and what would change that."""
     first = find_provider(variant.providers[0].name)
     sentences = ["only a runtime of your own build has it (with one, set runtime.custom_build)"]
-    sentences += [first.gone.rstrip(".")] if first.gone else []
-    sentences += [f"In its place: {first.instead.rstrip('.')}"] if first.instead else []
+    sentences += [first.presence.gone.rstrip(".")] if first.presence.gone else []
+    sentences += [f"In its place: {first.presence.instead.rstrip('.')}"] if first.presence.instead else []
     return ". ".join(sentences)
 
 

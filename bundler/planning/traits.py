@@ -39,7 +39,7 @@ def judge_rounding(profile: TargetProfile, variant: Variant) -> Rounding:
 
 def computes_tf32(profile: TargetProfile, variant: Variant) -> bool:
     """Whether it is TF32 that the variant's first provider rounds to."""
-    return find_provider(variant.providers[0].name).tf32 and judge_rounding(profile, variant) == "half"
+    return find_provider(variant.providers[0].name).numerics.tf32 and judge_rounding(profile, variant) == "half"
 
 
 def explain_rounding(profile: TargetProfile, variant: Variant) -> str:

@@ -79,7 +79,7 @@ def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     steps, source = _precision_steps(draft, variant, method, gate)
     own, plan = _bake_variant(draft, variant, rule, source)
     if half:
-        needed = {find_provider(entry.name).half_feature for entry in variant.providers} - {""}
+        needed = {find_provider(entry.name).numerics.half_feature for entry in variant.providers} - {""}
         plan = replace(plan, features=tuple(sorted(needed)))
     steps = [*steps, *own]
     comparisons = tuple(step.id for step in (*draft.shared, *steps) if step.id.endswith("/compare"))
@@ -313,7 +313,7 @@ def _variant_plan(profile: TargetProfile, variant: Variant, rule: BakeRule) -> V
         comparisons=(),
         disabled_optimizers=rule.disabled_optimizers,
         device_cache=rule.device_cache,
-        builds=find_provider(variant.providers[0].name).builds,
+        builds=find_provider(variant.providers[0].name).presence.builds,
         plugins={carrier.package: carrier.version for carrier in carriers if carrier.module},
         needs=variant_needs(variant, profile),
         prepare=plan_preparation(variant),

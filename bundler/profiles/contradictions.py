@@ -97,7 +97,7 @@ def _check_providers(profile: TargetProfile) -> Iterator[Problem]:
             if entry.name not in provider_names():
                 continue  # told elsewhere
             at = ("variants", position, "providers", place, "name")
-            in_browsers = bool(find_provider(entry.name).builds)
+            in_browsers = bool(find_provider(entry.name).presence.builds)
             if in_browsers != (profile.platform.system == "web"):
                 where = "runs in browsers only" if in_browsers else "is not in the runtime of browsers"
                 yield Problem(key=at, text=f'"{entry.name}" {where}, and platform.system is {profile.platform.system}')
@@ -194,8 +194,8 @@ def _check_precision(profile: TargetProfile) -> Iterator[Problem]:
                 yield Problem(key=key, text=describe_unknown_method(method, (NONE, AUTO, *METHODS)))
             continue
         provider = variant.providers[0].name
-        if provider in provider_names() and method not in find_provider(provider).precisions:
-            taken = ", ".join(find_provider(provider).precisions) or "none"
+        if provider in provider_names() and method not in find_provider(provider).numerics.precisions:
+            taken = ", ".join(find_provider(provider).numerics.precisions) or "none"
             yield Problem(key=key, text=f'the provider "{provider}" does not take {method}; it takes: {taken}')
         yield from _check_settings(profile, method)
 

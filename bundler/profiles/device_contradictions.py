@@ -30,7 +30,7 @@ def check_carriers(profile: TargetProfile) -> Iterator[Problem]:
 
 def _check_carrier(profile: TargetProfile, entry: Provider, at: Key) -> Iterator[Problem]:
     known, runtime, platform = find_provider(entry.name), profile.runtime, profile.platform
-    if not known.availability and not known.gone:
+    if not known.presence.availability and not known.presence.gone:
         return  # in every flavour of the runtime
     where = (runtime.package, runtime.version, runtime.plugins, platform.system, platform.architecture)
     if find_carrier(known, *where) is None:
@@ -56,14 +56,14 @@ def check_knowledge(variant: Variant, at: Key) -> Iterator[Problem]:
         if entry.name not in provider_names():
             continue  # told elsewhere
         known = find_provider(entry.name)
-        rules = {rule.key: rule for rule in known.options}
-        if known.check is None or any(key not in rules for key in entry.options):
+        rules = {rule.key: rule for rule in known.options.rules}
+        if known.options.check is None or any(key not in rules for key in entry.options):
             continue
         try:
             options = {key: as_entry(normalize_value(rules[key], value)) for key, value in entry.options.items()}
         except ValueError:
             continue  # told elsewhere
-        for key, text in known.check(options):
+        for key, text in known.options.check(options):
             yield Problem(key=(*at, "providers", position, "options", key), text=text)
 
 
@@ -94,9 +94,9 @@ def check_recipes(profile: TargetProfile) -> Iterator[Problem]:
             yield from _check_recipe(variant.calibrated, ("variants", position, "calibrated"))
         method = variant.calibrated or profile.precision.calibrated
         first = variant.providers[0].name
-        if method not in METHODS or first not in provider_names() or method in find_provider(first).precisions:
+        if method not in METHODS or first not in provider_names() or method in find_provider(first).numerics.precisions:
             continue
-        taken = ", ".join(find_provider(first).precisions) or "none"
+        taken = ", ".join(find_provider(first).numerics.precisions) or "none"
         key: Key = ("variants", position, "calibrated")
         yield Problem(key=key, text=f'the provider "{first}" does not take {method}; it takes: {taken}')
 

@@ -60,7 +60,9 @@ def check_table(given: Mapping[str, OptionValue], table: Iterable[OptionRule], a
 def normalize_variant(variant: Variant, rules: Rules) -> Variant:
     """A checked variant with every value in the runtime's own spelling: attributes typed, everything else as text."""
     providers = tuple(
-        entry.model_copy(update={"options": _as_entries(entry.options, index_rules(find_provider(entry.name).options))})
+        entry.model_copy(
+            update={"options": _as_entries(entry.options, index_rules(find_provider(entry.name).options.rules))}
+        )
         for entry in variant.providers
     )
     session = {key: normalize_value(rules[key], value) for key, value in sorted(variant.session.items())}
@@ -94,8 +96,8 @@ def _check_provider(provider: Provider, at: Key) -> Iterator[Problem]:
     except ProfileError:
         yield Problem(key=(*at, "name"), text=_unknown_provider(provider.name))
         return
-    rules = index_rules(knowledge.options)
-    yield from _check_options(provider.options, rules, knowledge.replaced, (*at, "options"), None)
+    rules = index_rules(knowledge.options.rules)
+    yield from _check_options(provider.options, rules, knowledge.options.replaced, (*at, "options"), None)
 
 
 def _unknown_provider(name: str) -> str:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge
+from bundler.providers.knowledge import OptionTable, Presence, ProviderKnowledge
 
 PROVIDER = ProviderKnowledge(
     name="armnn",
     runtime_name="ArmNNExecutionProvider",
     title="Arm NN",
     package="",
-    # None by name: its one setting was an argument of the C interface.
-    options=(),
-    replaced={"use_arena": "`session.enable_cpu_mem_arena`", "enable_cpu_mem_arena": "`session.enable_cpu_mem_arena`"},
+    options=OptionTable(
+        # None by name: its one setting was an argument of the C interface.
+        rules=(),
+        replaced={
+            "use_arena": "`session.enable_cpu_mem_arena`",
+            "enable_cpu_mem_arena": "`session.enable_cpu_mem_arena`",
+        },
+    ),
     rehearsed_by="cpu",
-    gone="Release 1.25 of the runtime removed it from its source; before that it was for builds of one's own",
-    instead="cpu, or xnnpack in the packages for phones",
+    presence=Presence(
+        gone="Release 1.25 of the runtime removed it from its source; before that it was for builds of one's own",
+        instead="cpu, or xnnpack in the packages for phones",
+    ),
 )

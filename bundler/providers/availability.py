@@ -34,7 +34,7 @@ def find_carrier(  # noqa: PLR0917 - the runtime as a profile spells it: name, v
 
     `package` and `version` are the runtime's, `plugins` those beside it with their versions.
     """
-    rows = sorted(knowledge.availability, key=lambda row: not row.is_plugin)
+    rows = sorted(knowledge.presence.availability, key=lambda row: not row.is_plugin)
     fitting = (row for row in rows if _is_for(row, system, architecture) and _ships(row, package, version, plugins))
     return next(fitting, None)
 
@@ -49,7 +49,7 @@ def explain_absence(  # noqa: PLR0917 - as above
 ) -> tuple[str, str]:
     """Why what is shipped lacks the provider and where it exists, as a sentence; and what to do, as a hint."""
     beside = "".join(f" and {name} {plugins[name]}" for name in sorted(plugins))
-    here = [row for row in knowledge.availability if _is_for(row, system, architecture)]
+    here = [row for row in knowledge.presence.availability if _is_for(row, system, architecture)]
     where = _tell_where(knowledge, here, f"{system}/{architecture}")
     return f"{knowledge.title} is not in {package} {version}{beside}; {where}", _suggest(
         knowledge, here, package, plugins
@@ -108,9 +108,9 @@ def is_in_range(version: str, specifier: str) -> bool:
 def _tell_where(knowledge: ProviderKnowledge, here: Sequence[Availability], platform: str) -> str:
     if here:
         return f"{_join([tell_row(row) for row in here])} {_have(here)} it on {platform}"
-    if knowledge.availability:
-        return f"nothing has it on {platform}, but {_join([_tell_elsewhere(row) for row in knowledge.availability])}"
-    return knowledge.gone.rstrip(".") or "no published runtime has it"
+    if present := knowledge.presence.availability:
+        return f"nothing has it on {platform}, but {_join([_tell_elsewhere(row) for row in present])}"
+    return knowledge.presence.gone.rstrip(".") or "no published runtime has it"
 
 
 def _tell_elsewhere(row: Availability) -> str:
@@ -129,8 +129,8 @@ def _suggest(
     knowledge: ProviderKnowledge, here: Sequence[Availability], package: str, plugins: Mapping[str, str]
 ) -> str:
     """What replaces it, where the provider file says so; else how the profile comes by it, or by what of one's own."""
-    if knowledge.instead:
-        return f"instead: {knowledge.instead.rstrip('.')}"
+    if knowledge.presence.instead:
+        return f"instead: {knowledge.presence.instead.rstrip('.')}"
     plugin = next((row for row in here if row.is_plugin), None)
     if plugin is not None and any(
         _same(name, plugin.package) and is_in_range(plugins[name], plugin.versions) for name in plugins

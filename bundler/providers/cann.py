@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, NeedRule, ProviderKnowledge
+from bundler.providers.knowledge import Availability, NeedRule, Numerics, OptionTable, Presence, ProviderKnowledge
 from bundler.providers.rules import DEBUGGING, choice, flag, is_set, text, whole
 
 _MODES = ("high_precision", "high_performance", "high_precision_for_all", "high_performance_for_all")
@@ -59,35 +59,41 @@ PROVIDER = ProviderKnowledge(
     runtime_name="CANNExecutionProvider",
     title="Huawei CANN",
     package="onnxruntime-cann",
-    options=_OPTIONS,
-    replaced={
-        "do_copy_in_default_stream": "nothing: the provider no longer has it",
-        "precision_mode": "`precision_mode_v2`, with fp16 for force_fp16 and origin for must_keep_origin_dtype",
-        "gpu_mem_limit": "`npu_mem_limit`",
-    },
-    rehearsed_by="cpu",
-    # Ascend computes in half precision anyway; models stored so are half the size.
-    precisions=("mixed-fp16", "fp16"),
-    tries=("mixed-fp16",),
-    availability=(
-        Availability(
-            package="onnxruntime-cann",
-            versions=">=1.13.1,<=1.24.4",
-            platforms=("linux/x64", "linux/arm64"),
-            source="package index: 1.13.1 and 1.21.0 to 1.24.4; option names are strings of its library, values are "
-            "Huawei's (not verified on a device)",
-        ),
+    options=OptionTable(
+        rules=_OPTIONS,
+        replaced={
+            "do_copy_in_default_stream": "nothing: the provider no longer has it",
+            "precision_mode": "`precision_mode_v2`, with fp16 for force_fp16 and origin for must_keep_origin_dtype",
+            "gpu_mem_limit": "`npu_mem_limit`",
+        },
+        check=_check,
     ),
-    instead="onnxruntime-cann as runtime.package (1.24.4 is the newest), on Linux with Huawei's CANN toolkit",
-    rounds=_round,
-    check=_check,
-    needs=(
-        NeedRule(
-            what="Huawei's driver and CANN toolkit",
-            check="npu-smi info",
-            libraries={"linux": ("libascendcl.so", "libacl_op_compiler.so", "libfmk_onnx_parser.so")},
-            # Which version of the toolkit 1.24.4 wants is written nowhere; for 1.20 to 1.22 it was 8.2.
-            source="what the provider's library of onnxruntime-cann 1.24.4 is linked to",
+    rehearsed_by="cpu",
+    numerics=Numerics(
+        # Ascend computes in half precision anyway; models stored so are half the size.
+        precisions=("mixed-fp16", "fp16"),
+        tries=("mixed-fp16",),
+        rounds=_round,
+    ),
+    presence=Presence(
+        availability=(
+            Availability(
+                package="onnxruntime-cann",
+                versions=">=1.13.1,<=1.24.4",
+                platforms=("linux/x64", "linux/arm64"),
+                source="package index: 1.13.1 and 1.21.0 to 1.24.4; option names are strings of its library, values "
+                "are Huawei's (not verified on a device)",
+            ),
+        ),
+        instead="onnxruntime-cann as runtime.package (1.24.4 is the newest), on Linux with Huawei's CANN toolkit",
+        needs=(
+            NeedRule(
+                what="Huawei's driver and CANN toolkit",
+                check="npu-smi info",
+                libraries={"linux": ("libascendcl.so", "libacl_op_compiler.so", "libfmk_onnx_parser.so")},
+                # Which version of the toolkit 1.24.4 wants is written nowhere; for 1.20 to 1.22 it was 8.2.
+                source="what the provider's library of onnxruntime-cann 1.24.4 is linked to",
+            ),
         ),
     ),
 )

@@ -12,7 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, Deferral, NeedRule, OptionRule, ProviderKnowledge, SizeRule
+from bundler.providers.knowledge import (
+    Availability,
+    Deferral,
+    GraphRules,
+    NeedRule,
+    Numerics,
+    OptionRule,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+    SizeRule,
+)
 from bundler.providers.rules import choice, flag, is_set
 
 _FOLDER = "the loader gives it a folder of its own, which `prewarm` fills"
@@ -86,61 +97,69 @@ PROVIDER = ProviderKnowledge(
     runtime_name="CoreMLExecutionProvider",
     title="Apple Core ML",
     package="onnxruntime",
-    options=_OPTIONS,
-    replaced={
-        "coreml_flags": _NAMED,
-        "coreMlFlags": _NAMED,
-        "flags": _NAMED,
-        "COREML_FLAG_USE_CPU_ONLY": '`MLComputeUnits = "CPUOnly"`',
-        "COREML_FLAG_USE_CPU_AND_GPU": '`MLComputeUnits = "CPUAndGPU"`',
-        "COREML_FLAG_ONLY_ENABLE_DEVICE_WITH_ANE": '`MLComputeUnits = "CPUAndNeuralEngine"`',
-        "COREML_FLAG_CREATE_MLPROGRAM": '`ModelFormat = "MLProgram"`',
-        "COREML_FLAG_ONLY_ALLOW_STATIC_INPUT_SHAPES": "`RequireStaticInputShapes`",
-        "COREML_FLAG_ENABLE_ON_SUBGRAPH": "`EnableOnSubgraphs`",
-        "RequireStaticShapes": "`RequireStaticInputShapes`",
-        "EnableSubgraphs": "`EnableOnSubgraphs`",
-        "preferred_memory_format": "nothing: Core ML chooses the memory layout",
-        "use_fp16": "`precision.method` of the profile, with `ModelFormat` MLProgram",
-    },
+    options=OptionTable(
+        rules=_OPTIONS,
+        replaced={
+            "coreml_flags": _NAMED,
+            "coreMlFlags": _NAMED,
+            "flags": _NAMED,
+            "COREML_FLAG_USE_CPU_ONLY": '`MLComputeUnits = "CPUOnly"`',
+            "COREML_FLAG_USE_CPU_AND_GPU": '`MLComputeUnits = "CPUAndGPU"`',
+            "COREML_FLAG_ONLY_ENABLE_DEVICE_WITH_ANE": '`MLComputeUnits = "CPUAndNeuralEngine"`',
+            "COREML_FLAG_CREATE_MLPROGRAM": '`ModelFormat = "MLProgram"`',
+            "COREML_FLAG_ONLY_ALLOW_STATIC_INPUT_SHAPES": "`RequireStaticInputShapes`",
+            "COREML_FLAG_ENABLE_ON_SUBGRAPH": "`EnableOnSubgraphs`",
+            "RequireStaticShapes": "`RequireStaticInputShapes`",
+            "EnableSubgraphs": "`EnableOnSubgraphs`",
+            "preferred_memory_format": "nothing: Core ML chooses the memory layout",
+            "use_fp16": "`precision.method` of the profile, with `ModelFormat` MLProgram",
+        },
+        check=_check,
+    ),
     rehearsed_by="cpu",
-    # The Neural Engine computes in half precision only: what is stored so reaches it as MLProgram, too. Quantised
-    # nodes stay on the CPU, so the eight-bit methods would empty the chip.
-    precisions=("mixed-fp16", "fp16", "fp16-weights"),
-    tries=("mixed-fp16",),
-    availability=(
-        Availability(
-            package="onnxruntime",
-            platforms=("macos/arm64",),
-            source="the options are strings of the library in the 1.31.1 wheel of macOS arm64",
+    numerics=Numerics(
+        # The Neural Engine computes in half precision only: what is stored so reaches it as MLProgram, too. Quantised
+        # nodes stay on the CPU, so the eight-bit methods would empty the chip.
+        precisions=("mixed-fp16", "fp16", "fp16-weights"),
+        tries=("mixed-fp16",),
+        rounds=_round,
+    ),
+    presence=Presence(
+        availability=(
+            Availability(
+                package="onnxruntime",
+                platforms=("macos/arm64",),
+                source="the options are strings of the library in the 1.31.1 wheel of macOS arm64",
+            ),
+            Availability(
+                package="onnxruntime-objc",
+                platforms=("ios/arm64",),
+                source="CocoaPods, by the runtime's documentation (library not looked into)",
+            ),
+            Availability(
+                package="onnxruntime-c",
+                platforms=("ios/arm64",),
+                source="CocoaPods, by the runtime's documentation (library not looked into)",
+            ),
+            Availability(
+                package="onnxruntime-swift-package-manager",
+                platforms=("ios/arm64", "macos/arm64"),
+                source="Swift package (1.24.2), which takes the archive of onnxruntime-c",
+            ),
         ),
-        Availability(
-            package="onnxruntime-objc",
-            platforms=("ios/arm64",),
-            source="CocoaPods, by the runtime's documentation (library not looked into)",
-        ),
-        Availability(
-            package="onnxruntime-c",
-            platforms=("ios/arm64",),
-            source="CocoaPods, by the runtime's documentation (library not looked into)",
-        ),
-        Availability(
-            package="onnxruntime-swift-package-manager",
-            platforms=("ios/arm64", "macos/arm64"),
-            source="Swift package (1.24.2), which takes the archive of onnxruntime-c",
+        instead="cpu; webgpu-native is a plugin for Macs",
+        needs=(
+            _system("macOS", "macos", "12", "sw_vers -productVersion", _PROGRAM),
+            _system("iOS", "ios", "15", "Settings, General, About", _PROGRAM),
+            _system("macOS", "macos", "15", "sw_vers -productVersion", _FAST),
+            _system("iOS", "ios", "18", "Settings, General, About", _FAST),
         ),
     ),
-    instead="cpu; webgpu-native is a plugin for Macs",
     deferral=Deferral(
         kind="cache", thing="Core ML model", folder_option="ModelCacheDirectory", model_key="COREML_CACHE_KEY"
     ),
-    free_sizes=(SizeRule(sizes="left", when={"RequireStaticInputShapes": "1"}),),
-    rounds=_round,
-    check=_check,
-    checker=_choose_checker,
-    needs=(
-        _system("macOS", "macos", "12", "sw_vers -productVersion", _PROGRAM),
-        _system("iOS", "ios", "15", "Settings, General, About", _PROGRAM),
-        _system("macOS", "macos", "15", "sw_vers -productVersion", _FAST),
-        _system("iOS", "ios", "18", "Settings, General, About", _FAST),
+    graph=GraphRules(
+        free_sizes=(SizeRule(sizes="left", when={"RequireStaticInputShapes": "1"}),),
+        checker=_choose_checker,
     ),
 )

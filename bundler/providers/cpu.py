@@ -2,47 +2,53 @@
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge
+from bundler.providers.knowledge import GraphRules, Numerics, OptionTable, ProviderKnowledge
 from bundler.providers.playbook import MOVED_TO_SESSION
 
 PROVIDER = ProviderKnowledge(
     name="cpu",
     runtime_name="CPUExecutionProvider",
     title="CPU",
-    takes_fusions=True,
-    package="onnxruntime",
-    # None: the runtime takes any key here, ignores it and reports `{}` (measured with 1.31.1). All that tunes the CPU
-    # stands in the session options.
-    options=(),
-    replaced=MOVED_TO_SESSION,
-    # bf16 is left out: the CPU has no kernels for it (onnxruntime 1.31.1).
-    precisions=(
-        "static-int8",
-        "dynamic-int8",
-        "static-int8-mixed",
-        "static-int8-percentile",
-        "static-int8-full",
-        "static-a16w8",
-        "static-qnn",
-        "static-qnn-a16w8",
-        "static-tensorrt",
-        "nncf-int8",
-        "weights-8bit",
-        "weights-4bit",
-        "weights-4bit-hqq",
-        "weights-4bit-gptq",
-        "mixed-fp16",
-        "fp16",
-        "fp16-weights",
-        "bf16-weights",
+    graph=GraphRules(
+        takes_fusions=True,
     ),
-    tries=(
-        "dynamic-int8",
-        "static-int8",
-        "static-int8-percentile",
-        "static-int8-full",
-        "static-int8-mixed",
-        "weights-8bit",
-        "weights-4bit",
+    package="onnxruntime",
+    options=OptionTable(
+        # None: the runtime takes any key here, ignores it and reports `{}` (measured with 1.31.1). All that tunes the
+        # CPU stands in the session options.
+        rules=(),
+        replaced=MOVED_TO_SESSION,
+    ),
+    numerics=Numerics(
+        # bf16 is left out: the CPU has no kernels for it (onnxruntime 1.31.1).
+        precisions=(
+            "static-int8",
+            "dynamic-int8",
+            "static-int8-mixed",
+            "static-int8-percentile",
+            "static-int8-full",
+            "static-a16w8",
+            "static-qnn",
+            "static-qnn-a16w8",
+            "static-tensorrt",
+            "nncf-int8",
+            "weights-8bit",
+            "weights-4bit",
+            "weights-4bit-hqq",
+            "weights-4bit-gptq",
+            "mixed-fp16",
+            "fp16",
+            "fp16-weights",
+            "bf16-weights",
+        ),
+        tries=(
+            "dynamic-int8",
+            "static-int8",
+            "static-int8-percentile",
+            "static-int8-full",
+            "static-int8-mixed",
+            "weights-8bit",
+            "weights-4bit",
+        ),
     ),
 )

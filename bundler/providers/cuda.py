@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, NeedRule, ProviderKnowledge
+from bundler.providers.knowledge import Availability, NeedRule, Numerics, OptionTable, Presence, ProviderKnowledge
 from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
 
 DEVICE_MEMORY = "cuda"
@@ -176,32 +176,38 @@ PROVIDER = ProviderKnowledge(
     runtime_name="CUDAExecutionProvider",
     title="NVIDIA CUDA",
     package="onnxruntime-gpu",
-    options=(*_MEMORY, *_CONVOLUTIONS, *_RUNNING, *_NUMBERS),
-    replaced={
-        "cuda_mem_limit": "`gpu_mem_limit`",
-        "cudnn_conv_algo": "`cudnn_conv_algo_search`",
-        "use_fp16": "`precision.method`, for example mixed-fp16",
-        "fp16": "`precision.method`, for example mixed-fp16",
-        "do_copy_in_compute_stream": "`do_copy_in_default_stream`",
-    },
-    device_memory=DEVICE_MEMORY,
-    # Half precision, and weights of few bits, for which it has kernels. Not eight bits: of quantised operators it has
-    # few, so that quantise and dequantise nodes run as such around operators in floating point.
-    precisions=(
-        "mixed-fp16",
-        "fp16",
-        "bf16",
-        "fp16-weights",
-        "bf16-weights",
-        "weights-8bit",
-        "weights-4bit",
-        "weights-4bit-hqq",
-        "weights-4bit-gptq",
+    options=OptionTable(
+        rules=(*_MEMORY, *_CONVOLUTIONS, *_RUNNING, *_NUMBERS),
+        replaced={
+            "cuda_mem_limit": "`gpu_mem_limit`",
+            "cudnn_conv_algo": "`cudnn_conv_algo_search`",
+            "use_fp16": "`precision.method`, for example mixed-fp16",
+            "fp16": "`precision.method`, for example mixed-fp16",
+            "do_copy_in_compute_stream": "`do_copy_in_default_stream`",
+        },
+        check=_check,
     ),
-    tries=("mixed-fp16", "weights-4bit"),
-    availability=(*GPU_RUNTIME, _ARM_RUNTIME),
-    rounds=_rounds,
-    tf32=True,
-    check=_check,
-    needs=CUDA_NEEDS,
+    device_memory=DEVICE_MEMORY,
+    numerics=Numerics(
+        # Half precision, and weights of few bits, for which it has kernels. Not eight bits: of quantised operators it
+        # has few, so that quantise and dequantise nodes run as such around operators in floating point.
+        precisions=(
+            "mixed-fp16",
+            "fp16",
+            "bf16",
+            "fp16-weights",
+            "bf16-weights",
+            "weights-8bit",
+            "weights-4bit",
+            "weights-4bit-hqq",
+            "weights-4bit-gptq",
+        ),
+        tries=("mixed-fp16", "weights-4bit"),
+        rounds=_rounds,
+        tf32=True,
+    ),
+    presence=Presence(
+        availability=(*GPU_RUNTIME, _ARM_RUNTIME),
+        needs=CUDA_NEEDS,
+    ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bundler.providers.knowledge import Availability, NeedRule, ProviderKnowledge
+from bundler.providers.knowledge import Availability, NeedRule, Numerics, OptionTable, Presence, ProviderKnowledge
 from bundler.providers.rules import choice, whole
 
 _BY_SESSION = '`session_config."ep.dml.…"` of the runtime, which bundler does not set'
@@ -48,42 +48,49 @@ PROVIDER = ProviderKnowledge(
     runtime_name="DmlExecutionProvider",
     title="DirectML",
     package="onnxruntime-directml",
-    options=_OPTIONS,
-    replaced={
-        "enable_graph_capture": _BY_SESSION,
-        "disable_graph_fusion": _BY_SESSION,
-        "disable_memory_arena": _BY_SESSION,
-        "enable_mem_pattern": "nothing: the runtime turns memory patterns off for it",
-        "use_fp16": "`precision.method` of the profile",
-    },
-    rehearsed_by="cpu",
-    # Half precision is twice as fast or more on GPUs; what overflows there is kept in full precision by the search.
-    precisions=("mixed-fp16", "fp16", "static-int8-full", "weights-4bit", "weights-4bit-gptq"),
-    tries=("mixed-fp16", "weights-4bit"),
-    availability=(
-        Availability(
-            package="onnxruntime-directml",
-            versions="<=1.24.4",
-            platforms=("windows/x64",),
-            source="package index: 1.24.4 is the newest, with wheels of win_amd64 alone",
-        ),
-        Availability(
-            package="onnxruntime-windowsml",
-            versions=">=1.23.2",
-            platforms=("windows/x64", "windows/arm64"),
-            source="package index: 1.23.2.202512041916 to 1.30.0.202609102321; the libraries of 1.24.5, 1.28.3 and "
-            "1.30.0 have the options, and DirectML.dll is beside them",
-        ),
+    options=OptionTable(
+        rules=_OPTIONS,
+        replaced={
+            "enable_graph_capture": _BY_SESSION,
+            "disable_graph_fusion": _BY_SESSION,
+            "disable_memory_arena": _BY_SESSION,
+            "enable_mem_pattern": "nothing: the runtime turns memory patterns off for it",
+            "use_fp16": "`precision.method` of the profile",
+        },
+        check=_check,
     ),
-    gone="DirectML gets no new features: onnxruntime-directml stays at 1.24.4, and onnxruntime-windowsml has it, too",
-    instead="onnxruntime-windowsml as runtime.package; webgpu-native, a plugin beside newer runtimes; tensorrt-rtx on "
-    "NVIDIA's, openvino on Intel's devices",
-    check=_check,
-    needs=(
-        NeedRule(
-            what="a driver for DirectX 12",
-            check="dxdiag, Display: Feature Levels",
-            source="ONNX Runtime documentation, DirectML Execution Provider",
+    rehearsed_by="cpu",
+    numerics=Numerics(
+        # Half precision is twice as fast or more on GPUs; what overflows there is kept in full precision by the search.
+        precisions=("mixed-fp16", "fp16", "static-int8-full", "weights-4bit", "weights-4bit-gptq"),
+        tries=("mixed-fp16", "weights-4bit"),
+    ),
+    presence=Presence(
+        availability=(
+            Availability(
+                package="onnxruntime-directml",
+                versions="<=1.24.4",
+                platforms=("windows/x64",),
+                source="package index: 1.24.4 is the newest, with wheels of win_amd64 alone",
+            ),
+            Availability(
+                package="onnxruntime-windowsml",
+                versions=">=1.23.2",
+                platforms=("windows/x64", "windows/arm64"),
+                source="package index: 1.23.2.202512041916 to 1.30.0.202609102321; the libraries of 1.24.5, 1.28.3 and "
+                "1.30.0 have the options, and DirectML.dll is beside them",
+            ),
+        ),
+        gone="DirectML gets no new features: onnxruntime-directml stays at 1.24.4, and "
+        "onnxruntime-windowsml has it, too",
+        instead="onnxruntime-windowsml as runtime.package; webgpu-native, a plugin beside newer runtimes; "
+        "tensorrt-rtx on NVIDIA's, openvino on Intel's devices",
+        needs=(
+            NeedRule(
+                what="a driver for DirectX 12",
+                check="dxdiag, Display: Feature Levels",
+                source="ONNX Runtime documentation, DirectML Execution Provider",
+            ),
         ),
     ),
 )

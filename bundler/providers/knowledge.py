@@ -164,81 +164,115 @@ class Deferral:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OptionTable:
+    """The provider's options: `rules` for the valid ones, `replaced` from keys of old playbooks to what to use today;
+    `check` finds contradictions among them.
+    """
+
+    rules: tuple[OptionRule, ...] = ()
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    check: Check | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presence:
+    """Where the provider is to be had, and on which devices.
+
+    `availability` says which distributions have it; where that is not what a target ships, `gone` says what became of
+    it and `instead` what to use. `builds` are the builds of a runtime of several builds that have it, the preferred
+    first. `select` is what a plugin's device must say of itself to be taken; `select_by` maps options that choose a
+    device to the keys of what the plugin says of its devices. `needs` are what it uses of the device's own software,
+    beside what a bundle can carry.
+    """
+
+    availability: tuple[Availability, ...] = ()
+    gone: str = ""
+    instead: str = ""
+    builds: tuple[str, ...] = ()
+    select: Mapping[str, str] = field(default_factory=dict)
+    select_by: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[NeedRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numerics:
+    """In which numbers the provider computes.
+
+    `precisions` are the precision methods whose models it runs; `tries` are those that an automatic choice tries, in
+    this order, for they may be faster than the model as it is. `rounds` says how coarsely it computes on models in
+    floating point under given options; with `tf32` it is TF32 that it does so in, which GPUs of NVIDIA have from
+    compute capability 8.0. `half_feature` is what its device must offer to compute in half precision, where not all do.
+    `wants_integers` says why the device of given options cannot compute in floating point, so that it takes quantised
+    models alone; empty where it can.
+    """
+
+    precisions: tuple[str, ...] = ()
+    tries: tuple[str, ...] = ()
+    rounds: Callable[[Mapping[str, str]], Rounding] | None = None
+    tf32: bool = False
+    half_feature: str = ""
+    wants_integers: Callable[[Mapping[str, str]], str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphRules:
+    """What of a graph the provider takes.
+
+    The first of `free_sizes` that holds says what becomes of dynamic dimensions; where none does, it takes them.
+    `ranges` are the options for the least, best and greatest shapes of inputs, where it has them. `takes_fusions`: it
+    runs the operators that the CPU's fusions make. `excluded_optimizers` are the runtime's own optimisers whose result
+    it does not take: they are left out, here and on the device. `checker` names, for given options, the estimate of the
+    stage `check_placement` that knows its operators; empty where none does. `proofs` are the facts that prove success:
+    `context` (EPContext nodes), `engine` (the engine's file), `nodes` (nodes assigned to it), `compatibility` (what the
+    compiler wrote into the model).
+    """
+
+    free_sizes: tuple[SizeRule, ...] = ()
+    ranges: tuple[str, ...] = ()
+    takes_fusions: bool = False
+    excluded_optimizers: tuple[str, ...] = ()
+    checker: Callable[[Mapping[str, str]], str] | None = None
+    proofs: tuple[Literal["context", "engine", "nodes", "compatibility"], ...] = ("nodes",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderKnowledge:
     """All knowledge of one execution provider.
 
-    `name` is the short name in profiles; `runtime_name` the runtime's own; `package` the distribution that carries it;
-    `options` its valid options; `replaced` maps keys of old playbooks to what to use today.
-
-    `builds` are the builds of a runtime of several builds that have it, the preferred first. `rehearsed_by` is the
-    short name of the provider that stands in for it where a stage's result is compared on the building machine; empty
-    where the Python runtime has it. `device_memory` is the runtime's name of the memory that its tensors live in, when
-    that is not the CPU's. `half_feature` is what that device must offer to compute in half precision, where not all do.
-
-    `precisions` are the precision methods whose models it runs; `tries` are those that an automatic choice tries, in
-    this order, for they may be faster than the model as it is.
-
-    `availability` says which distributions have it; where that is not what a target ships, `gone` says what became
-    of it and `instead` what to use. `select` is what a plugin's device must say of itself to be taken. `compiler`
-    and `deferral` are how its work is done before shipping, or on the device. The first of `free_sizes` that holds
-    says what becomes of dynamic dimensions; where none does, it takes them. `rounds` says how coarsely it computes
-    on models in floating point under given options; with `tf32` it is TF32 that it does so in, which GPUs of NVIDIA
-    have from compute capability 8.0. `check` finds contradictions among its options. `proofs` are
-    the facts that prove success: `context` (EPContext nodes), `engine` (the engine's file), `nodes` (nodes assigned
-    to it), `compatibility` (what the compiler wrote into the model). `takes_fusions`: it runs the operators that
-    the CPU's fusions make. `select_by` maps options that choose a plugin's device to the keys of what the plugin
-    says of its devices. `checker` names, for given options, the estimate of the stage `check_placement` that knows
-    its operators; empty where none does. `wants_integers` says why the device of given options cannot compute in
-    floating point, so that it takes quantised models alone; empty where it can. `spoilers` are the runtime's own
-    optimisers whose result the provider does not take: they are left out, here and on the device. `needs` are what
-    it uses of the device's own software, beside what a bundle can carry. `ranges` are the options for the least, best
-    and greatest shapes of inputs, where it has them.
+    `name` is the short name in profiles; `runtime_name` the runtime's own; `package` the distribution that carries it.
+    `compiler` and `deferral` are how its work is done before shipping, or on the device. `rehearsed_by` is the short
+    name of the provider that stands in for it where a stage's result is compared on the building machine; empty where
+    the Python runtime has it. `device_memory` is the runtime's name of the memory that its tensors live in, when that
+    is not the CPU's.
     """
 
     name: str
     runtime_name: str
     title: str
     package: str
-    options: tuple[OptionRule, ...] = ()
-    replaced: Mapping[str, str] = field(default_factory=dict)
-    builds: tuple[str, ...] = ()
-    rehearsed_by: str = ""
-    device_memory: str | None = None
-    half_feature: str = ""
-    precisions: tuple[str, ...] = ()
-    tries: tuple[str, ...] = ()
-    availability: tuple[Availability, ...] = ()
-    gone: str = ""
-    instead: str = ""
-    select: Mapping[str, str] = field(default_factory=dict)
+    options: OptionTable = OptionTable()
+    presence: Presence = Presence()
+    numerics: Numerics = Numerics()
+    graph: GraphRules = GraphRules()
     compiler: Compiler | None = None
     deferral: Deferral | None = None
-    free_sizes: tuple[SizeRule, ...] = ()
-    rounds: Callable[[Mapping[str, str]], Rounding] | None = None
-    tf32: bool = False
-    check: Check | None = None
-    proofs: tuple[Literal["context", "engine", "nodes", "compatibility"], ...] = ("nodes",)
-    takes_fusions: bool = False
-    select_by: Mapping[str, str] = field(default_factory=dict)
-    checker: Callable[[Mapping[str, str]], str] | None = None
-    wants_integers: Callable[[Mapping[str, str]], str] | None = None
-    spoilers: tuple[str, ...] = ()
-    needs: tuple[NeedRule, ...] = ()
-    ranges: tuple[str, ...] = ()
+    rehearsed_by: str = ""
+    device_memory: str | None = None
 
     def judge_free_sizes(self, options: Mapping[str, str]) -> FreeSizes:
         """What becomes of dynamic dimensions under these options, as text."""
-        return next((rule.sizes for rule in self.free_sizes if self.matches(options, rule.when)), "taken")
+        return next((rule.sizes for rule in self.graph.free_sizes if self.matches(options, rule.when)), "taken")
 
     def judge_rounding(self, options: Mapping[str, str], capability: str | None = None) -> Rounding:
         """How coarsely it computes on models in floating point under these options, as text, on a GPU of this compute
         capability (None: not known).
         """
-        if self.rounds is None or (self.tf32 and capability and float(capability) < _LEAST_TF32):
+        rounds = self.numerics.rounds
+        if rounds is None or (self.numerics.tf32 and capability and float(capability) < _LEAST_TF32):
             return "none"
-        return self.rounds(options)
+        return rounds(options)
 
     def matches(self, options: Mapping[str, str], when: Mapping[str, str]) -> bool:
         """Whether options match all patterns of `when`; one that is left out counts by its default."""
-        values = {**{rule.key: rule.default for rule in self.options}, **options}
+        values = {**{rule.key: rule.default for rule in self.options.rules}, **options}
         return all(fnmatchcase(values.get(key, ""), pattern) for key, pattern in when.items())

@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, Deferral, NeedRule, ProviderKnowledge
+from bundler.providers.knowledge import (
+    Availability,
+    Deferral,
+    NeedRule,
+    Numerics,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+)
 from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
 
 _FOLDER = "the loader gives it a folder of its own, which `prewarm` fills"
@@ -59,41 +67,47 @@ PROVIDER = ProviderKnowledge(
     runtime_name="MIGraphXExecutionProvider",
     title="AMD MIGraphX",
     package="onnxruntime-migraphx",
-    options=_OPTIONS,
-    replaced={
-        "migraphx_save_compiled_model": _CACHED,
-        "migraphx_save_compiled_path": _CACHED,
-        "migraphx_save_model_path": _CACHED,
-        "migraphx_load_compiled_model": _CACHED,
-        "migraphx_load_compiled_path": _CACHED,
-        "migraphx_load_model_path": _CACHED,
-        "migraphx_use_native_calibration_table": "`migraphx_int8_use_native_calibration_table`",
-        "migraphx_max_dynamic_batch": "`dimensions` of the profile; 1.27.1 has no such option",
-        "hip_mem_limit": "`migraphx_mem_limit`",
-        "gpu_mem_limit": "`migraphx_mem_limit`",
-        "use_fp16": "`migraphx_fp16_enable`, or `precision.method` of the profile",
-    },
+    options=OptionTable(
+        rules=_OPTIONS,
+        replaced={
+            "migraphx_save_compiled_model": _CACHED,
+            "migraphx_save_compiled_path": _CACHED,
+            "migraphx_save_model_path": _CACHED,
+            "migraphx_load_compiled_model": _CACHED,
+            "migraphx_load_compiled_path": _CACHED,
+            "migraphx_load_model_path": _CACHED,
+            "migraphx_use_native_calibration_table": "`migraphx_int8_use_native_calibration_table`",
+            "migraphx_max_dynamic_batch": "`dimensions` of the profile; 1.27.1 has no such option",
+            "hip_mem_limit": "`migraphx_mem_limit`",
+            "gpu_mem_limit": "`migraphx_mem_limit`",
+            "use_fp16": "`migraphx_fp16_enable`, or `precision.method` of the profile",
+        },
+        check=_check,
+    ),
     rehearsed_by="cpu",
-    # Half precision is what AMD's GPUs are fast in. Not measured on a device.
-    precisions=("mixed-fp16", "fp16", "bf16", "static-tensorrt"),
-    tries=("mixed-fp16",),
-    availability=(
-        Availability(
-            package="onnxruntime-migraphx",
-            versions=">=1.23,<=1.27.1",
-            platforms=("linux/x64",),
-            source="package index: 1.23.0 to 1.27.1, wheels of manylinux_2_34 x86_64 (1.23.0: 2_35)",
+    numerics=Numerics(
+        # Half precision is what AMD's GPUs are fast in. Not measured on a device.
+        precisions=("mixed-fp16", "fp16", "bf16", "static-tensorrt"),
+        tries=("mixed-fp16",),
+        rounds=_round,
+    ),
+    presence=Presence(
+        availability=(
+            Availability(
+                package="onnxruntime-migraphx",
+                versions=">=1.23,<=1.27.1",
+                platforms=("linux/x64",),
+                source="package index: 1.23.0 to 1.27.1, wheels of manylinux_2_34 x86_64 (1.23.0: 2_35)",
+            ),
+        ),
+        instead="onnxruntime-migraphx as runtime.package, on Linux x64 with ROCm; on Windows webgpu-native",
+        needs=(
+            NeedRule(
+                what="AMD's driver, and ROCm with MIGraphX",
+                check="rocminfo",
+                source="ONNX Runtime documentation, MIGraphX Execution Provider",
+            ),
         ),
     ),
-    instead="onnxruntime-migraphx as runtime.package, on Linux x64 with ROCm; on Windows webgpu-native",
     deferral=Deferral(kind="cache", thing="MIGraphX program", folder_option="migraphx_model_cache_dir"),
-    rounds=_round,
-    check=_check,
-    needs=(
-        NeedRule(
-            what="AMD's driver, and ROCm with MIGraphX",
-            check="rocminfo",
-            source="ONNX Runtime documentation, MIGraphX Execution Provider",
-        ),
-    ),
 )

@@ -28,7 +28,7 @@ def list_needs(chain: Iterable[tuple[ProviderKnowledge, Mapping[str, str]]], pla
     found = (
         _make_need(rule, place)
         for known, options in chain
-        for rule in known.needs
+        for rule in known.presence.needs
         if _holds(rule, known, options, place)
     )
     return _keep_strictest(tuple(dict.fromkeys(found)))

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, NeedRule, ProviderKnowledge, SizeRule
+from bundler.providers.knowledge import (
+    Availability,
+    GraphRules,
+    NeedRule,
+    Numerics,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+    SizeRule,
+)
 from bundler.providers.rules import flag, is_set
 
 _OPTIONS = (
@@ -35,44 +44,53 @@ PROVIDER = ProviderKnowledge(
     runtime_name="NnapiExecutionProvider",
     title="Android NNAPI",
     package="onnxruntime-android",
-    options=_OPTIONS,
-    replaced={
-        "use_fp16": "`useFP16`",
-        "use_nchw": "`useNCHW`",
-        "cpu_disabled": "`cpuDisabled`",
-        "cpu_only": "`cpuOnly`",
-        "NNAPI_FLAG_USE_FP16": "`useFP16`",
-        "NNAPI_FLAG_USE_NCHW": "`useNCHW`",
-        "NNAPI_FLAG_CPU_DISABLED": "`cpuDisabled`",
-        "NNAPI_FLAG_CPU_ONLY": "`cpuOnly`",
-        "execution_mode": "`session.execution_mode`",
-        "nnapi_flags": "the flags by name",
-        "partitioning_stop_ops": "nothing: bundler does not set `ep.nnapi.partitioning_stop_ops`",
-    },
+    options=OptionTable(
+        rules=_OPTIONS,
+        replaced={
+            "use_fp16": "`useFP16`",
+            "use_nchw": "`useNCHW`",
+            "cpu_disabled": "`cpuDisabled`",
+            "cpu_only": "`cpuOnly`",
+            "NNAPI_FLAG_USE_FP16": "`useFP16`",
+            "NNAPI_FLAG_USE_NCHW": "`useNCHW`",
+            "NNAPI_FLAG_CPU_DISABLED": "`cpuDisabled`",
+            "NNAPI_FLAG_CPU_ONLY": "`cpuOnly`",
+            "execution_mode": "`session.execution_mode`",
+            "nnapi_flags": "the flags by name",
+            "partitioning_stop_ops": "nothing: bundler does not set `ep.nnapi.partitioning_stop_ops`",
+        },
+        check=_check,
+    ),
     rehearsed_by="cpu",
-    # NNAPI has unsigned eight-bit activations and signed weights by channel; tensors in half precision it refuses.
-    precisions=("static-int8", "static-int8-percentile", "static-int8-mixed", "static-int8-full"),
-    tries=("static-int8-full", "static-int8"),
-    availability=(
-        Availability(
-            package="onnxruntime-android",
-            platforms=("android/arm64", "android/armv7", "android/x64"),
-            source="Maven (com.microsoft.onnxruntime), by the runtime's documentation (library not looked into)",
+    numerics=Numerics(
+        # NNAPI has unsigned eight-bit activations and signed weights by channel; tensors in half precision it refuses.
+        precisions=("static-int8", "static-int8-percentile", "static-int8-mixed", "static-int8-full"),
+        tries=("static-int8-full", "static-int8"),
+        rounds=_round,
+    ),
+    presence=Presence(
+        availability=(
+            Availability(
+                package="onnxruntime-android",
+                platforms=("android/arm64", "android/armv7", "android/x64"),
+                source="Maven (com.microsoft.onnxruntime), by the runtime's documentation (library not looked into)",
+            ),
+        ),
+        gone="Android 15 deprecated NNAPI, and newer devices often answer with the CPU; "
+        "onnxruntime-android still has it",
+        instead="qnn on Snapdragon, and xnnpack or cpu elsewhere",
+        needs=(
+            NeedRule(
+                what="Android",
+                version="8.1 or later (API level 27)",
+                check="adb shell getprop ro.build.version.sdk",
+                source="ONNX Runtime documentation, NNAPI Execution Provider: requirements",
+            ),
         ),
     ),
-    gone="Android 15 deprecated NNAPI, and newer devices often answer with the CPU; onnxruntime-android still has it",
-    instead="qnn on Snapdragon, and xnnpack or cpu elsewhere",
-    # A dynamic dimension keeps its nodes on the runtime's CPU kernels; the rest is still taken.
-    free_sizes=(SizeRule(sizes="left"),),
-    rounds=_round,
-    check=_check,
-    checker=lambda _: "nnapi",
-    needs=(
-        NeedRule(
-            what="Android",
-            version="8.1 or later (API level 27)",
-            check="adb shell getprop ro.build.version.sdk",
-            source="ONNX Runtime documentation, NNAPI Execution Provider: requirements",
-        ),
+    graph=GraphRules(
+        # A dynamic dimension keeps its nodes on the runtime's CPU kernels; the rest is still taken.
+        free_sizes=(SizeRule(sizes="left"),),
+        checker=lambda _: "nnapi",
     ),
 )

@@ -11,7 +11,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, Compiler, Deferral, NeedRule, ProviderKnowledge, SizeRule
+from bundler.providers.knowledge import (
+    Availability,
+    Compiler,
+    Deferral,
+    GraphRules,
+    NeedRule,
+    Numerics,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+    SizeRule,
+)
 from bundler.providers.openvino_config import KEY, check_config, is_exact
 from bundler.providers.rules import ADDRESS, DEBUGGING, EMBED, HERE, flag, text
 
@@ -115,56 +126,64 @@ PROVIDER = ProviderKnowledge(
     runtime_name="OpenVINOExecutionProvider",
     title="Intel OpenVINO",
     package="onnxruntime-ep-openvino",
-    options=_OPTIONS,
-    replaced=_REPLACED,
-    # NNCF is its own quantiser; pairs of quantise and dequantise nodes, and weights of few bits, are read as well (all
-    # measured, by nodes taken). Answers of quantised models need judging by a run of OpenVINO itself: version 2026.4.1
-    # was far off, in silence, on two matrix products in a row, where every other runtime agreed. Not sixteen-bit
-    # activations, which were off as well.
-    precisions=(
-        "nncf-int8",
-        "static-int8",
-        "static-int8-percentile",
-        "static-int8-mixed",
-        "static-int8-full",
-        "mixed-fp16",
-        "fp16",
-        "fp16-weights",
-        "dynamic-int8",
-        "weights-8bit",
-        "weights-4bit",
-        "weights-4bit-hqq",
-        "weights-4bit-gptq",
+    options=OptionTable(
+        rules=_OPTIONS,
+        replaced=_REPLACED,
+        check=_check,
     ),
-    tries=("nncf-int8", "static-int8", "static-int8-mixed", "mixed-fp16", "weights-4bit"),
-    availability=(
-        Availability(
-            package="onnxruntime-ep-openvino",
-            platforms=("linux/x64", "windows/x64"),
-            module="onnxruntime_ep_openvino",
-            # It states no requirement; plugins need the interface that this version of the runtime brought.
-            runtime_versions=">=1.24",
-            source="wheels of onnxruntime-ep-openvino 1.8.1, run beside onnxruntime 1.31.1",
+    numerics=Numerics(
+        # NNCF is its own quantiser; pairs of quantise and dequantise nodes, and weights of few bits, are read as well
+        # (all measured, by nodes taken). Answers of quantised models need judging by a run of OpenVINO itself: version
+        # 2026.4.1 was far off, in silence, on two matrix products in a row, where every other runtime agreed. Not
+        # sixteen-bit activations, which were off as well.
+        precisions=(
+            "nncf-int8",
+            "static-int8",
+            "static-int8-percentile",
+            "static-int8-mixed",
+            "static-int8-full",
+            "mixed-fp16",
+            "fp16",
+            "fp16-weights",
+            "dynamic-int8",
+            "weights-8bit",
+            "weights-4bit",
+            "weights-4bit-hqq",
+            "weights-4bit-gptq",
         ),
-        Availability(
-            package="onnxruntime-openvino",
-            versions="<=1.24.1",
-            platforms=("linux/x64", "windows/x64"),
-            source="wheels of onnxruntime-openvino 1.24.1, the last",
-        ),
+        tries=("nncf-int8", "static-int8", "static-int8-mixed", "mixed-fp16", "weights-4bit"),
+        rounds=_rounds,
     ),
-    # One plugin library lists every device of Intel's, and its own word for them is this.
-    select={"ov_device": "CPU"},
-    select_by={"device_type": "ov_device"},
+    presence=Presence(
+        availability=(
+            Availability(
+                package="onnxruntime-ep-openvino",
+                platforms=("linux/x64", "windows/x64"),
+                module="onnxruntime_ep_openvino",
+                # It states no requirement; plugins need the interface that this version of the runtime brought.
+                runtime_versions=">=1.24",
+                source="wheels of onnxruntime-ep-openvino 1.8.1, run beside onnxruntime 1.31.1",
+            ),
+            Availability(
+                package="onnxruntime-openvino",
+                versions="<=1.24.1",
+                platforms=("linux/x64", "windows/x64"),
+                source="wheels of onnxruntime-openvino 1.24.1, the last",
+            ),
+        ),
+        # One plugin library lists every device of Intel's, and its own word for them is this.
+        select={"ov_device": "CPU"},
+        select_by={"device_type": "ov_device"},
+        needs=_NEEDS,
+    ),
     # What is compiled fits the instruction set of the CPU that compiled it, so the device compiles for itself.
     compiler=Compiler(
         stage="compile_context", environment="openvino", options=(HERE, EMBED), by_default=False, executes=True
     ),
     deferral=Deferral(kind="context", thing="OpenVINO blob"),
-    # The NPU's compiler wants every size; `reshape_input` gives them to it.
-    free_sizes=(SizeRule(sizes="refused", when={"device_type": "NPU", "reshape_input": ""}),),
-    rounds=_rounds,
-    check=_check,
-    proofs=("context", "nodes", "compatibility"),
-    needs=_NEEDS,
+    graph=GraphRules(
+        # The NPU's compiler wants every size; `reshape_input` gives them to it.
+        free_sizes=(SizeRule(sizes="refused", when={"device_type": "NPU", "reshape_input": ""}),),
+        proofs=("context", "nodes", "compatibility"),
+    ),
 )

@@ -10,7 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from bundler.providers.knowledge import Availability, Compiler, Deferral, NeedRule, ProviderKnowledge, SizeRule, Toolkit
+from bundler.providers.knowledge import (
+    Availability,
+    Compiler,
+    Deferral,
+    GraphRules,
+    NeedRule,
+    Numerics,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+    SizeRule,
+    Toolkit,
+)
 from bundler.providers.qnn_chips import FIRST_BFLOAT, NEWEST_DMA, check_chips, find_chips, split_list
 from bundler.providers.rules import BUILDING_PATH, DEBUGGING, EMBED, HERE, choice, flag, is_set, text, whole
 
@@ -197,42 +209,80 @@ PROVIDER = ProviderKnowledge(
     runtime_name="QNNExecutionProvider",
     title="Qualcomm QNN",
     package="onnxruntime-qnn",
-    options=(*_DEVICE, *_SPEED, *_NUMBERS, *_MEMORY, *_PREPARING, *_TRACES),
-    replaced=_REPLACED,
-    # Eight bits in its own flavour: others leave operators between the quantised ones, and each of those splits the
-    # graph. Half precision only halves the file, for that is how floating point is computed anyway. Weights of few bits
-    # in the runtime's own operator stay on the CPU (measured).
-    precisions=("static-qnn", "static-qnn-a16w8", "fp16"),
-    tries=("static-qnn", "static-qnn-a16w8"),
-    availability=(
-        Availability(
-            package="onnxruntime-qnn",
-            versions=">=2",
-            platforms=("linux/arm64", "windows/arm64", "linux/x64", "windows/x64"),
-            module="onnxruntime_qnn",
-            runtime_versions=">=1.24.2",
-            source="wheels of onnxruntime-qnn 2.7.0 and what they require; those for x64 compile, and emulate",
+    options=OptionTable(
+        rules=(*_DEVICE, *_SPEED, *_NUMBERS, *_MEMORY, *_PREPARING, *_TRACES),
+        replaced=_REPLACED,
+        check=_check,
+    ),
+    numerics=Numerics(
+        # Eight bits in its own flavour: others leave operators between the quantised ones, and each of those splits the
+        # graph. Half precision only halves the file, for that is how floating point is computed anyway. Weights of few
+        # bits in the runtime's own operator stay on the CPU (measured).
+        precisions=("static-qnn", "static-qnn-a16w8", "fp16"),
+        tries=("static-qnn", "static-qnn-a16w8"),
+        rounds=_rounds,
+        wants_integers=_wants_integers,
+    ),
+    presence=Presence(
+        availability=(
+            Availability(
+                package="onnxruntime-qnn",
+                versions=">=2",
+                platforms=("linux/arm64", "windows/arm64", "linux/x64", "windows/x64"),
+                module="onnxruntime_qnn",
+                runtime_versions=">=1.24.2",
+                source="wheels of onnxruntime-qnn 2.7.0 and what they require; those for x64 compile, and emulate",
+            ),
+            Availability(
+                package="onnxruntime-qnn",
+                versions="<2",
+                platforms=("windows/arm64", "windows/x64"),
+                source="wheels of onnxruntime-qnn 1.24.4, a whole runtime",
+            ),
+            Availability(
+                package="onnxruntime-android-qnn",
+                versions=">=2",
+                platforms=("android/arm64",),
+                # Android has no Python: the name stands for the same plugin, which compiles on the building machine.
+                module="onnxruntime_qnn",
+                runtime_versions=">=1.24.2",
+                source="Qualcomm's archive onnxruntime-android-qnn 2.6.0 (validated with onnxruntime-android 1.27.0)",
+            ),
+            Availability(
+                package="onnxruntime-android-qnn",
+                versions="<2",
+                platforms=("android/arm64",),
+                source="Microsoft's archive onnxruntime-android-qnn 1.29.0, a whole runtime",
+            ),
         ),
-        Availability(
-            package="onnxruntime-qnn",
-            versions="<2",
-            platforms=("windows/arm64", "windows/x64"),
-            source="wheels of onnxruntime-qnn 1.24.4, a whole runtime",
-        ),
-        Availability(
-            package="onnxruntime-android-qnn",
-            versions=">=2",
-            platforms=("android/arm64",),
-            # Android has no Python: the name stands for the same plugin, which compiles on the building machine.
-            module="onnxruntime_qnn",
-            runtime_versions=">=1.24.2",
-            source="Qualcomm's archive onnxruntime-android-qnn 2.6.0 (validated with onnxruntime-android 1.27.0)",
-        ),
-        Availability(
-            package="onnxruntime-android-qnn",
-            versions="<2",
-            platforms=("android/arm64",),
-            source="Microsoft's archive onnxruntime-android-qnn 1.29.0, a whole runtime",
+        needs=(
+            NeedRule(
+                what="Qualcomm's FastRPC library and the firmware of the NPU",
+                check="ldconfig -p | grep libcdsprpc.so",
+                libraries={"linux": ("libcdsprpc.so",)},
+                systems=("linux",),
+                when={"backend_type": "htp"},
+                source="its name in the libraries of the wheel of onnxruntime-qnn 2.7.0 for Linux aarch64",
+            ),
+            NeedRule(
+                what="the phone maker's libcdsprpc.so, which the application's manifest names in <uses-native-library>",
+                check="adb shell ls /vendor/lib64/libcdsprpc.so",
+                systems=("android",),
+                when={"backend_type": "htp"},
+                source="Qualcomm's documentation of the provider for Android",
+            ),
+            NeedRule(
+                what="Qualcomm's NPU driver",
+                check="Device Manager lists the NPU under Neural processors",
+                systems=("windows",),
+                when={"backend_type": "htp"},
+                source="Qualcomm's documentation of the provider for Windows",
+            ),
+            NeedRule(
+                what="Qualcomm's driver of the GPU, with OpenCL",
+                when={"backend_type": "gpu"},
+                source="the names of OpenCL's libraries in libQnnGpu.so of the wheel of onnxruntime-qnn 2.7.0",
+            ),
         ),
     ),
     compiler=Compiler(
@@ -244,39 +294,9 @@ PROVIDER = ProviderKnowledge(
         toolkit=QAIRT,
     ),
     deferral=Deferral(kind="context", thing="QNN context"),
-    # Measured: of a graph with a dynamic dimension it takes nothing, in silence.
-    free_sizes=(SizeRule(sizes="refused"),),
-    needs=(
-        NeedRule(
-            what="Qualcomm's FastRPC library and the firmware of the NPU",
-            check="ldconfig -p | grep libcdsprpc.so",
-            libraries={"linux": ("libcdsprpc.so",)},
-            systems=("linux",),
-            when={"backend_type": "htp"},
-            source="its name in the libraries of the wheel of onnxruntime-qnn 2.7.0 for Linux aarch64",
-        ),
-        NeedRule(
-            what="the phone maker's libcdsprpc.so, which the application's manifest names in <uses-native-library>",
-            check="adb shell ls /vendor/lib64/libcdsprpc.so",
-            systems=("android",),
-            when={"backend_type": "htp"},
-            source="Qualcomm's documentation of the provider for Android",
-        ),
-        NeedRule(
-            what="Qualcomm's NPU driver",
-            check="Device Manager lists the NPU under Neural processors",
-            systems=("windows",),
-            when={"backend_type": "htp"},
-            source="Qualcomm's documentation of the provider for Windows",
-        ),
-        NeedRule(
-            what="Qualcomm's driver of the GPU, with OpenCL",
-            when={"backend_type": "gpu"},
-            source="the names of OpenCL's libraries in libQnnGpu.so of the wheel of onnxruntime-qnn 2.7.0",
-        ),
+    graph=GraphRules(
+        # Measured: of a graph with a dynamic dimension it takes nothing, in silence.
+        free_sizes=(SizeRule(sizes="refused"),),
+        proofs=("context", "nodes", "compatibility"),
     ),
-    rounds=_rounds,
-    wants_integers=_wants_integers,
-    check=_check,
-    proofs=("context", "nodes", "compatibility"),
 )

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import ProviderKnowledge, SizeRule
+from bundler.providers.knowledge import GraphRules, Numerics, OptionTable, Presence, ProviderKnowledge, SizeRule
 
 PROVIDER = ProviderKnowledge(
     name="rknpu",
     runtime_name="RknpuExecutionProvider",
     title="Rockchip NPU",
     package="",
-    # None: the provider is appended without any.
-    options=(),
+    options=OptionTable(
+        # None: the provider is appended without any.
+        rules=(),
+    ),
     rehearsed_by="cpu",
-    # QLinearConv in unsigned eight bits is the one quantised operator that it has.
-    precisions=("static-int8",),
-    gone="No published package has it; the source of the runtime 1.31.1 still does, for the RK1808 alone "
-    "(build with --use_rknpu), and not for the NPUs of RK3566, RK3576 or RK3588",
-    instead="Rockchip's own RKNN toolkit and runtime, or cpu",
-    free_sizes=(SizeRule(sizes="refused"),),
+    numerics=Numerics(
+        # QLinearConv in unsigned eight bits is the one quantised operator that it has.
+        precisions=("static-int8",),
+    ),
+    presence=Presence(
+        gone="No published package has it; the source of the runtime 1.31.1 still does, for the RK1808 alone "
+        "(build with --use_rknpu), and not for the NPUs of RK3566, RK3576 or RK3588",
+        instead="Rockchip's own RKNN toolkit and runtime, or cpu",
+    ),
+    graph=GraphRules(
+        free_sizes=(SizeRule(sizes="refused"),),
+    ),
 )

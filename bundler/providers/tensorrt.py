@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from bundler.providers.cuda import CUDA_NEEDS, DEVICE_MEMORY, GPU_RUNTIME
-from bundler.providers.knowledge import Deferral, NeedRule, ProviderKnowledge
+from bundler.providers.knowledge import (
+    Deferral,
+    GraphRules,
+    NeedRule,
+    Numerics,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+)
 from bundler.providers.rules import ADDRESS, BUILDING_PATH, DEBUGGING, LEGACY_CONTEXT, flag, is_set, text, whole
 from bundler.providers.shape_ranges import check_ranges
 
@@ -111,40 +119,48 @@ PROVIDER = ProviderKnowledge(
     runtime_name="TensorrtExecutionProvider",
     title="NVIDIA TensorRT",
     package="onnxruntime-gpu",
-    options=(*_BUILDING, *_NUMBERS, *_ACCELERATOR, *_RUNNING, *_KEEPING),
-    replaced={
-        "trt_engine_cache": "nothing: bundler keeps engines on the device, through `prewarm`",
-        "trt_fp16": "`trt_fp16_enable`",
-        "trt_int8": "`trt_int8_enable`",
-        "trt_workspace_size": "`trt_max_workspace_size`",
-        "max_workspace_size": "`trt_max_workspace_size`",
-        "fp16": "`trt_fp16_enable`",
-        "int8": "`trt_int8_enable`",
-    },
+    options=OptionTable(
+        rules=(*_BUILDING, *_NUMBERS, *_ACCELERATOR, *_RUNNING, *_KEEPING),
+        replaced={
+            "trt_engine_cache": "nothing: bundler keeps engines on the device, through `prewarm`",
+            "trt_fp16": "`trt_fp16_enable`",
+            "trt_int8": "`trt_int8_enable`",
+            "trt_workspace_size": "`trt_max_workspace_size`",
+            "max_workspace_size": "`trt_max_workspace_size`",
+            "fp16": "`trt_fp16_enable`",
+            "int8": "`trt_int8_enable`",
+        },
+        check=_check,
+    ),
     device_memory=DEVICE_MEMORY,
-    # Symmetric eight bits without quantised bias, which its parser wants; other flavours it refuses. Half precision as
-    # the model has it, chosen by what it loses, over `trt_fp16_enable`, which judges by speed alone. Not weights of few
-    # bits alone: their operator is the runtime's own.
-    precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
-    tries=("mixed-fp16", "static-tensorrt"),
-    # It makes biases int32, which the parser refuses (measured with tensorrt-rtx 1.7.1).
-    spoilers=("WeightBiasQuantization",),
-    availability=GPU_RUNTIME,
+    numerics=Numerics(
+        # Symmetric eight bits without quantised bias, which its parser wants; other flavours it refuses. Half precision
+        # as the model has it, chosen by what it loses, over `trt_fp16_enable`, which judges by speed alone. Not weights
+        # of few bits alone: their operator is the runtime's own.
+        precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
+        tries=("mixed-fp16", "static-tensorrt"),
+        # TF32 is on in its builder unless it is turned off, for which the runtime has no option.
+        rounds=lambda _options: "half",
+        tf32=True,
+    ),
+    graph=GraphRules(
+        # It makes biases int32, which the parser refuses (measured with tensorrt-rtx 1.7.1).
+        excluded_optimizers=("WeightBiasQuantization",),
+        ranges=_SHAPES,
+    ),
+    presence=Presence(
+        availability=GPU_RUNTIME,
+        needs=(
+            *CUDA_NEEDS,
+            _library("13", ">=1.27"),
+            _library("12", ">=1.19,<1.27"),
+        ),
+    ),
     # An engine needs the GPU that it is for, so no other machine builds one.
     deferral=Deferral(
         kind="cache",
         thing="TensorRT engine",
         folder_option="trt_engine_cache_path",
         options={"trt_engine_cache_enable": "1", "trt_timing_cache_enable": "1", "trt_timing_cache_path": "{folder}"},
-    ),
-    # TF32 is on in its builder unless it is turned off, for which the runtime has no option.
-    rounds=lambda _options: "half",
-    tf32=True,
-    check=_check,
-    ranges=_SHAPES,
-    needs=(
-        *CUDA_NEEDS,
-        _library("13", ">=1.27"),
-        _library("12", ">=1.19,<1.27"),
     ),
 )

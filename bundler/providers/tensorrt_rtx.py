@@ -10,7 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from bundler.providers.cuda import DEVICE_MEMORY, DRIVER
-from bundler.providers.knowledge import Availability, Compiler, Deferral, ProviderKnowledge
+from bundler.providers.knowledge import (
+    Availability,
+    Compiler,
+    Deferral,
+    GraphRules,
+    Numerics,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+)
 from bundler.providers.rules import (
     ADDRESS,
     BUILDING_PATH,
@@ -116,30 +125,47 @@ PROVIDER = ProviderKnowledge(
     runtime_name="NvTensorRTRTXExecutionProvider",
     title="NVIDIA TensorRT for RTX",
     package="onnxruntime-ep-nv-tensorrt-rtx-cu13",
-    options=(*_MEMORY, *_RUNNING, *_KEEPING),
-    replaced={
-        "device_id": "nothing: the plugin's device says which GPU it is",
-        "nv_cuda_graph_enable": "`enable_cuda_graph`",
-        "trt_fp16_enable": "`precision.method`, for example mixed-fp16: types are those of the model",
-        "trt_int8_enable": '`precision.method = "static-tensorrt"`: types are those of the model',
-        "trt_engine_cache_enable": "`compile = { here = true }` of the variant",
-        "trt_engine_cache_path": "nothing: bundler ships the engine, or keeps it on the device",
-    },
+    options=OptionTable(
+        rules=(*_MEMORY, *_RUNNING, *_KEEPING),
+        replaced={
+            "device_id": "nothing: the plugin's device says which GPU it is",
+            "nv_cuda_graph_enable": "`enable_cuda_graph`",
+            "trt_fp16_enable": "`precision.method`, for example mixed-fp16: types are those of the model",
+            "trt_int8_enable": '`precision.method = "static-tensorrt"`: types are those of the model',
+            "trt_engine_cache_enable": "`compile = { here = true }` of the variant",
+            "trt_engine_cache_path": "nothing: bundler ships the engine, or keeps it on the device",
+        },
+        check=_check,
+    ),
     device_memory=DEVICE_MEMORY,
-    # As for the classic one: symmetric eight bits (measured with tensorrt-rtx 1.7.1), and types are those of the model.
-    precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
-    tries=("mixed-fp16", "static-tensorrt"),
-    # It makes biases int32, which the parser refuses (measured with tensorrt-rtx 1.7.1).
-    spoilers=("WeightBiasQuantization",),
-    availability=(
-        _plugin("onnxruntime-ep-nv-tensorrt-rtx-cu13", ("linux/x64", "windows/x64", "windows/arm64")),
-        _plugin(
-            "onnxruntime-ep-nv-tensorrt-rtx-cu13",
-            ("linux/arm64",),
-            versions=">=0.4",
-            tag=" and 0.4.0 (none of 0.3.0), manylinux_2_35_aarch64",
+    numerics=Numerics(
+        # As for the classic one: symmetric eight bits (measured with tensorrt-rtx 1.7.1), and types are those of the
+        # model.
+        precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
+        tries=("mixed-fp16", "static-tensorrt"),
+        # TF32 is on in its builder by default (1.7.1, measured), and the runtime has no option for it.
+        rounds=lambda _options: "half",
+        tf32=True,
+    ),
+    graph=GraphRules(
+        # It makes biases int32, which the parser refuses (measured with tensorrt-rtx 1.7.1).
+        excluded_optimizers=("WeightBiasQuantization",),
+        ranges=_SHAPES,
+        proofs=("engine", "context", "nodes"),
+    ),
+    presence=Presence(
+        availability=(
+            _plugin("onnxruntime-ep-nv-tensorrt-rtx-cu13", ("linux/x64", "windows/x64", "windows/arm64")),
+            _plugin(
+                "onnxruntime-ep-nv-tensorrt-rtx-cu13",
+                ("linux/arm64",),
+                versions=">=0.4",
+                tag=" and 0.4.0 (none of 0.3.0), manylinux_2_35_aarch64",
+            ),
+            _plugin("onnxruntime-ep-nv-tensorrt-rtx-cu12", ("linux/x64", "windows/x64")),
         ),
-        _plugin("onnxruntime-ep-nv-tensorrt-rtx-cu12", ("linux/x64", "windows/x64")),
+        # The plugin carries TensorRT for RTX and CUDA's own runtime; its library is linked to these two of the driver.
+        needs=(replace(DRIVER, libraries={"linux": ("libcuda.so.1", "libnvidia-ml.so.1")}, runtime_versions=""),),
     ),
     compiler=Compiler(
         stage="build_engine",
@@ -157,12 +183,4 @@ PROVIDER = ProviderKnowledge(
         check=_check_compile,
     ),
     deferral=Deferral(kind="context", thing="TensorRT for RTX engine"),
-    # TF32 is on in its builder by default (1.7.1, measured), and the runtime has no option for it.
-    rounds=lambda _options: "half",
-    tf32=True,
-    check=_check,
-    ranges=_SHAPES,
-    proofs=("engine", "context", "nodes"),
-    # The plugin carries TensorRT for RTX and CUDA's own runtime; its library is linked to these two of the driver.
-    needs=(replace(DRIVER, libraries={"linux": ("libcuda.so.1", "libnvidia-ml.so.1")}, runtime_versions=""),),
 )

@@ -6,7 +6,16 @@ that no public page lists. The provider compiles when a session opens, for minut
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import Deferral, NeedRule, ProviderKnowledge, SizeRule
+from bundler.providers.knowledge import (
+    Deferral,
+    GraphRules,
+    NeedRule,
+    Numerics,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+    SizeRule,
+)
 from bundler.providers.rules import choice, text
 
 _LOADER = "the loader gives it a folder of its own, which `prewarm` fills"
@@ -16,42 +25,52 @@ PROVIDER = ProviderKnowledge(
     runtime_name="VitisAIExecutionProvider",
     title="AMD Vitis AI",
     package="onnxruntime-vitisai",
-    options=(
-        text("cache_dir", "Folder of compiled models.", default="a temporary folder", decided=_LOADER),
-        text("cache_key", "Folder of this model in it.", default="the model's MD5", decided=_LOADER),
-        text("config_file", "File of compiler settings on the device, for models in bfloat16."),
-        text("encryptionKey", "Key of an encrypted compiled model.", decided="a key in a bundle is no secret"),
-        choice("log_level", ("info", "warning", "error", "fatal"), "Least severity that is logged.", default="error"),
-        choice(
-            "target",
-            ("X1", "X2"),
-            "Compiler of eight-bit models: X2 for Strix, Krackan and newer, X1 for Phoenix and Hawk Point, too.",
-            default="X2",
+    options=OptionTable(
+        rules=(
+            text("cache_dir", "Folder of compiled models.", default="a temporary folder", decided=_LOADER),
+            text("cache_key", "Folder of this model in it.", default="the model's MD5", decided=_LOADER),
+            text("config_file", "File of compiler settings on the device, for models in bfloat16."),
+            text("encryptionKey", "Key of an encrypted compiled model.", decided="a key in a bundle is no secret"),
+            choice(
+                "log_level", ("info", "warning", "error", "fatal"), "Least severity that is logged.", default="error"
+            ),
+            choice(
+                "target",
+                ("X1", "X2"),
+                "Compiler of eight-bit models: X2 for Strix, Krackan and newer, X1 for Phoenix and Hawk Point, too.",
+                default="X2",
+            ),
+            text("xclbin", "File on the device that configures the NPU, for eight-bit models of older releases."),
         ),
-        text("xclbin", "File on the device that configures the NPU, for eight-bit models of older releases."),
+        replaced={
+            "encryption_key": "`encryptionKey`, which is not for a bundle",
+            "cacheDir": "`cache_dir`, which the loader sets",
+            "cacheKey": "`cache_key`, which the loader sets",
+            "config": "`config_file`",
+        },
     ),
-    replaced={
-        "encryption_key": "`encryptionKey`, which is not for a bundle",
-        "cacheDir": "`cache_dir`, which the loader sets",
-        "cacheKey": "`cache_key`, which the loader sets",
-        "config": "`config_file`",
-    },
     rehearsed_by="cpu",
-    # The NPU runs eight-bit models, and turns floating point into bfloat16 itself. Not measured on a device.
-    precisions=("static-int8-full", "static-int8", "static-int8-percentile", "static-a16w8"),
-    tries=("static-int8-full",),
-    gone="In no package index: it comes with AMD's Ryzen AI software, or through Windows ML",
-    instead="a runtime of your own from AMD's Ryzen AI software, or webgpu-native on the GPU of the same chip",
-    # Fixed: what is compiled has one size.
-    free_sizes=(SizeRule(sizes="refused"),),
-    deferral=Deferral(kind="cache", thing="Vitis AI model", folder_option="cache_dir"),
-    needs=(
-        NeedRule(
-            what="AMD's driver of the NPU and the Ryzen AI software",
-            check="xrt-smi examine",
-            source="AMD Ryzen AI Software documentation, Installation Instructions",
+    numerics=Numerics(
+        # The NPU runs eight-bit models, and turns floating point into bfloat16 itself. Not measured on a device.
+        precisions=("static-int8-full", "static-int8", "static-int8-percentile", "static-a16w8"),
+        tries=("static-int8-full",),
+        # In floating point it computes in bfloat16, coarser than half precision and treated as that.
+        rounds=lambda _: "half",
+    ),
+    presence=Presence(
+        gone="In no package index: it comes with AMD's Ryzen AI software, or through Windows ML",
+        instead="a runtime of your own from AMD's Ryzen AI software, or webgpu-native on the GPU of the same chip",
+        needs=(
+            NeedRule(
+                what="AMD's driver of the NPU and the Ryzen AI software",
+                check="xrt-smi examine",
+                source="AMD Ryzen AI Software documentation, Installation Instructions",
+            ),
         ),
     ),
-    # In floating point it computes in bfloat16, coarser than half precision and treated as that.
-    rounds=lambda _: "half",
+    graph=GraphRules(
+        # Fixed: what is compiled has one size.
+        free_sizes=(SizeRule(sizes="refused"),),
+    ),
+    deferral=Deferral(kind="cache", thing="Vitis AI model", folder_option="cache_dir"),
 )

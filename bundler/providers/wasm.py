@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bundler.providers.cpu import PROVIDER as CPU
-from bundler.providers.knowledge import ProviderKnowledge
+from bundler.providers.knowledge import GraphRules, Numerics, OptionTable, Presence, ProviderKnowledge
 from bundler.providers.playbook import MOVED_TO_SESSION
 
 _OF_OTHER_RUNTIMES = ("static-a16w8", "static-qnn", "static-qnn-a16w8", "static-tensorrt")
@@ -12,15 +12,23 @@ PROVIDER = ProviderKnowledge(
     name="wasm",
     runtime_name="wasm",
     title="WebAssembly",
-    takes_fusions=True,
+    graph=GraphRules(
+        takes_fusions=True,
+    ),
     package="onnxruntime-web",
-    # None: the runtime reads none (onnxruntime-web 1.30.0). All that tunes it stands in the session options.
-    options=(),
-    replaced=MOVED_TO_SESSION,
-    # The only build without a GPU's code, and with that the smallest; the others have this provider, too.
-    builds=("wasm",),
+    options=OptionTable(
+        # None: the runtime reads none (onnxruntime-web 1.30.0). All that tunes it stands in the session options.
+        rules=(),
+        replaced=MOVED_TO_SESSION,
+    ),
+    presence=Presence(
+        # The only build without a GPU's code, and with that the smallest; the others have this provider, too.
+        builds=("wasm",),
+    ),
     rehearsed_by="cpu",
-    # The CPU's kernels, and so its methods, but for those that only other runtimes want.
-    precisions=tuple(name for name in CPU.precisions if name not in _OF_OTHER_RUNTIMES),
-    tries=CPU.tries,
+    numerics=Numerics(
+        # The CPU's kernels, and so its methods, but for those that only other runtimes want.
+        precisions=tuple(name for name in CPU.numerics.precisions if name not in _OF_OTHER_RUNTIMES),
+        tries=CPU.numerics.tries,
+    ),
 )

@@ -5,7 +5,7 @@ The options are those that onnxruntime-web 1.30.0 hands to its WebGPU provider; 
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import NeedRule, OptionRule, ProviderKnowledge
+from bundler.providers.knowledge import NeedRule, Numerics, OptionRule, OptionTable, Presence, ProviderKnowledge
 
 _CACHE_MODES = ("disabled", "lazyRelease", "simple", "bucket")
 
@@ -19,32 +19,39 @@ PROVIDER = ProviderKnowledge(
     runtime_name="webgpu",
     title="WebGPU",
     package="onnxruntime-web",
-    options=(
-        OptionRule(
-            key="preferredLayout",
-            values=("NCHW", "NHWC"),
-            default="NHWC",
-            meaning="Memory layout that convolutions and their like are given.",
+    options=OptionTable(
+        rules=(
+            OptionRule(
+                key="preferredLayout",
+                values=("NCHW", "NHWC"),
+                default="NHWC",
+                meaning="Memory layout that convolutions and their like are given.",
+            ),
+            OptionRule(
+                key="validationMode",
+                values=("disabled", "wgpuOnly", "basic", "full"),
+                default="basic",
+                meaning="How much is checked before work is handed to the GPU.",
+            ),
+            _cache("storageBufferCacheMode", "freed tensors", "bucket"),
+            _cache("uniformBufferCacheMode", "small parameters", "simple"),
+            _cache("queryResolveBufferCacheMode", "buffers of timings", "disabled"),
+            _cache("defaultBufferCacheMode", "all other buffers", "disabled"),
         ),
-        OptionRule(
-            key="validationMode",
-            values=("disabled", "wgpuOnly", "basic", "full"),
-            default="basic",
-            meaning="How much is checked before work is handed to the GPU.",
-        ),
-        _cache("storageBufferCacheMode", "freed tensors", "bucket"),
-        _cache("uniformBufferCacheMode", "small parameters", "simple"),
-        _cache("queryResolveBufferCacheMode", "buffers of timings", "disabled"),
-        _cache("defaultBufferCacheMode", "all other buffers", "disabled"),
     ),
-    # The first waits for the GPU by the engine's own means and is smaller; the second runs where an engine lacks those.
-    builds=("jspi", "asyncify"),
+    presence=Presence(
+        # The first waits for the GPU by the engine's own means and is smaller; the second runs where an engine lacks
+        # those.
+        builds=("jspi", "asyncify"),
+        needs=(NeedRule(what="a browser that offers WebGPU, and a GPU", check="navigator.gpu in the page's console"),),
+    ),
     rehearsed_by="cpu",
     device_memory="gpu-buffer",
-    half_feature="shader-f16",
-    # On a CPU, where precision is judged, half precision does not overflow as it would
-    # here, so what is tried is the method whose search rounds as a device does.
-    precisions=("mixed-fp16", "fp16", "weights-4bit", "weights-4bit-gptq"),
-    tries=("mixed-fp16", "weights-4bit"),
-    needs=(NeedRule(what="a browser that offers WebGPU, and a GPU", check="navigator.gpu in the page's console"),),
+    numerics=Numerics(
+        half_feature="shader-f16",
+        # On a CPU, where precision is judged, half precision does not overflow as it would
+        # here, so what is tried is the method whose search rounds as a device does.
+        precisions=("mixed-fp16", "fp16", "weights-4bit", "weights-4bit-gptq"),
+        tries=("mixed-fp16", "weights-4bit"),
+    ),
 )

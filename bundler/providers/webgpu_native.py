@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bundler.providers.knowledge import Availability, NeedRule, OptionRule, ProviderKnowledge
+from bundler.providers.knowledge import (
+    Availability,
+    NeedRule,
+    Numerics,
+    OptionRule,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+)
 from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
 
 _MODES = ("disabled", "lazyRelease", "simple", "bucket")
@@ -70,49 +78,57 @@ PROVIDER = ProviderKnowledge(
     runtime_name="WebGpuExecutionProvider",
     title="WebGPU (native)",
     package="onnxruntime-ep-webgpu",
-    options=_OPTIONS,
-    replaced={
-        "device_id": "nothing: the plugin's devices are chosen, not numbered; `deviceId` is the number of a context",
-        "enable_graph_capture": "`enableGraphCapture`",
-        "preferred_layout": "`preferredLayout`",
-        "power_preference": "`powerPreference`",
-        "deviceType": "nothing: it takes the GPU",
-    },
-    rehearsed_by="cpu",
-    # As in browsers: half precision overflows on a GPU where it does not on a CPU, so the searching method is tried.
-    precisions=("mixed-fp16", "fp16", "weights-4bit", "weights-4bit-gptq"),
-    tries=("mixed-fp16", "weights-4bit"),
-    availability=(
-        Availability(
-            package="onnxruntime-ep-webgpu",
-            versions=">=0.1,<=0.4.0",
-            platforms=("linux/x64", "linux/arm64", "windows/x64", "windows/arm64", "macos/arm64"),
-            module="onnxruntime_ep_webgpu",
-            runtime_versions=">=1.24.4",
-            source="package index, and the metadata of 0.4.0, which ask for a runtime of 1.24.4 or later",
-        ),
-        Availability(
-            package="onnxruntime-webgpu",
-            versions="<=1.27.0",
-            platforms=("linux/x64", "windows/x64", "macos/arm64"),
-            source="package index: 1.27.0 is the newest; a runtime with the provider built in",
-        ),
+    options=OptionTable(
+        rules=_OPTIONS,
+        replaced={
+            "device_id": "nothing: the plugin's devices are chosen, not numbered; "
+            "`deviceId` is the number of a context",
+            "enable_graph_capture": "`enableGraphCapture`",
+            "preferred_layout": "`preferredLayout`",
+            "power_preference": "`powerPreference`",
+            "deviceType": "nothing: it takes the GPU",
+        },
+        check=_check,
     ),
-    instead="runtime.plugins with onnxruntime-ep-webgpu beside onnxruntime 1.24.4 or later",
-    check=_check,
-    needs=(
-        NeedRule(
-            what="a Vulkan loader and the GPU's driver for it",
-            check="vulkaninfo --summary",
-            libraries={"linux": ("libvulkan.so.1",)},
-            systems=("linux",),
-            source="the name in the library of onnxruntime-ep-webgpu 0.4.0",
+    rehearsed_by="cpu",
+    numerics=Numerics(
+        # As in browsers: half precision overflows on a GPU where it does not on a CPU, so the searching method is
+        # tried.
+        precisions=("mixed-fp16", "fp16", "weights-4bit", "weights-4bit-gptq"),
+        tries=("mixed-fp16", "weights-4bit"),
+    ),
+    presence=Presence(
+        availability=(
+            Availability(
+                package="onnxruntime-ep-webgpu",
+                versions=">=0.1,<=0.4.0",
+                platforms=("linux/x64", "linux/arm64", "windows/x64", "windows/arm64", "macos/arm64"),
+                module="onnxruntime_ep_webgpu",
+                runtime_versions=">=1.24.4",
+                source="package index, and the metadata of 0.4.0, which ask for a runtime of 1.24.4 or later",
+            ),
+            Availability(
+                package="onnxruntime-webgpu",
+                versions="<=1.27.0",
+                platforms=("linux/x64", "windows/x64", "macos/arm64"),
+                source="package index: 1.27.0 is the newest; a runtime with the provider built in",
+            ),
         ),
-        NeedRule(
-            what="a driver for DirectX 12, or for Vulkan where dawnBackendType asks for it",
-            check="dxdiag, Display: Feature Levels",
-            systems=("windows",),
-            source="the values of the option dawnBackendType",
+        instead="runtime.plugins with onnxruntime-ep-webgpu beside onnxruntime 1.24.4 or later",
+        needs=(
+            NeedRule(
+                what="a Vulkan loader and the GPU's driver for it",
+                check="vulkaninfo --summary",
+                libraries={"linux": ("libvulkan.so.1",)},
+                systems=("linux",),
+                source="the name in the library of onnxruntime-ep-webgpu 0.4.0",
+            ),
+            NeedRule(
+                what="a driver for DirectX 12, or for Vulkan where dawnBackendType asks for it",
+                check="dxdiag, Display: Feature Levels",
+                systems=("windows",),
+                source="the values of the option dawnBackendType",
+            ),
         ),
     ),
 )

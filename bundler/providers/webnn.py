@@ -5,39 +5,56 @@ The options are those that onnxruntime-web 1.30.0 reads.
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import NeedRule, OptionRule, ProviderKnowledge, SizeRule
+from bundler.providers.knowledge import (
+    GraphRules,
+    NeedRule,
+    Numerics,
+    OptionRule,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+    SizeRule,
+)
 
 PROVIDER = ProviderKnowledge(
     name="webnn",
     runtime_name="webnn",
     title="WebNN",
     package="onnxruntime-web",
-    options=(
-        OptionRule(
-            key="deviceType",
-            values=("cpu", "gpu", "npu"),
-            default="cpu",
-            meaning="Kind of device that the browser is asked for.",
-        ),
-        OptionRule(
-            key="powerPreference",
-            values=("default", "low-power", "high-performance"),
-            default="default",
-            meaning="Which of several devices the browser should prefer.",
+    options=OptionTable(
+        rules=(
+            OptionRule(
+                key="deviceType",
+                values=("cpu", "gpu", "npu"),
+                default="cpu",
+                meaning="Kind of device that the browser is asked for.",
+            ),
+            OptionRule(
+                key="powerPreference",
+                values=("default", "low-power", "high-performance"),
+                default="default",
+                meaning="Which of several devices the browser should prefer.",
+            ),
         ),
     ),
-    builds=("jspi", "asyncify"),
+    presence=Presence(
+        builds=("jspi", "asyncify"),
+        needs=(
+            NeedRule(
+                what="a browser in which WebNN is switched on",
+                check="navigator.ml in the page's console",
+                source="ONNX Runtime documentation, Using the WebNN Execution Provider",
+            ),
+        ),
+    ),
     rehearsed_by="cpu",
     device_memory="ml-tensor",
-    precisions=("mixed-fp16", "fp16"),
-    tries=("mixed-fp16",),
-    # Nodes whose sizes are not all known are refused one by one (source of the runtime), and the CPU runs them.
-    free_sizes=(SizeRule(sizes="left"),),
-    needs=(
-        NeedRule(
-            what="a browser in which WebNN is switched on",
-            check="navigator.ml in the page's console",
-            source="ONNX Runtime documentation, Using the WebNN Execution Provider",
-        ),
+    numerics=Numerics(
+        precisions=("mixed-fp16", "fp16"),
+        tries=("mixed-fp16",),
+    ),
+    graph=GraphRules(
+        # Nodes whose sizes are not all known are refused one by one (source of the runtime), and the CPU runs them.
+        free_sizes=(SizeRule(sizes="left"),),
     ),
 )

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import Availability, ProviderKnowledge, SizeRule
+from bundler.providers.knowledge import (
+    Availability,
+    GraphRules,
+    Numerics,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+    SizeRule,
+)
 from bundler.providers.rules import whole
 from bundler.providers.session import MOST_THREADS
 
@@ -11,52 +19,61 @@ PROVIDER = ProviderKnowledge(
     runtime_name="XnnpackExecutionProvider",
     title="XNNPACK",
     package="onnxruntime-android",
-    options=(
-        whole(
-            "intra_op_num_threads",
-            "Threads of XNNPACK's own pool; give the fast cores to it, set `session.intra_op_num_threads` to 1 and "
-            'turn `session_config."session.intra_op.allow_spinning"` off. 0 takes the runtime\'s number.',
-            most=MOST_THREADS,
+    options=OptionTable(
+        rules=(
+            whole(
+                "intra_op_num_threads",
+                "Threads of XNNPACK's own pool; give the fast cores to it, set `session.intra_op_num_threads` to 1 and "
+                'turn `session_config."session.intra_op.allow_spinning"` off. 0 takes the runtime\'s number.',
+                most=MOST_THREADS,
+            ),
         ),
+        replaced={
+            "num_threads": "`intra_op_num_threads`",
+            "threads": "`intra_op_num_threads`",
+            "use_fp16": "nothing: it runs the precision that the model has",
+        },
     ),
-    replaced={
-        "num_threads": "`intra_op_num_threads`",
-        "threads": "`intra_op_num_threads`",
-        "use_fp16": "nothing: it runs the precision that the model has",
-    },
     rehearsed_by="cpu",
-    # It takes quantised nodes whose activations and weights are of one type (set precision.activation_type = "int8");
-    # what it leaves runs on the CPU, which takes all of these. Not measured on a device.
-    precisions=(
-        "static-int8",
-        "static-int8-percentile",
-        "static-int8-mixed",
-        "static-int8-full",
-        "dynamic-int8",
-        "weights-8bit",
-        "weights-4bit",
-        "fp16-weights",
-        "bf16-weights",
+    numerics=Numerics(
+        # It takes quantised nodes whose activations and weights are of one type (set precision.activation_type =
+        # "int8"); what it leaves runs on the CPU, which takes all of these. Not measured on a device.
+        precisions=(
+            "static-int8",
+            "static-int8-percentile",
+            "static-int8-mixed",
+            "static-int8-full",
+            "dynamic-int8",
+            "weights-8bit",
+            "weights-4bit",
+            "fp16-weights",
+            "bf16-weights",
+        ),
+        tries=("static-int8", "static-int8-mixed", "dynamic-int8"),
     ),
-    tries=("static-int8", "static-int8-mixed", "dynamic-int8"),
-    availability=(
-        Availability(
-            package="onnxruntime-android",
-            platforms=("android/arm64", "android/armv7", "android/x64"),
-            source="Maven (com.microsoft.onnxruntime), by the runtime's documentation (library not looked into)",
+    presence=Presence(
+        availability=(
+            Availability(
+                package="onnxruntime-android",
+                platforms=("android/arm64", "android/armv7", "android/x64"),
+                source="Maven (com.microsoft.onnxruntime), by the runtime's documentation (library not looked into)",
+            ),
+            Availability(
+                package="onnxruntime-objc",
+                platforms=("ios/arm64",),
+                source="CocoaPods, by the runtime's documentation (library not looked into)",
+            ),
+            Availability(
+                package="onnxruntime-c",
+                platforms=("ios/arm64",),
+                source="CocoaPods, by the runtime's documentation (library not looked into)",
+            ),
         ),
-        Availability(
-            package="onnxruntime-objc",
-            platforms=("ios/arm64",),
-            source="CocoaPods, by the runtime's documentation (library not looked into)",
-        ),
-        Availability(
-            package="onnxruntime-c",
-            platforms=("ios/arm64",),
-            source="CocoaPods, by the runtime's documentation (library not looked into)",
-        ),
+        instead="the provider cpu, which is the better one on desktops and servers",
     ),
-    # Convolutions and pooling whose channels, height or width are not known stay with the CPU (source of the runtime).
-    free_sizes=(SizeRule(sizes="left"),),
-    instead="the provider cpu, which is the better one on desktops and servers",
+    graph=GraphRules(
+        # Convolutions and pooling whose channels, height or width are not known stay with the CPU (source of the
+        # runtime).
+        free_sizes=(SizeRule(sizes="left"),),
+    ),
 )

@@ -118,11 +118,11 @@ def _check_provider(entry: ProviderEntry) -> Iterator[str]:
     if knowledge is None:
         yield f"{entry.name[:80]!r} is no provider that this bundler knows"
         return
-    yield from _check_values(entry.name, entry.options, index_rules(knowledge.options))
-    modules = {carrier.module for carrier in knowledge.availability if carrier.is_plugin}
+    yield from _check_values(entry.name, entry.options, index_rules(knowledge.options.rules))
+    modules = {carrier.module for carrier in knowledge.presence.availability if carrier.is_plugin}
     if entry.library and entry.library not in modules:
         yield f"{entry.library[:80]!r} is no plugin of {entry.name}"
-    contradictions = knowledge.check(entry.options) if knowledge.check else ()
+    contradictions = knowledge.options.check(entry.options) if knowledge.options.check else ()
     for key, text in contradictions:
         yield f"{entry.name}.{key[:80]}: {text}"
 

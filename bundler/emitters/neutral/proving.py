@@ -116,7 +116,7 @@ def _way_of_compiled(variant: RuntimeVariant, compiled: Compiled) -> Way | str:
         environment=knowledge.compiler.environment,
         level="stand-in" if native else "emulated",
         remark=f"ran with {how}",
-        plugin=next((carrier.module for carrier in knowledge.availability if carrier.is_plugin), ""),
+        plugin=next((carrier.module for carrier in knowledge.presence.availability if carrier.is_plugin), ""),
         place="" if native else f"in {knowledge.title}'s emulator",
     )
 
@@ -130,9 +130,9 @@ def is_native(requires: Compatibility) -> bool:
 def _is_everywhere(runtime_name: str) -> bool:
     """Whether every build of the runtime has this provider: none stands in for it where bundles are made."""
     knowledge = find_by_runtime_name(runtime_name)
-    if knowledge is None or knowledge.rehearsed_by or knowledge.gone:
+    if knowledge is None or knowledge.rehearsed_by or knowledge.presence.gone:
         return False
-    return knowledge.package == RUNTIME and not knowledge.availability
+    return knowledge.package == RUNTIME and not knowledge.presence.availability
 
 
 def _prove(variant: RuntimeVariant, config: RuntimeConfig, bench: Bench) -> VariantProof:

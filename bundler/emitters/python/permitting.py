@@ -43,7 +43,7 @@ def _describe_provider(entry: ProviderEntry) -> dict[str, Any]:
     deferral = knowledge.deferral
     prepared = (deferral.folder_option, *deferral.options) if deferral else ()
     return {
-        "options": sorted(_list_free(index_rules(knowledge.options))),
-        "plugins": sorted(carrier.module for carrier in knowledge.availability if carrier.is_plugin),
+        "options": sorted(_list_free(index_rules(knowledge.options.rules))),
+        "plugins": sorted(carrier.module for carrier in knowledge.presence.availability if carrier.is_plugin),
         "prepared": sorted(filter(None, prepared)),
     }

@@ -11,7 +11,16 @@ from bundler.catalogue import provider_listing
 from bundler.cli.commands.targets.providers import run as print_providers
 from bundler.cli.main import app
 from bundler.model.errors import ProfileError
-from bundler.providers.knowledge import Availability, Compiler, Deferral, OptionRule, ProviderKnowledge
+from bundler.providers.knowledge import (
+    Availability,
+    Compiler,
+    Deferral,
+    GraphRules,
+    OptionRule,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+)
 from bundler.providers.registry import provider_names
 
 RUNNER = CliRunner()
@@ -43,7 +52,7 @@ def test_list_tells_where_each_is_how_its_work_is_done_and_what_became_of_it(reg
     registered["ahead"] = knowledge(
         name="ahead",
         title="Compiled ahead",
-        availability=(Availability(package="onnxruntime-ahead", versions=">=2", module="ahead"),),
+        presence=Presence(availability=(Availability(package="onnxruntime-ahead", versions=">=2", module="ahead"),)),
         compiler=Compiler(stage="compile", environment="host"),
     )
     registered["late"] = knowledge(name="late", title="Compiled late", deferral=Deferral(kind="cache", thing="blob"))
@@ -53,7 +62,9 @@ def test_list_tells_where_each_is_how_its_work_is_done_and_what_became_of_it(reg
         compiler=Compiler(stage="compile", environment="host", by_default=False),
         deferral=Deferral(kind="context", thing="blob"),
     )
-    registered["lost"] = knowledge(name="lost", title="Lost", gone="Release 2 removed it", instead="plain")
+    registered["lost"] = knowledge(
+        name="lost", title="Lost", presence=Presence(gone="Release 2 removed it", instead="plain")
+    )
     assert run().output == snapshot
 
 
@@ -65,7 +76,7 @@ def test_page_of_one_tells_all_of_it(name, snapshot):
 def test_page_tells_of_the_compiler_and_its_options(registered, snapshot):
     option = OptionRule(key="level", values=("low", "high"), default="low", meaning="How hard it tries.")
     compiler = Compiler(stage="compile", environment="host", options=(option,), executes=True)
-    registered["own"] = knowledge(compiler=compiler, proofs=("context", "engine", "compatibility"))
+    registered["own"] = knowledge(compiler=compiler, graph=GraphRules(proofs=("context", "engine", "compatibility")))
     assert run("own").output == snapshot
 
 
@@ -92,8 +103,8 @@ def test_an_unknown_name_is_answered_with_the_nearest():
 def test_words_of_another_package_cannot_command_the_terminal(registered, capsys):
     registered["own"] = knowledge(
         title="\x1b[2J[red]own",
-        gone="gone\x1b]0;x\x07",
-        options=(OptionRule(key="k\x1b[1m", default="\x07", meaning="m\x1b[0m"),),
+        presence=Presence(gone="gone\x1b]0;x\x07"),
+        options=OptionTable(rules=(OptionRule(key="k\x1b[1m", default="\x07", meaning="m\x1b[0m"),)),
     )
     print_providers(None, json=False)
     print_providers("own", json=False)

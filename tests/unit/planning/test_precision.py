@@ -44,7 +44,7 @@ def test_every_method_is_a_stage_with_its_options(name: str) -> None:
 @pytest.mark.parametrize("name", provider_names())
 def test_providers_name_methods_that_exist(name: str) -> None:
     provider = find_provider(name)
-    assert set(provider.tries) <= set(provider.precisions) <= set(METHODS)
+    assert set(provider.numerics.tries) <= set(provider.numerics.precisions) <= set(METHODS)
 
 
 def test_a_precision_is_made_before_the_model_is_baked_and_compared_after_both() -> None:

@@ -8,7 +8,7 @@ from unittest import mock
 
 from bundler.profiles.schema import Budget, Platform, Provider, Runtime, TargetProfile, Variant
 from bundler.providers import registry
-from bundler.providers.knowledge import Compiler, Deferral, ProviderKnowledge, SizeRule
+from bundler.providers.knowledge import Compiler, Deferral, GraphRules, Numerics, Presence, ProviderKnowledge, SizeRule
 
 NPU = ProviderKnowledge(
     name="npu",
@@ -17,8 +17,12 @@ NPU = ProviderKnowledge(
     package="example",
     compiler=Compiler(stage="compile_context", environment="example"),
     deferral=Deferral(kind="context", thing="NPU context"),
-    free_sizes=(SizeRule(sizes="refused"),),
-    rounds=lambda options: "half" if options.get("half") == "1" else "none",
+    graph=GraphRules(
+        free_sizes=(SizeRule(sizes="refused"),),
+    ),
+    numerics=Numerics(
+        rounds=lambda options: "half" if options.get("half") == "1" else "none",
+    ),
 )
 ENGINE = ProviderKnowledge(
     name="engine",
@@ -40,8 +44,10 @@ MUSEUM = ProviderKnowledge(
     runtime_name="ExampleMuseum",
     title="Example Museum",
     package="example",
-    gone="runtimes have it no more since 1.20.",
-    instead="the provider cpu",
+    presence=Presence(
+        gone="runtimes have it no more since 1.20.",
+        instead="the provider cpu",
+    ),
 )
 KNOWN = {known.name: known for known in (NPU, ENGINE, RANGES, MUSEUM)}
 

@@ -8,8 +8,8 @@ VITISAI = find_provider("vitisai")
 
 
 def problems(**options: str) -> list[str]:
-    assert MIGRAPHX.check is not None
-    return [key for key, _ in MIGRAPHX.check(options)]
+    assert MIGRAPHX.options.check is not None
+    return [key for key, _ in MIGRAPHX.options.check(options)]
 
 
 def test_two_precisions_at_once_are_refused():
@@ -25,11 +25,11 @@ def test_eight_bits_need_a_table_and_a_table_needs_eight_bits():
 
 
 def test_the_gate_knows_when_the_device_rounds():
-    assert MIGRAPHX.rounds is not None
-    assert MIGRAPHX.rounds({}) == "none"
-    assert MIGRAPHX.rounds({"migraphx_fp16_enable": "1"}) == "half"
-    assert VITISAI.rounds is not None
-    assert VITISAI.rounds({}) == "half"
+    assert MIGRAPHX.numerics.rounds is not None
+    assert MIGRAPHX.numerics.rounds({}) == "none"
+    assert MIGRAPHX.numerics.rounds({"migraphx_fp16_enable": "1"}) == "half"
+    assert VITISAI.numerics.rounds is not None
+    assert VITISAI.numerics.rounds({}) == "half"
 
 
 def test_programs_are_made_on_the_device():
@@ -48,5 +48,5 @@ def test_rocm_ended_with_1_22_and_is_replaced_by_migraphx():
     rocm = find_provider("rocm")
     assert find_carrier(rocm, "onnxruntime-rocm", "1.22.2.post3", {}, "linux", "x64")
     assert find_carrier(rocm, "onnxruntime-rocm", "1.23.0", {}, "linux", "x64") is None
-    assert "1.23" in rocm.gone
-    assert "migraphx" in rocm.instead
+    assert "1.23" in rocm.presence.gone
+    assert "migraphx" in rocm.presence.instead

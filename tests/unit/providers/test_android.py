@@ -9,31 +9,31 @@ XNNPACK = find_provider("xnnpack")
 
 
 def test_flags_have_the_names_of_the_javascript_interface_and_say_which_they_are():
-    flags = {rule.key: rule.meaning.split(":")[0] for rule in NNAPI.options}
+    flags = {rule.key: rule.meaning.split(":")[0] for rule in NNAPI.options.rules}
     assert flags == {
         "cpuDisabled": "Flag CPU_DISABLED",
         "cpuOnly": "Flag CPU_ONLY",
         "useFP16": "Flag USE_FP16",
         "useNCHW": "Flag USE_NCHW",
     }
-    assert [as_entry(normalize_value(rule, value=True)) for rule in NNAPI.options] == ["1"] * 4
+    assert [as_entry(normalize_value(rule, value=True)) for rule in NNAPI.options.rules] == ["1"] * 4
 
 
 def test_the_runtime_refuses_both_flags_of_the_cpu_and_so_do_we():
-    assert NNAPI.check is not None
-    assert [key for key, _ in NNAPI.check({"cpuDisabled": "1", "cpuOnly": "1"})] == ["cpuOnly"]
-    assert not list(NNAPI.check({"cpuDisabled": "1", "cpuOnly": "0"}))
+    assert NNAPI.options.check is not None
+    assert [key for key, _ in NNAPI.options.check({"cpuDisabled": "1", "cpuOnly": "1"})] == ["cpuOnly"]
+    assert not list(NNAPI.options.check({"cpuDisabled": "1", "cpuOnly": "0"}))
 
 
 def test_the_gate_knows_when_it_computes_in_half_precision():
-    assert NNAPI.rounds is not None
-    assert NNAPI.rounds({}) == "none"
-    assert NNAPI.rounds({"useFP16": "1"}) == "half"
+    assert NNAPI.numerics.rounds is not None
+    assert NNAPI.numerics.rounds({}) == "none"
+    assert NNAPI.numerics.rounds({"useFP16": "1"}) == "half"
 
 
 def test_stale_keys_are_answered():
-    assert NNAPI.replaced["use_fp16"] == "`useFP16`"
-    assert NNAPI.replaced["execution_mode"] == "`session.execution_mode`"
+    assert NNAPI.options.replaced["use_fp16"] == "`useFP16`"
+    assert NNAPI.options.replaced["execution_mode"] == "`session.execution_mode`"
 
 
 def test_both_are_in_the_android_package_and_not_on_a_desktop():
@@ -44,4 +44,4 @@ def test_both_are_in_the_android_package_and_not_on_a_desktop():
 
 
 def test_nnapi_is_deprecated_and_says_so():
-    assert "Android 15" in NNAPI.gone
+    assert "Android 15" in NNAPI.presence.gone

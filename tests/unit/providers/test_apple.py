@@ -9,8 +9,8 @@ COREML = find_provider("coreml")
 
 
 def problems(**options: str) -> list[str]:
-    assert COREML.check is not None
-    return [key for key, _ in COREML.check(options)]
+    assert COREML.options.check is not None
+    return [key for key, _ in COREML.options.check(options)]
 
 
 def test_what_needs_the_gpu_is_refused_without_one():
@@ -37,14 +37,14 @@ def test_what_only_programs_have_is_refused_in_the_older_format():
     ],
 )
 def test_the_gate_knows_how_coarsely_it_computes(options, rounding):
-    assert COREML.rounds is not None
-    assert COREML.rounds(options) == rounding
+    assert COREML.numerics.rounds is not None
+    assert COREML.numerics.rounds(options) == rounding
 
 
 def test_each_format_has_its_own_list_of_operators():
-    assert COREML.checker is not None
-    assert COREML.checker({}) == "coreml-nn"
-    assert COREML.checker({"ModelFormat": "MLProgram"}) == "coreml-mlprogram"
+    assert COREML.graph.checker is not None
+    assert COREML.graph.checker({}) == "coreml-nn"
+    assert COREML.graph.checker({"ModelFormat": "MLProgram"}) == "coreml-mlprogram"
 
 
 def test_it_is_in_the_plain_runtime_of_a_mac_and_nowhere_else():
@@ -55,5 +55,5 @@ def test_it_is_in_the_plain_runtime_of_a_mac_and_nowhere_else():
 
 
 def test_the_bit_mask_of_playbooks_is_answered_with_the_names():
-    assert "by name" in COREML.replaced["coreml_flags"]
-    assert "MLProgram" in COREML.replaced["COREML_FLAG_CREATE_MLPROGRAM"]
+    assert "by name" in COREML.options.replaced["coreml_flags"]
+    assert "MLProgram" in COREML.options.replaced["COREML_FLAG_CREATE_MLPROGRAM"]

@@ -3,7 +3,7 @@
 import pytest
 
 from bundler.providers.availability import OWN_BUILD, explain_absence, find_carrier, tell_versions
-from bundler.providers.knowledge import Availability, ProviderKnowledge
+from bundler.providers.knowledge import Availability, Presence, ProviderKnowledge
 from bundler.providers.registry import find_provider
 
 
@@ -13,9 +13,11 @@ def known(*rows: Availability, **more: str) -> ProviderKnowledge:
         runtime_name="Own",
         title="CANN",
         package="p",
-        availability=rows,
-        gone=more.get("gone", ""),
-        instead=more.get("instead", ""),
+        presence=Presence(
+            availability=rows,
+            gone=more.get("gone", ""),
+            instead=more.get("instead", ""),
+        ),
     )
 
 
@@ -44,7 +46,7 @@ def carrier(provider: ProviderKnowledge, package: str, version: str, *, system: 
 
 def test_a_runtime_that_has_it_carries_it():
     found = find_carrier(CANN, "onnxruntime-cann", "1.24.4", {}, "linux", "arm64")
-    assert found == CANN.availability[0]
+    assert found == CANN.presence.availability[0]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_a_plugin_comes_before_the_runtime():
 
 def test_names_are_compared_as_an_index_does():
     found = find_carrier(PLUGIN, "onnxruntime", "1.31.1", {"ONNXRuntime_Own": "2.7.0"}, *LINUX)
-    assert found is PLUGIN.availability[1]
+    assert found is PLUGIN.presence.availability[1]
 
 
 def test_versions_that_are_no_release_are_compared_too():
@@ -209,4 +211,4 @@ def test_tensorrt_for_rtx_has_a_library_for_linux_on_arm(plugin, wanted):
 
 def test_every_row_says_where_it_was_read():
     for name in ("qnn", "openvino", "cuda", "tensorrt", "tensorrt-rtx"):
-        assert all(row.source for row in find_provider(name).availability)
+        assert all(row.source for row in find_provider(name).presence.availability)

@@ -31,7 +31,7 @@ NAMES = (
     "xnnpack",
 )
 KNOWN = [pytest.param(find_provider(name), id=name) for name in NAMES]
-RULES = [pytest.param(rule, id=f"{name}.{rule.key}") for name in NAMES for rule in find_provider(name).options]
+RULES = [pytest.param(rule, id=f"{name}.{rule.key}") for name in NAMES for rule in find_provider(name).options.rules]
 
 # What the source of the runtime no longer has: a name that comes back there would make the table wrong.
 REMOVED = ("armnn", "rocm", "tvm")
@@ -40,21 +40,21 @@ REMOVED = ("armnn", "rocm", "tvm")
 @pytest.mark.parametrize("known", KNOWN)
 def test_what_is_said_of_the_source_is_true_of_this_runtime(known: ProviderKnowledge):
     assert (known.runtime_name in onnxruntime.get_all_providers()) == (known.name not in REMOVED)
-    assert ("removed" in known.gone) == (known.name in REMOVED)
+    assert ("removed" in known.presence.gone) == (known.name in REMOVED)
 
 
 @pytest.mark.parametrize("known", KNOWN)
 def test_what_no_package_has_says_what_became_of_it(known: ProviderKnowledge):
-    assert known.gone or known.availability
-    assert known.instead
-    assert not known.gone.endswith(".")
-    assert not known.instead.endswith(".")
+    assert known.presence.gone or known.presence.availability
+    assert known.presence.instead
+    assert not known.presence.gone.endswith(".")
+    assert not known.presence.instead.endswith(".")
 
 
 @pytest.mark.parametrize("known", KNOWN)
 def test_rows_name_versions_platforms_and_what_was_seen(known: ProviderKnowledge):
     platforms = {f"{system}/{name}" for system, names in ARCHITECTURES.items() for name in names}
-    for row in known.availability:
+    for row in known.presence.availability:
         SpecifierSet(row.versions)
         SpecifierSet(row.runtime_versions)
         assert set(row.platforms) <= platforms
@@ -64,17 +64,17 @@ def test_rows_name_versions_platforms_and_what_was_seen(known: ProviderKnowledge
 
 @pytest.mark.parametrize("known", KNOWN)
 def test_keys_stand_once_in_order_and_are_not_also_replaced(known: ProviderKnowledge):
-    keys = [rule.key for rule in known.options]
+    keys = [rule.key for rule in known.options.rules]
     assert keys == sorted(set(keys))
-    assert not {*keys} & {*known.replaced}
+    assert not {*keys} & {*known.options.replaced}
 
 
 @pytest.mark.parametrize("known", KNOWN)
 def test_replacements_name_what_exists(known: ProviderKnowledge):
-    names = {rule.key for rule in (*known.options, *SESSION_CONFIG)}
+    names = {rule.key for rule in (*known.options.rules, *SESSION_CONFIG)}
     names |= {f"session.{rule.key}" for rule in SESSION_OPTIONS}
     names |= {"precision.method", "dimensions", "ep.nnapi.partitioning_stop_ops", 'session_config."ep.dml.…"'}
-    for text in known.replaced.values():
+    for text in known.options.replaced.values():
         for name in re.findall(r"`([^`]+)`", text):
             assert name.split(" = ")[0] in names, text
 
@@ -93,14 +93,14 @@ def test_every_choice_and_bound_is_handed_over_as_text(rule):
 
 @pytest.mark.parametrize("known", KNOWN)
 def test_methods_exist_and_what_is_tried_is_taken(known: ProviderKnowledge):
-    assert set(known.precisions) <= set(METHODS)
-    assert set(known.tries) <= set(known.precisions)
+    assert set(known.numerics.precisions) <= set(METHODS)
+    assert set(known.numerics.tries) <= set(known.numerics.precisions)
 
 
 @pytest.mark.parametrize("known", KNOWN)
 def test_a_cache_goes_into_an_option_that_a_profile_may_not_set(known: ProviderKnowledge):
     if known.deferral is not None:
-        (row,) = [rule for rule in known.options if rule.key == known.deferral.folder_option]
+        (row,) = [rule for rule in known.options.rules if rule.key == known.deferral.folder_option]
         assert "loader" in row.decided
 
 
@@ -111,4 +111,4 @@ def test_the_building_machine_rehearses_with_another(known: ProviderKnowledge):
 
 @pytest.mark.parametrize("known", KNOWN)
 def test_no_options_are_no_contradiction(known: ProviderKnowledge):
-    assert known.check is None or not list(known.check({}))
+    assert known.options.check is None or not list(known.options.check({}))

@@ -6,7 +6,7 @@ from bundler.catalogue.outlook import foresee_variants
 from bundler.model.requirements import describe_need
 from bundler.planning.traits import judge_free_sizes, variant_needs
 from bundler.profiles.resolve import resolve_target, target_ids
-from bundler.providers.knowledge import NeedRule, ProviderKnowledge, SizeRule
+from bundler.providers.knowledge import GraphRules, NeedRule, Presence, ProviderKnowledge, SizeRule
 from bundler.providers.needs import OWN_VERSION, Place, list_needs
 from bundler.providers.registry import find_provider, provider_names
 
@@ -16,13 +16,17 @@ BOX = ProviderKnowledge(
     runtime_name="Box",
     title="Box",
     package="",
-    needs=(
-        NeedRule(what="driver", version="2", libraries={"linux": ("libdriver.so.2",)}, runtime_versions=">=1.28"),
-        NeedRule(what="driver", version="1", runtime_versions="<1.28"),
-        NeedRule(what="loader", systems=("windows",)),
-        NeedRule(what="NPU driver", when={"device": "NPU*"}),
+    presence=Presence(
+        needs=(
+            NeedRule(what="driver", version="2", libraries={"linux": ("libdriver.so.2",)}, runtime_versions=">=1.28"),
+            NeedRule(what="driver", version="1", runtime_versions="<1.28"),
+            NeedRule(what="loader", systems=("windows",)),
+            NeedRule(what="NPU driver", when={"device": "NPU*"}),
+        ),
     ),
-    free_sizes=(SizeRule(sizes="refused", when={"device": "NPU*", "shape": ""}),),
+    graph=GraphRules(
+        free_sizes=(SizeRule(sizes="refused", when={"device": "NPU*", "shape": ""}),),
+    ),
 )
 
 
@@ -62,8 +66,8 @@ def test_sizes_are_judged_by_options_and_their_defaults():
 @pytest.mark.parametrize("name", provider_names())
 def test_every_condition_names_an_option_that_the_provider_has(name):
     known = find_provider(name)
-    keys = {rule.key for rule in known.options}
-    assert {key for rule in (*known.needs, *known.free_sizes) for key in rule.when} <= keys
+    keys = {rule.key for rule in known.options.rules}
+    assert {key for rule in (*known.presence.needs, *known.graph.free_sizes) for key in rule.when} <= keys
 
 
 @pytest.mark.parametrize("name", target_ids())
@@ -113,7 +117,15 @@ def test_the_runtime_of_each_version_names_its_own_cuda(version, driver, cuda, p
 
 def test_of_versions_of_one_thing_the_latest_is_asked_for():
     rules = tuple(NeedRule(what="iOS", version=f"{least} or later") for least in ("15", "18", "9"))
-    asking = ProviderKnowledge(name="a", runtime_name="A", title="A", package="", needs=rules)
+    asking = ProviderKnowledge(
+        name="a",
+        runtime_name="A",
+        title="A",
+        package="",
+        presence=Presence(
+            needs=rules,
+        ),
+    )
     assert [describe_need(need) for need in list_needs([(asking, {})], LINUX)] == ["iOS 18 or later"]
 
 

@@ -13,8 +13,8 @@ PREFIXES = {"tensorrt": "trt", "tensorrt-rtx": "nv"}
 
 
 def check(known: ProviderKnowledge, **options: str) -> list[tuple[str, str]]:
-    assert known.check is not None
-    return list(known.check(options))
+    assert known.options.check is not None
+    return list(known.options.check(options))
 
 
 def shapes(known: ProviderKnowledge, least: str, best: str, most: str) -> dict[str, str]:
@@ -107,17 +107,21 @@ def test_timing_layers_excludes_replaying():
 
 
 def test_tf32_counts_as_half_precision_until_it_is_off():
-    assert CUDA.rounds is not None
-    assert [CUDA.rounds(options) for options in ({}, {"use_tf32": "0"}, {"use_tf32": "1"})] == ["half", "none", "half"]
-    assert TENSORRT.rounds is not None
-    assert TENSORRT.rounds({"trt_fp16_enable": "0"}) == "half"
+    assert CUDA.numerics.rounds is not None
+    assert [CUDA.numerics.rounds(options) for options in ({}, {"use_tf32": "0"}, {"use_tf32": "1"})] == [
+        "half",
+        "none",
+        "half",
+    ]
+    assert TENSORRT.numerics.rounds is not None
+    assert TENSORRT.numerics.rounds({"trt_fp16_enable": "0"}) == "half"
 
 
 def test_engines_of_tensorrt_are_kept_in_the_devices_folder():
     deferral = TENSORRT.deferral
     assert deferral is not None
     assert (deferral.kind, deferral.folder_option) == ("cache", "trt_engine_cache_path")
-    decided = {rule.key for rule in TENSORRT.options if rule.decided}
+    decided = {rule.key for rule in TENSORRT.options.rules if rule.decided}
     assert {deferral.folder_option, *deferral.options} <= decided
 
 

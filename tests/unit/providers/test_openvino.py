@@ -8,8 +8,8 @@ from bundler.providers.openvino import PROVIDER
 
 
 def check(**options: str) -> list[tuple[str, str]]:
-    assert PROVIDER.check is not None
-    return list(PROVIDER.check(options))
+    assert PROVIDER.options.check is not None
+    return list(PROVIDER.options.check(options))
 
 
 def config(value: object) -> dict[str, str]:
@@ -99,18 +99,18 @@ def test_other_shapes_are_told(shape):
     ],
 )
 def test_the_device_computes_in_fewer_bits_unless_told_not_to(options, rounds):
-    assert PROVIDER.rounds is not None
-    assert PROVIDER.rounds(options) == rounds
+    assert PROVIDER.numerics.rounds is not None
+    assert PROVIDER.numerics.rounds(options) == rounds
 
 
 def test_what_the_plugin_ignores_is_replaced():
     for key in ("precision", "num_of_threads", "num_streams", "model_priority"):
-        assert "load_config" in PROVIDER.replaced[key]
+        assert "load_config" in PROVIDER.options.replaced[key]
 
 
 def test_the_device_is_chosen_by_what_the_plugin_says_of_it():
-    assert PROVIDER.select == {"ov_device": "CPU"}
-    assert PROVIDER.select_by == {"device_type": "ov_device"}
+    assert PROVIDER.presence.select == {"ov_device": "CPU"}
+    assert PROVIDER.presence.select_by == {"device_type": "ov_device"}
 
 
 def test_it_is_compiled_on_the_device_unless_asked():

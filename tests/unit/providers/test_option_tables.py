@@ -19,25 +19,25 @@ NAMES = sorted(KEYS)
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "openvino"])
 def test_every_key_of_the_library_is_in_the_table_and_no_other(name):
-    assert sorted(rule.key for rule in find_provider(name).options) == KEYS[name]
+    assert sorted(rule.key for rule in find_provider(name).options.rules) == KEYS[name]
 
 
 def test_every_key_of_openvino_is_valid_or_replaced():
     known = find_provider("openvino")
-    keys = {rule.key for rule in known.options}
-    assert set(KEYS["openvino"]) <= keys | set(known.replaced)
+    keys = {rule.key for rule in known.options.rules}
+    assert set(KEYS["openvino"]) <= keys | set(known.options.replaced)
     assert keys <= set(KEYS["openvino"])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_key_is_both_valid_and_replaced(name):
     known = find_provider(name)
-    assert not {rule.key for rule in known.options} & set(known.replaced)
+    assert not {rule.key for rule in known.options.rules} & set(known.options.replaced)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_keys_stand_once_and_defaults_are_values(name):
-    rules = find_provider(name).options
+    rules = find_provider(name).options.rules
     assert len({rule.key for rule in rules}) == len(rules)
     for rule in rules:
         if rule.default:
@@ -47,8 +47,8 @@ def test_keys_stand_once_and_defaults_are_values(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_replacements_name_options_that_exist(name):
     known = find_provider(name)
-    valid = {rule.key for rule in known.options if not rule.decided}
-    for text in known.replaced.values():
+    valid = {rule.key for rule in known.options.rules if not rule.decided}
+    for text in known.options.replaced.values():
         for quoted in text.split("`")[1::2]:
             if quoted.replace("_", "").isalnum() and quoted not in ("dimensions", "prewarm"):
                 assert quoted in valid, text
@@ -57,13 +57,13 @@ def test_replacements_name_options_that_exist(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_methods_are_known_and_tried_ones_run(name):
     known = find_provider(name)
-    assert set(known.precisions) <= set(METHODS)
-    assert set(known.tries) <= set(known.precisions)
+    assert set(known.numerics.precisions) <= set(METHODS)
+    assert set(known.numerics.tries) <= set(known.numerics.precisions)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_path_or_an_address_is_not_for_a_profile(name):
-    for rule in find_provider(name).options:
+    for rule in find_provider(name).options.rules:
         if rule.key.endswith(("_path", "_dir", "_stream", "_bytestream", "_alloc", "_array")) and rule.kind == "text":
             assert rule.decided or rule.key == "profiling_file_path", rule.key
 

@@ -34,7 +34,7 @@ def open_session(model: bytes, providers: list, session: dict, config: dict) -> 
 
 
 NATIVE = [name for name in target_ids() if resolve_target(name).runtime.package == "onnxruntime"]
-EVERYWHERE = {name for name in provider_names() if find_provider(name).takes_fusions}
+EVERYWHERE = {name for name in provider_names() if find_provider(name).graph.takes_fusions}
 """Providers that every flavour of the runtime has; the others need their device."""
 
 

@@ -47,8 +47,8 @@ PARTS = {
 
 
 def check(**options: str) -> list[tuple[str, str]]:
-    assert PROVIDER.check is not None
-    return list(PROVIDER.check(options))
+    assert PROVIDER.options.check is not None
+    return list(PROVIDER.options.check(options))
 
 
 def test_the_chips_are_those_that_were_compiled_for():
@@ -183,9 +183,12 @@ def test_options_of_the_tensor_processor_are_not_for_the_gpu():
 
 
 def test_floating_point_is_computed_in_half_precision_unless_the_reference_does():
-    assert PROVIDER.rounds is not None
-    assert [PROVIDER.rounds(options) for options in ({}, {"enable_htp_fp16_precision": "0"})] == ["half", "half"]
-    assert PROVIDER.rounds({"backend_type": "cpu"}) == "none"
+    assert PROVIDER.numerics.rounds is not None
+    assert [PROVIDER.numerics.rounds(options) for options in ({}, {"enable_htp_fp16_precision": "0"})] == [
+        "half",
+        "half",
+    ]
+    assert PROVIDER.numerics.rounds({"backend_type": "cpu"}) == "none"
 
 
 def test_a_file_for_several_chips_is_rehearsed_on_the_first():

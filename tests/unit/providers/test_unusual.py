@@ -13,12 +13,12 @@ WEBGPU = find_provider("webgpu-native")
 
 
 def problems(known: ProviderKnowledge, **options: str) -> list[str]:
-    assert known.check is not None
-    return [key for key, _ in known.check(options)]
+    assert known.options.check is not None
+    return [key for key, _ in known.options.check(options)]
 
 
 def test_directml_is_given_the_words_that_it_knows():
-    (rule,) = [rule for rule in DIRECTML.options if rule.key == "disable_metacommands"]
+    (rule,) = [rule for rule in DIRECTML.options.rules if rule.key == "disable_metacommands"]
     assert normalize_value(rule, "true") == "true"
     with pytest.raises(ValueError, match="one of true, false"):
         normalize_value(rule, "1")
@@ -44,9 +44,9 @@ def test_cann_options_that_would_do_nothing_are_refused():
 
 
 def test_cann_rounds_unless_it_keeps_the_models_types():
-    assert CANN.rounds is not None
-    assert CANN.rounds({}) == "half"
-    assert CANN.rounds({"precision_mode_v2": "origin"}) == "none"
+    assert CANN.numerics.rounds is not None
+    assert CANN.numerics.rounds({}) == "half"
+    assert CANN.numerics.rounds({"precision_mode_v2": "origin"}) == "none"
 
 
 def test_cann_is_in_its_own_package_up_to_1_24():
@@ -71,17 +71,17 @@ def test_webgpu_graph_capture_excludes_nodes_on_the_cpu():
 
 @pytest.mark.parametrize(("name", "flag"), [("onednn", "--use_dnnl"), ("acl", "--use_acl"), ("rknpu", "--use_rknpu")])
 def test_what_needs_a_build_of_ones_own_says_which(name, flag):
-    assert flag in find_provider(name).gone
+    assert flag in find_provider(name).presence.gone
 
 
 @pytest.mark.parametrize(("name", "release"), [("tvm", "1.21"), ("armnn", "1.25")])
 def test_what_was_removed_says_since_when(name, release):
     known = find_provider(name)
-    assert f"Release {release}" in known.gone
-    assert not known.availability
+    assert f"Release {release}" in known.presence.gone
+    assert not known.presence.availability
 
 
 def test_acl_shortcut_is_known_to_the_gate():
     acl = find_provider("acl")
-    assert acl.rounds is not None
-    assert (acl.rounds({}), acl.rounds({"enable_fast_math": "1"})) == ("none", "half")
+    assert acl.numerics.rounds is not None
+    assert (acl.numerics.rounds({}), acl.numerics.rounds({"enable_fast_math": "1"})) == ("none", "half")

@@ -27,13 +27,13 @@ def test_the_loaders_tables_are_those_of_a_profile(node: str) -> None:
     rules = {name: known.options for name, known in providers.items() if known is not None}
     values = [("session", rule.key, value) for rule in WEB_SESSION.values() for value in rule.values or ()]
     values += [
-        (name, rule.key, value) for name, table in rules.items() for rule in table for value in rule.values or ()
+        (name, rule.key, value) for name, table in rules.items() for rule in table.rules for value in rule.values or ()
     ]
     path = data_root("templates") / "web" / "package" / "loader" / "config.js"
     found = evaluate(node, TABLES % (json.dumps(str(path)), json.dumps(values)))
     assert sorted(found["session"]) == sorted(WEB_SESSION)
     assert sorted(found["entries"]) == sorted(key for key, rule in CONFIG.items() if not rule.decided)
     assert {name: sorted(keys) for name, keys in found["providers"].items()} == {
-        name: sorted(rule.key for rule in table) for name, table in rules.items()
+        name: sorted(rule.key for rule in table.rules) for name, table in rules.items()
     }
     assert found["refused"] == []
