@@ -12,7 +12,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist loadgroup --durations=50
 export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-web demo-precision demo-device test test-slow lint constraints docs site benchmarks clean
+.PHONY: help setup demo demo-web demo-precision demo-device test test-full test-slow lint constraints docs site benchmarks clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -75,18 +75,24 @@ demo-device: $(READY) ## Compile that image model for a phone's NPU, run it in e
 	@echo "What the NPU takes, and the accuracy in emulation: $(DEMO)/orientation-snapdragon-8g3.report/report.html"
 	@echo "Other devices: $(BIN)/bundler targets list, or $(BIN)/bundler targets recommend MODEL --device \"Pixel 8 Pro\""
 
-# The sandbox is installed where we may; without it the tests of --sandbox are skipped, and say so.
-test: $(READY) $(JS_READY) ## Run the tests (a quarter of an hour at most on two cores)
-	@command -v bwrap >/dev/null || [ "$$(uname)" != Linux ] \
-		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y bubblewrap >/dev/null; } \
-		|| echo "bubblewrap is not here and cannot be installed: install bubblewrap to run the tests of --sandbox"
-	$(PYTEST) -m "not slow" $(PYTEST_FLAGS)
+# Debian's packages are installed where we may; without them the tests that need them are skipped, and say so.
+define INSTALL
+	@command -v $(1) >/dev/null || [ "$$(uname)" != Linux ] \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y $(2) >/dev/null; } \
+		|| echo "$(2) is not here and cannot be installed: install it to run $(3)"
+endef
 
-# The emulator is installed where we may; without it the tests that need it are skipped, and say so.
-test-slow: $(READY) ## Run the heavy real parts: emulation, gigabytes
-	@command -v qemu-aarch64-static qemu-aarch64 >/dev/null \
-		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y qemu-user-static >/dev/null; } \
-		|| echo "QEMU's user emulation is not here and cannot be installed: install qemu-user-static to run all tests"
+test: $(READY) $(JS_READY) ## Run the tests of units and some journeys (five minutes on two cores)
+	$(call INSTALL,bwrap,bubblewrap,the tests of --sandbox)
+	$(PYTEST) -m quick $(PYTEST_FLAGS)
+
+test-full: $(READY) $(JS_READY) ## Run all other tests (some twenty minutes on two cores)
+	$(call INSTALL,bwrap,bubblewrap,the tests of --sandbox)
+	$(call INSTALL,qemu-aarch64-static qemu-aarch64,qemu-user-static,the tests under emulation)
+	$(PYTEST) -m "not quick" $(PYTEST_FLAGS)
+
+test-slow: $(READY) ## Of those, run the heavy real parts alone: emulation, gigabytes
+	$(call INSTALL,qemu-aarch64-static qemu-aarch64,qemu-user-static,the tests under emulation)
 	$(PYTEST) -m slow $(PYTEST_FLAGS)
 
 lint: $(READY) $(JS_READY) ## Check style, types, import contracts and the links of the documentation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import signal
@@ -28,6 +29,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 ONE_BROWSER = "tests/integration/web/uses/"
 """Tests that share a browser and the bundles that it shows."""
 
+UNIT = Path(__file__).with_name("unit")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Quick are the tests of units that are not heavy, and the journeys that say so. Among several processes the heavy
+    ones come first, so that none of them is the last to end.
+    """
+    for item in items:
+        if item.path.is_relative_to(UNIT) and item.get_closest_marker("slow") is None:
+            item.add_marker("quick")
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Forget byte code of passing folders: a later run may write other sources there, of one size and one time."""
@@ -38,14 +52,23 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Send those to one process, and first, for they are the longest row; all others go wherever there is room.
+    """Send to one process the tests that share what is made once: a browser, or a fixture of their module.
 
-    The marker `xdist_group` is for that, but xdist 3.8 finds it no more since pytest 9.2 took its ids out of reach.
+    Those come first, for they are the longest rows; all others go wherever there is room. The marker `xdist_group` is
+    for that, but xdist 3.8 finds it no more since pytest 9.2 took its ids out of reach.
     """
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 (only where xdist runs the tests)
 
-    class OneBrowser(LoadScopeScheduling):
+    class Sharing(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return ONE_BROWSER if nodeid.startswith(ONE_BROWSER) else nodeid
+            module = nodeid.partition("::")[0]
+            if nodeid.startswith(ONE_BROWSER):
+                return ONE_BROWSER
+            return module if _shares(config.rootpath / module) else nodeid
 
-    return OneBrowser(config, log) if config.getvalue("dist") == "loadgroup" else None
+    return Sharing(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+@functools.cache
+def _shares(module: Path) -> bool:
+    return 'scope="module"' in module.read_text("utf-8")

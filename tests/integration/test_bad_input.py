@@ -348,6 +348,7 @@ EACH_CODE = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("code", EACH_CODE)
 def test_a_process_of_its_own_ends_with_the_code_and_the_words(
     bundler: CommandLine, warm: CommandLine, tmp_path: Path, code: int

@@ -46,6 +46,7 @@ def mlp(tmp_path: Path) -> Path:
     return models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
 
 
+@pytest.mark.quick
 def test_inspect_tells_signature_operators_and_targets(bundler: CommandLine, mlp: Path) -> None:
     found = bundler.run("inspect", mlp, "--json").expect(0).document
     facts = found["facts"]
@@ -69,6 +70,7 @@ def test_inspect_names_what_stands_in_the_way(bundler: CommandLine, tmp_path: Pa
     assert fits["linux-x64"] == []
 
 
+@pytest.mark.quick
 def test_plan_says_what_is_new_cached_and_stale(
     cold: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
 ) -> None:
@@ -98,6 +100,7 @@ def test_plan_runs_nothing(cold: CommandLine, mlp: Path) -> None:
     assert not list((cold.cache / "artifacts").rglob("model.onnx"))
 
 
+@pytest.mark.quick
 def test_a_rebuild_with_nothing_changed_writes_nothing(
     bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
 ) -> None:
@@ -145,6 +148,7 @@ def test_every_target_is_built_on_this_host_with_its_own_runtime(
         assert marks.get(bundle["target"], "aarch64") in wheel.name
 
 
+@pytest.mark.quick
 def test_plain_output_names_the_bundle_its_proof_and_its_report(
     bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
 ) -> None:
@@ -216,6 +220,7 @@ def test_a_fixed_dimension_is_in_the_signature(
     assert runtime["signature"]["inputs"][0]["type"]["shape"] == [4, 8]
 
 
+@pytest.mark.quick
 def test_diff_tells_what_two_bundles_do_differently(
     bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
 ) -> None:
@@ -227,6 +232,7 @@ def test_diff_tells_what_two_bundles_do_differently(
     assert json.loads(bundler.run("diff", first, first, "--json").expect(0).out) is not None
 
 
+@pytest.mark.quick
 def test_a_bundle_that_was_altered_is_refused(
     bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
 ) -> None:
@@ -249,6 +255,7 @@ def test_a_file_added_to_a_bundle_is_refused(
     bundler.run("verify", bundle, "--json").expect(8)
 
 
+@pytest.mark.quick
 def test_help_and_version(bundler: CommandLine) -> None:
     assert "Exit codes: 0 done, 2 usage, 3 bad model" in bundler.run("--help").expect(0).out
     assert bundler.run("--version").expect(0).out.startswith("bundler ")
@@ -269,6 +276,7 @@ def test_help_and_version(bundler: CommandLine) -> None:
         assert "Usage" in bundler.run(command, "--help").expect(0).out
 
 
+@pytest.mark.quick
 def test_the_model_file_is_never_changed(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
     path = models.save_external(models.cnn(), tmp_path / "in")
     before = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.parent.iterdir()}

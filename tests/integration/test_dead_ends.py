@@ -23,6 +23,7 @@ def model(tmp_path: Path) -> Path:
     return models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
 
 
+@pytest.mark.quick
 def test_without_any_arguments_there_is_help_and_no_error(warm: CommandLine) -> None:
     answer = warm.run().expect(2)
     assert answer.out.startswith("Usage: bundler [OPTIONS] COMMAND")
@@ -153,6 +154,7 @@ def test_a_value_that_does_not_fit_is_told_by_its_option_and_key(warm: CommandLi
     assert "targets validate" not in said
 
 
+@pytest.mark.quick
 def test_a_new_project_is_for_this_machine_and_no_device(warm: CommandLine, model: Path) -> None:
     inside = dataclasses.replace(warm, cwd=model.parent)
     inside.run("init").expect(0)
@@ -164,6 +166,7 @@ def test_a_new_project_is_for_this_machine_and_no_device(warm: CommandLine, mode
     assert "written for the first time" in locked
 
 
+@pytest.mark.quick
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process there")
 def test_an_interruption_says_what_is_finished(bundler: CommandLine, model: Path, tmp_path: Path) -> None:
     paths = [model, *(shutil.copy(model, model.with_name(f"again{number}.onnx")) for number in range(5))]

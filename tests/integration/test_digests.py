@@ -13,18 +13,19 @@ from tests.support.command_line import ONE_PYTHON, CommandLine
 
 
 @pytest.fixture(scope="module")
-def built(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def built(warm: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("digests")
     model = models.save(models.mlp(), folder / "in", "mlp.onnx")
     options = ("--target=linux-x64", "--format=files", "--no-prove", f"--output={folder / 'out'}")
-    result = bundler.build(model, *options)
+    result = warm.build(model, *options)
     return Path(result["bundle"]), result["digest"]
 
 
-def test_a_build_prints_the_digest_that_verify_asks_for(bundler: CommandLine, built: tuple[Path, str]) -> None:
+@pytest.mark.quick
+def test_a_build_prints_the_digest_that_verify_asks_for(warm: CommandLine, built: tuple[Path, str]) -> None:
     bundle, digest = built
     assert digest == hashlib.sha256((bundle / "bundle.json").read_bytes()).hexdigest()
-    said = bundler.run("verify", bundle, "--digests-only", "--digest", digest.upper()).expect(0).out
+    said = warm.run("verify", bundle, "--digests-only", "--digest", digest.upper()).expect(0).out
     files = len(json.loads((bundle / "bundle.json").read_text("utf-8"))["files"])
     assert said.splitlines() == [
         f"{bundle}: {files} files match their checksums",
@@ -35,19 +36,19 @@ def test_a_build_prints_the_digest_that_verify_asks_for(bundler: CommandLine, bu
 
 @pytest.mark.parametrize("only", [(), ("--digests-only",)], ids=["whole", "digests-only"])
 def test_another_bundle_is_refused_before_anything_of_it_runs(
-    bundler: CommandLine, built: tuple[Path, str], only: tuple[str, ...]
+    warm: CommandLine, built: tuple[Path, str], only: tuple[str, ...]
 ) -> None:
-    refused = bundler.run("verify", built[0], "--digest", "0" * 64, *only).expect(8)
+    refused = warm.run("verify", built[0], "--digest", "0" * 64, *only).expect(8)
     assert "is not the bundle with that digest" in refused.err
-    assert bundler.run("verify", built[0], "--digest", "12ab", *only).expect(2).err.startswith("error: --digest takes")
+    assert warm.run("verify", built[0], "--digest", "12ab", *only).expect(2).err.startswith("error: --digest takes")
 
 
-def test_an_altered_bundle_is_not_timed(bundler: CommandLine, tmp_path: Path) -> None:
+def test_an_altered_bundle_is_not_timed(warm: CommandLine, tmp_path: Path) -> None:
     """Its own code would run."""
     model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
     options = ("--target=linux-x64", f"--set={ONE_PYTHON}", "--no-prove", f"--output={tmp_path}")
-    bundle = Path(bundler.build(model, *options)["bundle"])
+    bundle = Path(warm.build(model, *options)["bundle"])
     package = next(path for path in bundle.rglob("__init__.py") if path.parent.name == "mlp")
     package.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n" + package.read_text("utf-8"), "utf-8")
-    assert "is not the bundle that was built" in bundler.run("bench", bundle).expect(8).err
+    assert "is not the bundle that was built" in warm.run("bench", bundle).expect(8).err
     assert not (tmp_path / "ran").exists()

@@ -96,6 +96,7 @@ def hanging(cold: CommandLine, here: tuple[str, ...], tmp_path: Path) -> Iterato
     end_group(process)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_build_leaves_no_bundle_and_no_process(
     hanging: subprocess.Popen[str], tmp_path: Path, number: signal.Signals

@@ -15,29 +15,30 @@ from tests.support.command_line import CommandLine
 ASKED = ("--target", "linux-x64", "--no-prove", "--set", 'python.versions=["3.11"]')
 
 
-def build(bundler: CommandLine, model: ModelProto, folder: Path) -> tuple[str, dict[str, Any]]:
+def build(warm: CommandLine, model: ModelProto, folder: Path) -> tuple[str, dict[str, Any]]:
     """What the screen says, and the configuration that the bundle's loader obeys."""
     path = models.save(model, folder / "in", "tiny.onnx")
-    answer = bundler.run("build", path, *ASKED, "--output", folder / "out").expect(0)
+    answer = warm.run("build", path, *ASKED, "--output", folder / "out").expect(0)
     (config,) = (folder / "out").rglob("runtime.json")
     return answer.err, json.loads(config.read_text(encoding="utf-8"))
 
 
-def test_a_model_of_one_batch_is_published_with_it(bundler: CommandLine, tmp_path: Path) -> None:
-    said, config = build(bundler, open_models.only_batch(1), tmp_path)
+@pytest.mark.quick
+def test_a_model_of_one_batch_is_published_with_it(warm: CommandLine, tmp_path: Path) -> None:
+    said, config = build(warm, open_models.only_batch(1), tmp_path)
     assert "warning: the model runs at batch=1 only (refused: batch: 2, 3, 4)" in said
     assert config["signature"]["inputs"][0]["type"]["shape"] == [1, 4]
     assert config["signature"]["outputs"][0]["type"]["shape"] == [1, 4]
 
 
-def test_axes_without_names_that_take_one_size(bundler: CommandLine, tmp_path: Path) -> None:
-    said, config = build(bundler, open_models.only_square(32), tmp_path)
+def test_axes_without_names_that_take_one_size(warm: CommandLine, tmp_path: Path) -> None:
+    said, config = build(warm, open_models.only_square(32), tmp_path)
     assert "the model runs at image[2]=32, image[3]=32 only" in said
     assert config["signature"]["inputs"][0]["type"]["shape"] == [None, 3, 32, 32]
 
 
-def test_a_recurrent_audio_model_without_samples(bundler: CommandLine, tmp_path: Path) -> None:
-    _, config = build(bundler, open_models.recurrent_audio(), tmp_path)
+def test_a_recurrent_audio_model_without_samples(warm: CommandLine, tmp_path: Path) -> None:
+    _, config = build(warm, open_models.recurrent_audio(), tmp_path)
     assert config["signature"]["inputs"][0]["type"]["shape"] == [None, None]
     (index,) = (tmp_path / "out").rglob("golden/index.json")
     samples = json.loads(index.read_text(encoding="utf-8"))["samples"]
@@ -46,10 +47,10 @@ def test_a_recurrent_audio_model_without_samples(bundler: CommandLine, tmp_path:
 
 @pytest.mark.parametrize("side", [320])
 def test_a_model_that_takes_no_batch_is_refused_with_what_was_tried(
-    bundler: CommandLine, tmp_path: Path, side: int
+    warm: CommandLine, tmp_path: Path, side: int
 ) -> None:
     path = models.save(open_models.impossible_batch(side), tmp_path, "wide.onnx")
-    said = bundler.run("build", path, *ASKED, "--output", tmp_path / "out").expect(3).err
+    said = warm.run("build", path, *ASKED, "--output", tmp_path / "out").expect(3).err
     assert "the model ran on no seeded input that was tried" in said
     assert "batch=16000: not tried: the inputs would take 18.3 GiB, more than 64 MiB" in said
     assert "hint: give real inputs with --samples, or sizes with --dim NAME=SIZE" in said

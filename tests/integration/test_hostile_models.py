@@ -61,6 +61,7 @@ def test_a_step_without_end_is_ended(
     assert list_all(tmp_path / "out") == []
 
 
+@pytest.mark.quick
 def test_inspect_reads_no_more_than_there_is(limited: CommandLine, tmp_path: Path) -> None:
     path = models.save(hostile_models.nested_functions(depth=30, calls=2), tmp_path)
     assert "come to 536,870,912 nodes" in limited.run("inspect", path, timeout=60).expect(MODEL).err

@@ -72,6 +72,7 @@ def list_complaints(numbers: range, folder: Path, workshop: Workshop, **options:
     return [complaint for mutant in mutants if (complaint := find_complaint(mutant, workshop))]
 
 
+@pytest.mark.quick
 def test_mutants_end_well(tmp_path: Path, workshop: Workshop) -> None:
     assert list_complaints(FEW, tmp_path, workshop) == []
 

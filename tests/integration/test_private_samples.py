@@ -88,11 +88,11 @@ def read_manifest(bundle: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_synthetic_golden_sets_hold_nothing_of_the_samples(
-    bundler: CommandLine, given: tuple[Path, Path], tmp_path: Path, kind: str
+    warm: CommandLine, given: tuple[Path, Path], tmp_path: Path, kind: str
 ) -> None:
     model, samples = given
     asked = ("--samples", samples, "--golden=synthetic", "--output", tmp_path / "out")
-    built = bundler.build(model, *KINDS[kind], *asked)
+    built = warm.build(model, *KINDS[kind], *asked)
     bundle = Path(built["bundle"])
     assert find_samples(bundle) == []
     assert find_names(bundle) == []
@@ -106,10 +106,10 @@ def test_synthetic_golden_sets_hold_nothing_of_the_samples(
 
 @pytest.mark.parametrize("kind", ["files", "web"])
 def test_samples_that_ship_are_told_and_have_numbers_for_names(
-    bundler: CommandLine, given: tuple[Path, Path], tmp_path: Path, kind: str
+    warm: CommandLine, given: tuple[Path, Path], tmp_path: Path, kind: str
 ) -> None:
     model, samples = given
-    answer = bundler.run("build", model, *KINDS[kind], "--samples", samples, "--output", tmp_path / "out").expect(0)
+    answer = warm.run("build", model, *KINDS[kind], "--samples", samples, "--output", tmp_path / "out").expect(0)
     assert "up to 16 of the samples ship in the bundle's golden set, their files' names do not" in answer.err
     assert PATIENT in answer.err, "the machine that builds may know them"
     bundle = next((tmp_path / "out").glob("*/bundle.json")).parent
@@ -123,7 +123,7 @@ def test_samples_that_ship_are_told_and_have_numbers_for_names(
     assert "this report stays where the bundle was built" in report
 
 
-def test_the_gates_judge_by_the_real_samples(bundler: CommandLine, given: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_gates_judge_by_the_real_samples(warm: CommandLine, given: tuple[Path, Path], tmp_path: Path) -> None:
     """The same figures whatever ships; and what ships is within their ranges."""
     model, samples = given[0], tmp_path / "numbers"
     shutil.copytree(given[1], samples)
@@ -131,7 +131,7 @@ def test_the_gates_judge_by_the_real_samples(bundler: CommandLine, given: tuple[
     found = {}
     for golden in ("samples", "synthetic"):
         asked = (f"--golden={golden}", "--samples", samples, LOSSY, "--set=accuracy.sqnr_db=5")
-        built = bundler.build(model, *FILES, *asked, "--output", tmp_path / golden)
+        built = warm.build(model, *FILES, *asked, "--output", tmp_path / golden)
         (accuracy,) = built["accuracies"]
         found[golden] = (accuracy["samples"], accuracy["sqnr_db"], accuracy["worst_sqnr_db"])
     assert found["samples"] == found["synthetic"]
@@ -142,13 +142,13 @@ def test_the_gates_judge_by_the_real_samples(bundler: CommandLine, given: tuple[
     assert np.nanmin(real) <= np.min(kept) < np.max(kept) <= np.nanmax(real)
 
 
-def test_a_project_file_says_it_once_for_all(bundler: CommandLine, given: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_project_file_says_it_once_for_all(warm: CommandLine, given: tuple[Path, Path], tmp_path: Path) -> None:
     model, samples = given
     (tmp_path / "bundler.toml").write_text(
         f'targets = ["linux-x64"]\n[[models]]\npath = "{model}"\nsamples = "{samples}"\n'
         'golden = "synthetic"\nformat = "files"\n'
     )
-    inside = dataclasses.replace(bundler, cwd=tmp_path)
+    inside = dataclasses.replace(warm, cwd=tmp_path)
     inside.run("build").expect(0)
     assert find_samples(tmp_path / "dist" / "mlp-linux-x64") == []
     planned = inside.run("plan").expect(0).out

@@ -28,14 +28,15 @@ versions = ["{HERE}"]
 
 
 @pytest.fixture
-def project(bundler: CommandLine, tmp_path: Path) -> CommandLine:
+def project(warm: CommandLine, tmp_path: Path) -> CommandLine:
     """The program in the folder of a project with two bundles: one of files, one of Python."""
     models.save(models.mlp(), tmp_path, "mlp.onnx")
     models.save(models.cnn(), tmp_path, "cnn.onnx")
     (tmp_path / "bundler.toml").write_text(PROJECT)
-    return dataclasses.replace(bundler, cwd=tmp_path)
+    return dataclasses.replace(warm, cwd=tmp_path)
 
 
+@pytest.mark.quick
 def test_a_project_is_planned(project: CommandLine) -> None:
     text = project.run("plan").expect(0).out
     assert "mlp → linux-x64 (neutral, files)" in text
@@ -55,6 +56,7 @@ def test_what_cannot_be_planned_does_not_hide_the_rest(project: CommandLine) -> 
     assert "mlp.onnx → linux-x64: error:" in answer.err
 
 
+@pytest.mark.quick
 def test_a_part_is_built_and_the_lock_stays_whole(project: CommandLine) -> None:
     assert project.cwd is not None
     built = project.build_all("--only", "mlp-*", "--no-prove")
@@ -87,9 +89,9 @@ def test_only_needs_a_project(project: CommandLine) -> None:
     ],
 )
 def test_without_a_project_file_a_command_says_that_it_needs_one(
-    bundler: CommandLine, tmp_path: Path, command: tuple[str, ...], instead: str
+    warm: CommandLine, tmp_path: Path, command: tuple[str, ...], instead: str
 ) -> None:
-    err = dataclasses.replace(bundler, cwd=tmp_path).run(*command).expect(2).err
+    err = dataclasses.replace(warm, cwd=tmp_path).run(*command).expect(2).err
     assert f"error: there is no bundler.toml in {tmp_path} or above it" in err
     assert f"hint: `bundler init` writes one{instead}\n" in err
 
@@ -116,6 +118,7 @@ def test_a_log_tells_which_step_of_which_bundle_begins_and_how_many_are_done(
         assert any(line.startswith(f"{build}: done after") and line.endswith(f"({done} of 2 bundles)") for line in log)
 
 
+@pytest.mark.quick
 def test_the_bundles_of_a_project_are_verified_side_by_side(project: CommandLine) -> None:
     project.run("build", "--only", "mlp", "--no-prove").expect(0)
     text = project.run("verify", "--only", "mlp-linux-x64").expect(0).out

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.command_line import CommandLine
 
 NEAR = ("coreml", "nnapi", "xnnpack", "directml", "migraphx", "cann", "webgpu-native")
 GONE = ("acl", "armnn", "onednn", "rknpu", "rocm", "tvm", "vitisai")
 
 
+@pytest.mark.quick
 def test_a_table_names_every_provider_and_what_became_of_those_that_are_gone(
     warm: CommandLine, snapshot: object
 ) -> None:

@@ -15,6 +15,7 @@ def mlp(tmp_path: Path) -> Path:
     return models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
 
 
+@pytest.mark.quick
 def test_a_board_is_found_and_its_command_builds(warm: CommandLine, mlp: Path) -> None:
     found = warm.run("targets", "recommend", mlp, "--device", "Rasberry Pi 5", "--json").expect(0).document
     assert found["device"] == "Rasberry Pi 5"

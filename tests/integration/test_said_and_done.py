@@ -26,10 +26,10 @@ def read(bundle: Path, name: str) -> Any:
 
 
 def test_variants_that_are_left_out_are_told_before_any_step_and_in_the_readme(
-    bundler: CommandLine, mlp: Path, tmp_path: Path
+    warm: CommandLine, mlp: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    said = bundler.run("build", mlp, "--target", "jetson-orin", *FILES, "--no-prove", "--output", out).expect(0).err
+    said = warm.run("build", mlp, "--target", "jetson-orin", *FILES, "--no-prove", "--output", out).expect(0).err
     first, second, *_ = said.splitlines()
     assert first.startswith("jetson-orin: warning: the bundle will not have variant tensorrt, which the target has: ")
     assert second.startswith("jetson-orin: warning: the bundle will not have variant cuda, which the target has: ")
@@ -41,11 +41,9 @@ def test_variants_that_are_left_out_are_told_before_any_step_and_in_the_readme(
     assert decisions["variant tensorrt"] == decisions["variant cuda"] == "left out"
 
 
-def test_a_size_of_the_target_is_told_as_the_targets_everywhere(
-    bundler: CommandLine, mlp: Path, tmp_path: Path
-) -> None:
+def test_a_size_of_the_target_is_told_as_the_targets_everywhere(warm: CommandLine, mlp: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    said = bundler.run("build", mlp, "--target", "android-arm64", *FILES, "--no-prove", "--output", out).expect(0).err
+    said = warm.run("build", mlp, "--target", "android-arm64", *FILES, "--no-prove", "--output", out).expect(0).err
     note = next(line for line in said.splitlines() if "fixes batch = 1" in line)
     assert "mlp → android-arm64: the target android-arm64 fixes batch = 1" in note
     assert "--dim batch=N" in note
@@ -61,20 +59,21 @@ def test_a_size_of_the_target_is_told_as_the_targets_everywhere(
 
 @pytest.mark.parametrize("given", [("--dim", "batch=2"), ("--set", "dimensions.batch=2")])
 def test_a_size_of_the_users_is_not_told_as_the_targets(
-    bundler: CommandLine, mlp: Path, tmp_path: Path, given: tuple[str, str]
+    warm: CommandLine, mlp: Path, tmp_path: Path, given: tuple[str, str]
 ) -> None:
     target = ("--target", "android-arm64", *FILES, "--no-prove", "--output", tmp_path / "out")
-    said = bundler.run("build", mlp, *target, *given).expect(0).err
+    said = warm.run("build", mlp, *target, *given).expect(0).err
     assert "the target android-arm64 fixes" not in said
     (size,) = read(tmp_path / "out" / "mlp-android-arm64", "runtime.json")["fixed_sizes"]
     assert (size["size"], size["by"]) == (2, "user")
 
 
+@pytest.mark.quick
 def test_the_readme_says_what_was_verified_and_matches_its_checksum(
-    bundler: CommandLine, mlp: Path, tmp_path: Path
+    warm: CommandLine, mlp: Path, tmp_path: Path
 ) -> None:
     """It is changed after the proof, so the manifest must have the file as it is in the end."""
-    answer = bundler.run("build", mlp, "--target", "linux-x64", *FILES, "--output", tmp_path).expect(0)
+    answer = warm.run("build", mlp, "--target", "linux-x64", *FILES, "--output", tmp_path).expect(0)
     assert "\n  Verified: cpu on this host in place of the device.\n" in answer.out
     bundle = tmp_path / "mlp-linux-x64"
     readme = (bundle / "README.md").read_text("utf-8")
@@ -83,28 +82,26 @@ def test_the_readme_says_what_was_verified_and_matches_its_checksum(
         f"## What was verified\n\n- Verified: cpu on the host that built it in place of the device ({host}).\n"
         in readme
     )
-    verified = bundler.run("verify", bundle).expect(0).out
+    verified = warm.run("verify", bundle).expect(0).out
     assert f"{bundle}: {len(read(bundle, 'bundle.json')['files'])} files match their checksums\n" in verified
     assert "\nVerified: cpu on this host in place of the device.\n" in verified
     assert "When it was built" not in verified, "it reached the same"
 
 
-def test_a_bundle_that_was_not_run_says_so_until_somebody_runs_it(
-    bundler: CommandLine, mlp: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_that_was_not_run_says_so_until_somebody_runs_it(warm: CommandLine, mlp: Path, tmp_path: Path) -> None:
     nothing = "Not run: the bundle was built without verification (--no-prove)."
     target = ("--target", "linux-x64", *FILES, "--no-prove", "--output", tmp_path)
-    assert f"\n  {nothing}\n" in bundler.run("build", mlp, *target).expect(0).out
+    assert f"\n  {nothing}\n" in warm.run("build", mlp, *target).expect(0).out
     bundle = tmp_path / "mlp-linux-x64"
     shown = nothing.replace("_", "\\_")
     assert f"## What was verified\n\n- {shown}\n" in (bundle / "README.md").read_text("utf-8")
-    verified = bundler.run("verify", bundle).expect(0).out
+    verified = warm.run("verify", bundle).expect(0).out
     assert f"\nWhen it was built: {nothing}\n" in verified
     assert "\nVerified: cpu on this host" in verified
 
 
-def test_a_plan_shows_what_must_be_on_the_device(bundler: CommandLine, mlp: Path) -> None:
-    out = bundler.run("plan", mlp, "--target", "a100").expect(0).out
+def test_a_plan_shows_what_must_be_on_the_device(warm: CommandLine, mlp: Path) -> None:
+    out = warm.run("plan", mlp, "--target", "a100").expect(0).out
     assert "must be on the device, for the bundle does not hold it\n" in out
     assert "  tensorrt: TensorRT 10 for CUDA 13 (check: ldconfig -p | grep libnvinfer.so.10)\n" in out
     assert "\n  cpu: " not in out

@@ -37,6 +37,7 @@ def test_a_packed_bundle_is_proven_inside(
     assert '"executed"' in (bundle / "bundle.json").read_text()
 
 
+@pytest.mark.quick
 @needs_sandbox
 def test_a_bundle_of_files_is_compared_inside(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
     model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")

@@ -39,15 +39,16 @@ def hinted_command(text: str) -> list[str]:
     return arguments
 
 
+@pytest.mark.quick
 def test_an_npu_gets_the_model_by_the_command_that_the_refusal_prints(
-    bundler: CommandLine, orientation: Path, tmp_path: Path
+    warm: CommandLine, orientation: Path, tmp_path: Path
 ) -> None:
     model = tmp_path / "a folder" / "orientation.onnx"
     model.parent.mkdir()
     model.write_bytes(orientation.read_bytes())
-    refused = bundler.run("build", model, "--target=snapdragon-8g3", "-o", tmp_path / "out", "--no-prove").expect(2)
+    refused = warm.run("build", model, "--target=snapdragon-8g3", "-o", tmp_path / "out", "--no-prove").expect(2)
     assert "  x[0], x[2], x[3] are dynamic, and unnamed" in refused.err
-    built = bundler.run(*hinted_command(refused.err), timeout=600).expect(0)
+    built = warm.run(*hinted_command(refused.err), timeout=600).expect(0)
     assert "htp: QNNExecutionProvider takes 179 of 179 nodes" in built.out
     config = read_runtime(tmp_path / "out" / "orientation-snapdragon-8g3")
     assert config["signature"]["inputs"][0]["type"]["shape"] == [1, 3, 64, 64]
@@ -60,46 +61,46 @@ def test_an_npu_gets_the_model_by_the_command_that_the_refusal_prints(
 
 
 def test_what_fixed_sizes_gain_on_nnapi_is_reported_and_comes_true(
-    bundler: CommandLine, orientation: Path, tmp_path: Path
+    warm: CommandLine, orientation: Path, tmp_path: Path
 ) -> None:
     options = ("build", orientation, "--target=android-arm64", "--no-prove", "-o", tmp_path)
-    open_sizes = bundler.run(*options).expect(0)
+    open_sizes = warm.run(*options).expect(0)
     gain = "with fixed sizes it is likely to take 170 of 179 nodes, for example with --shape x=1,3,64,64"
     assert "nnapi: NnapiExecutionProvider takes 0 of 179 nodes" in open_sizes.out
     assert gain in open_sizes.out
     assert gain.partition(", for")[0] in open_sizes.err
     assert gain in (tmp_path / "orientation-android-arm64.report" / "report.html").read_text(encoding="utf-8")
-    fixed = bundler.run(*options, "--shape", "x=1,3,48,192", "--json").expect(0).document["bundles"][0]
+    fixed = warm.run(*options, "--shape", "x=1,3,48,192", "--json").expect(0).document["bundles"][0]
     (placed,) = fixed["placements"]
     assert (placed["taken"], placed["total"], placed["gain"]) == (170, 179, "")
 
 
 def test_a_bundle_of_one_shape_is_verified_with_it_and_takes_no_other(
-    bundler: CommandLine, orientation: Path, tmp_path: Path
+    warm: CommandLine, orientation: Path, tmp_path: Path
 ) -> None:
     shape = ("--shape", "x=1,3,48,192")
     options = (orientation, "--target=linux-x64", "--set", ONE_PYTHON)
-    steps = bundler.run("plan", *options, *shape).expect(0).out
+    steps = warm.run("plan", *options, *shape).expect(0).out
     assert "dimension x[2]: 48: given for this build" in steps
-    bundler.run("build", *options, *shape, "-o", tmp_path, timeout=600).expect(0)
+    warm.run("build", *options, *shape, "-o", tmp_path, timeout=600).expect(0)
     bundle = tmp_path / "orientation-linux-x64"
     golden = json.loads(next(bundle.rglob("golden/index.json")).read_text(encoding="utf-8"))
     assert "[1, 3, 48, 192]" in json.dumps(golden)
     assert "x\\[2\\] = 48, given for this build" in (bundle / "README.md").read_text(encoding="utf-8")
-    assert bundler.run("plan", *options, "--shape", "x=1,3,48,96").expect(0).out != steps
+    assert warm.run("plan", *options, "--shape", "x=1,3,48,96").expect(0).out != steps
 
 
-def test_samples_of_another_shape_are_refused(bundler: CommandLine, tmp_path: Path) -> None:
+def test_samples_of_another_shape_are_refused(warm: CommandLine, tmp_path: Path) -> None:
     model = models.save(models.cnn(), tmp_path / "in")
     samples = tmp_path / "samples"
     samples.mkdir()
     np.savez(samples / "one.npz", image=models.weights(2, 3, 16, 16))
     options = (model, "--target=linux-x64", "--samples", samples, "--set", ONE_PYTHON)
-    refused = bundler.run("build", *options, "--shape", "image=1,3,16,16", "-o", tmp_path).expect(2)
+    refused = warm.run("build", *options, "--shape", "image=1,3,16,16", "-o", tmp_path).expect(2)
     assert "expected float32[1, 3, 16, 16], got float32[2, 3, 16, 16]" in refused.err
 
 
-def test_a_project_names_shapes(bundler: CommandLine, orientation: Path, tmp_path: Path) -> None:
+def test_a_project_names_shapes(warm: CommandLine, orientation: Path, tmp_path: Path) -> None:
     text = f"""
     targets = ["android-arm64"]
     [[models]]
@@ -107,7 +108,7 @@ def test_a_project_names_shapes(bundler: CommandLine, orientation: Path, tmp_pat
     shapes = {{ x = [1, 3, 48, 192] }}
     """
     (tmp_path / "bundler.toml").write_text(text, encoding="utf-8")
-    inside = CommandLine(cache=bundler.cache, cwd=tmp_path)
+    inside = CommandLine(cache=warm.cache, cwd=tmp_path)
     inside.run("build", "--no-prove", timeout=600).expect(0)
     config = read_runtime(tmp_path / "dist" / "orientation-android-arm64")
     assert config["signature"]["inputs"][0]["type"]["shape"] == [1, 3, 48, 192]
@@ -117,46 +118,46 @@ def test_a_project_names_shapes(bundler: CommandLine, orientation: Path, tmp_pat
     assert "bundler.toml" in refused
 
 
-def test_what_is_unnamed_is_listed_with_the_option_that_fixes_it(bundler: CommandLine, orientation: Path) -> None:
+def test_what_is_unnamed_is_listed_with_the_option_that_fixes_it(warm: CommandLine, orientation: Path) -> None:
     line = "x[0], x[2], x[3] (unnamed)"
     assert (
         f"dynamic     {line}   (fix them with, for example, --shape x=1,3,64,64)"
-        in bundler.run("inspect", orientation).expect(0).out
+        in warm.run("inspect", orientation).expect(0).out
     )
-    found = bundler.run("targets", "recommend", orientation, "--device", "snapdragon-8g3").expect(0).out
+    found = warm.run("targets", "recommend", orientation, "--device", "snapdragon-8g3").expect(0).out
     assert f"dynamic dimensions: {line}" in found
     assert "--shape x=1,3,N,N" in found
     assert "put the sizes that you need for N" in " ".join(found.split())
-    found = bundler.run("targets", "recommend", orientation, "--device", "android-arm64").expect(0).out
+    found = warm.run("targets", "recommend", orientation, "--device", "android-arm64").expect(0).out
     told = "xnnpack, nnapi: nodes of sizes that are not fixed stay with the CPU; --shape x=1,3,N,N lets more of them"
     assert told in " ".join(found.split())
 
 
-def test_shapes_of_several_models_find_theirs(bundler: CommandLine, orientation: Path, tmp_path: Path) -> None:
+def test_shapes_of_several_models_find_theirs(warm: CommandLine, orientation: Path, tmp_path: Path) -> None:
     other = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
     again = tmp_path / "again.onnx"
     again.write_bytes(orientation.read_bytes())
     options = ("plan", "--json", "--target=snapdragon-8g3")
 
     def plan(model: Path, *shapes: str) -> dict[str, int]:
-        found = bundler.run(*options, model, *shapes).expect(0).document
+        found = warm.run(*options, model, *shapes).expect(0).document
         return {size["name"]: size["size"] for size in found["plan"]["fixed_sizes"]}
 
     assert plan(orientation, "--shape", "orientation:x=1,3,48,192") == {"x[0]": 1, "x[2]": 48, "x[3]": 192}
     build = ("build", "--no-prove", "--target=android-arm64", "-o", tmp_path / "out")
     shapes = ("--shape", "image=2,3,16,16", "--shape", "x=1,3,48,192")
-    bundler.run(*build, orientation, other, *shapes, timeout=600).expect(0)
+    warm.run(*build, orientation, other, *shapes, timeout=600).expect(0)
     assert read_runtime(tmp_path / "out" / "cnn-android-arm64")["signature"]["inputs"][0]["type"]["shape"][0] == 2
     fixed = read_runtime(tmp_path / "out" / "orientation-android-arm64")["signature"]["inputs"][0]["type"]["shape"]
     assert fixed == [1, 3, 48, 192]
-    refused = bundler.run(*build, orientation, again, "--shape", "x=1,3,48,192").expect(2).err
+    refused = warm.run(*build, orientation, again, "--shape", "x=1,3,48,192").expect(2).err
     assert "hint: --shape orientation:x=1,3,48,192 --shape again:x=1,3,48,192" in refused
 
 
-def test_an_engine_is_built_for_a_range_of_sizes(bundler: CommandLine, orientation: Path, tmp_path: Path) -> None:
+def test_an_engine_is_built_for_a_range_of_sizes(warm: CommandLine, orientation: Path, tmp_path: Path) -> None:
     shape = "x=1..4,3,48,64..192..320"
     options = ("build", orientation, "--target=rtx-4090", "--format=files", "--no-prove", "-o", tmp_path)
-    built = bundler.run(*options, "--shape", shape, timeout=900).expect(0)
+    built = warm.run(*options, "--shape", shape, timeout=900).expect(0)
     assert "tensorrt-rtx: NvTensorRTRTXExecutionProvider takes 179 of 179 nodes" in built.out
     config = read_runtime(tmp_path / "orientation-rtx-4090")
     assert config["signature"]["inputs"][0]["type"]["shape"] == [None, 3, 48, None]

@@ -64,17 +64,17 @@ def check_shown(answer: Answer, *, documents: bool = False) -> None:
     assert "a defect" not in answer.err
 
 
-def run(bundler: CommandLine, *arguments: str | Path, code: int | None = 0) -> Answer:
+def run(warm: CommandLine, *arguments: str | Path, code: int | None = 0) -> Answer:
     """`arguments` for people and for programs, both looked at. `code` None: any, but for a defect of ours."""
     for options in ((), ("--json",)):
-        answer = bundler.run(*arguments, *options)
+        answer = warm.run(*arguments, *options)
         if code is not None:
             answer.expect(code)
         assert answer.code != 1, answer.err
         check_shown(answer, documents=bool(options))
         if options:
             json.loads(answer.out)
-    return bundler.run(*arguments)
+    return warm.run(*arguments)
 
 
 @pytest.fixture(scope="module")
@@ -112,14 +112,14 @@ def write_npz(path: Path, name: str, values: np.ndarray) -> None:
 
 
 @pytest.fixture(scope="module")
-def bundle(bundler: CommandLine, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def bundle(warm: CommandLine, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """`bundle(*options)`, built once for the same options."""
     made: dict[tuple[str, ...], Path] = {}
 
     def build(*options: str) -> Path:
         if options not in made:
             output = tmp_path_factory.mktemp("out")
-            answer = bundler.run("build", model, *options, "--output", output).expect(0)
+            answer = warm.run("build", model, *options, "--output", output).expect(0)
             check_shown(answer)
             made[options] = next(path for path in output.iterdir() if (path / "bundle.json").is_file())
         return made[options]
@@ -131,17 +131,18 @@ FILES = ("--target=linux-x64", "--format=files")
 WEB = ("--target=web-wasm", "--no-prove")
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("command", ["inspect", "plan", "recommend"])
-def test_what_looks_at_a_model_shows_its_texts_and_obeys_none(bundler: CommandLine, model: Path, command: str) -> None:
+def test_what_looks_at_a_model_shows_its_texts_and_obeys_none(warm: CommandLine, model: Path, command: str) -> None:
     words = {"inspect": ("inspect",), "plan": ("plan", "--target=linux-x64"), "recommend": ("targets", "recommend")}
-    answer = run(bundler, *words[command], model)
+    answer = run(warm, *words[command], model)
     assert "[38;5;199m" in answer.out, "the text itself is shown"
 
 
 @pytest.mark.parametrize("command", ["inspect", "plan", "build", "recommend"])
 @pytest.mark.parametrize("kind", ["no-such-operator", "not-there", "text"])
 def test_refusals_name_what_they_refuse_and_obey_none_of_it(
-    bundler: CommandLine, tmp_path: Path, command: str, kind: str
+    warm: CommandLine, tmp_path: Path, command: str, kind: str
 ) -> None:
     words = {
         "inspect": ("inspect",),
@@ -154,7 +155,7 @@ def test_refusals_name_what_they_refuse_and_obey_none_of_it(
         models.save(hostile_model(runs=False), tmp_path, FILE)
     elif kind == "text":
         bad.write_text(HOSTILE * 3)
-    run(bundler, *words[command], bad, code=None)
+    run(warm, *words[command], bad, code=None)
 
 
 @pytest.mark.parametrize(
@@ -187,20 +188,20 @@ def test_refusals_name_what_they_refuse_and_obey_none_of_it(
     ids=lambda words: ascii(" ".join(words))[1:40],
 )
 def test_what_was_typed_is_shown_as_harmlessly(
-    bundler: CommandLine, model: Path, arguments: tuple[str, ...], tmp_path: Path
+    warm: CommandLine, model: Path, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
     typed = [word.replace("\0", "") for word in arguments]
     named = [] if arguments[0] in ("targets", "cache") else [model]
-    check_shown(dataclasses.replace(bundler, cwd=tmp_path).run(*typed, *named))
+    check_shown(dataclasses.replace(warm, cwd=tmp_path).run(*typed, *named))
 
 
 def test_a_build_says_what_samples_are_called_and_obeys_none_of_it(
-    bundler: CommandLine, samples: Path, model: Path, tmp_path: Path
+    warm: CommandLine, samples: Path, model: Path, tmp_path: Path
 ) -> None:
-    run(bundler, "build", model, *FILES, "--samples", samples, "--output", tmp_path / "out", code=None)
+    run(warm, "build", model, *FILES, "--samples", samples, "--output", tmp_path / "out", code=None)
     for stream in ("plain", "json"):
         asked = ("--no-prove", "--progress", stream, "--output", tmp_path / stream)
-        answer = bundler.run("build", model, *FILES, *asked).expect(0)
+        answer = warm.run("build", model, *FILES, *asked).expect(0)
         # Events are documents, a line each.
         shown = answer if stream == "plain" else dataclasses.replace(answer, out=answer.err, err="")
         check_shown(shown, documents=stream == "json")
@@ -217,7 +218,7 @@ def poison(value: Any) -> Any:
 
 @pytest.mark.parametrize("options", [FILES, WEB], ids=["files", "web"])
 def test_what_a_bundle_says_of_itself_is_only_shown(
-    bundler: CommandLine, bundle: Callable[..., Path], tmp_path: Path, options: tuple[str, ...]
+    warm: CommandLine, bundle: Callable[..., Path], tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     good = bundle(*options)
     evil = tmp_path / "\x1b[38;5;199m\u202e\n::error::evil"
@@ -228,18 +229,18 @@ def test_what_a_bundle_says_of_itself_is_only_shown(
     poisoned["shortfalls"] = [HOSTILE]
     poisoned["decisions"] = [{"subject": HOSTILE, "choice": HOSTILE, "reason": HOSTILE}]
     (evil / "bundle.json").write_text(json.dumps(poisoned), "utf-8")
-    run(bundler, "diff", good, evil)
-    run(bundler, "verify", evil, "--digests-only")
-    run(bundler, "bench", evil, code=None)
+    run(warm, "diff", good, evil)
+    run(warm, "verify", evil, "--digests-only")
+    run(warm, "bench", evil, code=None)
     if options is FILES:
-        run(bundler, "verify", evil, code=None)
+        run(warm, "verify", evil, code=None)
     poisoned["files"][0]["path"] = FILE
     (evil / "bundle.json").write_text(json.dumps(poisoned), "utf-8")
-    run(bundler, "verify", evil, "--digests-only", code=8)
-    run(bundler, "serve", evil, code=None)
+    run(warm, "verify", evil, "--digests-only", code=8)
+    run(warm, "serve", evil, code=None)
     (evil / "bundle.json").write_text(json.dumps({**manifest, "target": HOSTILE, HOSTILE: HOSTILE}), "utf-8")
-    run(bundler, "verify", evil, code=8)
-    run(bundler, "diff", good, evil, code=8)
+    run(warm, "verify", evil, code=8)
+    run(warm, "diff", good, evil, code=8)
 
 
 def test_a_served_bundle_is_announced_on_one_line(
@@ -259,25 +260,23 @@ def test_a_served_bundle_is_announced_on_one_line(
         assert "http://" in line
 
 
-def test_profiles_are_listed_shown_and_checked(
-    bundler: CommandLine, profile: Path, model: Path, tmp_path: Path
-) -> None:
-    shown = bundler.run("targets", "show", profile).expect(0)
+def test_profiles_are_listed_shown_and_checked(warm: CommandLine, profile: Path, model: Path, tmp_path: Path) -> None:
+    shown = warm.run("targets", "show", profile).expect(0)
     check_shown(shown, documents=True)
-    run(bundler, "plan", model, "--target", profile)
-    run(bundler, "targets", "validate", profile)
-    run(bundler, "build", model, "--target", profile, "--format=files", "--no-prove", "--output", tmp_path / "out")
+    run(warm, "plan", model, "--target", profile)
+    run(warm, "targets", "validate", profile)
+    run(warm, "build", model, "--target", profile, "--format=files", "--no-prove", "--output", tmp_path / "out")
     bad = tmp_path / FILE.replace(".onnx", ".toml")
     bad.write_text(f'extends = "linux-x64"\n[{json.dumps(SHORT)}]\nx = {json.dumps(SHORT)}\n', "utf-8")
-    check_shown(bundler.run("targets", "validate", bad).expect(4))
-    run(bundler, "build", model, "--target", bad, code=4)
+    check_shown(warm.run("targets", "validate", bad).expect(4))
+    run(warm, "build", model, "--target", bad, code=4)
     copy = tmp_path / "copy.toml"
     copy.write_text(shown.out, "utf-8")
-    bundler.run("targets", "validate", copy).expect(0)
+    warm.run("targets", "validate", copy).expect(0)
 
 
-def test_a_project_file_is_only_read(bundler: CommandLine, tmp_path: Path) -> None:
-    inside = dataclasses.replace(bundler, cwd=tmp_path)
+def test_a_project_file_is_only_read(warm: CommandLine, tmp_path: Path) -> None:
+    inside = dataclasses.replace(warm, cwd=tmp_path)
     text = json.dumps(SHORT)
     for content in (
         f"[[models]]\npath = {text}\ntargets = [{text}]\n",
@@ -290,6 +289,7 @@ def test_a_project_file_is_only_read(bundler: CommandLine, tmp_path: Path) -> No
         run(inside, "lock", code=None)
 
 
+@pytest.mark.quick
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
 def test_the_live_display_has_no_commands_but_its_own(
     bundler: CommandLine, model: Path, samples: Path, tmp_path: Path

@@ -48,6 +48,7 @@ def test_the_model_was_run_where_it_was_built_and_no_more_is_claimed(bundle: Pat
     }
 
 
+@pytest.mark.quick
 def test_it_is_verified_from_its_folder_alone(bundler: CommandLine, bundle: Path, tmp_path: Path) -> None:
     moved = shutil.copytree(bundle, tmp_path / "elsewhere")
     answer = bundler.run("verify", moved, "--json").expect(0).document

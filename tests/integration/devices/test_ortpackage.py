@@ -22,6 +22,7 @@ def package(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder / "out" / "cnn-linux-x64"
 
 
+@pytest.mark.quick
 def test_the_runtime_itself_opens_what_was_built(package: Path) -> None:
     opened = open_package(package)
     assert (opened.selected, opened.inputs) == ("cpu", 1)

@@ -79,6 +79,7 @@ def test_a_gate_that_nothing_rounded_holds_leaves_the_model_as_it_is(
     assert all("SQNR" in item["reason"] for item in failed)
 
 
+@pytest.mark.quick
 def test_without_data_only_what_needs_none_is_tried(bundler: CommandLine, workplace: Path, tmp_path: Path) -> None:
     answer = bundler.run(
         "build",

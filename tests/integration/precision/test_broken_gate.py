@@ -59,6 +59,7 @@ def test_the_users_own_metric_ends_the_build(here: CommandLine, snapshot: Snapsh
     assert failure(broken) == snapshot
 
 
+@pytest.mark.quick
 def test_a_metric_that_holds_is_in_the_manifest_and_runs_each_time(here: CommandLine) -> None:
     asked = ("accuracy.metric.python=metric.py:closeness", "accuracy.metric.drop=0.01")
     for _ in range(2):

@@ -74,6 +74,7 @@ def test_pip_installs_a_wheel_of_the_given_name_and_only_where_it_belongs(
     assert "not a supported wheel on this platform" in refused.stderr
 
 
+@pytest.mark.quick
 def test_wheels_of_two_targets_have_two_names(request_: EmitRequest, tmp_path: Path) -> None:
     there = emit(request_, tmp_path / "there", "wheel", profile=resolve_target("raspberry-pi-5", ONE_PYTHON))
     here = emit(request_, tmp_path / "here", "wheel")

@@ -35,6 +35,7 @@ def flip_byte(path: Path) -> None:
 
 
 class TestRunning:
+    @pytest.mark.quick
     def test_answers_as_the_untouched_model_does(self, module: ModuleType, cnn_request: EmitRequest) -> None:
         source = next(iter(cnn_request.models.values())).path
         plain = onnxruntime.InferenceSession(str(source), providers=["CPUExecutionProvider"])
@@ -157,6 +158,7 @@ class TestInputs:
 
 
 class TestIntegrity:
+    @pytest.mark.quick
     def test_an_altered_model_is_refused(self, package: Package, module: ModuleType) -> None:
         flip_byte(package.model)
         with pytest.raises(module.IntegrityError, match="not the file that was built"):
@@ -250,6 +252,7 @@ class TestVariants:
         variants = make_variant("fast", artifact, **first), make_variant("cpu", artifact)
         return write_package(with_variants(request, *variants), folder)
 
+    @pytest.mark.quick
     @pytest.mark.parametrize(
         ("first", "reason"),
         [

@@ -59,6 +59,7 @@ def bundle(orientation_model: Path, build_once: BuildOnce) -> Path:
     return build_once(orientation_model)
 
 
+@pytest.mark.quick
 def test_the_bundle_gives_the_answers_of_the_original_package(shared: Path, bundle: Path, images: list[Path]) -> None:
     requirement, python = "rapidocr-onnxruntime==1.4.4", ">=3.11,<3.13"
     # OpenCV's usual wheel asks for a screen's libraries; the headless one has the same functions.
@@ -70,6 +71,7 @@ def test_the_bundle_gives_the_answers_of_the_original_package(shared: Path, bund
     np.testing.assert_allclose([s for _, s in ours], [s for _, s in theirs], atol=0.03)
 
 
+@pytest.mark.quick
 def test_text_turned_around_is_recognised(bundle: Path, images: list[Path]) -> None:
     answers = dict(zip(images, _classify(bundle, images), strict=True))
     wrong = {path.stem: answer for path, answer in answers.items() if not path.stem.endswith(f"-{answer[0]}")}

@@ -80,6 +80,7 @@ def test_a_tab_that_runs_out_of_memory_fails_its_variant_alone(chromium: Path, t
     assert "the tab died" in proofs["greedy"].reason
 
 
+@pytest.mark.quick
 def test_a_real_bundle_is_executed_and_says_on_what(bundler: CommandLine, unproven: Path, chromium: Path) -> None:
     answer = bundler.run("verify", unproven, "--on", f"browser:{chromium}", "--json").expect(0).document
     assert answer["proof"] == "executed"

@@ -64,6 +64,7 @@ def fetch(url: str, path: str, host: str | None = None) -> http.client.HTTPRespo
     return response
 
 
+@pytest.mark.quick
 def test_the_demo_is_served_with_what_it_needs(bundler: CommandLine, unproven: Path) -> None:
     with serving(bundler, unproven) as (_, url):
         assert re.fullmatch(r"http://[0-9a-f]{16}\.localhost:\d+/demo/", url)

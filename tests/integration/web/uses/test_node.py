@@ -30,6 +30,7 @@ ATTEMPT = """
 """
 
 
+@pytest.mark.quick
 def test_package_gives_the_golden_outputs(app: Path) -> None:
     found = node(
         """

@@ -23,6 +23,7 @@ def webgpu_host(webgpu_bundle: Path) -> Iterator[Host]:
         yield site
 
 
+@pytest.mark.quick
 def test_model_runs_on_the_gpu_and_its_outputs_stay_there_when_asked(guest: Visitor, webgpu_host: Host) -> None:
     states = guest.visit(webgpu_host).value("return probe();")
     if not states[0]["available"]:
