@@ -78,7 +78,18 @@ def provider_entry(variant: Variant, entry: Provider, carrier: Carrier) -> Provi
     )
 
 
-def session_of(variant: Variant, plan: VariantPlan) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """How a session is opened on a variant's model; the fields are those of `VariantPlan`."""
+
+    providers: tuple[ProviderEntry, ...]
+    session: Mapping[str, Any]
+    session_config: Mapping[str, str]
+    disabled_optimizers: tuple[str, ...]
+    plugins: Mapping[str, str]
+
+
+def session_of(variant: Variant, opening: Opening | VariantPlan) -> dict[str, Any]:
     """The session as the bundle will open it, for the comparison of the model that ships.
 
     Where the baking runtime lacks a provider, the one that rehearses for it runs the model as it is written; the
@@ -89,10 +100,10 @@ def session_of(variant: Variant, plan: VariantPlan) -> dict[str, Any]:
         names = [find_provider(name).runtime_name for name in sorted(stand_ins)]
         return {"providers": [[name, {}] for name in names], "session": dict(REHEARSAL)}
     return {
-        "providers": [[entry.name, dict(entry.options)] for entry in plan.providers],
-        "session": dict(plan.session),
-        "session_config": dict(plan.session_config),
-        "disabled_optimizers": list(plan.disabled_optimizers),
+        "providers": [[entry.name, dict(entry.options)] for entry in opening.providers],
+        "session": dict(opening.session),
+        "session_config": dict(opening.session_config),
+        "disabled_optimizers": list(opening.disabled_optimizers),
     }
 
 

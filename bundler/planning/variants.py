@@ -25,7 +25,7 @@ from bundler.planning.fit import check_numbers, check_shapes, find_free_sizes
 from bundler.planning.gate import choose_gate
 from bundler.planning.precision import precision_step
 from bundler.planning.rules import DISABLE_ALL, ENABLE_ALL, BakeRule, choose_baking
-from bundler.planning.sessions import carrier_of, provider_entry, session_of
+from bundler.planning.sessions import Opening, carrier_of, provider_entry, session_of
 from bundler.planning.traits import explain_rounding, variant_needs
 from bundler.planning.web import choose_web_baking
 from bundler.profiles.asked import as_text
@@ -77,26 +77,35 @@ def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     gate = choose_gate(draft.facts, draft.profile, loss)
     device_gate = choose_gate(draft.facts, draft.profile, computed_loss(draft.profile, variant, loss))
     steps, source = _precision_steps(draft, variant, method, gate)
-    own, plan = _bake_variant(draft, variant, rule, source)
-    if half:
-        needed = {find_provider(entry.name).numerics.half_feature for entry in variant.providers} - {""}
-        plan = replace(plan, features=tuple(sorted(needed)))
-    steps = [*steps, *own]
+    baked = _bake_variant(draft, variant, rule, source)
+    needed = {find_provider(entry.name).numerics.half_feature for entry in variant.providers if half} - {""}
+    steps = [*steps, *baked.steps]
     comparisons = tuple(step.id for step in (*draft.shared, *steps) if step.id.endswith("/compare"))
     gates = {step: gate for step in comparisons if step.startswith(f"{variant.name}/")}
-    if plan.compiled:
-        gates |= {step: device_gate for step in gates if step.startswith(f"{plan.compiled}/")}
-    return VariantDraft(
-        steps=steps,
-        plan=replace(
-            plan,
-            comparisons=comparisons,
-            gate=device_gate,
-            rounding=explain_rounding(draft.profile, variant) if device_gate != gate else "",
-        ),
-        rule=rule,
-        gates=gates,
+    if baked.compiled:
+        gates |= {step: device_gate for step in gates if step.startswith(f"{baked.compiled}/")}
+    plan = VariantPlan(
+        name=variant.name,
+        model=baked.model,
+        providers=baked.opening.providers,
+        session=baked.opening.session,
+        session_config=baked.opening.session_config,
+        comparisons=comparisons,
+        disabled_optimizers=baked.opening.disabled_optimizers,
+        device_cache=rule.device_cache,
+        builds=find_provider(variant.providers[0].name).presence.builds,
+        reproduction=baked.reproduction,
+        features=tuple(sorted(needed)),
+        plugins=baked.opening.plugins,
+        compiled=baked.compiled,
+        prepare=plan_preparation(variant),
+        least_share=variant.least_share,
+        tolerates_shortfall=variant.shortfall == "report",
+        gate=device_gate,
+        rounding=explain_rounding(draft.profile, variant) if device_gate != gate else "",
+        needs=variant_needs(variant, draft.profile),
     )
+    return VariantDraft(steps=steps, plan=plan, rule=rule, gates=gates)
 
 
 def _precision_steps(draft: Draft, variant: Variant, method: str, gate: Gate) -> tuple[list[Step], str]:
@@ -194,63 +203,82 @@ class Running:
     session: Mapping[str, Any]
 
 
-def _bake_variant(draft: Draft, variant: Variant, rule: BakeRule, source: str) -> tuple[list[Step], VariantPlan]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baked:
+    """What baking and compiling give: the step whose model ships, and how that is opened. `compiled` and `reproduction`
+    are as in `VariantPlan`.
+    """
+
+    steps: Sequence[Step]
+    model: str
+    opening: Opening
+    compiled: str
+    reproduction: str
+
+
+def _bake_variant(draft: Draft, variant: Variant, rule: BakeRule, source: str) -> Baked:
     """The steps that bake and compile, and what is found of the result."""
     runtime = baker_of(draft.profile)
-    plan = _variant_plan(draft.profile, variant, rule)
+    opening = _plan_opening(draft.profile, variant, rule)
+    session = session_of(variant, opening)
     evaluation = draft.data.evaluation
     steps: list[Step] = []
     for stage in rule.stages:
         step = make_step(
             stage.name, source, stage.options, reason=stage.reason, environment=runtime, variant=variant.name
         )
-        session = session_of(variant, plan) if stage is rule.stages[-1] else None
-        steps += checked(step, session, golden=evaluation)
+        steps += checked(step, session if stage is rule.stages[-1] else None, golden=evaluation)
         source = step.id
     model_key = find_model_key(variant)
     if model_key:
         reason = "the device's cache would take another model for this one"
         step = make_step("stamp_key", source, {"key": model_key}, reason=reason, variant=variant.name)
-        steps += checked(step, session_of(variant, plan), golden=evaluation, environment=runtime)
+        steps += checked(step, session, golden=evaluation, environment=runtime)
         source = step.id
-    baked = Running(source=source, environment=runtime, session=session_of(variant, plan))
-    compiled, running, plan = _compile_variant(draft, variant, plan, baked)
-    steps += compiled
-    reproduction = ""
-    if draft.data.reproduces:
-        steps.append(_reproduction(variant, running))
-        reproduction = steps[-1].id
+    baked = Running(source=source, environment=runtime, session=session)
+    compiled = _compile_variant(draft, variant, opening, baked)
+    steps += compiled.steps
+    reproduction = [_reproduction(variant, compiled.running)] if draft.data.reproduces else []
+    steps += reproduction
     if draft.profile.accuracy.metric is not None:
-        steps.append(
-            _metric_step(
-                draft, draft.profile.accuracy.metric, plan=replace(plan, model=baked.source), session=baked.session
-            )
-        )
+        steps.append(_metric_step(draft, draft.profile.accuracy.metric, variant.name, baked))
     steps.append(
         make_step("derive_operators", source, {}, reason="for reports", environment=runtime, variant=variant.name)
     )
-    return steps, replace(plan, model=plan.model or source, reproduction=reproduction)
+    return Baked(
+        steps=steps,
+        model=compiled.step or source,
+        opening=compiled.opening,
+        compiled=compiled.step,
+        reproduction=reproduction[0].id if reproduction else "",
+    )
 
 
-def _compile_variant(
-    draft: Draft, variant: Variant, plan: VariantPlan, baked: Running
-) -> tuple[list[Step], Running, VariantPlan]:
-    """The steps that compile for the device, where that is done here; how what ships is judged; and the plan with both.
-
-    Where nothing here can run what was compiled, the baked model is what is judged.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """The steps that compile for the device, with the id of the one that does (empty: nothing is compiled here), how
+    what ships is opened, and how it is judged.
     """
+
+    steps: Sequence[Step]
+    step: str = ""
+    opening: Opening
+    running: Running
+
+
+def _compile_variant(draft: Draft, variant: Variant, opening: Opening, baked: Running) -> Compiled:
+    """Where nothing here can run what was compiled, the baked model is what is judged."""
     compilation = plan_compilation(variant)
     if compilation is None:
-        estimate = [] if plan.compiled else placement_steps(variant, baked.source)
-        return estimate, baked, plan
+        return Compiled(steps=placement_steps(variant, baked.source), opening=opening, running=baked)
     step = compile_step(compilation, variant, baked.source, draft.profile.platform.system)
-    config = {**plan.session_config, **COMPILED_SESSION}
+    config = {**opening.session_config, **COMPILED_SESSION}
     # Folding around what was compiled would change what it is given, and it would not open (measured with QNN).
-    session = {**plan.session, "graph_optimization_level": DISABLE_ALL}
-    plan = replace(plan, model=step.id, compiled=step.id, session=session, session_config=config)
+    session = {**opening.session, "graph_optimization_level": DISABLE_ALL}
+    opening = replace(opening, session=session, session_config=config)
     rehearsal = find_rehearsal(compilation, variant, config)
     if rehearsal is None:
-        return [step], baked, plan
+        return Compiled(steps=[step], step=step.id, opening=opening, running=baked)
     running = Running(
         source=step.id if rehearsal.runs_compiled else baked.source,
         environment=compilation.compiler.environment,
@@ -268,7 +296,7 @@ def _compile_variant(
         if running.source == step.id
         else "Compare, on the device's library",
     )
-    return [step, comparison], running, plan
+    return Compiled(steps=[step, comparison], step=step.id, opening=opening, running=running)
 
 
 def _reproduction(variant: Variant, running: Running) -> Step:
@@ -284,41 +312,31 @@ def _reproduction(variant: Variant, running: Running) -> Step:
     )
 
 
-def _metric_step(draft: Draft, metric: Metric, *, plan: VariantPlan, session: Mapping[str, Any]) -> Step:
+def _metric_step(draft: Draft, metric: Metric, variant: str, baked: Running) -> Step:
     """The user's own measure; of a Python file the function's name is an option, and the file an input."""
     function = metric.python.rpartition(":")[2] if metric.python else ""
     return Step(
-        id=f"{plan.name}/measure_metric",
+        id=f"{variant}/measure_metric",
         stage="measure_metric",
-        inputs={"model": plan.model, "golden": draft.data.evaluation, **({"metric": METRIC} if function else {})},
-        options={**session, "python": function, "command": list(metric.command)},
+        inputs={"model": baked.source, "golden": draft.data.evaluation, **({"metric": METRIC} if function else {})},
+        options={**baked.session, "python": function, "command": list(metric.command)},
         environment=HOST,  # what the user's function imports is installed beside bundler
-        variant=plan.name,
+        variant=variant,
         reason="the profile's own measure of accuracy",
     )
 
 
-def _variant_plan(profile: TargetProfile, variant: Variant, rule: BakeRule) -> VariantPlan:
-    """How a session is opened; which model it opens is known when its steps are."""
+def _plan_opening(profile: TargetProfile, variant: Variant, rule: BakeRule) -> Opening:
     config = {key: as_text(value) for key, value in variant.session_config.items()}
     carriers = [carrier_of(profile, entry.name) for entry in variant.providers]
-    return VariantPlan(
-        name=variant.name,
-        model="",
+    return Opening(
         providers=tuple(
             provider_entry(variant, entry, carrier) for entry, carrier in zip(variant.providers, carriers, strict=True)
         ),
         session={**rule.session, **variant.session},
         session_config={**rule.session_config, **config},
-        comparisons=(),
         disabled_optimizers=rule.disabled_optimizers,
-        device_cache=rule.device_cache,
-        builds=find_provider(variant.providers[0].name).presence.builds,
         plugins={carrier.package: carrier.version for carrier in carriers if carrier.module},
-        needs=variant_needs(variant, profile),
-        prepare=plan_preparation(variant),
-        least_share=variant.least_share,
-        tolerates_shortfall=variant.shortfall == "report",
     )
 
 
