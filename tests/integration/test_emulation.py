@@ -29,6 +29,16 @@ def test_a_bundle_for_arm_reproduces_its_golden_set_on_the_boards_core(
     (bundle,) = built.expect(0).document["bundles"]
     assert bundle["proof"] == "emulated"
     manifest = json.loads((Path(bundle["bundle"]) / "bundle.json").read_text())
-    assert manifest["proof"]["variants"][0]["level"] == "emulated"
+    (variant,) = manifest["proof"]["variants"]
+    assert variant["level"] == "emulated"
+    assert (variant["ran_on"]["device"], variant["ran_on"]["system"]) == ("qemu-aarch64", "Linux")
+    assert variant["place"] == f"under emulation of {variant['ran_on']['processor']}"
     verified = bundler.run("verify", bundle["bundle"], "--json", timeout=500).expect(0).document
     assert (verified["proof"], verified["claimed"]) == ("emulated", "emulated")
+    on = ("--on", "qemu-aarch64:cortex-a53")
+    assert "under emulation of cortex-a53" in bundler.run("verify", bundle["bundle"], *on, timeout=500).expect(0).out
+    untimed = bundler.run("bench", bundle["bundle"], *on).expect(8)
+    assert "not timed: times under emulation of cortex-a53 say nothing of the device" in untimed.err
+    assert (
+        "the bundle is for Linux on aarch64" in bundler.run("verify", bundle["bundle"], "--on", "local").expect(2).err
+    )

@@ -42,7 +42,11 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     _check_batch(layout, request.timing.batch)
     opening = make_opening(layout, request)
     with open_device(request.on, opening) as device:
-        if isinstance(device, str) or device.facts.level != "executed":
+        if isinstance(device, str):
+            return ()
+        if device.facts.level != "executed":
+            if request.on is not None:
+                opening.say(f"not timed: times {device.facts.place} say nothing of the device")
             return ()
         with open_launch(layout, device, opening, in_place=True) as launch:
             if isinstance(launch, str):
