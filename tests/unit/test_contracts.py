@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import graphlib
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import packages_distributions
+from importlib.util import resolve_name
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -40,3 +45,29 @@ def test_the_shared_values_are_kept_from_every_dependency() -> None:
         if not module.startswith("_") and required & {canonicalize_name(owner) for owner in owners}
     }
     assert modules - NOT_IMPORTED <= set(VALUES["forbidden_modules"])
+
+
+@pytest.mark.parametrize("package", ["bundler", "templates/python/package/_loader"])
+def test_no_modules_import_each_other(package: str) -> None:
+    """Inside a room neither, nor inside the loader of Python bundles; an import for types alone counts."""
+    imports = read_imports(ROOT / package)
+    assert len(imports) > 20
+    graphlib.TopologicalSorter(imports).prepare()  # its error names the circle
+
+
+def read_imports(root: Path) -> dict[str, set[str]]:
+    """The modules of the package in `root` that each of them imports."""
+    files = {".".join(path.relative_to(root.parent).with_suffix("").parts): path for path in root.rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for name, path in files.items()}
+    return {name: set(name_imports(name, path)) & modules.keys() - {name} for name, path in modules.items()}
+
+
+def name_imports(name: str, path: Path) -> Iterator[str]:
+    """What may be modules among what a file imports, at its top or inside a function."""
+    package = name if path.stem == "__init__" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            source = resolve_name("." * node.level + (node.module or ""), package)
+            yield from (source, *(f"{source}.{alias.name}" for alias in node.names))

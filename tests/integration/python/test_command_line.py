@@ -56,11 +56,11 @@ def test_the_readme_shows_how_an_output_is_read(package: Package) -> None:
 
 
 def test_of_a_long_error_the_end_is_told(module: ModuleType) -> None:
-    opening = importlib.import_module(f"{module.__name__}._loader.opening")
-    text = opening.first_line(RuntimeError(f"[ONNXRuntimeError] {'x' * 500}. Ensure /proc is mounted"))
+    runtime_errors = importlib.import_module(f"{module.__name__}._loader.runtime_errors")
+    text = runtime_errors.first_line(RuntimeError(f"[ONNXRuntimeError] {'x' * 500}. Ensure /proc is mounted"))
     assert text.startswith("[ONNXRuntimeError]")
     assert text.endswith("Ensure /proc is mounted")
-    assert len(text) <= opening.LONGEST + 3
+    assert len(text) <= runtime_errors.LONGEST + 3
 
 
 def test_info_shows_the_signature_and_what_runs(package: Package) -> None:

@@ -129,7 +129,7 @@ class TestPlugins:
             variant = module.Model.pins.read().variants[0]
             for _ in range(2):
                 assert plugins.find_plugin_obstacle(variant) is None
-                plugins.add_providers(options, variant)
+                plugins.add_providers(options, variant, dict)
         assert runtime.registered == [(NAME, "/plugins/libfancy.so")]
         assert runtime.given[:2] == [([runtime.devices[1]], {"mode": "fast"}), ("CPUExecutionProvider", {})]
 

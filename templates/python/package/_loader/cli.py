@@ -23,8 +23,8 @@ from .errors import BundleError, FallbackWarning, InputError
 from .golden import GoldenSet
 from .heartbeat import Heartbeat, print_prewarmed
 from .model import BundledModel, choose_variants
-from .opening import first_line
 from .proving import print_outcomes, prove_variant, try_variant
+from .runtime_errors import first_line
 from .sessions import open_untouched
 from .throughput import count_calls, widen_inputs
 from .timing import Limits, Open, find_quantile, summarise, time_one_by_one, time_side_by_side

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import onnxruntime as ort
@@ -11,7 +10,8 @@ import onnxruntime as ort
 from .config import Variant
 from .errors import IntegrityError
 from .integrity import Memory
-from .sessions import RUNTIME_ERRORS, open_finished, open_session, save_model
+from .runtime_errors import RUNTIME_ERRORS, first_line
+from .sessions import open_finished, open_session, save_model
 
 if TYPE_CHECKING:
     from .device_copy import DeviceCopy
@@ -113,23 +113,3 @@ def _open_and_save(variant: Variant, memory: Memory, copy: DeviceCopy) -> ort.In
 
 def _shipped(variant: Variant, memory: Memory) -> str:
     return os.path.join(memory.payload, variant.model)
-
-
-LONGEST = 300
-"""Characters of the runtime's own words. Its end says what is wrong, its beginning where."""
-
-
-def first_line(error: Exception) -> str:
-    """What the runtime said, for a sentence. Where packages are installed is left out: it differs everywhere and tells
-    nothing of the device.
-    """
-    text = (str(error).splitlines() or [type(error).__name__])[0]
-    for folder in _import_folders():
-        text = text.replace(folder, "")
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
-
-
-def _import_folders() -> list[str]:
-    """Where Python finds packages, the longest first, each with a separator at its end."""
-    found = {path.rstrip(os.sep) for entry in sys.path if entry for path in (entry, os.path.realpath(entry))}
-    return sorted((path + os.sep for path in found if path), key=len, reverse=True)

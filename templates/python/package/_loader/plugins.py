@@ -6,15 +6,16 @@ Nothing here is imported for a bundle without a plugin.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import onnxruntime as ort
 from onnxruntime.capi import onnxruntime_pybind11_state as _native
 
 from .config import Variant
-from .opening import first_line
-from .sessions import RUNTIME_ERRORS, with_threads
+from .runtime_errors import RUNTIME_ERRORS, first_line
+
+Settle = Callable[[dict[str, Any]], dict[str, Any]]
 
 _guard = threading.Lock()
 
@@ -40,10 +41,13 @@ def find_plugin_obstacle(variant: Variant) -> str | None:
     return None
 
 
-def add_providers(options: ort.SessionOptions, variant: Variant) -> None:
-    """Give `options` the provider chain of a variant with plugins. Raises `RuntimeError` where a device is gone."""
+def add_providers(options: ort.SessionOptions, variant: Variant, settle: Settle) -> None:
+    """Give `options` the provider chain of a variant with plugins, their options as `settle` makes them.
+
+    Raises `RuntimeError` where a device is gone.
+    """
     for provider in variant.providers:
-        settings = with_threads(provider["options"])
+        settings = settle(provider["options"])
         if not provider.get("library"):
             options.add_provider(provider["name"], settings)
             continue

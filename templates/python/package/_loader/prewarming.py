@@ -20,9 +20,10 @@ from .golden import test_model
 from .integrity import Check, Memory
 from .keeping import list_files
 from .locking import hold
-from .opening import Opened, first_line
+from .opening import Opened
 from .prepared import MODEL, Prepared, find_prepared
-from .sessions import RUNTIME_ERRORS, Runner, list_assigned, open_session, record_assignment
+from .runtime_errors import RUNTIME_ERRORS, first_line
+from .sessions import Runner, list_assigned, open_session, record_assignment
 from .variants import add_missing, compare_providers, find_flaw, find_obstacle, judge_share
 
 Progress = Callable[[float, str], None]

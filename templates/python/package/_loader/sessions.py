@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import onnxruntime as ort
-from onnxruntime.capi import onnxruntime_pybind11_state as _native
 
 from .checks import check_values
 from .config import Port, Variant
+from .runtime_errors import RUNTIME_ERRORS
 from .storage import STORAGE
 
 THREADS: int | None = None
@@ -20,14 +20,6 @@ _THREADS_OF_PROVIDERS = ("intra_op_num_threads", "num_of_threads")
 """What providers with threads of their own call their number."""
 
 Adapt = Callable[[ort.SessionOptions], None]
-
-RUNTIME_ERRORS: tuple[type[Exception], ...] = (
-    RuntimeError,
-    ValueError,
-    *(kind for kind in vars(_native).values() if isinstance(kind, type) and issubclass(kind, Exception)),
-)
-"""Everything that the runtime raises of its own when it cannot open a model."""
-
 
 _ERRORS_ONLY = 3
 """A level of the runtime's log."""
@@ -121,7 +113,7 @@ def _open(path: str, variant: Variant, options: ort.SessionOptions, disabled: li
     if variant.uses_plugins:
         from .plugins import add_providers
 
-        add_providers(options, variant)
+        add_providers(options, variant, with_threads)
         return ort.InferenceSession(path, options, disabled_optimizers=disabled or None, enable_fallback=0)
     return ort.InferenceSession(
         path,

@@ -10,8 +10,9 @@ import onnxruntime as ort
 from .config import Variant
 from .errors import FallbackError, IncompatibleError
 from .integrity import Check, Memory
-from .opening import Opened, first_line, open_plainly, open_with_copy
-from .sessions import RUNTIME_ERRORS, list_assigned
+from .opening import Opened, open_plainly, open_with_copy
+from .runtime_errors import RUNTIME_ERRORS, first_line
+from .sessions import list_assigned
 
 if TYPE_CHECKING:
     from .device_copy import DeviceCopy
