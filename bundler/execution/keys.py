@@ -20,15 +20,19 @@ KEY_SCHEMA = 1
 def ingredients_of(step: Step, spec: StageSpec, environment: Environment, inputs: Mapping[str, str]) -> dict[str, Any]:
     """All that decides the result of a step. `inputs` maps roles to digests.
 
-    The machine counts for stages that call native tools only: what pure code makes is the same everywhere.
+    Of bundler's own interpreter those packages count that the stage names; of a locked environment, which may carry a
+    compiler, all of them, and the lock with the digests of their files. The machine counts for stages that call native
+    tools only: what pure code makes is the same everywhere.
     """
-    packages = {name: environment.versions.get(name, "missing") for name in spec.packages}
+    named = {name: environment.versions.get(name, "missing") for name in spec.packages}
+    packages = named if environment.is_host else dict(environment.versions)
     return {
         "schema": KEY_SCHEMA,
         "stage": step.stage,
         "sources": digest_stage_sources(step.stage),
         "python": environment.python_version,
         "packages": packages,
+        "tools": environment.digest,
         "machine": _machine() if packages else "any",
         "options": dict(step.options),
         "inputs": dict(inputs),
@@ -47,6 +51,8 @@ def describe_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[st
     texts += [
         f"{name} {was or 'missing'} -> {now or 'missing'}" for name, was, now in _differences(old, new, "packages")
     ]
+    if old.get("tools") != new.get("tools") and old.get("packages") == new.get("packages"):
+        texts.append("the files of its locked environment changed")
     if old.get("sources") != new.get("sources"):
         texts.append(f"the code of stage {new.get('stage')} changed")
     for name, label in (("python", "Python"), ("machine", "machine"), ("stage", "stage"), ("schema", "cache format")):

@@ -53,10 +53,13 @@ class DownloadFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
-    """What the first visit fetches for a variant, where it runs on this build of the runtime."""
+    """What the first visit fetches for a variant, where it runs on this build of the runtime; `browsers` says in words
+    which take that build.
+    """
 
     variant: str
     build: str
+    browsers: str
     files: tuple[DownloadFile, ...]
 
     @property

@@ -5,7 +5,7 @@ all planning; what differs by provider comes from its knowledge.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bundler.model.plan import Decision, Step
@@ -142,14 +142,14 @@ def find_rehearsal(compilation: Compilation, variant: Variant, config: Mapping[s
 def placement_steps(variant: Variant, source: str) -> list[Step]:
     """The step that estimates which nodes the provider will take, where somebody knows."""
     known = find_provider(variant.providers[0].name)
-    checker = known.graph.checker(split_options(known, variant.providers[0].options)[0]) if known.graph.checker else ""
-    if not checker:
+    if known.graph.checker is None:
         return []
+    checker = known.graph.checker(split_options(known, variant.providers[0].options)[0])
     step = Step(
         id=f"{variant.name}/check_placement",
         stage="check_placement",
         inputs={"model": source},
-        options={"checker": checker, "provider": known.runtime_name},
+        options={**asdict(checker), "provider": known.runtime_name},
         variant=variant.name,
         reason=f"which nodes {known.title} will take, as far as can be said without the device",
     )

@@ -93,7 +93,7 @@ def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
         comparisons=comparisons,
         disabled_optimizers=baked.opening.disabled_optimizers,
         device_cache=rule.device_cache,
-        builds=find_provider(variant.providers[0].name).presence.builds,
+        builds=tuple(build.name for build in find_provider(variant.providers[0].name).presence.builds),
         reproduction=baked.reproduction,
         features=tuple(sorted(needed)),
         plugins=baked.opening.plugins,

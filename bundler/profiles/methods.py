@@ -1,54 +1,29 @@
-"""The precision methods: which stage each one is, with which options, and how much accuracy it may lose. Data only."""
+"""The precision methods: which stage each one is, with which options, and how much accuracy it may lose. Data only;
+those that one provider wants for itself stand with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from bundler.model.plan import HOST
+from bundler.providers.methods import EXCLUSIONS, QUANTIZED, TYPES, Loss, Method, same
+from bundler.providers.registry import find_provider, provider_names
 
-Loss = Literal["none", "half", "bfloat16", "eight-bit", "four-bit"]
-"""How coarsely numbers are rounded, which decides the accuracy gate where a profile leaves it open."""
+__all__ = ["AUTO", "METHODS", "NONE", "Loss", "Method"]
 
 NONE = "none"
 AUTO = "auto"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
-    """One method. `options` are its own for the stage; `takes` maps keys of a profile's `precision` to options of the
-    stage that they replace. A method that looks for the nodes to keep in floating point until the gate holds names the
-    `plain` one that does not: where that holds the gate, there is nothing to look for. One that `keeps_constants`
-    stores weights in another type than they are used in, which folding constants would undo.
-    """
-
-    name: str
-    title: str
-    stage: str
-    options: Mapping[str, Any]
-    takes: Mapping[str, str]
-    loss: Loss
-    needs_calibration: bool = False
-    plain: str = ""
-    keeps_constants: bool = False
-    environment: str = HOST
-    environments: Mapping[str, str] = field(default_factory=dict)
-
-
-def _same(*names: str) -> dict[str, str]:
-    return {name: name for name in names}
-
-
-_EXCLUSIONS = _same("exclude_operators", "exclude_nodes")
-_INTEGERS = _same("weight_type", "per_channel", "reduce_range", "operators") | _EXCLUSIONS
-_FLAVOUR = _same("activation_type", "weight_type", "per_channel", "operators", "keep_float") | _EXCLUSIONS
+_INTEGERS = same("weight_type", "per_channel", "reduce_range", "operators") | EXCLUSIONS
 _STATIC = (
     _INTEGERS
-    | _FLAVOUR
-    | _same("calibration", "percentile", "format", "symmetric_activations", "symmetric_weights", "exclude_structures")
+    | TYPES
+    | QUANTIZED
+    | same("calibration", "percentile", "format", "symmetric_activations", "symmetric_weights", "exclude_structures")
 )
-_WEIGHTS = _same("bits", "block_size", "algorithm", "accuracy_level", "operators", "exclude_nodes") | {
+_WEIGHTS = same("bits", "block_size", "algorithm", "accuracy_level", "operators", "exclude_nodes") | {
     "symmetric_weights": "symmetric"
 }
 _FLOATS = {"keep_io": "keep_io", "exclude_operators": "block_operators", "exclude_nodes": "block_nodes"}
@@ -79,19 +54,6 @@ def _static(name: str, title: str, *, loss: Loss = "eight-bit", plain: str = "",
         loss=loss,
         needs_calibration=True,
         plain=plain,
-    )
-
-
-def _flavoured(name: str, title: str, **options: Any) -> Method:
-    """As one provider wants it; what is left out is decided by the flavour."""
-    return Method(
-        name=name,
-        title=title,
-        stage="quantize_static",
-        options=options,
-        takes=_FLAVOUR,
-        loss="eight-bit",
-        needs_calibration=True,
     )
 
 
@@ -140,24 +102,6 @@ _ROWS = (
         "8-bit weights, 16-bit activations",
         activation_type="uint16",
         per_channel=False,
-    ),
-    _flavoured("static-qnn", "8-bit as Qualcomm's NPU takes it", flavour="qnn"),
-    _flavoured(
-        "static-qnn-a16w8",
-        "8-bit weights, 16-bit activations for Qualcomm's NPU",
-        flavour="qnn",
-        activation_type="uint16",
-    ),
-    _flavoured("static-tensorrt", "8-bit as TensorRT takes it", flavour="tensorrt"),
-    Method(
-        name="nncf-int8",
-        title="8-bit weights and activations by OpenVINO's NNCF",
-        stage="quantize_nncf",
-        options={"preset": "mixed"},
-        takes=_EXCLUSIONS | _same("preset"),
-        loss="eight-bit",
-        needs_calibration=True,
-        environment="nncf",
     ),
     _weights(
         "weights-8bit", "8-bit weights of matrix products", loss="eight-bit", bits=8, algorithm="rtn", accuracy_level=4
@@ -227,5 +171,8 @@ _ROWS = (
     ),
 )
 
-METHODS: Mapping[str, Method] = {row.name: row for row in _ROWS}
-"""Every method by name, in the order in which people read them."""
+METHODS: Mapping[str, Method] = {
+    row.name: row
+    for row in (*_ROWS, *(row for name in provider_names() for row in find_provider(name).numerics.methods))
+}
+"""Every method by name, in the order in which people read them; those of providers come last."""

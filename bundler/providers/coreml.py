@@ -20,6 +20,7 @@ from bundler.providers.knowledge import (
     Numerics,
     OptionRule,
     OptionTable,
+    PlacementChecker,
     Presence,
     ProviderKnowledge,
     SizeRule,
@@ -88,8 +89,13 @@ def _system(what: str, system: str, version: str, check: str, when: Mapping[str,
 _PROGRAM, _FAST = {"ModelFormat": "MLProgram"}, {"SpecializationStrategy": "FastPrediction"}
 
 
-def _choose_checker(options: Mapping[str, str]) -> str:
-    return "coreml-mlprogram" if _is_program(options) else "coreml-nn"
+def _choose_checker(options: Mapping[str, str]) -> PlacementChecker:
+    name = "MLProgram" if _is_program(options) else "NeuralNetwork"
+    return PlacementChecker(
+        function="check_coreml_partitions",
+        title=f"CoreML {name}",
+        operators=f"coreml_supported_{name.lower()}_ops.md",
+    )
 
 
 PROVIDER = ProviderKnowledge(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from bundler.providers.methods import Method
+
 OptionKind = Literal["text", "flag", "integer", "number"]
 
 FreeSizes = Literal["taken", "left", "refused"]
@@ -175,6 +177,29 @@ class OptionTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeBuild:
+    """One compiled form of a runtime of several: the module that is imported, the binary that it runs, and which
+    `browsers` take it, in words.
+    """
+
+    name: str
+    module: str
+    binary: str
+    browsers: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementChecker:
+    """An estimate of ONNX Runtime's mobile checker: its `function`, what it calls the provider (`title`), and the file
+    with the provider's `operators` where the function takes one.
+    """
+
+    function: str
+    title: str
+    operators: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
     """Where the provider is to be had, and on which devices.
 
@@ -182,31 +207,34 @@ class Presence:
     it and `instead` what to use. `builds` are the builds of a runtime of several builds that have it, the preferred
     first. `select` is what a plugin's device must say of itself to be taken; `select_by` maps options that choose a
     device to the keys of what the plugin says of its devices. `needs` are what it uses of the device's own software,
-    beside what a bundle can carry.
+    beside what a bundle can carry. `maven_groups` are the groups of its packages for Android, where they are not the
+    runtime's.
     """
 
     availability: tuple[Availability, ...] = ()
     gone: str = ""
     instead: str = ""
-    builds: tuple[str, ...] = ()
+    builds: tuple[RuntimeBuild, ...] = ()
     select: Mapping[str, str] = field(default_factory=dict)
     select_by: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[NeedRule, ...] = ()
+    maven_groups: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numerics:
     """In which numbers the provider computes.
 
-    `precisions` are the precision methods whose models it runs; `tries` are those that an automatic choice tries, in
-    this order, for they may be faster than the model as it is. `rounds` says how coarsely it computes on models in
-    floating point under given options; with `tf32` it is TF32 that it does so in, which GPUs of NVIDIA have from
-    compute capability 8.0. `half_feature` is what its device must offer to compute in half precision, where not all do.
-    `wants_integers` says why the device of given options cannot compute in floating point, so that it takes quantised
-    models alone; empty where it can.
+    `precisions` are the precision methods whose models it runs, and `methods` those that it alone wants; `tries` are
+    those that an automatic choice tries, in this order, for they may be faster than the model as it is. `rounds` says
+    how coarsely it computes on models in floating point under given options; with `tf32` it is TF32 that it does so in,
+    which GPUs of NVIDIA have from compute capability 8.0. `half_feature` is what its device must offer to compute in
+    half precision, where not all do. `wants_integers` says why the device of given options cannot compute in floating
+    point, so that it takes quantised models alone; empty where it can.
     """
 
     precisions: tuple[str, ...] = ()
+    methods: tuple[Method, ...] = ()
     tries: tuple[str, ...] = ()
     rounds: Callable[[Mapping[str, str]], Rounding] | None = None
     tf32: bool = False
@@ -221,17 +249,17 @@ class GraphRules:
     The first of `free_sizes` that holds says what becomes of dynamic dimensions; where none does, it takes them.
     `ranges` are the options for the least, best and greatest shapes of inputs, where it has them. `takes_fusions`: it
     runs the operators that the CPU's fusions make. `excluded_optimizers` are the runtime's own optimisers whose result
-    it does not take: they are left out, here and on the device. `checker` names, for given options, the estimate of the
-    stage `check_placement` that knows its operators; empty where none does. `proofs` are the facts that prove success:
-    `context` (EPContext nodes), `engine` (the engine's file), `nodes` (nodes assigned to it), `compatibility` (what the
-    compiler wrote into the model).
+    it does not take: they are left out, here and on the device. `checker` gives, for given options, the estimate of the
+    stage `check_placement` that knows its operators. `proofs` are the facts that prove success: `context` (EPContext
+    nodes), `engine` (the engine's file), `nodes` (nodes assigned to it), `compatibility` (what the compiler wrote into
+    the model).
     """
 
     free_sizes: tuple[SizeRule, ...] = ()
     ranges: tuple[str, ...] = ()
     takes_fusions: bool = False
     excluded_optimizers: tuple[str, ...] = ()
-    checker: Callable[[Mapping[str, str]], str] | None = None
+    checker: Callable[[Mapping[str, str]], PlacementChecker] | None = None
     proofs: tuple[Literal["context", "engine", "nodes", "compatibility"], ...] = ("nodes",)
 
 

@@ -16,6 +16,7 @@ from bundler.providers.knowledge import (
     NeedRule,
     Numerics,
     OptionTable,
+    PlacementChecker,
     Presence,
     ProviderKnowledge,
     SizeRule,
@@ -91,6 +92,6 @@ PROVIDER = ProviderKnowledge(
     graph=GraphRules(
         # A dynamic dimension keeps its nodes on the runtime's CPU kernels; the rest is still taken.
         free_sizes=(SizeRule(sizes="left"),),
-        checker=lambda _: "nnapi",
+        checker=lambda _: PlacementChecker(function="check_nnapi_partitions", title="NNAPI"),
     ),
 )

@@ -23,6 +23,7 @@ from bundler.providers.knowledge import (
     ProviderKnowledge,
     SizeRule,
 )
+from bundler.providers.methods import EXCLUSIONS, Method, same
 from bundler.providers.openvino_config import KEY, check_config, is_exact
 from bundler.providers.rules import ADDRESS, DEBUGGING, EMBED, HERE, flag, text
 
@@ -136,6 +137,18 @@ PROVIDER = ProviderKnowledge(
         # (all measured, by nodes taken). Answers of quantised models need judging by a run of OpenVINO itself: version
         # 2026.4.1 was far off, in silence, on two matrix products in a row, where every other runtime agreed. Not
         # sixteen-bit activations, which were off as well.
+        methods=(
+            Method(
+                name="nncf-int8",
+                title="8-bit weights and activations by OpenVINO's NNCF",
+                stage="quantize_nncf",
+                options={"preset": "mixed"},
+                takes=EXCLUSIONS | same("preset"),
+                loss="eight-bit",
+                needs_calibration=True,
+                environment="nncf",
+            ),
+        ),
         precisions=(
             "nncf-int8",
             "static-int8",

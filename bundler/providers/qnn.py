@@ -23,6 +23,7 @@ from bundler.providers.knowledge import (
     SizeRule,
     Toolkit,
 )
+from bundler.providers.methods import QUANTIZED, TYPES, wanted_by_provider
 from bundler.providers.qnn_chips import FIRST_BFLOAT, NEWEST_DMA, check_chips, find_chips, split_list
 from bundler.providers.rules import BUILDING_PATH, DEBUGGING, EMBED, HERE, choice, flag, is_set, text, whole
 
@@ -204,6 +205,9 @@ QAIRT = Toolkit(
     "wrote.",
 )
 
+_RULES: Mapping[str, str] = {"rules": "qnn", "activation_type": "uint8", "weight_type": "uint8"}
+"""The runtime's own configuration and pre-process for it, with the types that it takes."""
+
 PROVIDER = ProviderKnowledge(
     name="qnn",
     runtime_name="QNNExecutionProvider",
@@ -218,12 +222,23 @@ PROVIDER = ProviderKnowledge(
         # Eight bits in its own flavour: others leave operators between the quantised ones, and each of those splits the
         # graph. Half precision only halves the file, for that is how floating point is computed anyway. Weights of few
         # bits in the runtime's own operator stay on the CPU (measured).
+        methods=(
+            wanted_by_provider("static-qnn", "8-bit as Qualcomm's NPU takes it", takes=TYPES | QUANTIZED, **_RULES),
+            wanted_by_provider(
+                "static-qnn-a16w8",
+                "8-bit weights, 16-bit activations for Qualcomm's NPU",
+                takes=TYPES | QUANTIZED,
+                **{**_RULES, "activation_type": "uint16"},
+            ),
+        ),
         precisions=("static-qnn", "static-qnn-a16w8", "fp16"),
         tries=("static-qnn", "static-qnn-a16w8"),
         rounds=_rounds,
         wants_integers=_wants_integers,
     ),
     presence=Presence(
+        # Microsoft has a package of the first name, too, which is a whole runtime.
+        maven_groups={"onnxruntime-android-qnn": "com.qualcomm.qti", "qnn-runtime": "com.qualcomm.qti"},
         availability=(
             Availability(
                 package="onnxruntime-qnn",

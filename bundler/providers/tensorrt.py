@@ -18,6 +18,7 @@ from bundler.providers.knowledge import (
     Presence,
     ProviderKnowledge,
 )
+from bundler.providers.methods import QUANTIZED, wanted_by_provider
 from bundler.providers.rules import ADDRESS, BUILDING_PATH, DEBUGGING, LEGACY_CONTEXT, flag, is_set, text, whole
 from bundler.providers.shape_ranges import check_ranges
 
@@ -114,6 +115,14 @@ def _library(cuda: str, runtimes: str) -> NeedRule:
     )
 
 
+_SYMMETRIC: Mapping[str, bool] = {
+    "ActivationSymmetric": True,
+    "WeightSymmetric": True,
+    "QuantizeBias": False,
+    "DedicatedQDQPair": True,
+}
+"""It takes symmetric pairs only, adds biases in floating point, and fuses a pair with one node that reads it."""
+
 PROVIDER = ProviderKnowledge(
     name="tensorrt",
     runtime_name="TensorrtExecutionProvider",
@@ -137,6 +146,17 @@ PROVIDER = ProviderKnowledge(
         # Symmetric eight bits without quantised bias, which its parser wants; other flavours it refuses. Half precision
         # as the model has it, chosen by what it loses, over `trt_fp16_enable`, which judges by speed alone. Not weights
         # of few bits alone: their operator is the runtime's own.
+        methods=(
+            wanted_by_provider(
+                "static-tensorrt",
+                "8-bit as TensorRT takes it",
+                takes=QUANTIZED,
+                activation_type="int8",
+                weight_type="int8",
+                per_channel=True,
+                extra=_SYMMETRIC,
+            ),
+        ),
         precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
         tries=("mixed-fp16", "static-tensorrt"),
         # TF32 is on in its builder unless it is turned off, for which the runtime has no option.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bundler.providers.cpu import PROVIDER as CPU
-from bundler.providers.knowledge import GraphRules, Numerics, OptionTable, Presence, ProviderKnowledge
+from bundler.providers.knowledge import GraphRules, Numerics, OptionTable, Presence, ProviderKnowledge, RuntimeBuild
 from bundler.providers.playbook import MOVED_TO_SESSION
 
 _OF_OTHER_RUNTIMES = ("static-a16w8", "static-qnn", "static-qnn-a16w8", "static-tensorrt")
@@ -23,7 +23,14 @@ PROVIDER = ProviderKnowledge(
     ),
     presence=Presence(
         # The only build without a GPU's code, and with that the smallest; the others have this provider, too.
-        builds=("wasm",),
+        builds=(
+            RuntimeBuild(
+                name="wasm",
+                module="ort.wasm.bundle.min.mjs",
+                binary="ort-wasm-simd-threaded.wasm",
+                browsers="every browser with WebAssembly SIMD: those of 2023 and later",
+            ),
+        ),
     ),
     rehearsed_by="cpu",
     numerics=Numerics(

@@ -5,7 +5,15 @@ The options are those that onnxruntime-web 1.30.0 hands to its WebGPU provider; 
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import NeedRule, Numerics, OptionRule, OptionTable, Presence, ProviderKnowledge
+from bundler.providers.knowledge import (
+    NeedRule,
+    Numerics,
+    OptionRule,
+    OptionTable,
+    Presence,
+    ProviderKnowledge,
+    RuntimeBuild,
+)
 
 _CACHE_MODES = ("disabled", "lazyRelease", "simple", "bucket")
 
@@ -13,6 +21,23 @@ _CACHE_MODES = ("disabled", "lazyRelease", "simple", "bucket")
 def _cache(key: str, of: str, default: str) -> OptionRule:
     return OptionRule(key=key, values=_CACHE_MODES, default=default, meaning=f"How {of} are kept for the next use.")
 
+
+GPU_BUILDS = (
+    RuntimeBuild(
+        name="jspi",
+        module="ort.jspi.bundle.min.mjs",
+        binary="ort-wasm-simd-threaded.jspi.wasm",
+        browsers="browsers in which WebAssembly can wait for promises (JavaScript Promise Integration), as Chrome and "
+        "Edge do from version 137 on",
+    ),
+    RuntimeBuild(
+        name="asyncify",
+        module="ort.webgpu.bundle.min.mjs",
+        binary="ort-wasm-simd-threaded.asyncify.wasm",
+        browsers="the other browsers that have the provider: the same, with the waiting compiled in",
+    ),
+)
+"""The builds of the web runtime with providers that wait for a device."""
 
 PROVIDER = ProviderKnowledge(
     name="webgpu",
@@ -42,7 +67,7 @@ PROVIDER = ProviderKnowledge(
     presence=Presence(
         # The first waits for the GPU by the engine's own means and is smaller; the second runs where an engine lacks
         # those.
-        builds=("jspi", "asyncify"),
+        builds=GPU_BUILDS,
         needs=(NeedRule(what="a browser that offers WebGPU, and a GPU", check="navigator.gpu in the page's console"),),
     ),
     rehearsed_by="cpu",

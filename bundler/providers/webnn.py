@@ -15,6 +15,7 @@ from bundler.providers.knowledge import (
     ProviderKnowledge,
     SizeRule,
 )
+from bundler.providers.webgpu import GPU_BUILDS
 
 PROVIDER = ProviderKnowledge(
     name="webnn",
@@ -38,7 +39,7 @@ PROVIDER = ProviderKnowledge(
         ),
     ),
     presence=Presence(
-        builds=("jspi", "asyncify"),
+        builds=GPU_BUILDS,
         needs=(
             NeedRule(
                 what="a browser in which WebNN is switched on",

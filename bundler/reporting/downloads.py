@@ -6,8 +6,7 @@ Nothing of it is shown for bundles that are installed rather than visited.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any, Final
 
 from bundler.model.proof import Download, DownloadFile, DownloadRole
@@ -20,16 +19,6 @@ MEGABYTE: Final = 1_000_000
 
 ROLES: Final[tuple[DownloadRole, ...]] = ("runtime", "model", "loader")
 """The parts of a download, as bars show them from the left."""
-
-_AUDIENCES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "wasm": "every browser with WebAssembly SIMD: those of 2023 and later",
-        "jspi": "browsers in which WebAssembly can wait for promises (JavaScript Promise Integration), as Chrome and "
-        "Edge do from version 137 on",
-        "asyncify": "the other browsers that have the provider: the same, with the waiting compiled in",
-    }
-)
-"""Which browsers take which build of the runtime."""
 
 
 def chart_downloads(data: ReportData) -> Downloads | None:
@@ -111,8 +100,8 @@ def _bar(item: Download, scale: Scale) -> DownloadBar:
 
 
 def _list_audiences(downloads: Sequence[Download]) -> tuple[Audience, ...]:
-    builds = dict.fromkeys(item.build for item in downloads)
-    return tuple(Audience(build=build, browsers=_AUDIENCES[build]) for build in builds if build in _AUDIENCES)
+    builds = {item.build: item.browsers for item in downloads}
+    return tuple(Audience(build=build, browsers=browsers) for build, browsers in builds.items())
 
 
 def _total(item: Download) -> DownloadTotal:

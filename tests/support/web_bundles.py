@@ -18,7 +18,7 @@ import onnx
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.web.npm import name_lock
 from bundler.emitters.web.npm_store import KEPT
-from bundler.emitters.web.vendor import BUILDS
+from bundler.emitters.web.vendor import list_builds
 from bundler.environments.registry import Environment, Environments
 from bundler.model.artifacts import Artifact
 from bundler.model.events import Listener, ignore
@@ -109,7 +109,7 @@ def runtime_file(name: str) -> bytes:
 def _pack_runtime() -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
-        for build in BUILDS.values():
+        for build in list_builds().values():
             for name in (build.module, build.binary):
                 data = runtime_file(name)
                 entry = tarfile.TarInfo(f"package/dist/{name}")

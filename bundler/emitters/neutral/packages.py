@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from bundler.profiles.schema import TargetProfile
 from bundler.providers.availability import is_in_range
+from bundler.providers.registry import find_provider, provider_names
 
 _PLACES: Mapping[str, str] = MappingProxyType(
     {
@@ -23,12 +24,6 @@ _PLACES: Mapping[str, str] = MappingProxyType(
 
 _RUNTIME_GROUP = "com.microsoft.onnxruntime"
 """The group of the runtime's own packages on Maven Central."""
-
-_PLUGIN_GROUPS: Mapping[str, str] = MappingProxyType(
-    {"onnxruntime-android-qnn": "com.qualcomm.qti", "qnn-runtime": "com.qualcomm.qti"}
-)
-"""Those of plugins. Microsoft has a package of the first name, too, which is a whole runtime."""
-
 
 _TELEMETRY_SINCE = "1.29"
 """From this release on, the runtime's packages for these systems report usage unless they are told not to (ONNX Runtime
@@ -50,12 +45,14 @@ class Ingredient:
 def list_ingredients(profile: TargetProfile) -> tuple[Ingredient, ...]:
     """The runtime first, then its plugins by name."""
     runtime, system = profile.runtime, profile.platform.system
+    knowledge = [find_provider(name) for name in provider_names()]
+    groups = {package: group for known in knowledge for package, group in known.presence.maven_groups.items()}
     place = "your own build" if runtime.custom_build else _PLACES[system]
     group = "" if runtime.custom_build else _RUNTIME_GROUP
     first = Ingredient(name=_name(runtime.package, group, system), version=runtime.version, role="runtime", place=place)
     plugins = (
         Ingredient(
-            name=_name(plugin, _PLUGIN_GROUPS.get(plugin, ""), system),
+            name=_name(plugin, groups.get(plugin, ""), system),
             version=runtime.plugins[plugin],
             role="plugin, or what one needs",
             place=_PLACES[system],

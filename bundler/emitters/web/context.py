@@ -16,8 +16,9 @@ from bundler.emitters.web.modules import list_loader_modules
 from bundler.emitters.web.names import choose_package_name, make_version
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
-from bundler.emitters.web.vendor import VENDOR, Build
+from bundler.emitters.web.vendor import VENDOR
 from bundler.model.signature import Port, describe_type
+from bundler.providers.knowledge import RuntimeBuild
 from bundler.support.text import shorten, visible
 
 NODE = ">=20"
@@ -94,7 +95,7 @@ class Context:
     config: str
     config_sha256: str
     assets: tuple[AssetContext, ...]
-    builds: Mapping[str, Build]
+    builds: Mapping[str, RuntimeBuild]
     modules: tuple[str, ...]
     vendor: str
     inputs: tuple[PortContext, ...]
@@ -113,7 +114,7 @@ class Context:
 
 
 def make_context(
-    request: EmitRequest, config: str, config_sha256: str, assets: Sequence[Asset], builds: Mapping[str, Build]
+    request: EmitRequest, config: str, config_sha256: str, assets: Sequence[Asset], builds: Mapping[str, RuntimeBuild]
 ) -> Context:
     """The context for one bundle; `config` is the text of its `runtime.json`, which the digest is of."""
     settings, profile = request.config, request.profile

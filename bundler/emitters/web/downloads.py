@@ -11,7 +11,7 @@ from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.web.compression import Compressor
 from bundler.emitters.web.modules import ENTRY, find_modules
 from bundler.emitters.web.parts import Asset
-from bundler.emitters.web.vendor import BUILDS, VENDOR
+from bundler.emitters.web.vendor import VENDOR, list_builds
 from bundler.model.artifacts import FileRecord
 from bundler.model.digests import digest_file
 from bundler.model.proof import Download, DownloadFile, DownloadRole
@@ -27,7 +27,12 @@ def list_downloads(request: EmitRequest, assets: tuple[Asset, ...], folder: Path
         best=request.profile.web.precompressed,
     )
     return tuple(
-        Download(variant=variant.name, build=build, files=survey.weigh(variant, build))
+        Download(
+            variant=variant.name,
+            build=build,
+            browsers=list_builds()[build].browsers,
+            files=survey.weigh(variant, build),
+        )
         for variant in request.config.variants
         for build in variant.builds
     )
@@ -43,7 +48,7 @@ class _Survey:
     best: bool
 
     def weigh(self, variant: RuntimeVariant, build: str) -> tuple[DownloadFile, ...]:
-        vendored = BUILDS[build]
+        vendored = list_builds()[build]
         runtime = [f"{VENDOR}/{vendored.module}", f"{VENDOR}/{vendored.binary}"]
         models = [str(PurePosixPath(PAYLOAD) / file.path) for file in variant.files]
         return (

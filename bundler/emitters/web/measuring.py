@@ -17,7 +17,7 @@ from bundler.emitters.web.package import OpenPackage, open_package
 from bundler.emitters.web.pages import put_pages
 from bundler.emitters.web.parts import name_stored
 from bundler.emitters.web.proving import make_opening
-from bundler.emitters.web.vendor import BUILDS, VENDOR
+from bundler.emitters.web.vendor import VENDOR, list_builds
 from bundler.model.codec import parse_json
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.measurement import Measurement
@@ -116,7 +116,7 @@ def _visit(package: OpenPackage, device: Device, adapter: Adapter, request: Proo
 
 def _list_modules(package: OpenPackage) -> dict[str, Path]:
     """The runtime's modules under names that a plain page can import; none that is stored in parts."""
-    stored = {name: package.root / VENDOR / name_stored(build.module) for name, build in BUILDS.items()}
+    stored = {name: package.root / VENDOR / name_stored(build.module) for name, build in list_builds().items()}
     return {f"{name}.mjs": path for name, path in stored.items() if path.is_file()}
 
 

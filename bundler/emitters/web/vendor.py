@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from bundler.emitters.contract import EmitRequest
@@ -13,40 +13,34 @@ from bundler.environments.lockfiles import Lock
 from bundler.model.errors import DefectError
 from bundler.model.runtime import RuntimeConfig
 from bundler.profiles.schema import Runtime
+from bundler.providers.knowledge import RuntimeBuild
+from bundler.providers.registry import find_provider, provider_names
 
 VENDOR = "vendor"
 _SOURCE = "dist"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
-    """One compiled form of the runtime, as file names: the module that is imported and the WebAssembly that it runs."""
-
-    module: str
-    binary: str
-
-
-BUILDS: Mapping[str, Build] = MappingProxyType(
-    {
-        "wasm": Build(module="ort.wasm.bundle.min.mjs", binary="ort-wasm-simd-threaded.wasm"),
-        "jspi": Build(module="ort.jspi.bundle.min.mjs", binary="ort-wasm-simd-threaded.jspi.wasm"),
-        "asyncify": Build(module="ort.webgpu.bundle.min.mjs", binary="ort-wasm-simd-threaded.asyncify.wasm"),
-    }
-)
-"""The forms with their JavaScript in one module: one request less, and threads find their script, the module itself."""
+@functools.cache
+def list_builds() -> Mapping[str, RuntimeBuild]:
+    """The forms of the runtime that providers name, with their JavaScript in one module: one request less, and threads
+    find their script, the module itself.
+    """
+    found = {build.name: build for name in provider_names() for build in find_provider(name).presence.builds}
+    return MappingProxyType(found)
 
 
-def choose_builds(config: RuntimeConfig) -> dict[str, Build]:
+def choose_builds(config: RuntimeConfig) -> dict[str, RuntimeBuild]:
     """The builds that the variants name, in that order, and no others. Raises `DefectError` for an unknown one."""
     names = dict.fromkeys(build for variant in config.variants for build in variant.builds)
-    unknown = [name for name in names if name not in BUILDS]
+    known = list_builds()
+    unknown = [name for name in names if name not in known]
     idle = [variant.name for variant in config.variants if not variant.builds]
     if unknown or idle:
         raise DefectError(f"no build of the web runtime is known for {', '.join((*unknown, *idle))}")
-    return {name: BUILDS[name] for name in names}
+    return {name: known[name] for name in names}
 
 
-def fetch_builds(request: EmitRequest, builds: Mapping[str, Build]) -> tuple[PackageFile, ...]:
+def fetch_builds(request: EmitRequest, builds: Mapping[str, RuntimeBuild]) -> tuple[PackageFile, ...]:
     """The files of `builds`. Raises `EnvironmentMissingError` when they are neither kept nor to be had."""
     names = [f"{_SOURCE}/{name}" for build in builds.values() for name in (build.module, build.binary)]
     return fetch_files(find_lock(request), names, request.environments, request.listener, request.build)

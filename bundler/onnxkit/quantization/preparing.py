@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 import onnx
 import onnxruntime
 from onnx import ModelProto, TensorProto
-from onnxruntime.quantization.execution_providers.qnn import qnn_preprocess_model
 from onnxruntime.quantization.fusions import ReplaceUpsampleWithResize
 from onnxruntime.quantization.onnx_model import ONNXModel
 from onnxruntime.quantization.quant_utils import (
@@ -28,6 +27,7 @@ from bundler.model.errors import StageError
 from bundler.model.stage import Note
 from bundler.onnxkit.node_order import write_sorted
 from bundler.onnxkit.quantization.naming import Resolver, make_resolver, name_nodes
+from bundler.onnxkit.quantization.provider_rules import find_rules
 from bundler.onnxkit.quantization.reference import REFERENCE_ERRORS, own_errors, quiet
 from bundler.onnxkit.quantization.shapes import infer_structure, infer_symbolically, knows_types, load_with_shapes
 from bundler.onnxkit.structure import iterate_tensors, read_structure, tensor_bytes
@@ -48,8 +48,8 @@ Shapes = Literal["auto", "plain", "symbolic"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """`form` says what was done: `plain`, `full` (with symbolic shapes), `merged`, `unmerged shapes`, `shapes only`,
-    `qnn` or `none`. `marked`: whether the file lacks the mark of the pre-process, which is then given in memory.
-    `named`: whether nodes get names.
+    the name of a provider's rules or `none`. `marked`: whether the file lacks the mark of the pre-process, which is
+    then given in memory. `named`: whether nodes get names.
     """
 
     path: Path
@@ -81,11 +81,11 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
-    """What is asked for. `operators` are those that will be quantised."""
+    """What is asked for. `operators` are those that will be quantised; `rules` names a provider's own."""
 
     preprocess: bool = True
     shapes: Shapes = "auto"
-    qnn: bool = False
+    rules: str = ""
     operators: Collection[str] = ()
     least_opset: int = 0
     raise_opset: bool = True
@@ -158,8 +158,8 @@ class _Done:
 
 
 def _preprocess(source: Path, scratch: Path, large: bool, asked: Preparation) -> _Done:  # noqa: FBT001 - private
-    if asked.qnn:
-        return _preprocess_qnn(source, scratch, large)
+    if asked.rules:
+        return _preprocess_by_rules(source, scratch, large, asked.rules)
     source = _raise_old(source, scratch, large)
     plain: _Done | None = None
     if asked.shapes != "symbolic":
@@ -241,8 +241,8 @@ def _external(target: Path) -> dict[str, Any]:
     return {"save_as_external_data": True, "all_tensors_to_one_file": True, "external_data_location": location}
 
 
-def _preprocess_qnn(source: Path, scratch: Path, large: bool) -> _Done:  # noqa: FBT001 - private
-    """QNN's own pre-process writes nothing where it finds nothing to do.
+def _preprocess_by_rules(source: Path, scratch: Path, large: bool, rules: str) -> _Done:  # noqa: FBT001 - private
+    """A provider's own pre-process writes nothing where it finds nothing to do.
 
     It leaves batch normalisations as they are, whose rounded scales wreck a model on the device: one that kept 55 dB on
     the CPU had 5 in emulation, and 55 with them folded into the convolutions before.
@@ -250,11 +250,12 @@ def _preprocess_qnn(source: Path, scratch: Path, large: bool) -> _Done:  # noqa:
     target = scratch / "preprocessed.onnx"
     folded: Path | None = None
     if any(node.op_type == "BatchNormalization" for node in read_structure(source).graph.node):
-        folded = _optimize(source, scratch / "folded.onnx", large, "qnn").path
+        folded = _optimize(source, scratch / "folded.onnx", large, rules).path
         source = folded or source
     data = _external(target) if large else {}
-    done = _succeeds(lambda: qnn_preprocess_model(str(source), str(target), **data))
-    return _Done(target if done and target.exists() else folded, "qnn" if done else "none")
+    preprocess = find_rules(rules).preprocess
+    done = _succeeds(lambda: preprocess(str(source), str(target), **data))
+    return _Done(target if done and target.exists() else folded, rules if done else "none")
 
 
 def _succeeds(step: Callable[[], object]) -> bool:

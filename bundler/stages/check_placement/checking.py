@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -14,18 +15,10 @@ from onnxruntime.tools.mobile_helpers import usability_checker as reference
 from bundler.model.errors import StageError
 from bundler.onnxkit.placement_facts import tidy
 from bundler.onnxkit.structure import subgraphs
-from bundler.stages.check_placement.spec import Checker
+from bundler.stages.check_placement.spec import Options
 
-_TITLES: Final[Mapping[Checker, str]] = {
-    "nnapi": "NNAPI",
-    "coreml-nn": "CoreML NeuralNetwork",
-    "coreml-mlprogram": "CoreML MLProgram",
-}
-_PARTITIONERS: Final[Mapping[Checker, Callable[..., Any]]] = {
-    "nnapi": reference.check_nnapi_partitions,
-    "coreml-nn": partial(reference.check_coreml_partitions, config_filename="coreml_supported_neuralnetwork_ops.md"),
-    "coreml-mlprogram": partial(reference.check_coreml_partitions, config_filename="coreml_supported_mlprogram_ops.md"),
-}
+_FUNCTION: Final = re.compile(r"check_[a-z0-9_]+_partitions")
+_OPERATORS: Final = re.compile(r"([a-z0-9_]+\.md)?")
 _VERDICT: Final = 400
 _ERRORS: Final = (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OSError)
 """What the checker raises on a graph that it was not made for."""
@@ -46,14 +39,18 @@ class Estimate:
         return bool(self.info.supported_ops_checker.is_op_supported(node))
 
 
-def estimate(model: ModelProto, checker: Checker) -> Estimate:
-    """The checker's answer on a model with shapes. Raises `StageError` for a graph that the checker cannot read."""
+def estimate(model: ModelProto, asked: Options) -> Estimate:
+    """The checker's answer on a model with shapes.
+
+    Raises `StageError` for a graph that the checker cannot read, and for a function that it has not.
+    """
+    check = _find_function(asked)
     try:
         with _in_order():
-            info = _PARTITIONERS[checker](model, require_fixed_input_sizes=True)
+            info = check(model, require_fixed_input_sizes=True)
             suitable = info.suitability().name.lower()
             caveats = tuple(map(tidy, info.supported_ops_checker.get_caveats()))
-            verdict = _listen(info, _TITLES[checker])
+            verdict = _listen(info, asked.title)
             taken = {node.output[0] for group in info.supported_groups for node in group if node.output}
     except _ERRORS as cause:
         raise StageError(
@@ -62,6 +59,14 @@ def estimate(model: ModelProto, checker: Checker) -> Estimate:
             hint="leave the check out, or look at the model: `bundler inspect MODEL`",
         ) from cause
     return Estimate(info, taken, suitable, verdict, caveats)
+
+
+def _find_function(asked: Options) -> Callable[..., Any]:
+    named = _FUNCTION.fullmatch(asked.function) and _OPERATORS.fullmatch(asked.operators)
+    function = getattr(reference, asked.function, None) if named else None
+    if function is None:
+        raise StageError(f"ONNX Runtime's mobile checker has no {asked.function[:60]!r}", hint="leave the check out")
+    return partial(function, config_filename=asked.operators) if asked.operators else function
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from bundler.onnxkit.signatures import model_signature
 from bundler.onnxkit.size_folding import fixed_values
 from bundler.onnxkit.structure import read_structure
 from bundler.stages.check_placement.checking import Estimate, estimate
-from bundler.stages.check_placement.spec import Checker, Options
+from bundler.stages.check_placement.spec import Options
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -30,9 +30,9 @@ def run(request: StageRequest, report: Report) -> StageResult:
     if not counted_nodes(shaped):
         raise StageError("the model has no nodes that a provider could take", hint="nothing is to be gained here")
     report(0.5, "estimating")
-    found = estimate(shaped, options.checker)
+    found = estimate(shaped, options)
     facts = _describe(options.provider, shaped, found)
-    gain = _find_gain(model, options.checker, facts)
+    gain = _find_gain(model, options, facts)
     if gain is not None:
         facts["fixed"] = gain
     return StageResult(facts=facts, notes=_notes(found, gain))
@@ -45,7 +45,7 @@ def _describe(provider: str, model: ModelProto, found: Estimate) -> dict[str, An
     return {**facts, "estimated": True, **_judge(found), "caveats": list(found.caveats)}
 
 
-def _find_gain(model: ModelProto, checker: Checker, facts: Mapping[str, Any]) -> dict[str, Any] | None:
+def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the provider would take with all sizes of the inputs fixed; None where that is no more than it takes now."""
     signature = model_signature(model)
     words = suggest_options(signature)
@@ -54,7 +54,7 @@ def _find_gain(model: ModelProto, checker: Checker, facts: Mapping[str, Any]) ->
     fixed = _fix_all(model, signature)
     nodes = counted_nodes(fixed)
     try:
-        found = estimate(fixed, checker)
+        found = estimate(fixed, options)
     except StageError:  # what the model has now could be read, and is told
         return None
     taken = sum(_takes(found, node) for node in nodes)

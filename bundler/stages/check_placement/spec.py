@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from bundler.model.stage import StageSpec
 
@@ -27,12 +26,14 @@ of the operators taken that the checker does not look at. Nodes that only comput
 a provider chooses, and not counted.
 """
 
-Checker = Literal["nnapi", "coreml-nn", "coreml-mlprogram"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`checker` says whose operators are looked up; `provider` is the runtime's name of that provider."""
+    """`function` of the checker knows the operators of `provider` (the runtime's name), which it calls `title`;
+    `operators` is the checker's own file of them, where the function takes one.
+    """
 
-    checker: Checker
+    function: str
+    title: str
     provider: str
+    operators: str = ""

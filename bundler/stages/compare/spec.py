@@ -14,8 +14,7 @@ SPEC = StageSpec(
     title="Compare with the golden set",
     inputs=("model", "golden"),
     produces=None,
-    # The plugins are here for what runs in their emulation, and are missing elsewhere.
-    packages=("onnxruntime", "numpy", "onnxruntime-qnn", "onnxruntime-ep-openvino"),
+    packages=("onnxruntime", "numpy"),
     facts=Comparison,
     least_time=900.0,
 )

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config
-
 from bundler.model.errors import StageError
 from bundler.onnxkit.quantization.extra_options import check_extra
+from bundler.onnxkit.quantization.provider_rules import find_rules
 from bundler.onnxkit.quantization.reference import TYPES, own_errors
 from bundler.onnxkit.quantization.selection import STATIC_OPERATORS
 from bundler.stages.quantize_static.spec import Options
@@ -20,14 +19,6 @@ PER_CHANNEL_OPSET: Final = 13
 WIDE_OPSET: Final = 21
 """From here on they take 16 bits."""
 WIDE: Final = frozenset({"uint16", "int16"})
-_DEFAULT_TYPES: Final = {"default": ("uint8", "int8"), "qnn": ("uint8", "uint8"), "tensorrt": ("int8", "int8")}
-_TENSORRT: Final = {
-    "ActivationSymmetric": True,
-    "WeightSymmetric": True,
-    "QuantizeBias": False,
-    "DedicatedQDQPair": True,
-}
-"""TensorRT takes symmetric pairs only, adds biases in floating point, and fuses a pair with one node that reads it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +48,7 @@ class Recipe:
 
 def make_recipe(options: Options, operators: list[str] | None) -> Recipe:
     """What `options` ask for. Raises `StageError` for what cannot be had together."""
-    activation, weight = _types(options)
     extra = check_extra(options.extra, static=True)
-    if options.flavour == "tensorrt":
-        extra = _TENSORRT | extra
     for name, value in (
         ("ActivationSymmetric", options.symmetric_activations),
         ("WeightSymmetric", options.symmetric_weights),
@@ -70,9 +58,9 @@ def make_recipe(options: Options, operators: list[str] | None) -> Recipe:
             extra[name] = value
     recipe = Recipe(
         format=options.format,
-        activation_type=activation,
-        weight_type=weight,
-        per_channel=options.flavour == "tensorrt" if options.per_channel is None else options.per_channel,
+        activation_type=options.activation_type,
+        weight_type=options.weight_type,
+        per_channel=options.per_channel,
         reduce_range=options.reduce_range,
         operators=operators or list(STATIC_OPERATORS),
         extra=extra,
@@ -81,31 +69,25 @@ def make_recipe(options: Options, operators: list[str] | None) -> Recipe:
     return recipe
 
 
-def _types(options: Options) -> tuple[str, str]:
-    activation, weight = _DEFAULT_TYPES[options.flavour]
-    return options.activation_type or activation, options.weight_type or weight
-
-
 def _check(recipe: Recipe, options: Options) -> None:
     types = f"{recipe.activation_type} activations with {recipe.weight_type} weights"
-    if recipe.format == "qoperator" and (recipe.wide or options.flavour != "default"):
-        what = "16-bit types" if recipe.wide else f"the flavour {options.flavour}"
+    if recipe.format == "qoperator" and (recipe.wide or options.rules):
+        what = "16-bit types" if recipe.wide else f"the rules of {options.rules}"
         raise StageError(f"{what} cannot go into the QOperator format", hint="use format = 'qdq'")
     if recipe.activation_type == "int8" and recipe.weight_type == "uint8":
         raise StageError(f"ONNX Runtime has no {types}", hint="use int8 weights, or uint8 activations")
-    if options.flavour == "tensorrt" and (recipe.activation_type, recipe.weight_type) != ("int8", "int8"):
-        raise StageError(f"TensorRT does not take {types}", hint="leave the types out, or set both to int8")
     if options.percentile is not None and not 0 <= options.percentile <= 100:  # noqa: PLR2004 - a share of a hundred
         raise StageError(f"{options.percentile:g} is no percentile", hint="give one from 0 to 100, such as 99.999")
 
 
-def for_qnn(
+def for_provider(
     recipe: Recipe, model: Path, options: Options, operators: list[str] | None, excluded: tuple[str, ...]
 ) -> Recipe:
-    """The recipe with what QNN's own configuration adds for this prepared model."""
+    """The recipe with what the reference's rules for one provider add for this prepared model."""
     overrides = recipe.extra.get("TensorQuantOverrides")
-    with own_errors("QNN's configuration cannot be made for this model"):
-        config = get_qnn_qdq_config(
+    rules = find_rules(options.rules)
+    with own_errors(f"the configuration for {options.rules} cannot be made for this model"):
+        config = rules.configure(
             model,
             None,
             activation_type=TYPES[recipe.activation_type],

@@ -25,7 +25,7 @@ from bundler.onnxkit.quantization.structures import find_structures
 from bundler.onnxkit.structure import read_structure
 from bundler.stages.quantize_static.keeping import Trial, keep_worst_float
 from bundler.stages.quantize_static.quantizing import describe_recipe, quantize, raise_for
-from bundler.stages.quantize_static.recipe import Recipe, for_qnn, make_recipe
+from bundler.stages.quantize_static.recipe import Recipe, for_provider, make_recipe
 from bundler.stages.quantize_static.spec import Options
 
 ENTRY: Final = "model.onnx"
@@ -47,9 +47,9 @@ def run(request: StageRequest, report: Report) -> StageResult:
     with tempfile.TemporaryDirectory(dir=request.output) as folder:
         scratch = Path(folder)
         prepared = prepare(source, scratch, _ask(options, recipe))
-        if options.flavour == "qnn":
+        if options.rules:
             excluded = prepared.resolver(before).resolve(options.exclude_nodes)
-            recipe = for_qnn(recipe, prepared.path, options, operators, excluded)
+            recipe = for_provider(recipe, prepared.path, options, operators, excluded)
         loaded = raise_for(recipe, prepared, scratch, raise_opset=options.raise_opset)
         loaded, recipe = _exclude(loaded, recipe, before, options)
         ranges = _calibrate(loaded, recipe, options.calibration, samples, report)
@@ -69,7 +69,7 @@ def _ask(options: Options, recipe: Recipe) -> Preparation:
     return Preparation(
         preprocess=options.preprocess,
         shapes=options.shapes,
-        qnn=options.flavour == "qnn",
+        rules=options.rules,
         operators=recipe.operators,
         least_opset=recipe.least_opset,
         raise_opset=options.raise_opset,

@@ -28,12 +28,12 @@ ActivationType = Literal["uint8", "int8", "uint16", "int16"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`flavour` decides what is left None: activations are uint8 (`tensorrt`: int8), weights int8 (`qnn`: uint8) and
-    quantised per tensor (`tensorrt`: per channel), and symmetry follows the types (`tensorrt`: always).
+    """`rules` names a provider for which the reference has a configuration and a pre-process of its own (a module of
+    `onnxruntime.quantization.execution_providers`); empty: none. Symmetry that is left None follows the types.
 
     `operators` to quantise (empty: what the reference can), less `exclude_operators`, the nodes named `exclude_nodes`
     and convolutions of the kinds `exclude_structures`, which eight bits do little good
-    (`bundler.onnxkit.quantization.structures`). `preprocess` runs the flavour's own pre-process first, in which
+    (`bundler.onnxkit.quantization.structures`). `preprocess` runs the reference's pre-process first, in which
     `shapes` says who infers shapes: ONNX ("plain"), symbolic inference before that (slow), or that only where tensors
     to be quantised have no types otherwise. `raise_opset` lets a format have the opset that it needs. `reduce_range`
     uses 7 bits for weights, for x86 without VNNI. `percentile` is of that calibration.
@@ -44,14 +44,14 @@ class Options:
 
     format: Literal["qdq", "qoperator"] = "qdq"
     calibration: Literal["minmax", "entropy", "percentile", "distribution"] = "minmax"
-    activation_type: ActivationType | None = None
-    weight_type: ActivationType | None = None
-    per_channel: bool | None = None
+    activation_type: ActivationType = "uint8"
+    weight_type: ActivationType = "int8"
+    per_channel: bool = False
     reduce_range: bool = False
     symmetric_activations: bool | None = None
     symmetric_weights: bool | None = None
     percentile: float | None = None
-    flavour: Literal["default", "qnn", "tensorrt"] = "default"
+    rules: str = ""
     operators: tuple[str, ...] = ()
     exclude_operators: tuple[str, ...] = ()
     exclude_nodes: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from onnx import helper
 from bundler.environments.registry import Environments
 from bundler.model.errors import StageError
 from bundler.onnxkit.placement_facts import counted_nodes
+from bundler.profiles.methods import METHODS
 from tests.support import digits, models
 from tests.support.bundles import cache_root
 from tests.support.device_stages import (
@@ -53,7 +54,12 @@ def fix_batch(model: onnx.ModelProto, size: int = 1) -> onnx.ModelProto:
 
 def quantize(folder: Path, model: Path, feeds: list[Mapping[str, np.ndarray]], **options: Any) -> Path:
     samples = write_samples(folder / "samples", model, feeds)
-    call_stage("quantize_static", folder / "quantized", {"model": model, "samples": samples}, flavour="qnn", **options)
+    call_stage(
+        "quantize_static",
+        folder / "quantized",
+        {"model": model, "samples": samples},
+        **{**METHODS["static-qnn"].options, **options},
+    )
     return folder / "quantized" / "model.onnx"
 
 

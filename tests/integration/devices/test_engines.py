@@ -22,6 +22,7 @@ from bundler.environments.registry import Environments
 from bundler.model.errors import StageError
 from bundler.model.results import StepOutcome
 from bundler.onnxkit.signatures import model_signature
+from bundler.profiles.methods import METHODS
 from tests.support import digits, models
 from tests.support.bundles import cache_root
 from tests.support.encoders import tiny_encoder
@@ -104,7 +105,7 @@ def test_a_classifier_quantised_for_it(tmp_path: Path, run: StageRunner, classif
     train, _ = digits.load_digits()
     samples = write_samples(tmp_path / "samples", classifier, [{"image": image[None]} for image in train.images[:24]])
     inputs = {"model": classifier, "samples": samples}
-    call_stage("quantize_static", tmp_path / "quantized", inputs, flavour="tensorrt")
+    call_stage("quantize_static", tmp_path / "quantized", inputs, **METHODS["static-tensorrt"].options)
     quantized = tmp_path / "quantized" / "model.onnx"
     check_outcome(build(run, quantized, device), classifier, device)
 
@@ -214,7 +215,12 @@ def test_text_is_refused(tmp_path: Path, run: StageRunner) -> None:
 def test_a_model_quantised_for_something_else_is_refused(tmp_path: Path, run: StageRunner, classifier: Path) -> None:
     images = np.random.default_rng(0).random((4, 1, 1, 8, 8), np.float32)
     samples = write_samples(tmp_path / "samples", classifier, [{"image": image} for image in images])
-    call_stage("quantize_static", tmp_path / "quantized", {"model": classifier, "samples": samples}, flavour="qnn")
+    call_stage(
+        "quantize_static",
+        tmp_path / "quantized",
+        {"model": classifier, "samples": samples},
+        **METHODS["static-qnn"].options,
+    )
     error = refuse(run, tmp_path / "quantized" / "model.onnx", "8.9")
     assert error.details[0].startswith("DequantizeLinear ")
     assert "quantise for it" in str(error.hint)

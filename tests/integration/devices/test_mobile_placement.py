@@ -6,6 +6,7 @@ No phone is at hand: what NNAPI and CoreML really take is decided there.
 from __future__ import annotations
 
 import copy
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from bundler.environments.registry import Environments
 from bundler.model.plan import HOST
 from bundler.model.results import StepOutcome
+from bundler.providers.registry import find_provider
 from tests.support import digits, models
 from tests.support.bundles import cache_root
 from tests.support.encoders import tiny_encoder
@@ -24,11 +26,19 @@ def run(shared: Path, tmp_path: Path) -> StageRunner:
     return StageRunner(Environments(cache_root(shared / "cache")), tmp_path / "runs")
 
 
+CHECKERS = {
+    "nnapi": find_provider("nnapi").graph.checker({}),
+    "coreml-nn": find_provider("coreml").graph.checker({"ModelFormat": "NeuralNetwork"}),
+    "coreml-mlprogram": find_provider("coreml").graph.checker({"ModelFormat": "MLProgram"}),
+}
+
+
 def check(run: StageRunner, model: Path, checker: str) -> StepOutcome:
-    return run("check_placement", HOST, {"model": model}, checker=checker, provider="SomeExecutionProvider")
+    options = dataclasses.asdict(CHECKERS[checker])
+    return run("check_placement", HOST, {"model": model}, provider="SomeExecutionProvider", **options)
 
 
-@pytest.mark.parametrize("checker", ["nnapi", "coreml-nn", "coreml-mlprogram"])
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_a_trained_classifier(tmp_path: Path, run: StageRunner, checker: str) -> None:
     model = copy.deepcopy(digits.make_network("convolutional"))
     for info in (*model.graph.input, *model.graph.output):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bundler.profiles.methods import METHODS as WANTED
 from tests.support.calibration import (
     Feed,
     preprocess_by_hand,
@@ -150,9 +151,9 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "percentile": ("static", {"calibration": "percentile", "percentile": 99.99}),
     "distribution": ("static", {"calibration": "distribution"}),
     "7 bits": ("static", {"reduce_range": True}),
-    "QNN": ("static", {"flavour": "qnn"}),
-    "QNN A16W8": ("static", {"flavour": "qnn", "activation_type": "uint16"}),
-    "TensorRT": ("static", {"flavour": "tensorrt"}),
+    "QNN": ("static", WANTED["static-qnn"].options),
+    "QNN A16W8": ("static", WANTED["static-qnn-a16w8"].options),
+    "TensorRT": ("static", WANTED["static-tensorrt"].options),
 }
 
 

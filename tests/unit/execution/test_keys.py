@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from bundler.execution.cache import Cache
 from bundler.execution.keys import describe_changes, ingredients_of, key_of
 from bundler.execution.sources import digest_source
 from bundler.model.errors import UsageError
+from bundler.model.plan import HOST
 from bundler.model.stage import StageSpec
 from tests.unit.execution.conftest import ROOT, step
 
@@ -24,7 +26,7 @@ SPEC = StageSpec(name="grow", title="", inputs=("model",), produces="model", pac
 
 def environment(version: str = "1.31.1", python: str = "3.11", **others: str) -> Environment:
     versions = {"onnxruntime": version, **others}
-    return Environment(name="e", python=Path("p"), versions=versions, digest="", python_version=python)
+    return Environment(name=HOST, python=Path("p"), versions=versions, digest="", python_version=python)
 
 
 def ingredients(spec: StageSpec = SPEC, env: Environment | None = None, digest: str = "d", **options: object):
@@ -47,6 +49,17 @@ def test_a_key_changes_exactly_when_there_is_a_reason(change: dict[str, object],
     base, changed = ingredients(level="basic"), ingredients(**{"level": "basic", **change})
     assert describe_changes(base, changed) == why
     assert (key_of(changed) == key_of(base)) is (not why)
+
+
+def test_of_a_locked_environment_all_packages_count_and_the_digests_of_their_files() -> None:
+    def locked(digest: str = "a", **versions: str) -> Environment:
+        return replace(environment(**versions), name="compiler", digest=digest)
+
+    base = ingredients(env=locked(compiler="1"))
+    assert describe_changes(base, ingredients(env=locked("b", compiler="2"))) == ("compiler 1 -> 2",)
+    rebuilt = ingredients(env=locked("b", compiler="1"))
+    assert describe_changes(base, rebuilt) == ("the files of its locked environment changed",)
+    assert key_of(base) != key_of(rebuilt)
 
 
 def test_changed_code_and_options_that_went_away_are_reasons() -> None:

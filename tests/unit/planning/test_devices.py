@@ -163,7 +163,7 @@ def test_only_what_every_provider_runs_is_baked_for_an_accelerator() -> None:
 
 def test_mobile_providers_are_estimated_where_somebody_knows_them() -> None:
     steps = {step.id: step for step in plan("ios-arm64").steps}
-    assert steps["coreml/check_placement"].options["checker"].startswith("coreml")
+    assert steps["coreml/check_placement"].options["function"] == "check_coreml_partitions"
 
 
 @pytest.mark.parametrize("target", ["ios-arm64", "l4", "rtx-4090-windows"])

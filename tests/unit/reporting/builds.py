@@ -5,6 +5,7 @@ import hashlib
 import random
 from pathlib import Path
 
+from bundler.emitters.web.vendor import list_builds
 from bundler.model.artifacts import Artifact, FileRecord, make_artifact
 from bundler.model.codec import encode
 from bundler.model.facts import ModelFacts
@@ -302,7 +303,7 @@ def make_downloads(variant: str = "webgpu") -> tuple[Download, ...]:
             file(f"vendor/{build}.wasm", "runtime", size, 0.16),
             file(f"payload/models/{name}/model.onnx", "model", 527_000, 0.66),
         )
-        return Download(variant=name, build=build, files=files)
+        return Download(variant=name, build=build, browsers=list_builds()[build].browsers, files=files)
 
     sizes = (("jspi", 16_758_545), ("asyncify", 26_781_914))
     return (*(visit(variant, *size) for size in sizes), visit("wasm", "wasm", 14_239_897))

@@ -14,6 +14,7 @@ from onnx import ModelProto, NodeProto
 
 from bundler.onnxkit.node_order import sort_model, write_sorted
 from bundler.onnxkit.structure import read_structure
+from bundler.profiles.methods import METHODS
 from tests.support import models
 from tests.support.encoders import sentences, tiny_encoder
 from tests.support.sample_sets import write_samples
@@ -49,8 +50,8 @@ WRITERS: dict[str, tuple[str, dict[str, Any]]] = {
     "dynamic": ("quantize_dynamic", {}),
     "weights": ("quantize_weights", {}),
     "static": ("quantize_static", {}),
-    "qnn": ("quantize_static", {"flavour": "qnn"}),
-    "tensorrt": ("quantize_static", {"flavour": "tensorrt"}),
+    "qnn": ("quantize_static", dict(METHODS["static-qnn"].options)),
+    "tensorrt": ("quantize_static", dict(METHODS["static-tensorrt"].options)),
     "fused": ("fuse_transformers", {}),
 }
 

@@ -12,7 +12,7 @@ from bundler.emitters.web.compression import compress_brotli, compress_gzip
 from bundler.emitters.web.npm import fetch_files, name_lock
 from bundler.emitters.web.npm_store import PackageFile
 from bundler.emitters.web.parts import place_asset
-from bundler.emitters.web.vendor import BUILDS
+from bundler.emitters.web.vendor import list_builds
 from bundler.environments.registry import Environments
 from bundler.model.artifacts import FileRecord
 from bundler.profiles.schema import WebSettings
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[PackageFile, ...]:
     environments = Environments(cache_root(tmp_path_factory.mktemp("cache")))
-    names = [f"dist/{name}" for build in BUILDS.values() for name in (build.module, build.binary)]
+    names = [f"dist/{name}" for build in list_builds().values() for name in (build.module, build.binary)]
     return fetch_files(environments.lock(name_lock("onnxruntime-web", RUNTIME)), names, environments)
 
 

@@ -89,8 +89,9 @@ def test_nothing_quantised_is_no_success(tmp_path: Path, model: Path, options: d
     [
         ({"activation_type": "int8", "weight_type": "uint8"}, "no int8 activations with uint8 weights"),
         ({"activation_type": "uint16", "format": "qoperator"}, "cannot go into the QOperator format"),
-        ({"flavour": "tensorrt", "activation_type": "uint8"}, "TensorRT does not take uint8"),
-        ({"flavour": "qnn", "format": "qoperator"}, "the flavour qnn cannot go"),
+        ({"rules": "qnn", "format": "qoperator"}, "the rules of qnn cannot go"),
+        ({"rules": "os"}, "no rules of its own to quantise for 'os'"),
+        ({"rules": "../qnn"}, "no rules of its own to quantise for '../qnn'"),
         ({"percentile": 200.0}, "200 is no percentile"),
         ({"extra": {"WeightSymetric": True}}, "no option 'WeightSymetric'"),
         ({"extra": {"SmoothQuant": True}}, "neural-compressor"),

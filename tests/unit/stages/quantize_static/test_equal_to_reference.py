@@ -15,6 +15,7 @@ from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config,
 
 from bundler.onnxkit.quantization import histograms
 from bundler.onnxkit.quantization.reference import TYPES, quiet
+from bundler.profiles.methods import METHODS
 from tests.support import models
 from tests.support.calibration import (
     Feeds,
@@ -130,7 +131,7 @@ def test_without_the_pre_process(model: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("types", [("uint8", "uint8"), ("uint16", "uint8")])
 @pytest.mark.parametrize("network", ["cnn", "mlp"])
-def test_qnn_flavour(tmp_path: Path, types: tuple[str, str], network: str) -> None:
+def test_the_references_rules_for_a_provider(tmp_path: Path, types: tuple[str, str], network: str) -> None:
     build, name, shape = (models.cnn, "image", (1, 3, 16, 16)) if network == "cnn" else (models.mlp, "x", (1, 8))
     model, feeds = models.save(build(batch=1), tmp_path / "model"), normal_feeds(name, shape)
     source = model.with_name("qnn.onnx")
@@ -143,7 +144,7 @@ def test_qnn_flavour(tmp_path: Path, types: tuple[str, str], network: str) -> No
         "quantize_static",
         tmp_path / "out",
         {"model": model, "samples": samples},
-        flavour="qnn",
+        rules="qnn",
         activation_type=types[0],
         weight_type=types[1],
     )
@@ -151,13 +152,14 @@ def test_qnn_flavour(tmp_path: Path, types: tuple[str, str], network: str) -> No
     assert result.facts["preprocess"] == "qnn"
 
 
-def test_tensorrt_flavour(model: Path, prepared: Path, tmp_path: Path) -> None:
+def test_what_tensorrt_wants(model: Path, prepared: Path, tmp_path: Path) -> None:
     extra = {"ActivationSymmetric": True, "WeightSymmetric": True, "QuantizeBias": False, "DedicatedQDQPair": True}
     reference = quantize_by_hand(
         prepared, FEEDS, tmp_path / "reference.onnx", types=("int8", "int8"), per_channel=True, extra=extra
     )
     samples = write_set(model, FEEDS, tmp_path / "samples")
-    result = call_stage("quantize_static", tmp_path / "out", {"model": model, "samples": samples}, flavour="tensorrt")
+    wanted = METHODS["static-tensorrt"].options
+    result = call_stage("quantize_static", tmp_path / "out", {"model": model, "samples": samples}, **wanted)
     assert (tmp_path / "out" / "model.onnx").read_bytes() == reference
     assert (result.facts["activation_type"], result.facts["weight_type"], result.facts["per_channel"]) == (
         "int8",

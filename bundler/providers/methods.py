@@ -1,0 +1,56 @@
+"""What a precision method is, and how a provider names one that it alone wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bundler.model.plan import HOST
+
+Loss = Literal["none", "half", "bfloat16", "eight-bit", "four-bit"]
+"""How coarsely numbers are rounded, which decides the accuracy gate where a profile leaves it open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """One method. `options` are its own for the stage; `takes` maps keys of a profile's `precision` to options of the
+    stage that they replace. A method that looks for the nodes to keep in floating point until the gate holds names the
+    `plain` one that does not: where that holds the gate, there is nothing to look for. One that `keeps_constants`
+    stores weights in another type than they are used in, which folding constants would undo.
+    """
+
+    name: str
+    title: str
+    stage: str
+    options: Mapping[str, Any]
+    takes: Mapping[str, str]
+    loss: Loss
+    needs_calibration: bool = False
+    plain: str = ""
+    keeps_constants: bool = False
+    environment: str = HOST
+    environments: Mapping[str, str] = field(default_factory=dict)
+
+
+def same(*names: str) -> dict[str, str]:
+    """Keys of a profile's `precision` that the stage's options have the same names as."""
+    return {name: name for name in names}
+
+
+EXCLUSIONS = same("exclude_operators", "exclude_nodes")
+TYPES = same("activation_type", "weight_type")
+QUANTIZED = same("per_channel", "operators", "keep_float") | EXCLUSIONS
+
+
+def wanted_by_provider(name: str, title: str, *, takes: Mapping[str, str], **options: Any) -> Method:
+    """Eight bits, or sixteen, as one provider wants them: `options` are of the stage `quantize_static`."""
+    return Method(
+        name=name,
+        title=title,
+        stage="quantize_static",
+        options=options,
+        takes=takes,
+        loss="eight-bit",
+        needs_calibration=True,
+    )
