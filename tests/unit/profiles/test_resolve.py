@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -242,7 +244,7 @@ KEYS = st.sampled_from(NAMES.split()) | TEXT
 @st.composite
 def hostile_profiles(draw):
     """A valid profile, with anything at all at a few places of it."""
-    data = load_chain(find_catalogue().targets["raspberry-pi-5"]).data
+    data = copy.deepcopy(load_chain(find_catalogue().targets["raspberry-pi-5"]).data)  # it is shared
     for _ in range(draw(st.integers(1, 3))):
         holder = data
         for _ in range(draw(st.integers(0, 3))):
