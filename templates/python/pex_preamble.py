@@ -16,7 +16,8 @@ def _explain_refusals() -> None:
         rooms = [frame.f_globals.get("__name__") for frame, _ in traceback.walk_tb(trace)]
         started = "__main__" in rooms and "runpy" in rooms[rooms.index("__main__") :]  # the package's own trouble
         if started or not (nowhere or code in refusals):
-            return earlier(kind, error, trace)
+            earlier(kind, error, trace)
+            return
         print(
             "error: this file cannot unpack itself\n"
             f"  why:  {str(error).partition('] ')[2] or error}\n"

@@ -24,7 +24,7 @@ from .golden import GoldenSet
 from .heartbeat import Heartbeat, print_prewarmed
 from .model import BundledModel, choose_variants
 from .proving import print_outcomes, prove_variant, try_variant
-from .runtime_errors import first_line
+from .runtime_errors import RUNTIME_ERRORS, first_line
 from .sessions import open_untouched
 from .throughput import count_calls, widen_inputs
 from .timing import Limits, Open, find_quantile, summarise, time_one_by_one, time_side_by_side
@@ -282,7 +282,7 @@ def _try_batch(open_: Open, batch: int) -> None:
     """One call, because a model may refuse a number of rows that its signature leaves open. Raises `InputError`."""
     try:
         open_()()
-    except sessions.RUNTIME_ERRORS as error:
+    except RUNTIME_ERRORS as error:
         raise InputError(f"the model does not run on a batch of {batch}", why=first_line(error)) from error
 
 
