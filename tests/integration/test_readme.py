@@ -12,11 +12,10 @@ from docs.console.blocks import find_differences
 from tests.support.command_line import ROOT, CommandLine
 from tests.support.models import cnn, save
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("demo", "install", "demo-device")]
 
-
+@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["help", *SLOW])
+@pytest.mark.parametrize("name", ["demo", "install", "demo-device"])
 def test_the_commands_of_the_pages_print_what_they_show(name: str) -> None:
     assert find_differences(name) == [], "run make docs, and read what changed"
 

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from bundler.verification.proof import LEVELS
-from docs.console.blocks import ELLIPSIS, fill, list_blocks, list_pages, normalise, read_transcript, show, split
+from docs.console.blocks import (
+    ELLIPSIS,
+    fill,
+    find_differences,
+    list_blocks,
+    list_pages,
+    normalise,
+    read_transcript,
+    show,
+    split,
+)
 from docs.console.recording import list_commands
 from docs.console.scripts import SCRIPTS
 from tests.support.command_line import ROOT
@@ -35,6 +45,10 @@ def test_every_recording_is_shown_once() -> None:
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_recorded_commands_are_those_of_the_makefile(name: str) -> None:
     assert tuple(command for command, _ in split(read_transcript(name))) == list_commands(name), ADVICE
+
+
+def test_the_makefile_says_of_its_targets_what_was_recorded() -> None:
+    assert find_differences("help") == [], ADVICE
 
 
 def test_the_makefiles_demos_are_all_shown() -> None:
