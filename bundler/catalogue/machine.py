@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.support.platforms import name_architecture, name_system
+
 _LARGEST = 100_000
 """Bytes of a system file that are looked at; one CPU's entry has about 1,500."""
-_SYSTEMS = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}
-_ARCHITECTURES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64", "armv7l": "armv7"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,8 @@ class Machine:
 def see_machine(root: Path = Path("/")) -> Machine:
     """What this machine is. `root` is where the system's files stand."""
     return Machine(
-        system=_SYSTEMS.get(platform.system(), ""),
-        architecture=_ARCHITECTURES.get(platform.machine().lower(), ""),
+        system=name_system(platform.system()),
+        architecture=name_architecture(platform.machine()),
         clues=tuple(dict.fromkeys(_see_parts(root))),
     )
 

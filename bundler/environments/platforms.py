@@ -6,16 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from bundler.model.errors import UsageError
+from bundler.support.platforms import LEGACY_MANYLINUX, SYSTEMS
 
-_LEGACY_MANYLINUX = {"2014": 17, "2010": 12, "1": 5}
-"""PEP 600: the old names, by the minor version of glibc 2 that they stand for."""
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
 _OLDEST_GLIBC_ELSEWHERE = 17
-_MARKERS = {
-    "linux": {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"},
-    "macosx": {"sys_platform": "darwin", "platform_system": "Darwin", "os_name": "posix"},
-    "win": {"sys_platform": "win32", "platform_system": "Windows", "os_name": "nt"},
-}
+_SYSTEMS = {"linux": "linux", "macosx": "macos", "win": "windows"}
+"""The profile's names, by what is in a tag."""
 _WINDOWS_MACHINES = {"amd64": "AMD64", "arm64": "ARM64", "32": "x86"}
 
 
@@ -27,16 +23,19 @@ def expand_tags(tags: Sequence[str]) -> tuple[str, ...]:
 def target_markers(tags: Sequence[str], python_version: str) -> dict[str, str]:
     """The environment markers (PEP 508) that hold where `tags` are accepted. Raises `UsageError` for an unknown tag."""
     tag = tags[0] if tags else ""
-    system = next((name for name in ("linux", "macosx", "win") if name in tag.partition("_")[0]), None)
+    system = next((ours for name, ours in _SYSTEMS.items() if name in tag.partition("_")[0]), None)
     if system is None:
         raise UsageError(
             f"{tag!r} is no platform tag of a wheel",
             hint="tags look like manylinux_2_28_x86_64, macosx_14_0_arm64, win_amd64",
         )
+    names = SYSTEMS[system]
     machine = re.sub(r"^(many|musl)?linux(1|2010|2014)?_(\d+_\d+_)?|^macosx_\d+_\d+_|^win_?", "", tag)
     return {
-        **_MARKERS[system],
-        "platform_machine": _WINDOWS_MACHINES.get(machine, machine) if system == "win" else machine,
+        "os_name": names.os_name,
+        "sys_platform": names.sys_platform,
+        "platform_system": names.systems[0],
+        "platform_machine": _WINDOWS_MACHINES.get(machine, machine) if system == "windows" else machine,
         "python_version": python_version,
         "python_full_version": f"{python_version}.0",
         "implementation_name": "cpython",
@@ -52,7 +51,7 @@ def _expand(tag: str) -> Iterable[str]:
     if found := re.fullmatch(r"manylinux_2_(\d+)_(\w+)", tag):
         return _manylinux(int(found[1]), found[2])
     if found := re.fullmatch(r"manylinux(1|2010|2014)_(\w+)", tag):
-        return _manylinux(_LEGACY_MANYLINUX[found[1]], found[2])
+        return _manylinux(LEGACY_MANYLINUX[found[1]], found[2])
     if found := re.fullmatch(r"musllinux_1_(\d+)_(\w+)", tag):
         return [f"musllinux_1_{minor}_{found[2]}" for minor in range(int(found[1]), 0, -1)]
     if found := re.fullmatch(r"macosx_(\d+)_\d+_(\w+)", tag):
@@ -61,7 +60,7 @@ def _expand(tag: str) -> Iterable[str]:
 
 
 def _manylinux(newest: int, machine: str) -> Iterable[str]:
-    names = {minor: f"manylinux{name}_{machine}" for name, minor in _LEGACY_MANYLINUX.items()}
+    names = {minor: f"manylinux{name}_{machine}" for name, minor in LEGACY_MANYLINUX.items()}
     for minor in range(newest, _OLDEST_GLIBC.get(machine, _OLDEST_GLIBC_ELSEWHERE) - 1, -1):
         yield f"manylinux_2_{minor}_{machine}"
         if minor in names:

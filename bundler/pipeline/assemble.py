@@ -24,8 +24,8 @@ from bundler.model.runtime import (
     RuntimeVariant,
 )
 from bundler.model.signature import Signature
-from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.schema import TargetProfile
+from bundler.support.platforms import SYSTEMS, python_machines
 from bundler.verification.reproduction import fit_gate
 
 SOME = 1e-6
@@ -124,8 +124,8 @@ def _variant(
         least_share=plan.least_share if placed is None else 0.0 if placed.get("whole") else SOME,
         prepare=plan.prepare,
         requires=Compatibility(
-            systems=python_systems(profile.platform),
-            machines=python_machines(profile.platform),
+            systems=SYSTEMS[profile.platform.system].systems,
+            machines=python_machines(profile.platform.architecture),
             runtime=profile.runtime.version,
             features=plan.features,
             plugins=plan.plugins,

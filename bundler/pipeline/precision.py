@@ -25,9 +25,9 @@ from bundler.planning.plan import make_plan
 from bundler.planning.precision import CALIBRATION_HINT, asked_method, candidate_methods
 from bundler.planning.sessions import session_of
 from bundler.profiles.methods import AUTO, METHODS, NONE
-from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
+from bundler.support.platforms import SYSTEMS, python_machines
 
 NOISE = 1.03
 """Two latencies within this ratio count as the same: then the smaller model is the better one."""
@@ -268,8 +268,8 @@ def _choose(attempts: Sequence[Attempt]) -> str | None:
 def _describe_timing(profile: TargetProfile, variant: Variant) -> tuple[Timing, str]:
     if _is_guessed(variant):
         return "estimated", "from the models' sizes: this machine cannot run the variant's device"
-    here = platform.system() in python_systems(profile.platform) and platform.machine() in python_machines(
-        profile.platform
+    here = platform.system() in SYSTEMS[profile.platform.system].systems and platform.machine() in python_machines(
+        profile.platform.architecture
     )
     if here and not find_provider(variant.providers[0].name).rehearsed_by:
         return "measured", "on this machine, in turns with the unchanged model"

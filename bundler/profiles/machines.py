@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from bundler.support.platforms import LEGACY_MANYLINUX
+
 ARCHITECTURES: Mapping[str, tuple[str, ...]] = {
     "linux": ("x64", "arm64", "armv7"),
     "macos": ("x64", "arm64"),
@@ -78,8 +80,8 @@ def required_version(tag: str) -> tuple[int, int] | None:
 
     `manylinux1`, `manylinux2010` and `manylinux2014` are glibc 2.5, 2.12 and 2.17 (PEP 600).
     """
-    for old, version in (("manylinux1_", (2, 5)), ("manylinux2010_", (2, 12)), ("manylinux2014_", (2, 17))):
-        if tag.startswith(old):
-            return version
+    for name, minor in LEGACY_MANYLINUX.items():
+        if tag.startswith(f"manylinux{name}_"):
+            return 2, minor
     match = re.match(r"(?:manylinux|macosx)_(\d{1,4})_(\d{1,4})_", tag)
     return (int(match[1]), int(match[2])) if match else None

@@ -13,7 +13,7 @@ from bundler.model.errors import BundlerError, ProfileError
 from bundler.profiles.chain import Layered, load_chain, shorten
 from bundler.profiles.locations import find_catalogue
 from bundler.profiles.overrides import ORIGIN, apply_overrides
-from bundler.profiles.platforms import ARCHITECTURES, spell_platforms
+from bundler.support.platforms import ARCHITECTURES, spell_platforms
 
 if TYPE_CHECKING:
     from bundler.profiles.problems import Problem

@@ -6,9 +6,9 @@ import platform
 from pathlib import Path
 
 from bundler.model.errors import UsageError
-from bundler.profiles.platforms import python_machines, python_systems
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.project.load import FILE_NAME
+from bundler.support.platforms import name_architecture, name_system
 from bundler.support.text import toml_string
 
 MOST = 20
@@ -88,11 +88,9 @@ def _this_machine() -> str:
 
     Raises `UsageError` where there is none.
     """
-    for name in target_ids():
-        here = resolve_target(name).platform
-        same = platform.system() == python_systems(here)[0] and platform.machine() in python_machines(here)
-        if same and name == f"{here.system}-{here.architecture}":
-            return name
+    name = f"{name_system(platform.system())}-{name_architecture(platform.machine())}"
+    if name in target_ids():
+        return name
     raise UsageError(
         f"there is no general target for this machine ({platform.system()} {platform.machine()})",
         hint="name one: `bundler init --target NAME`; `bundler targets list` shows all",

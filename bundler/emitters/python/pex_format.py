@@ -14,36 +14,19 @@ from bundler.emitters.python.licences import describe_wheel
 from bundler.emitters.python.wheel_format import EPOCH, pack_wheel
 from bundler.emitters.python.wheelhouse import Wheelhouse, gather_wheels
 from bundler.emitters.writing import PROGRAM_MODE, copy_file, write_text
-from bundler.environments.platforms import expand_tags
+from bundler.environments.platforms import expand_tags, target_markers
 from bundler.environments.variables import proof_environment
 from bundler.execution.passing import passing_folder
 from bundler.model.errors import StageError
 from bundler.model.proof import Emitted
 from bundler.profiles.schema import TargetProfile
 from bundler.support.data import data_root
+from bundler.support.platforms import MACHINES
 
 PACKAGER = "pex"
 """Its environment, locked by digest in `bundler/environments/locks/`."""
 
 _TIME_LIMIT = 1800.0
-
-_SYSTEMS = {
-    "linux": ("posix", "linux", "Linux"),
-    "macos": ("posix", "darwin", "Darwin"),
-    "windows": ("nt", "win32", "Windows"),
-}
-"""`os.name`, `sys.platform` and `platform.system()` by the profile's name of the system."""
-
-_MACHINES = {
-    ("linux", "x64"): "x86_64",
-    ("linux", "arm64"): "aarch64",
-    ("linux", "armv7"): "armv7l",
-    ("macos", "x64"): "x86_64",
-    ("macos", "arm64"): "arm64",
-    ("windows", "x64"): "AMD64",
-    ("windows", "arm64"): "ARM64",
-}
-"""`platform.machine()` of CPython on each."""
 
 
 def write_pex(request: EmitRequest, folder: Path) -> Emitted:
@@ -124,22 +107,11 @@ def _write_platforms(profile: TargetProfile, folder: Path) -> list[Path]:
 
 def describe_platform(profile: TargetProfile, version: str) -> dict[str, Any]:
     """The environment markers and compatible tags of CPython `version` on the target."""
-    os_name, sys_platform, system = _SYSTEMS[profile.platform.system]
-    machine = _MACHINES[profile.platform.system, profile.platform.architecture]
+    markers = target_markers(profile.python.wheel_platforms, version)
+    del markers["extra"]  # of a package, not of a platform
+    machine = MACHINES[profile.platform.system, profile.platform.architecture]
     return {
-        "marker_environment": {
-            "implementation_name": "cpython",
-            "implementation_version": f"{version}.0",
-            "os_name": os_name,
-            "platform_machine": machine,
-            "platform_python_implementation": "CPython",
-            "platform_release": "",
-            "platform_system": system,
-            "platform_version": "",
-            "python_full_version": f"{version}.0",
-            "python_version": version,
-            "sys_platform": sys_platform,
-        },
+        "marker_environment": {**markers, "platform_machine": machine},
         "compatible_tags": _list_tags(profile.python.wheel_platforms, int(version.split(".")[1])),
     }
 
