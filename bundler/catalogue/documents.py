@@ -15,6 +15,7 @@ from bundler.catalogue.matrix import describe_matrix
 from bundler.catalogue.tables import code, table
 from bundler.profiles.methods import METHODS
 from bundler.profiles.schema import TargetProfile
+from bundler.profiles.sections import profile_model
 from bundler.providers.knowledge import OptionRule
 from bundler.providers.registry import find_provider, provider_names
 from bundler.providers.session import SESSION_OPTIONS
@@ -27,7 +28,7 @@ _COMMAND = "`python -m bundler.catalogue.documents docs`"
 
 def describe_schema() -> str:
     """JSON Schema of a profile file: the resolved profile's, with `extends`; what can be inherited is not required."""
-    schema = TargetProfile.model_json_schema()
+    schema = profile_model().model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "bundler target profile"
     schema["description"] = "Where a bundle runs. A file may leave out what it extends."

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from bundler.profiles.chain import Key, Layered, shorten
 from bundler.profiles.schema import TargetProfile
+from bundler.profiles.sections import profile_model
 
 MOST_MEANT = 2
 """Methods that a message suggests."""
@@ -144,7 +145,7 @@ def _expected(item: Any) -> str:
 
 def takes_text(key: Key) -> bool:
     """Whether the field at `key` is text, or nothing."""
-    field = _find_field(key, TargetProfile)[1]
+    field = _find_field(key, profile_model())[1]
     options = typing.get_args(field.annotation) if field else ()
     kinds = {option for option in options if option is not type(None)} or ({field.annotation} if field else set())
     return bool(kinds) and all(_is_text(kind) for kind in kinds)

@@ -68,14 +68,14 @@ def check_layers(layered: Layered) -> TargetProfile:
     from bundler.profiles.contradictions import find_contradictions  # noqa: PLC0415
     from bundler.profiles.options import normalize_variant, session_rules  # noqa: PLC0415
     from bundler.profiles.problems import explain_errors  # noqa: PLC0415
-    from bundler.profiles.schema import TargetProfile  # noqa: PLC0415
+    from bundler.profiles.sections import profile_model  # noqa: PLC0415
 
     layered = _spell_texts(layered)
     try:
         # Strict, because `simplify = "yes"` or `model_mb = "12"` in a file is a mistake, not a spelling.
-        profile = TargetProfile.model_validate(freeze_arrays(layered.data), strict=True)
+        profile = profile_model().model_validate(freeze_arrays(layered.data), strict=True)
     except ValidationError as error:
-        raise _invalid(layered, explain_errors(error, layered.data)) from error
+        raise _invalid(layered, explain_errors(error, layered.data, profile_model())) from error
     problems = find_contradictions(profile)
     if problems:
         raise _invalid(layered, problems)

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 from bundler.model.errors import ProfileError, UsageError
 from bundler.profiles.problems import Problem, explain_errors, show_key
 from bundler.profiles.resolve import freeze_arrays, locate_target
-from bundler.profiles.schema import TargetProfile, Variant
+from bundler.profiles.schema import Variant
+from bundler.profiles.sections import profile_model
 from bundler.project.positions import Key, find_line
 from bundler.project.schema import Project
 
@@ -73,7 +74,8 @@ def _check_part(part: Mapping[str, Any], above: Key) -> Iterator[Problem]:
         yield from _check_section(variant, (*above, VARIANTS, name), Variant)
 
 
-def _check_section(part: Any, above: Key, section: type[BaseModel] = TargetProfile) -> Iterator[Problem]:
+def _check_section(part: Any, above: Key, section: type[BaseModel] | None = None) -> Iterator[Problem]:
+    section = section or profile_model()
     try:
         section.model_validate(freeze_arrays(part), strict=True)
     except ValidationError as error:

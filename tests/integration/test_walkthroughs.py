@@ -149,7 +149,12 @@ def test_a_device_of_another_package_runs_a_bundle(follower: Follower) -> None:
 def test_an_emitter_of_another_package_writes_what_verify_reads(follower: Follower) -> None:
     said = follower.follow("adding-an-emitter")
     bundle = follower.folder / "dist" / "model-acme-gateway"
-    assert 'version = "2.1"' in (bundle / "update.ini").read_text("utf-8")
+    assert 'version = "2.1"\nchannel = "beta"' in (bundle / "update.ini").read_text("utf-8")
+    assert (bundle / "player.bin").read_text("utf-8") == "the player\n"
+    wrong = (follower.folder / "acme-gateway.toml").read_text("utf-8").replace('"beta"', '"gamma"')
+    (follower.folder / "wrong.toml").write_text(wrong, encoding="utf-8")
+    assert "acme.channel" in follower.run("bundler targets validate wrong.toml", code=4)
+    assert '"AcmeSettings"' in follower.run("bundler targets schema")
     assert "the update service's player runs on the device alone" in said
     assert read(bundle / "bundle.json")["proof"]["level"] == "resolved"
     told = follower.run("bundler build model.onnx --target ./acme-gateway.toml --version 2", code=2)

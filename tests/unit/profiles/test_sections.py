@@ -1,0 +1,48 @@
+"""An ecosystem of another package brings its section of a profile, and replaces none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from bundler.model.errors import EnvironmentMissingError, ProfileError
+from bundler.profiles import sections
+from bundler.profiles.resolve import resolve_target
+from bundler.profiles.schema import Section
+from bundler.profiles.sections import profile_model
+
+
+class Acme(Section):
+    """For bundles of another ecosystem."""
+
+    channel: str = "stable"
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    profile_model.cache_clear()
+    yield
+    profile_model.cache_clear()
+
+
+def register(monkeypatch: pytest.MonkeyPatch, name: str, found: object) -> None:
+    point = EntryPoint(name=name, group=sections.GROUP, value="acme:FOUND")
+    monkeypatch.setattr(sections, "entry_points", lambda **_: [point])
+    monkeypatch.setattr(EntryPoint, "load", lambda _: found)
+
+
+def test_its_keys_are_checked_and_have_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, "acme", Acme)
+    assert resolve_target("linux-x64").acme.channel == "stable"  # type: ignore[attr-defined]
+    assert resolve_target("linux-x64", ("acme.channel=beta",)).acme.channel == "beta"  # type: ignore[attr-defined]
+    with pytest.raises(ProfileError, match="chanel"):
+        resolve_target("linux-x64", ("acme.chanel=beta",))
+
+
+@pytest.mark.parametrize(("name", "found"), [("web", Acme), ("not-a-key", Acme), ("acme", dict), ("acme", Acme())])
+def test_what_is_no_section_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, found: object) -> None:
+    register(monkeypatch, name, found)
+    with pytest.raises(EnvironmentMissingError, match=f"bundler.profile_sections:{name}"):
+        profile_model()
