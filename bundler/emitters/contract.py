@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from bundler.environments.registry import Environments, LockSource
 from bundler.environments.sandbox import Sandbox
-from bundler.model.events import Listener
+from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
 from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.proof import Component, Download, DownloadFile, Emitted, Proof, VariantProof
@@ -54,8 +54,7 @@ class EmitRequest:
     models: Mapping[str, StepOutcome]
     golden: Path
     environments: Environments
-    listener: Listener
-    build: str
+    reporter: Reporter
     left_out: tuple[str, ...] = ()
     package_name: str | None = None
 

@@ -23,9 +23,8 @@ from bundler.environments.making import (
     make_environment,
 )
 from bundler.model.errors import DefectError, EnvironmentMissingError
-from bundler.model.events import Listener, Message, ignore
+from bundler.model.events import SILENT, Reporter
 from bundler.model.plan import HOST
-from bundler.model.stage import Note
 from bundler.support.remembered import keep, kept_at, mark_used, read_bounded, seal_bytes, unseal_bytes
 
 RUNTIME = "onnxruntime"
@@ -58,7 +57,7 @@ class Environment:
 class LockSource(Protocol):
     """Where a lock comes from for which none ships with bundler, and none is pinned. Equal sources are equal values."""
 
-    def resolve(self, name: str, environments: Environments, listener: Listener, build: str) -> Lock:
+    def resolve(self, name: str, environments: Environments, reporter: Reporter) -> Lock:
         """The lock `name` of what is given now. Raises `EnvironmentMissingError`."""
         ...
 
@@ -69,9 +68,9 @@ class PythonPackages:
 
     requirements: tuple[str, ...]
 
-    def resolve(self, name: str, environments: Environments, listener: Listener, build: str) -> Lock:
+    def resolve(self, name: str, environments: Environments, reporter: Reporter) -> Lock:
         """The lock of what the index gives now, for every system. Raises `EnvironmentMissingError`."""
-        del listener, build
+        del reporter
         place = environments.root / "locked"
         with tempfile.TemporaryDirectory(prefix=".new-", dir=place, ignore_cleanup_errors=True) as scratch:
             return resolve_lock(name, self.requirements, Path(scratch))
@@ -96,16 +95,14 @@ class Environments:
         """The cache that environments and wheels are kept in."""
         return self._root
 
-    def describe(
-        self, name: str, packages: Sequence[str] = (), listener: Listener = ignore, build: str = ""
-    ) -> Environment:
+    def describe(self, name: str, packages: Sequence[str] = (), reporter: Reporter = SILENT) -> Environment:
         """The environment as `resolve` would give it, without making it: its interpreter may not be there yet.
 
         Raises `EnvironmentMissingError` when its lock is not here and cannot be resolved.
         """
         if self.is_host(name):
             return host_environment(tuple(packages))
-        lock = self.lock(name, listener, build)
+        lock = self.lock(name, reporter)
         return Environment(
             name=name,
             python=interpreter_in(self._find(lock)),
@@ -114,31 +111,29 @@ class Environments:
             python_version=PYTHON_VERSION,
         )
 
-    def resolve(
-        self, name: str, packages: Sequence[str] = (), listener: Listener = ignore, build: str = ""
-    ) -> Environment:
+    def resolve(self, name: str, packages: Sequence[str] = (), reporter: Reporter = SILENT) -> Environment:
         """The environment, ready to use. Raises `EnvironmentMissingError` when it is not here and cannot be made."""
-        environment = self.describe(name, packages, listener, build)
+        environment = self.describe(name, packages, reporter)
         if environment.is_host:
             return environment
-        folder = self._ensure(self.lock(name, listener, build), listener, build)
+        folder = self._ensure(self.lock(name, reporter), reporter)
         return replace(environment, python=interpreter_in(folder))
 
-    def lock(self, name: str, listener: Listener = ignore, build: str = "") -> Lock:
+    def lock(self, name: str, reporter: Reporter = SILENT) -> Lock:
         """The lock of an environment other than the host: pinned, shipped, kept from before, or resolved now."""
         package, _, version = name.partition("==")
         if package == RUNTIME and _VERSION.fullmatch(version):
-            return self.lock_for(name, runtime_packages(version), listener, build)
-        return self.lock_for(name, None, listener, build)
+            return self.lock_for(name, runtime_packages(version), reporter)
+        return self.lock_for(name, None, reporter)
 
-    def lock_for(self, name: str, source: LockSource | None, listener: Listener = ignore, build: str = "") -> Lock:
+    def lock_for(self, name: str, source: LockSource | None, reporter: Reporter = SILENT) -> Lock:
         """As `lock`; `source` is asked where there is none yet (None: there must be one).
 
         Raises `EnvironmentMissingError`.
         """
         with self._guard:
             if name not in self._locks:
-                self._locks[name] = self._find_lock(name, source, listener, build)
+                self._locks[name] = self._find_lock(name, source, reporter)
             return self._locks[name]
 
     def is_host(self, name: str) -> bool:
@@ -159,7 +154,7 @@ class Environments:
         found = find_environment(self._root, lock, PYTHON_VERSION)
         return environment_folder(self._root, lock, PYTHON_VERSION) if found in self._altered else found
 
-    def _ensure(self, lock: Lock, listener: Listener, build: str) -> Path:
+    def _ensure(self, lock: Lock, reporter: Reporter) -> Path:
         with self._guard:
             folder = self._find(lock)
             if folder in self._intact and is_whole(folder):
@@ -167,12 +162,12 @@ class Environments:
             if not is_intact(folder):
                 self._altered.add(folder)
                 folder = environment_folder(self._root, lock, PYTHON_VERSION)
-                make_environment(folder, lock, Path(sys.executable), _say(listener, build))
+                make_environment(folder, lock, Path(sys.executable), reporter.say)
             self._intact.add(folder)
         mark_used(folder)
         return folder
 
-    def _find_lock(self, name: str, source: LockSource | None, listener: Listener, build: str) -> Lock:
+    def _find_lock(self, name: str, source: LockSource | None, reporter: Reporter) -> Lock:
         if name in self._pinned:
             return parse_lock(name, self._pinned[name])
         plain = name.replace("==", "-")
@@ -184,17 +179,17 @@ class Environments:
                 f"no environment is named {name!r}",
                 hint=f"there are host, {RUNTIME}==VERSION, {', '.join(shipped_names())}",
             )
-        return self._kept_lock(name, source, listener, build)
+        return self._kept_lock(name, source, reporter)
 
-    def _kept_lock(self, name: str, source: LockSource, listener: Listener, build: str) -> Lock:
+    def _kept_lock(self, name: str, source: LockSource, reporter: Reporter) -> Lock:
         """The lock of what bundler ships no lock for: resolved once, then kept in the cache."""
         place = self._root / "locked" / f"{name.replace('==', '-')}.lock"
         kept = _recall_lock(kept_at(self._root, "locked", place.name), name)
         if kept is not None:
             return kept
-        listener(Message(build=build, note=Note(text=_TRUSTED.format(name=name), level="warning")))
+        reporter.warn(_TRUSTED.format(name=name))
         place.parent.mkdir(parents=True, exist_ok=True)
-        lock = source.resolve(name, self, listener, build)
+        lock = source.resolve(name, self, reporter)
         keep(place, seal_bytes(render_pins(lock.pins).encode(), f"lock {name}"))
         return lock
 
@@ -232,11 +227,3 @@ def host_version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _say(listener: Listener, build: str) -> functools.partial[None]:
-    return functools.partial(_send, listener, build)
-
-
-def _send(listener: Listener, build: str, text: str) -> None:
-    listener(Message(build=build, note=Note(text=text)))

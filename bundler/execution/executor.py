@@ -36,7 +36,7 @@ from bundler.execution.steps import (
     show_packages,
 )
 from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
-from bundler.model.events import Event, Listener, StepFinished, StepsEnded, StepStarted
+from bundler.model.events import Event, Listener, Reporter, StepFinished, StepsEnded, StepStarted
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.results import StepOutcome
 from bundler.stages.registry import find_stage
@@ -123,16 +123,18 @@ class Executor:
             self._workers.warm(found, imports, show_packages(sandbox, INSPECT))
 
     def execute(
-        self, plan_steps: Sequence[Step], sources: Mapping[str, Source], listener: Listener, build: str
+        self, plan_steps: Sequence[Step], sources: Mapping[str, Source], reporter: Reporter
     ) -> dict[str, StepOutcome]:
         """Outcomes by step id. Raises the `BundlerError` of the earliest step in the plan's order that fails, whichever
         failed first; then, and when interrupted, its workers are ended.
         """
+        build = reporter.build
         journal = Journal(self._cache.root, build, self._cache.scratch.id)
         sandbox = self._sandbox.showing(_list_visible(sources)) if self._sandbox else None
-        run = Run(build=build, listener=_one_at_a_time(listener), journal=journal, sandbox=sandbox)
+        heard = Reporter(_one_at_a_time(reporter.listener), build)
+        run = Run(reporter=heard, journal=journal, sandbox=sandbox)
         large = sum(source.size for source in sources.values()) > LARGE_BYTES
-        self._cache.say_notes(run.warn)
+        self._cache.say_notes(run.reporter.warn)
         walk = _Walk(plan_steps, sources, run, self, 1 if large else self._jobs)
         self._runs.add(run)
         if self.interrupted:
@@ -143,12 +145,12 @@ class Executor:
             journal.write("ended", error=type(error).__name__, message=str(error)[:500])
             walk.give_up()
             if isinstance(error, BundlerError):
-                run.listener(StepsEnded(build=build))
+                run.reporter.listener(StepsEnded(build=build))
             raise
         finally:
             self._runs.discard(run)
         journal.write("ended", error=None)
-        run.listener(StepsEnded(build=build))
+        run.reporter.listener(StepsEnded(build=build))
         made_of = {step: dict(outcome.ingredients) for step, outcome in outcomes.items()}
         remember_history(self._cache, _model_path(sources), build, made_of)
         return outcomes
@@ -261,8 +263,8 @@ class _Walk:
         """Tell that a step runs, in the thread that runs it."""
         title, position, total = step.title or ready.spec.title, self._position[step.id], len(self._position)
         self._run.journal.write("started", step=step.id, stage=step.stage, key=ready.key)
-        self._run.listener(
-            StepStarted(build=self._run.build, step=step.id, title=title, position=position, total=total)
+        self._run.reporter.listener(
+            StepStarted(build=self._run.reporter.build, step=step.id, title=title, position=position, total=total)
         )
 
     def _collect(self) -> None:
@@ -284,9 +286,9 @@ class _Walk:
     def _done(self, step: Step, outcome: StepOutcome, seconds: float) -> None:
         self._outcomes[step.id] = outcome
         self._run.journal.write("finished", step=step.id, cached=outcome.cached, seconds=round(seconds, 4))
-        self._run.listener(
+        self._run.reporter.listener(
             StepFinished(
-                build=self._run.build,
+                build=self._run.reporter.build,
                 step=step.id,
                 title=step.title or find_stage(step.stage).title,
                 cached=outcome.cached,

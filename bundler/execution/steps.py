@@ -27,7 +27,7 @@ from bundler.execution.stage_sources import stage_packages
 from bundler.model.artifacts import Artifact
 from bundler.model.codec import conforms
 from bundler.model.errors import BundlerError, DefectError, StageError
-from bundler.model.events import Listener, Message, StepProgress, ignore
+from bundler.model.events import SILENT, Reporter, StepProgress
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.model.stage import Note, StageResult, StageSpec
@@ -115,8 +115,7 @@ class ReadyStep:
 class Run:
     """One call of `Executor.execute`: who listens, what is at work, and whether it was given up."""
 
-    build: str
-    listener: Listener
+    reporter: Reporter
     journal: Journal
     sandbox: Sandbox | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -126,10 +125,6 @@ class Run:
         """Raise `Cancelled` when the build was given up."""
         if self.cancelled.is_set():
             raise Cancelled
-
-    def warn(self, text: str) -> None:
-        """Tell the user."""
-        self.listener(Message(build=self.build, note=Note(text=text, level="warning")))
 
     def cancel(self) -> None:
         """Give the build up, and end the workers that serve it."""
@@ -171,8 +166,7 @@ def make_ready(
     missing = [role for role in spec.inputs if not role.endswith("?") and role not in inputs]
     if missing:
         raise DefectError(f"step {step.id} gives no {' and no '.join(missing)} to stage {spec.name}")
-    listener, build = (run.listener, run.build) if run else (ignore, "")
-    environment = environments.describe(step.environment, spec.packages, listener, build)
+    environment = environments.describe(step.environment, spec.packages, run.reporter if run else SILENT)
     digests = {role: item.digest for role, item in inputs.items()}
     ingredients = ingredients_of(step, spec, environment, digests)
     return ReadyStep(step=step, spec=spec, inputs=inputs, ingredients=ingredients, key=key_of(ingredients))
@@ -261,21 +255,21 @@ class StepRunner:
 
     def _recall_shared(self, ready: ReadyStep, run: Run) -> StepOutcome | None:
         remote, cache = self._cache.remote, self._cache
-        record = remote.fetch_record(ready.key, run.warn) if remote and not ready.volatile else None
+        record = remote.fetch_record(ready.key, run.reporter.warn) if remote and not ready.volatile else None
         if remote is None or record is None or not fits_stage(record, ready.spec):
             return None
         artifact = record.artifact
         if (
             artifact is not None
             and cache.artifacts.find(artifact.digest, cache.scratch) is None
-            and not remote.fetch_artifact(artifact, cache.artifacts, cache.scratch, run.warn)
+            and not remote.fetch_artifact(artifact, cache.artifacts, cache.scratch, run.reporter.warn)
         ):
             return None
         cache.records.put(ready.key, record, cache.scratch)
         return recall(ready, cache)
 
     def _run(self, ready: ReadyStep, run: Run, turn: Turn) -> StepOutcome:
-        environment = self._environments.resolve(ready.step.environment, ready.spec.packages, run.listener, run.build)
+        environment = self._environments.resolve(ready.step.environment, ready.spec.packages, run.reporter)
         output, litter = self._cache.scratch.new_folder(), self._cache.scratch.new_folder()
         try:
             result = self._call(ready, environment, run, turn, output=output, litter=litter)
@@ -318,7 +312,7 @@ class StepRunner:
         )
         data = cache.records.put(ready.key, record, cache.scratch)
         if cache.remote is not None and not ready.volatile:
-            cache.remote.push(ready.key, data, record.artifact, cache.artifacts, run.warn)
+            cache.remote.push(ready.key, data, record.artifact, cache.artifacts, run.reporter.warn)
         stored = parse_record(ready.key, data)
         if stored is None:
             raise DefectError(f"the record of step {ready.step.id} cannot be read back")
@@ -373,7 +367,7 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
     if run.sandbox is None:
         return None
     if ready.runs_users_code:
-        run.warn(f"{ready.spec.name} calls code of your own, which runs outside of the sandbox")
+        run.reporter.warn(f"{ready.spec.name} calls code of your own, which runs outside of the sandbox")
         return None
     return show_packages(run.sandbox, ready.spec.name)
 
@@ -385,7 +379,7 @@ def show_packages(sandbox: Sandbox | None, stage: str) -> Sandbox | None:
 
 def _progress(ready: ReadyStep, run: Run) -> Callable[[float, str], None]:
     def report(fraction: float, text: str) -> None:
-        run.listener(StepProgress(build=run.build, step=ready.step.id, fraction=fraction, text=text))
+        run.reporter.listener(StepProgress(build=run.reporter.build, step=ready.step.id, fraction=fraction, text=text))
 
     return report
 

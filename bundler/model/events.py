@@ -84,3 +84,27 @@ Listener = Callable[[Event], None]
 
 def ignore(event: Event) -> None:
     """A listener that drops what it hears."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Who listens, and the build that is spoken of (`model → target`; empty: none)."""
+
+    listener: Listener = ignore
+    build: str = ""
+
+    def say(self, text: str) -> None:
+        """A line for a person."""
+        self.pass_on(Note(text=text))
+
+    def warn(self, text: str) -> None:
+        """A line for a person, as a warning."""
+        self.pass_on(Note(text=text, level="warning"))
+
+    def pass_on(self, note: Note) -> None:
+        """What somebody else has noted."""
+        self.listener(Message(build=self.build, note=note))
+
+
+SILENT = Reporter()
+"""Nobody listens."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bundler.model.errors import BundlerError
-from bundler.model.events import BuildsStarted, Listener, Message
+from bundler.model.events import BuildsStarted, Listener, Reporter
 from bundler.pipeline.build import build
 from bundler.pipeline.counting import Count
 from bundler.pipeline.interruption import BuildsInterruptedError
@@ -38,7 +38,7 @@ def build_all(
 
     listener(BuildsStarted(total=len(requests)))
     for note in warn_of_same_packages(requests):
-        listener(Message(build="", note=note))
+        Reporter(listener).pass_on(note)
     try:
         if len(requests) == 1:
             return [attempt(requests[0])]

@@ -9,10 +9,9 @@ from pathlib import Path
 from bundler.emitters.contract import ProofRequest, TimedAsUsual, Untimed
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import UsageError, VerificationError
-from bundler.model.events import Listener, Message
+from bundler.model.events import Listener, Reporter
 from bundler.model.manifest import Manifest
 from bundler.model.measurement import USUAL, Measurement, Timing
-from bundler.model.stage import Note
 from bundler.pipeline.verify import check_bundle
 from bundler.pipeline.workshop import Workshop
 from bundler.reporting.claims import doubt_measurement
@@ -107,7 +106,7 @@ def _time_bundle(request: ProofRequest) -> list[VariantTimes]:
     _, manifest = check_bundle(request.bundle)
     emitter = find_emitter(manifest.ecosystem)
     if isinstance(emitter, Untimed):
-        request.listener(Message(build=request.bundle.name, note=Note(text=f"not timed: {emitter.untimed}")))
+        Reporter(request.listener, request.bundle.name).say(f"not timed: {emitter.untimed}")
     measurements = emitter.measure(request)
     return [_summarise(request.bundle, manifest, measurement) for measurement in measurements]
 

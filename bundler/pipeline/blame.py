@@ -10,7 +10,7 @@ from typing import Any
 
 from bundler.execution.sources import Source, source_of
 from bundler.model.errors import BundlerError
-from bundler.model.events import Listener
+from bundler.model.events import Reporter
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.pipeline.judging import Verdict
@@ -50,7 +50,7 @@ def find_blame(
     lossy: Step,
     *,
     workshop: Workshop,
-    listener: Listener,
+    reporter: Reporter,
 ) -> Blame:
     """The nodes at which the step `lossy` loses the accuracy. A failure to find them is a line, never an error: what
     the user must hear is that the gate is broken.
@@ -62,8 +62,8 @@ def find_blame(
             "after": _source(prepared, outcomes, lossy.id),
             "set": _source(prepared, outcomes, verdict.step.inputs["golden"]),
         }
-        title = f"{prepared.title}, nodes to blame"
-        facts = workshop.executor.execute((step,), sources, listener, title)[step.id].facts
+        asked = Reporter(reporter.listener, f"{prepared.title}, nodes to blame")
+        facts = workshop.executor.execute((step,), sources, asked)[step.id].facts
     except BundlerError as error:
         return Blame(lines=(f"the nodes to blame were not found: {error.message}",))
     return describe_blame(facts["tensors"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bundler.model.attempts import Frontier
 from bundler.model.errors import GateError
-from bundler.model.events import Listener, Message
+from bundler.model.events import Listener, Reporter
 from bundler.model.open_sizes import suggest_options
 from bundler.model.placement import Gain
 from bundler.model.plan import MODEL
@@ -44,20 +44,21 @@ def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> Buil
     prepared = prepare(request, workshop, listener)
     final = request.output / f"{prepared.plan.model_name}-{prepared.profile.id}"
     check_replaceable(final)
+    reporter = Reporter(listener, prepared.title)
     for note in prepared.plan.notes:
-        listener(Message(build=prepared.title, note=note))
-    prepared = _settle(prepared, workshop, listener)
-    outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, listener, prepared.title)
+        reporter.pass_on(note)
+    prepared = _settle(prepared, workshop, reporter)
+    outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, reporter)
     prepared = replace(prepared, plan=settle_only_sizes(prepared.plan, prepared.facts.signature, outcomes))
-    check_placements(prepared.title, prepared.plan, outcomes, listener)
-    check_gates(prepared, outcomes, workshop, listener)
+    check_placements(prepared.plan, outcomes, reporter)
+    check_gates(prepared, outcomes, workshop, reporter)
     digest = prepared.sources[MODEL].digest
     config = make_runtime_config(prepared.plan, prepared.profile, prepared.facts, outcomes, digest)
     key = bundle_key(prepared, config)
     summary = recall_bundle(workshop.cache.root, final, key)
     fresh = summary is None
     if summary is None:
-        summary = _write(prepared, config, outcomes, final=final, workshop=workshop, listener=listener)
+        summary = _write(prepared, config, outcomes, final=final, workshop=workshop, reporter=reporter)
         remember_bundle(workshop.cache.root, final, key, summary)
     seconds = time.perf_counter() - began
     result = _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
@@ -90,13 +91,13 @@ def _tell_gain(gain: Gain, prepared: Prepared) -> str:
     return replace(gain, options=options).describe(asker.project)
 
 
-def _settle(prepared: Prepared, workshop: Workshop, listener: Listener) -> Prepared:
+def _settle(prepared: Prepared, workshop: Workshop, reporter: Reporter) -> Prepared:
     """With a precision for each variant that leaves it open. What tries them is loaded only where it is needed."""
     if all(asked_method(prepared.profile, variant) != AUTO for variant in prepared.profile.variants):
         return prepared
     from bundler.pipeline.precision import settle_precision  # noqa: PLC0415 - see above
 
-    return settle_precision(prepared, workshop, listener)
+    return settle_precision(prepared, workshop, reporter)
 
 
 def _write(
@@ -106,14 +107,14 @@ def _write(
     *,
     final: Path,
     workshop: Workshop,
-    listener: Listener,
+    reporter: Reporter,
 ) -> BuildSummary:
     """Emit, prove and put into place. Its imports (templates, bill of materials) cost nothing to a rebuild."""
     from bundler.pipeline.finish import Workpiece, finish_bundle, write_report  # noqa: PLC0415 - see above
 
     with staging_folder(final) as staged:
         piece = Workpiece(
-            prepared=prepared, config=config, outcomes=outcomes, staged=staged, workshop=workshop, listener=listener
+            prepared=prepared, config=config, outcomes=outcomes, staged=staged, workshop=workshop, reporter=reporter
         )
         finished = finish_bundle(piece)
         put_in_place(staged, final, lambda: write_report(prepared, outcomes, finished, report_folder(final)))
@@ -121,7 +122,7 @@ def _write(
 
 
 def check_gates(
-    prepared: Prepared, outcomes: Mapping[str, StepOutcome], workshop: Workshop, listener: Listener
+    prepared: Prepared, outcomes: Mapping[str, StepOutcome], workshop: Workshop, reporter: Reporter
 ) -> None:
     """Raise `GateError` naming the first stage, in the order of the plan, that broke the gate: its worst outputs and
     samples, and, where it gives precision away, the nodes most to blame.
@@ -135,7 +136,7 @@ def check_gates(
     lossy = lossy_step(prepared, verdict)
     blame = Blame()
     if lossy is not None:
-        blame = find_blame(prepared, outcomes, verdict, lossy, workshop=workshop, listener=listener)
+        blame = find_blame(prepared, outcomes, verdict, lossy, workshop=workshop, reporter=reporter)
         compiled = {variant.compiled for variant in prepared.plan.variants}
         if verdict.judged in compiled and all(other.judged != lossy.id for other in verdicts):
             blame = replace(blame, lines=(_DEVICE_LOSES, *blame.lines))

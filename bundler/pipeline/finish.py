@@ -14,14 +14,13 @@ from bundler.emitters.verified import write_verification
 from bundler.emitters.writing import write_text
 from bundler.model.digests import digest_file
 from bundler.model.errors import BundlerError, GateError, StageError, VerificationError
-from bundler.model.events import Listener, Message, StepFinished, StepsEnded, StepStarted
+from bundler.model.events import Reporter, StepFinished, StepsEnded, StepStarted
 from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import Measurement
 from bundler.model.plan import MODEL
 from bundler.model.proof import Download, Emitted, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
-from bundler.model.stage import Note
 from bundler.pipeline.golden import describe_golden, record_golden
 from bundler.pipeline.judging import METRIC_STAGE
 from bundler.pipeline.placement import describe_shortfalls
@@ -49,7 +48,7 @@ class Workpiece:
     outcomes: Mapping[str, StepOutcome]
     staged: Path
     workshop: Workshop
-    listener: Listener
+    reporter: Reporter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +70,7 @@ def finish_bundle(piece: Workpiece) -> Finished:
         emitted = _emit(piece)
         _write_notices(piece, emitted)
     for text in emitted.notes:
-        piece.listener(Message(build=piece.prepared.title, note=Note(text=text)))
+        piece.reporter.say(text)
     manifest = _write_manifest(piece, emitted)
     _check_budget(piece, manifest, emitted.downloads)
     proofs: tuple[VariantProof, ...] = ()
@@ -116,16 +115,16 @@ _PHASES = {"emit": "Write the bundle", "prove": "Verify the bundle", "measure": 
 @contextmanager
 def _timed(piece: Workpiece, phases: dict[str, float], name: str) -> Iterator[None]:
     """Add the seconds of a block to `phases`, and tell of it as of a step."""
-    build, title = piece.prepared.title, _PHASES[name]
-    piece.listener(StepStarted(build=build, step=name, title=title, position=0, total=0))
+    build, title, listener = piece.reporter.build, _PHASES[name], piece.reporter.listener
+    listener(StepStarted(build=build, step=name, title=title, position=0, total=0))
     began = time.perf_counter()
     try:
         yield
     except BundlerError:
-        piece.listener(StepsEnded(build=build))
+        listener(StepsEnded(build=build))
         raise
     phases[name] = seconds = time.perf_counter() - began
-    piece.listener(StepFinished(build=build, step=name, title=title, cached=False, seconds=seconds))
+    listener(StepFinished(build=build, step=name, title=title, cached=False, seconds=seconds))
 
 
 def _emit(piece: Workpiece) -> Emitted:
@@ -143,8 +142,7 @@ def _emit(piece: Workpiece) -> Emitted:
         models={variant.name: outcomes[variant.model] for variant in prepared.plan.variants},
         golden=golden,
         environments=piece.workshop.environments,
-        listener=piece.listener,
-        build=prepared.title,
+        reporter=piece.reporter,
         left_out=tuple(f"{decision.subject}: {decision.reason}" for decision in prepared.settled.left_out),
     )
     return find_emitter(prepared.plan.emitter).emit(request, piece.staged)
@@ -241,7 +239,7 @@ def _check_budget(piece: Workpiece, manifest: Manifest, downloads: tuple[Downloa
 
 
 def _prove(piece: Workpiece) -> tuple[VariantProof, ...]:
-    prepared, listener = piece.prepared, piece.listener
+    prepared = piece.prepared
     proofs = find_emitter(prepared.plan.emitter).prove(_proof_request(piece))
     failed = [proof for proof in proofs if proof.passed is False]
     if failed:
@@ -253,7 +251,7 @@ def _prove(piece: Workpiece) -> tuple[VariantProof, ...]:
         )
     for proof in proofs:
         if proof.passed is None:
-            listener(Message(build=prepared.title, note=Note(text=f"{proof.variant} not run: {proof.reason}")))
+            piece.reporter.say(f"{proof.variant} not run: {proof.reason}")
     return proofs
 
 
@@ -267,7 +265,7 @@ def _proof_request(piece: Workpiece) -> ProofRequest:
     return ProofRequest(
         bundle=piece.staged,
         cache_root=piece.workshop.cache.root,
-        listener=piece.listener,
+        listener=piece.reporter.listener,
         model=piece.prepared.sources[MODEL].path,
         on=request.on,
         environments=piece.workshop.environments,

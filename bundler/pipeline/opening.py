@@ -8,7 +8,7 @@ from pathlib import Path
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
 from bundler.model.codec import decode
-from bundler.model.events import Listener
+from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL
 from bundler.model.results import StepOutcome
@@ -46,31 +46,32 @@ def open_model(request: BuildRequest, target: str, workshop: Workshop, listener:
     """Export or unpack the model where it is no ONNX file yet, and inspect it. Raises `ModelError`, `UsageError`."""
     name = name_model(request)
     title = f"{name} → {target}" if target else name
-    path, exported = _find_onnx(request.model, workshop, listener, title)
-    facts, inspection, source = _inspect_file(path, name, workshop, listener, title)
+    reporter = Reporter(listener, title)
+    path, exported = _find_onnx(request.model, workshop, reporter)
+    facts, inspection, source = _inspect_file(path, name, workshop, reporter)
     return OpenedModel(name=name, title=title, facts=facts, source=source, outcomes=(*exported, inspection))
 
 
-def _find_onnx(model: Path, workshop: Workshop, listener: Listener, title: str) -> tuple[Path, tuple[StepOutcome, ...]]:
+def _find_onnx(model: Path, workshop: Workshop, reporter: Reporter) -> tuple[Path, tuple[StepOutcome, ...]]:
     if is_package_argument(str(model)):
         return join_model(find_model(parse_package(str(model))), workshop.cache.scratch.new_folder()), ()
     if not is_reference(str(model)):
         return model, ()
-    exported = export_model(parse_reference(str(model)), workshop, listener, title)
+    exported = export_model(parse_reference(str(model)), workshop, reporter)
     return exported.source.path, (exported.outcome,)
 
 
 def _inspect_file(
-    path: Path, name: str, workshop: Workshop, listener: Listener, title: str
+    path: Path, name: str, workshop: Workshop, reporter: Reporter
 ) -> tuple[ModelFacts, StepOutcome, Source]:
     """The model's facts, the step that found them, and the model with its external data as a source."""
     check_model_path(path)
     alone = digest_source(path, (), workshop.cache)
-    outcome = workshop.executor.execute((inspect_step(name),), {MODEL: alone}, listener, title)[INSPECT_ID]
+    outcome = workshop.executor.execute((inspect_step(name),), {MODEL: alone}, reporter)[INSPECT_ID]
     facts = decode(ModelFacts, outcome.facts)
     if outcome.cached and not is_as_checked(path, facts):  # it says what is wrong, or finds other facts
         again = replace(inspect_step(name), volatile=True)
-        outcome = workshop.executor.execute((again,), {MODEL: alone}, listener, title)[INSPECT_ID]
+        outcome = workshop.executor.execute((again,), {MODEL: alone}, reporter)[INSPECT_ID]
         facts = decode(ModelFacts, outcome.facts)
     external = [path.parent / name for name in facts.external_files]
     model = digest_source(path, external, workshop.cache) if external else alone

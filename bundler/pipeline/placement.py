@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bundler.model.errors import StageError
-from bundler.model.events import Listener, Message
+from bundler.model.events import Reporter
 from bundler.model.placement import PlacementFacts, read_placement
 from bundler.model.plan import BuildPlan, VariantPlan
 from bundler.model.results import StepOutcome
-from bundler.model.stage import Note
 
 _SHOWN = 8
 """Nodes that a message names; the report has them all."""
@@ -28,7 +27,7 @@ def find_placements(
     return tuple((variant, facts) for variant, facts in read if facts is not None)
 
 
-def check_placements(title: str, plan: BuildPlan, outcomes: Mapping[str, StepOutcome], listener: Listener) -> None:
+def check_placements(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], reporter: Reporter) -> None:
     """Raise `StageError` where a provider took less than the profile's share; say so where the profile allows it.
 
     An estimate is never an error: the device decides, and the loader checks there.
@@ -37,9 +36,8 @@ def check_placements(title: str, plan: BuildPlan, outcomes: Mapping[str, StepOut
         if placement.share >= variant.least_share:
             continue
         if not variant.tolerates_shortfall and not placement.estimated:
-            raise _too_few(title, placement, variant)
-        text = f"{title}: {_tell(placement, variant)}; the rest runs on the CPU"
-        listener(Message(build=title, note=Note(text=text, level="warning")))
+            raise _too_few(reporter.build, placement, variant)
+        reporter.warn(f"{reporter.build}: {_tell(placement, variant)}; the rest runs on the CPU")
 
 
 def describe_shortfalls(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> tuple[str, ...]:

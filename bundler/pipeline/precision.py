@@ -11,10 +11,9 @@ from bundler.model.attempts import STATE_TITLES, Attempt, AttemptState, Frontier
 from bundler.model.codec import decode, encode
 from bundler.model.digests import digest_json
 from bundler.model.errors import BundlerError, GateError, UsageError
-from bundler.model.events import Event, Listener, Message, StepFinished
+from bundler.model.events import Event, Listener, Reporter, StepFinished
 from bundler.model.plan import BuildPlan, Step
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
-from bundler.model.stage import Note
 from bundler.pipeline.judging import METRIC_STAGE, Verdict, judge_plan
 from bundler.pipeline.prepare import Prepared, plan_bundle
 from bundler.pipeline.requests import decision_key
@@ -47,7 +46,7 @@ class _Trial:
     outcomes: Mapping[str, StepOutcome] = field(default_factory=dict)
 
 
-def settle_precision(prepared: Prepared, workshop: Workshop, listener: Listener) -> Prepared:
+def settle_precision(prepared: Prepared, workshop: Workshop, reporter: Reporter) -> Prepared:
     """`prepared` with a method for every variant whose precision is to be chosen by trying.
 
     What was decided before and recorded is repeated while the question is the same. Raises `GateError` when no attempt
@@ -58,7 +57,7 @@ def settle_precision(prepared: Prepared, workshop: Workshop, listener: Listener)
     if not open_variants:
         return prepared
     frontiers = tuple(
-        _Search(prepared=prepared, variant=variant, workshop=workshop, listener=listener).decide()
+        _Search(prepared=prepared, variant=variant, workshop=workshop, reporter=reporter).decide()
         for variant in open_variants
     )
     methods = {frontier.variant: frontier.chosen for frontier in frontiers}
@@ -101,7 +100,7 @@ class _Search:
     prepared: Prepared
     variant: Variant
     workshop: Workshop
-    listener: Listener
+    reporter: Reporter
 
     def decide(self) -> Frontier:
         """The recorded answer while the question is the same, else what trying finds."""
@@ -146,14 +145,11 @@ class _Search:
             attempt = Attempt(method=method, title=METHODS[method].title, state="skipped", reason=reason)
             return _Trial(attempt=attempt)
         text = f"trying precision {method} for {self.variant.name} ({position + 1} of {total})"
-        self._tell(text)
+        self.reporter.say(text)
         trial = self._try(method)
         if trial.attempt.state != "passed":
-            self._tell(f"{method}: {STATE_TITLES[trial.attempt.state]}: {trial.attempt.reason}")
+            self.reporter.say(f"{method}: {STATE_TITLES[trial.attempt.state]}: {trial.attempt.reason}")
         return trial
-
-    def _tell(self, text: str) -> None:
-        self.listener(Message(build=self.prepared.title, note=Note(text=text)))
 
     def _try(self, method: str) -> _Trial:
         """One method, from rounding to baking, judged by the gate. What cannot be made is an attempt, too."""
@@ -203,8 +199,8 @@ class _Search:
         return replace(trial, attempt=attempt)
 
     def _execute(self, steps: Sequence[Step], sources: Mapping[str, Source], method: str) -> dict[str, StepOutcome]:
-        title = f"{self.prepared.title}, {method}"
-        return self.workshop.executor.execute(steps, sources, _only_new(self.listener), title)
+        reporter = Reporter(_only_new(self.reporter.listener), f"{self.prepared.title}, {method}")
+        return self.workshop.executor.execute(steps, sources, reporter)
 
 
 def _only_new(listener: Listener) -> Listener:

@@ -11,11 +11,10 @@ from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.model.attempts import Frontier
 from bundler.model.errors import UsageError
-from bundler.model.events import Listener, Message
+from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL, BuildPlan, Decision
 from bundler.model.results import StepOutcome
-from bundler.model.stage import Note
 from bundler.pipeline.commands import repeat_command
 from bundler.pipeline.given import GivenData, read_given
 from bundler.pipeline.opening import name_model, open_model
@@ -89,7 +88,7 @@ def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
     chosen = request.format or profile.bundle.format
     check_format(profile.id, profile.bundle.ecosystem, chosen, project=request.project)
     for text in tell_left_out(left_out):
-        listener(Message(build=profile.id, note=Note(text=text, level="warning")))
+        Reporter(listener, profile.id).warn(text)
     return resolved
 
 
@@ -113,7 +112,7 @@ def _name_package(request: BuildRequest, profile: TargetProfile, listener: Liste
     reformed = f"version {request.version} is written {identity.version} in the package"
     notes = (*identity.warnings, *((reformed,) if identity.version != request.version else ()))
     for text in notes:
-        listener(Message(build=f"{name} → {profile.id}", note=Note(text=text, level="warning")))
+        Reporter(listener, f"{name} → {profile.id}").warn(text)
     return replace(request, version=identity.version, package_name=asked)
 
 

@@ -18,10 +18,9 @@ from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source, source_of
 from bundler.model.codec import parse_json
 from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelError, StageError, UsageError
-from bundler.model.events import Listener, Message
+from bundler.model.events import Reporter
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
-from bundler.model.stage import Note
 from bundler.pipeline.workshop import Workshop
 from bundler.stages.export_huggingface import fetch
 from bundler.stages.export_huggingface.folder import CONFIG, PREPROCESSING, read_folder
@@ -100,16 +99,16 @@ def parse_reference(text: str) -> HubReference:
     return HubReference(folder=None, model_id=model, revision=revision, task=task, opset=int(opset))
 
 
-def export_model(reference: HubReference, workshop: Workshop, listener: Listener, title: str) -> Exported:
+def export_model(reference: HubReference, workshop: Workshop, reporter: Reporter) -> Exported:
     """Fetch the model where it is no folder, and export it. A model that was exported before is recalled.
 
     Raises `ModelError`, `UsageError`, `EnvironmentMissingError` and `StageError`.
     """
-    folder, commit = _locate(reference, workshop, listener, title)
+    folder, commit = _locate(reference, workshop, reporter)
     files = read_folder(folder).files
     source = digest_source(files[0], files[1:], workshop.cache)
     steps = (export_step(reference, commit),)
-    outcome = workshop.executor.execute(steps, {FOLDER: source}, listener, title)[EXPORT_ID]
+    outcome = workshop.executor.execute(steps, {FOLDER: source}, reporter)[EXPORT_ID]
     if outcome.artifact is None:
         raise StageError(f"the export of {reference.name} made no model")
     return Exported(reference=reference, source=source_of(outcome), outcome=outcome, revision=commit)
@@ -144,11 +143,11 @@ def _at_home(place: str) -> Path:
         return Path(place)
 
 
-def _locate(reference: HubReference, workshop: Workshop, listener: Listener, title: str) -> tuple[Path, str]:
+def _locate(reference: HubReference, workshop: Workshop, reporter: Reporter) -> tuple[Path, str]:
     if reference.folder is not None:
         return reference.folder, ""
-    python = workshop.environments.resolve(ENVIRONMENT, SPEC.packages, listener, title).python
-    listener(Message(build=title, note=Note(text=f"fetching {reference.model_id}")))
+    python = workshop.environments.resolve(ENVIRONMENT, SPEC.packages, reporter).python
+    reporter.say(f"fetching {reference.model_id}")
     script = Path(fetch.__file__)
     answer = _ask([str(python), "-I", str(script), reference.model_id, reference.revision, *_WANTED])
     if "error" in answer:

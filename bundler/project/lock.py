@@ -17,7 +17,7 @@ from bundler.environments.lockfiles import Lock, parse_lock, render_pins
 from bundler.environments.registry import Environments, LockSource, host_version
 from bundler.model.codec import parse_json
 from bundler.model.errors import DefectError, UsageError
-from bundler.model.events import Listener, ignore
+from bundler.model.events import SILENT, Reporter
 from bundler.support.files import replace_whole
 
 LOCK_SCHEMA = 1
@@ -72,10 +72,10 @@ def write_lock(path: Path, lock: LockFile) -> None:
 
 
 def resolve_locks(
-    wanted: Mapping[str, LockSource | None], environments: Environments, listener: Listener = ignore
+    wanted: Mapping[str, LockSource | None], environments: Environments, reporter: Reporter = SILENT
 ) -> LockFile:
     """A lock of everything in `wanted` (where locks come from, by their names). Raises `EnvironmentMissingError`."""
-    found: dict[str, Lock] = {name: environments.lock_for(name, source, listener) for name, source in wanted.items()}
+    found: dict[str, Lock] = {name: environments.lock_for(name, source, reporter) for name, source in wanted.items()}
     return LockFile(tools=current_tools(), environments={name: render_pins(lock.pins) for name, lock in found.items()})
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from bundler.emitters.registry import find_writer
 from bundler.environments.registry import Environments, LockSource, runtime_packages
 from bundler.model.errors import UsageError
-from bundler.model.events import Listener, ignore
+from bundler.model.events import Listener, Reporter, ignore
 from bundler.pipeline.given import source_environments
 from bundler.pipeline.requests import BuildRequest
 from bundler.planning.plan import step_environments
@@ -57,7 +57,7 @@ def pin_project(
     were measured stay, whatever else changes.
     """
     before = read_lock(loaded.lock_path)
-    current = resolve_locks(needed_locks(requests, environments), environments, listener)
+    current = resolve_locks(needed_locks(requests, environments), environments, Reporter(listener))
     changes = find_differences(before, current)
     if before is not None:
         changes += tuple(

@@ -13,7 +13,7 @@ import pytest
 from onnx import ModelProto
 
 from bundler.model.errors import BundlerError, GateError, ModelError
-from bundler.model.events import ignore
+from bundler.model.events import Reporter, ignore
 from bundler.pipeline.build import check_gates
 from bundler.pipeline.prepare import prepare
 from bundler.pipeline.requests import BuildRequest
@@ -39,7 +39,7 @@ def run_steps(mutant: Mutant, workshop: Workshop) -> None:
     """All that a build does before it writes a bundle: inspect, record, optimise, compare, judge."""
     request = BuildRequest(model=mutant.path, target=TARGET, output=mutant.path.parent / "out", prove=False)
     prepared = prepare(request, workshop, ignore)
-    outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, ignore, prepared.title)
+    outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, Reporter(ignore, prepared.title))
     check_gates(prepared, outcomes, workshop, ignore)
 
 

@@ -15,7 +15,7 @@ from bundler.environments.registry import Environments
 from bundler.model.artifacts import Artifact, FileRecord, record_folder
 from bundler.model.codec import decode
 from bundler.model.digests import digest_file
-from bundler.model.events import ignore
+from bundler.model.events import Reporter, ignore
 from bundler.model.facts import ModelFacts
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import (
@@ -59,8 +59,7 @@ def make_request(model: onnx.ModelProto, folder: Path, **changes: Any) -> EmitRe
         models={variant.name: outcome for variant in config.variants},
         golden=recorded,
         environments=Environments(cache_root(folder / "cache")),
-        listener=ignore,
-        build="tiny → linux-x64",
+        reporter=Reporter(ignore, "tiny → linux-x64"),
     )
     return dataclasses.replace(request, **changes)
 

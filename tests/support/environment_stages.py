@@ -11,7 +11,7 @@ from bundler.environments.registry import Environments
 from bundler.execution.cache import open_cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import digest_source
-from bundler.model.events import ignore
+from bundler.model.events import Reporter, ignore
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 
@@ -39,7 +39,7 @@ class StageRunner:
             Executor(cache, environments=self.environments) as executor,
         ):
             sources = {role: digest_source(path, _beside(path), cache) for role, path in inputs.items()}
-            return executor.execute((step,), sources, ignore, "test")[stage]
+            return executor.execute((step,), sources, Reporter(ignore, "test"))[stage]
 
 
 def _beside(path: Path) -> list[Path]:

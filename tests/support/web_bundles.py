@@ -21,7 +21,7 @@ from bundler.emitters.web.npm_store import KEPT
 from bundler.emitters.web.vendor import list_builds
 from bundler.environments.registry import Environment, Environments
 from bundler.model.artifacts import Artifact
-from bundler.model.events import Listener, ignore
+from bundler.model.events import SILENT, Reporter
 from bundler.model.runtime import Compatibility, Gate, ProviderEntry, RuntimeVariant, Tolerance
 from bundler.profiles.resolve import resolve_target
 from tests.support.bundles import make_request, model_artifact
@@ -50,7 +50,7 @@ def make_web_request(
         config=dataclasses.replace(request.config, target=target, variants=made),
         profile=profile,
         models=dict.fromkeys(variants, outcome),
-        build=f"tiny → {target}",
+        reporter=Reporter(build=f"tiny → {target}"),
     )
 
 
@@ -75,11 +75,9 @@ def make_web_variant(name: str, folder: str, artifact: Artifact) -> RuntimeVaria
 class StandIn(Environments):
     """Environments whose runtime is a few bytes, kept as if it had been fetched."""
 
-    def resolve(
-        self, name: str, packages: Sequence[str] = (), listener: Listener = ignore, build: str = ""
-    ) -> Environment:
+    def resolve(self, name: str, packages: Sequence[str] = (), reporter: Reporter = SILENT) -> Environment:
         """An environment with the licence texts, and nothing that runs."""
-        del packages, listener, build
+        del packages, reporter
         site = self.root / "site"
         package = site / "lib" / "python3.11" / "site-packages" / "onnxruntime"
         package.mkdir(parents=True, exist_ok=True)

@@ -15,13 +15,12 @@ from bundler.emitters.payload import CONFIG_NAME
 from bundler.environments.registry import RUNTIME, Environment, Environments
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import EnvironmentMissingError, StageError, UsageError, VerificationError
-from bundler.model.events import Message
+from bundler.model.events import Reporter
 from bundler.model.gates import check_gate, describe_failures
 from bundler.model.proof import Proof, VariantProof
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Compatibility, Compiled, RuntimeConfig, RuntimeVariant
-from bundler.model.stage import Note
 from bundler.providers.registry import find_by_runtime_name
 from bundler.verification.configuration import load_config
 
@@ -68,7 +67,7 @@ def _make_opening(request: ProofRequest, config: RuntimeConfig, build: str) -> O
     return Opening(
         need=Need(runs="programs", target=config.target),
         cache_root=request.cache_root,
-        say=lambda text: request.listener(Message(build=build, note=Note(text=text))),
+        say=Reporter(request.listener, build).say,
         sandbox=request.sandbox,
     )
 
@@ -139,7 +138,7 @@ def _prove(variant: RuntimeVariant, config: RuntimeConfig, bench: Bench) -> Vari
     way = find_way(variant)
     if isinstance(way, str):
         return _unproven(variant, way)
-    bench.listener(Message(build=bench.build, note=Note(text=f"verifying variant {variant.name} in {way.environment}")))
+    bench.reporter.say(f"verifying variant {variant.name} in {way.environment}")
     try:
         environment = bench.resolve(way.environment)
     except EnvironmentMissingError as error:

@@ -16,7 +16,7 @@ from bundler.execution.calls import StageCall, call_stage
 from bundler.execution.limits import limit_seconds
 from bundler.execution.pool import WorkerPool
 from bundler.model.codec import decode
-from bundler.model.events import Listener
+from bundler.model.events import Reporter
 from bundler.model.results import Comparison
 from bundler.model.runtime import RuntimeVariant
 from bundler.stages.registry import find_stage
@@ -32,14 +32,13 @@ class Bench:
     root: Path
     environments: Environments
     pool: WorkerPool
-    listener: Listener
-    build: str
+    reporter: Reporter
     facts: Facts
     sandbox: Sandbox | None = None
 
     def resolve(self, name: str) -> Environment:
         """The environment, made where it is not here yet. Raises `EnvironmentMissingError`."""
-        return self.environments.resolve(name, find_stage(STAGE).packages, self.listener, self.build)
+        return self.environments.resolve(name, find_stage(STAGE).packages, self.reporter)
 
     def compare(self, variant: RuntimeVariant, environment: Environment, plugin: str = "") -> Comparison:
         """The variant's answers beside the golden ones; `plugin` is what carries its first provider in `environment`.
@@ -70,8 +69,7 @@ def open_bench(request: ProofRequest, environments: Environments, facts: Facts, 
             root=root,
             environments=environments,
             pool=pool,
-            listener=request.listener,
-            build=build,
+            reporter=Reporter(request.listener, build),
             facts=facts,
             sandbox=sandbox.showing((environments.root, root)) if sandbox else None,
         )

@@ -26,8 +26,7 @@ from bundler.environments.processes import name_signal
 from bundler.environments.sandbox import python_folders
 from bundler.execution.passing import passing_folder
 from bundler.model.codec import parse_json
-from bundler.model.events import Message
-from bundler.model.stage import Note
+from bundler.model.events import Reporter
 
 TIME_LIMIT = 1800.0
 """Seconds for the golden set of all variants; a bundle that takes longer is taken to hang."""
@@ -70,7 +69,7 @@ def make_opening(layout: Layout, request: ProofRequest) -> Opening:
     return Opening(
         need=need,
         cache_root=request.cache_root,
-        say=lambda text: request.listener(Message(build=build, note=Note(text=text))),
+        say=Reporter(request.listener, build).say,
         sandbox=request.sandbox,
     )
 

@@ -45,7 +45,7 @@ def write_pex(request: EmitRequest, folder: Path) -> Emitted:
 
 def _pack(request: EmitRequest, context: Context, house: Wheelhouse, wheel: Path, target: Path) -> None:
     """Give the packager exactly the locked files; it must find every one of them and may look nowhere else."""
-    python = request.environments.resolve(PACKAGER, (PACKAGER,), request.listener, request.build).python
+    python = request.environments.resolve(PACKAGER, (PACKAGER,), request.reporter).python
     with passing_folder("pex") as name, gather_wheels(house.wheels) as wheels:
         platforms = _write_platforms(request.profile, Path(name))
         own = Path(name) / wheel.name  # the packager takes paths for URLs, and no output whose path is not ASCII

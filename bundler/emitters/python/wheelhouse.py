@@ -58,7 +58,7 @@ def fetch_runtime(request: EmitRequest) -> Wheelhouse:
     environments = request.environments
     name = name_runtime_lock(request.profile.runtime)
     packages = PythonPackages(list_requirements(request.profile.runtime))
-    runtime = environments.lock_for(name, packages, request.listener, request.build)
+    runtime = environments.lock_for(name, packages, request.reporter)
     lock = merge_locks(runtime, environments.lock(BACKEND_LOCK))
     settings = request.profile.python
     found: dict[str, Wheel] = {}
@@ -79,8 +79,7 @@ def _fetch(request: EmitRequest, lock: Lock, version: str) -> tuple[Wheel, ...]:
             settings.wheel_platforms,
             version,
             request.environments,
-            listener=request.listener,
-            build=request.build,
+            reporter=request.reporter,
         )
     except EnvironmentMissingError as error:
         shipped = ", ".join(list_runtime_requirements(request.profile.runtime))

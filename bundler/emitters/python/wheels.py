@@ -22,8 +22,7 @@ from bundler.environments.tools import run_tool, run_uv
 from bundler.environments.variables import proof_environment
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import EnvironmentMissingError
-from bundler.model.events import Listener, Message, ignore
-from bundler.model.stage import Note
+from bundler.model.events import SILENT, Reporter
 from bundler.support.remembered import kept_at, mark_used, recall, remember
 
 WHEELS = "packages/wheels"
@@ -50,8 +49,7 @@ def fetch_wheels(
     python_version: str,
     environments: Environments,
     *,
-    listener: Listener = ignore,
-    build: str = "",
+    reporter: Reporter = SILENT,
 ) -> tuple[Wheel, ...]:
     """The wheels of `lock` for a system that accepts `platform_tags` (and older ones) and a Python like `3.12`.
 
@@ -64,7 +62,7 @@ def fetch_wheels(
         return kept
     pins = lock.select(target_markers(platform_tags, python_version))
     where = f"Python {python_version} on {platform_tags[0]}"
-    listener(Message(build=build, note=Note(text=f"fetching {len(pins)} wheels for {where}")))
+    reporter.say(f"fetching {len(pins)} wheels for {where}")
     wheels = _download(pins, platform_tags, python_version, environments, f"fetch the wheels for {where}")
     _remember(place, wheels)
     return wheels

@@ -32,7 +32,7 @@ def find_licences(request: EmitRequest) -> tuple[LicenceFile, ...]:
     """
     runtime = request.profile.runtime
     environment = request.environments.resolve(
-        f"{runtime.baker}=={runtime.version}", (runtime.baker,), request.listener, request.build
+        f"{runtime.baker}=={runtime.version}", (runtime.baker,), request.reporter
     )
     folder = find_package(environment, runtime.baker)
     missing = [name for name in _TEXTS if not (folder / name).is_file()]

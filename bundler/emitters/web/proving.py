@@ -16,10 +16,9 @@ from bundler.emitters.web.package import OpenPackage, open_package
 from bundler.emitters.web.pages import put_pages
 from bundler.model.codec import parse_json
 from bundler.model.errors import DeviceMissingError
-from bundler.model.events import Message
+from bundler.model.events import Reporter
 from bundler.model.proof import VariantProof
 from bundler.model.results import Comparison, OutputComparison, restore_output
-from bundler.model.stage import Note
 
 TIME_LIMIT: Final = 1800.0
 """Seconds for the golden set of all variants; a bundle that takes longer is taken to hang."""
@@ -88,7 +87,7 @@ def make_opening(package: OpenPackage, request: ProofRequest) -> Opening:
     return Opening(
         need=Need(runs="pages", target=package.config.target),
         cache_root=request.cache_root,
-        say=lambda text: request.listener(Message(build=build, note=Note(text=text))),
+        say=Reporter(request.listener, build).say,
         sandbox=request.sandbox,
     )
 

@@ -43,13 +43,13 @@ def choose_builds(config: RuntimeConfig) -> dict[str, RuntimeBuild]:
 def fetch_builds(request: EmitRequest, builds: Mapping[str, RuntimeBuild]) -> tuple[PackageFile, ...]:
     """The files of `builds`. Raises `EnvironmentMissingError` when they are neither kept nor to be had."""
     names = [f"{_SOURCE}/{name}" for build in builds.values() for name in (build.module, build.binary)]
-    return fetch_files(find_lock(request), names, request.environments, request.listener, request.build)
+    return fetch_files(find_lock(request), names, request.environments, request.reporter)
 
 
 def find_lock(request: EmitRequest) -> Lock:
     """The lock of the runtime's package."""
     ((name, source),) = runtime_lock(request.profile.runtime).items()
-    return request.environments.lock_for(name, source, request.listener, request.build)
+    return request.environments.lock_for(name, source, request.reporter)
 
 
 def runtime_lock(runtime: Runtime) -> dict[str, NpmPackage]:

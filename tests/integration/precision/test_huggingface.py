@@ -23,7 +23,7 @@ import uv
 from bundler.environments.making import made_environments
 from bundler.execution.locks import hold
 from bundler.model.errors import EnvironmentMissingError, ModelError, StageError, UsageError
-from bundler.model.events import ignore
+from bundler.model.events import Reporter, ignore
 from bundler.onnxkit.canonical.writing import canonicalize
 from bundler.pipeline.sources import Exported, export_model, parse_reference
 from bundler.pipeline.workshop import Workshop, open_workshop
@@ -81,7 +81,7 @@ def encoder(shared: Path, python: Path) -> Path:
 
 
 def export(workshop: Workshop, text: str | Path) -> Exported:
-    return export_model(parse_reference(f"hf:{text}"), workshop, ignore, "test")
+    return export_model(parse_reference(f"hf:{text}"), workshop, Reporter(ignore, "test"))
 
 
 def shapes(exported: Exported) -> dict[str, list[int | str | None]]:

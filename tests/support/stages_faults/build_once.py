@@ -9,7 +9,7 @@ from pathlib import Path
 from bundler.execution.cache import open_cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import digest_source
-from bundler.model.events import ignore
+from bundler.model.events import Reporter, ignore
 from bundler.model.plan import Step
 
 
@@ -17,7 +17,7 @@ def main(root: str, model: str, stage: str, options: str) -> None:
     with open_cache(root) as cache, Executor(cache) as executor:
         sources = {"model": digest_source(Path(model), (), cache)}
         step = Step(id=stage, stage=stage, inputs={"model": "model"}, options=json.loads(options))
-        outcome = executor.execute((step,), sources, ignore, "build")[stage]
+        outcome = executor.execute((step,), sources, Reporter(ignore, "build"))[stage]
         print(json.dumps({"cached": outcome.cached, "path": str(outcome.path)}))  # noqa: T201
 
 

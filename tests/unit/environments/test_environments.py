@@ -23,7 +23,7 @@ from bundler.environments.registry import PYTHON_VERSION, Environments, host_ver
 from bundler.environments.sealing import LISTING
 from bundler.environments.survey import survey
 from bundler.model.errors import EnvironmentMissingError
-from bundler.model.events import Event
+from bundler.model.events import Event, Reporter
 from bundler.support.remembered import BEHIND, remember
 
 
@@ -56,13 +56,13 @@ def says(events: list[Event]) -> list[str]:
 def test_a_pinned_environment_is_made_once(wheelhouse: Path, tmp_path: Path) -> None:
     environments = Environments(tmp_path / "cache", {"tool": write_wheel(wheelhouse, "1.0")})
     heard: list[Event] = []
-    made = environments.resolve("tool", ("tinytool",), heard.append)
+    made = environments.resolve("tool", ("tinytool",), Reporter(heard.append))
     code = "import tinytool, sys; print(tinytool.VERSION, 'pydantic' in sys.modules)"
     done = subprocess.run([made.python, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1.0", "False"]
     assert made.versions == {"tinytool": "1.0"}
     assert says(heard) == ["making environment tool (1 packages): its first use"]
-    assert environments.resolve("tool", ("tinytool",), heard.append) == made
+    assert environments.resolve("tool", ("tinytool",), Reporter(heard.append)) == made
     assert len(heard) == 1
 
 
@@ -76,10 +76,10 @@ def test_describing_makes_nothing(wheelhouse: Path, tmp_path: Path) -> None:
 def test_an_environment_that_must_be_made_again_says_why(wheelhouse: Path, tmp_path: Path) -> None:
     old, new = write_wheel(wheelhouse, "1.0"), write_wheel(wheelhouse, "2.0")
     heard: list[Event] = []
-    first = Environments(tmp_path / "cache", {"tool": old}).resolve("tool", (), heard.append)
-    Environments(tmp_path / "cache", {"tool": new}).resolve("tool", (), heard.append)
+    first = Environments(tmp_path / "cache", {"tool": old}).resolve("tool", (), Reporter(heard.append))
+    Environments(tmp_path / "cache", {"tool": new}).resolve("tool", (), Reporter(heard.append))
     first.python.unlink()
-    Environments(tmp_path / "cache", {"tool": old}).resolve("tool", (), heard.append)
+    Environments(tmp_path / "cache", {"tool": old}).resolve("tool", (), Reporter(heard.append))
     assert says(heard)[1:] == [
         "making environment tool (1 packages): its lock changed: tinytool 1.0 -> 2.0",
         "making environment tool (1 packages): its interpreter is gone",
@@ -101,16 +101,16 @@ def test_an_environment_that_was_altered_is_made_anew(
 ) -> None:
     text = write_wheel(wheelhouse, "1.0")
     heard: list[Event] = []
-    python = Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append).python
+    python = Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append)).python
     (module,) = python.parent.parent.rglob("tinytool.py")
     how(module)
-    assert Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append).python == python
+    assert Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append)).python == python
     code = "import tinytool; print(tinytool.VERSION)"
     assert subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True).stdout == "1.0\n"
     name = module.relative_to(python.parent.parent).as_posix()
     reason = f"{name} in the one that is there was altered"
     assert says(heard)[1:] == [f"making environment tool (1 packages): {reason}"]
-    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append)  # and that one is good
+    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append))  # and that one is good
     assert len(heard) == 2
 
 
@@ -119,7 +119,7 @@ def test_an_environment_with_an_altered_list_is_made_anew(wheelhouse: Path, tmp_
     heard: list[Event] = []
     folder = Environments(tmp_path / "cache", {"tool": text}).resolve("tool").python.parent.parent
     (folder / LISTING).write_bytes((folder / LISTING).read_bytes().replace(b"tinytool.py", b"tinytool.pz"))
-    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append)
+    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append))
     assert says(heard) == [f"making environment tool (1 packages): {LISTING} in the one that is there was altered"]
 
 
@@ -131,7 +131,7 @@ def test_byte_code_and_other_times_are_no_alteration(wheelhouse: Path, tmp_path:
         if path.is_file() and not path.is_symlink():
             os.utime(path, ns=(1, 1))
     heard: list[Event] = []
-    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append)
+    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append))
     assert says(heard) == []
 
 
@@ -160,7 +160,7 @@ def test_an_environment_that_was_cut_is_made_anew(wheelhouse: Path, tmp_path: Pa
     folder = environment_folder(tmp_path / "cache", parse_lock("tool", text), PYTHON_VERSION)
     (folder / "bin").mkdir(parents=True)
     heard: list[Event] = []
-    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), heard.append)
+    Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append))
     assert is_whole(folder)
     assert says(heard) == ["making environment tool (1 packages): the one that is there is not whole"]
 

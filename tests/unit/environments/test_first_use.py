@@ -8,7 +8,7 @@ import pytest
 
 from bundler.environments.lockfiles import parse_lock
 from bundler.environments.registry import Environments, PythonPackages
-from bundler.model.events import Event
+from bundler.model.events import Event, Reporter
 from tests.unit.environments.test_environments import says, write_wheel
 
 ROOT = Path(__file__).parents[3]
@@ -45,7 +45,7 @@ def test_what_is_not_pinned_comes_from_one_index(tmp_path: Path) -> None:
 def test_it_says_what_is_trusted_and_only_the_first_time(tmp_path: Path) -> None:
     for heard in (1, 0):
         events: list[Event] = []
-        Environments(tmp_path / "cache").lock_for("unlocked", PythonPackages(("tinytool",)), events.append)
+        Environments(tmp_path / "cache").lock_for("unlocked", PythonPackages(("tinytool",)), Reporter(events.append))
         assert len([text for text in says(events) if "what the index gives now is trusted" in text]) == heard
 
 

@@ -14,7 +14,7 @@ import pytest
 from bundler.execution.cache import Cache, open_cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import Source, digest_source
-from bundler.model.events import Event
+from bundler.model.events import Event, Reporter
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from tests.support.stages_faults.register import write_distribution
@@ -87,7 +87,7 @@ def events() -> list[Event]:
 @pytest.fixture
 def execute(executor: Executor, sources: Mapping[str, Source], events: list[Event]) -> Execute:
     def run(*steps: Step) -> dict[str, StepOutcome]:
-        return executor.execute(steps, sources, events.append, "model → here")
+        return executor.execute(steps, sources, Reporter(events.append, "model → here"))
 
     return run
 

@@ -15,7 +15,7 @@ from bundler.execution.cache import Cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import Source, digest_source
 from bundler.model.errors import DefectError, StageError
-from bundler.model.events import Event, StepFinished, StepProgress, StepsEnded, StepStarted, ignore
+from bundler.model.events import Event, Reporter, StepFinished, StepProgress, StepsEnded, StepStarted, ignore
 from tests.unit.execution.conftest import Execute, step
 
 
@@ -90,7 +90,7 @@ def test_a_changed_model_is_seen(execute: Execute, executor: Executor, model: Pa
     execute(step("count"))
     model.write_bytes(b"a larger model")
     changed = {"model": digest_source(model, (), cache)}
-    outcome = executor.execute((step("count"),), changed, ignore, "x")["count"]
+    outcome = executor.execute((step("count"),), changed, Reporter(ignore, "x"))["count"]
     assert not outcome.cached
     assert outcome.facts["bytes"] == 14
 
@@ -147,7 +147,7 @@ class HeldPool(futures.ThreadPoolExecutor):
 def test_waiting_for_a_core_is_no_part_of_a_step(cache: Cache, sources: Mapping[str, Source]) -> None:
     events: list[Event] = []
     with HeldPool() as pool, Executor(cache, pool=pool) as executor, futures.ThreadPoolExecutor(1) as thread:
-        done = thread.submit(executor.execute, (step("grow"),), sources, events.append, "x")
+        done = thread.submit(executor.execute, (step("grow"),), sources, Reporter(events.append, "x"))
         assert pool.asked.wait(60)
         time.sleep(0.5)  # what must not be counted
         assert events == []

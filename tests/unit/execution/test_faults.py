@@ -16,7 +16,7 @@ from bundler.execution.executor import Executor
 from bundler.execution.records import RecordStore
 from bundler.execution.sources import Source, digest_source
 from bundler.model.errors import ModelError, StageError
-from bundler.model.events import Event, StepFinished, ignore
+from bundler.model.events import Event, Reporter, StepFinished, ignore
 from tests.unit.execution.conftest import Execute, step
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
@@ -167,8 +167,8 @@ def test_on_a_really_full_disk_the_build_ends_clean_and_works_again_later(small_
     with open_cache(str(small_disk / "cache")) as cache, Executor(cache) as executor:
         sources = {"model": digest_source(model, (), cache)}
         with pytest.raises(StageError, match=r"the disk is full: stage fill in .*MB free"):
-            executor.execute((step("fill", bytes=8 << 20),), sources, ignore, "x")
-        outcome = executor.execute((step("fill", bytes=1 << 20),), sources, ignore, "x")["fill"]
+            executor.execute((step("fill", bytes=8 << 20),), sources, Reporter(ignore, "x"))
+        outcome = executor.execute((step("fill", bytes=1 << 20),), sources, Reporter(ignore, "x"))["fill"]
         assert outcome.path.stat().st_size == 1 << 20
 
 
@@ -177,7 +177,7 @@ def test_events_of_a_listener_that_fails_end_the_build(executor: Executor, sourc
         raise RuntimeError(str(event))
 
     with pytest.raises(RuntimeError, match="StepStarted"):
-        executor.execute((step("grow"),), sources, broken, "x")
+        executor.execute((step("grow"),), sources, Reporter(broken, "x"))
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.0, 0.3), (0.3, 0.0)])

@@ -18,7 +18,7 @@ from bundler.execution.cache import Cache, open_cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import Source
 from bundler.execution.steps import Cancelled
-from bundler.model.events import ignore
+from bundler.model.events import Reporter, ignore
 from tests.unit.execution.conftest import Execute, StartBuild, step
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
@@ -132,7 +132,7 @@ def test_leaving_the_executor_ends_what_other_threads_build(
     with ThreadPoolExecutor(1) as threads:
         with Executor(cache) as executor:
             steps = (step("patient", mark=str(mark)),)
-            build = threads.submit(executor.execute, steps, sources, ignore, "x")
+            build = threads.submit(executor.execute, steps, sources, Reporter(ignore, "x"))
             while not mark.exists() or not mark.read_text():
                 time.sleep(0.02)
         assert is_gone(int(mark.read_text()))

@@ -12,7 +12,7 @@ from bundler.execution.cache import Cache, default_root, open_cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import digest_source
 from bundler.model.errors import UsageError
-from bundler.model.events import Event, Message
+from bundler.model.events import Event, Message, Reporter
 from tests.unit.execution.conftest import step
 
 NOBODY = 65534
@@ -34,8 +34,8 @@ def mode(path: Path) -> int:
 def told(cache: Cache, model: Path) -> list[str]:
     heard: list[Event] = []
     with Executor(cache) as executor:
-        executor.execute((step("count"),), {"model": digest_source(model, (), cache)}, heard.append, "x")
-        executor.execute((step("count"),), {"model": digest_source(model, (), cache)}, heard.append, "x")
+        executor.execute((step("count"),), {"model": digest_source(model, (), cache)}, Reporter(heard.append, "x"))
+        executor.execute((step("count"),), {"model": digest_source(model, (), cache)}, Reporter(heard.append, "x"))
     return [event.note.text for event in heard if isinstance(event, Message)]
 
 
@@ -81,7 +81,7 @@ def test_a_shared_folder_serves_those_who_have_the_key(
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / home))
         with open_cache(str(tmp_path / "team")) as cache, Executor(cache) as executor:
             sources = {"model": digest_source(model, (), cache)}
-            assert executor.execute((step("grow"),), sources, lambda _: None, "x")["grow"].cached is cached
+            assert executor.execute((step("grow"),), sources, Reporter(lambda _: None, "x"))["grow"].cached is cached
     assert sorted(path.name for path in (tmp_path / "team").iterdir()) == ["blobs", "records"]
 
 

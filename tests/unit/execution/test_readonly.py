@@ -17,7 +17,7 @@ from bundler.execution.sources import digest_source
 from bundler.execution.upkeep import clear, trim, usage
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import UsageError
-from bundler.model.events import Event, Message
+from bundler.model.events import Event, Message, Reporter
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.support.remembered import BEHIND, remember
@@ -42,7 +42,7 @@ def warm(tmp_path: Path, model: Path) -> Path:
 def build(cache: Cache, model: Path, *steps: Step, heard: list[Event] | None = None) -> Mapping[str, StepOutcome]:
     with Executor(cache) as executor:
         sources = {"model": digest_source(model, (), cache)}
-        return executor.execute(steps, sources, (heard if heard is not None else []).append, "x")
+        return executor.execute(steps, sources, Reporter((heard if heard is not None else []).append, "x"))
 
 
 def state_of(root: Path) -> Iterator[tuple[str, int, int]]:

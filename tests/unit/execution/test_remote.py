@@ -23,7 +23,7 @@ from bundler.execution.sources import digest_source
 from bundler.model.cache import CacheChoice
 from bundler.model.codec import conforms
 from bundler.model.errors import UsageError
-from bundler.model.events import Event, Message
+from bundler.model.events import Event, Message, Reporter
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.support.remembered import MAX_BYTES, seal, seal_bytes, unseal
@@ -53,7 +53,7 @@ class Machine:
         else:
             self.patch.setenv("BUNDLER_CACHE_KEY", self.key)
         with open_cache(CacheChoice(self.url, readonly)) as cache, Executor(cache) as executor:
-            return executor.execute(steps, {"model": digest_source(self.model, (), cache)}, listen, "x")
+            return executor.execute(steps, {"model": digest_source(self.model, (), cache)}, Reporter(listen, "x"))
 
 
 @pytest.fixture

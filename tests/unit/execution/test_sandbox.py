@@ -25,7 +25,7 @@ from bundler.execution.cache import Cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import Source, digest_source
 from bundler.model.errors import EnvironmentMissingError, StageError
-from bundler.model.events import Event, Message, ignore
+from bundler.model.events import Event, Message, Reporter, ignore
 from tests.support import models
 from tests.support.sandboxes import needs_sandbox
 from tests.unit.execution.conftest import step
@@ -73,7 +73,7 @@ def sources(tmp_path: Path, cache: Cache) -> Mapping[str, Source]:
 
 def spy(cache: Cache, sources: Mapping[str, Source], options: dict[str, Any], sandbox: Sandbox | None) -> Any:
     with Executor(cache, sandbox=sandbox) as executor:
-        return executor.execute((step("spy", **options),), sources, ignore, "x")["spy"].facts
+        return executor.execute((step("spy", **options),), sources, Reporter(ignore, "x"))["spy"].facts
 
 
 def test_without_it_a_step_reaches_all_that_the_user_reaches(
@@ -162,7 +162,7 @@ def test_a_worker_that_was_started_early_is_the_one_that_runs(cache: Cache, tmp_
         executor.warm(model)
         (warmed,) = executor._workers._all
         sources = {"model": digest_source(model, (), cache)}
-        executor.execute((step("inspect", name="x"),), sources, ignore, "x")
+        executor.execute((step("inspect", name="x"),), sources, Reporter(ignore, "x"))
         assert not warmed.alive
         assert not executor._workers._all
 
@@ -184,9 +184,9 @@ def test_a_step_that_crashes_or_hangs_inside_is_told_as_outside(
 ) -> None:
     with Executor(cache, sandbox=sandbox) as executor:
         with pytest.raises(StageError, match=r"stage crash crashed in native code \(SIGABRT\)"):
-            executor.execute((step("crash"),), sources, ignore, "x")
+            executor.execute((step("crash"),), sources, Reporter(ignore, "x"))
         with pytest.raises(StageError, match="stage hang did not finish within 1 s and was ended"):
-            executor.execute((step("hang", native=True),), sources, ignore, "x")
+            executor.execute((step("hang", native=True),), sources, Reporter(ignore, "x"))
 
 
 @needs_sandbox
@@ -196,7 +196,7 @@ def test_what_a_step_started_ends_with_it(
     """Before its files are taken over: nobody can alter them behind the digests."""
     mark = f"linger-{tmp_path}"
     with Executor(cache, sandbox=sandbox) as executor:
-        executor.execute((step("spy", **options, linger=mark),), sources, ignore, "x")
+        executor.execute((step("spy", **options, linger=mark),), sources, Reporter(ignore, "x"))
         assert wait_for(lambda: count_processes(mark, "python") == 0, 5), "what a step started outlived it"
 
 
@@ -205,7 +205,7 @@ def test_a_link_in_place_of_a_result_is_refused(
     cache: Cache, sources: Mapping[str, Source], options: dict[str, Any], sandbox: Sandbox, private: Path
 ) -> None:
     with Executor(cache, sandbox=sandbox) as executor, pytest.raises(StageError, match="in the place of its result"):
-        executor.execute((step("spy", **options, link=str(private.parent)),), sources, ignore, "x")
+        executor.execute((step("spy", **options, link=str(private.parent)),), sources, Reporter(ignore, "x"))
 
 
 @needs_sandbox
@@ -218,12 +218,12 @@ def test_no_step_outlives_a_killed_parent(tmp_path: Path, distribution: Path, so
         "from bundler.execution.cache import open_cache\n"
         "from bundler.execution.executor import Executor\n"
         "from bundler.execution.sources import digest_source\n"
-        "from bundler.model.events import ignore\n"
+        "from bundler.model.events import SILENT\n"
         "from tests.unit.execution.conftest import step\n"
         f"cache = open_cache({str(tmp_path / 'other')!r})\n"
         f"model = digest_source(Path({str(sources['model'].path)!r}), (), cache)\n"
         f"with Executor(cache, sandbox=find_sandbox(Path({str(tmp_path)!r}))) as executor:\n"
-        "    executor.execute((step('patient', native=True),), {'model': model}, ignore, 'x')\n"
+        "    executor.execute((step('patient', native=True),), {'model': model}, SILENT)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script])
     try:
@@ -262,7 +262,7 @@ def test_code_of_the_users_own_runs_outside_and_is_told(
 ) -> None:
     told: list[Event] = []
     with Executor(cache, sandbox=sandbox) as executor:
-        executor.execute((step("dice", ask=str(private)),), sources, told.append, "x")
+        executor.execute((step("dice", ask=str(private)),), sources, Reporter(told.append, "x"))
     texts = [event.note.text for event in told if isinstance(event, Message)]
     assert texts == ["dice calls code of your own, which runs outside of the sandbox"]
 

@@ -14,7 +14,7 @@ from bundler.execution.executor import Executor
 from bundler.execution.sources import digest_source
 from bundler.execution.upkeep import clear, trim, usage
 from bundler.model.errors import UsageError
-from bundler.model.events import ignore
+from bundler.model.events import Reporter, ignore
 from bundler.model.results import StepOutcome
 from tests.unit.execution.conftest import StartBuild, step
 
@@ -24,7 +24,7 @@ def build(tmp_path: Path, model: Path):
     def run(*adds: str) -> dict[str, StepOutcome]:
         steps = [step("grow", id=add, add=add) for add in adds]
         with open_cache(str(tmp_path / "cache")) as cache, Executor(cache) as executor:
-            return executor.execute(steps, {"model": digest_source(model, (), cache)}, ignore, "x")
+            return executor.execute(steps, {"model": digest_source(model, (), cache)}, Reporter(ignore, "x"))
 
     return run
 

@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from bundler.model.errors import StageError
-from bundler.model.events import ignore
+from bundler.model.events import SILENT
 from bundler.model.plan import Step
 from bundler.pipeline.blame import Blame, describe_blame, find_blame, hint_for_loss, lossy_step
 from bundler.pipeline.judging import Verdict
@@ -62,7 +62,7 @@ def test_a_search_that_fails_does_not_hide_the_gate() -> None:
     workshop: Any = SimpleNamespace(executor=Executor())
     given = prepared(LOSSY, BAKED, COMPARE)
     given.sources[LOSSY.id] = 3
-    blame = find_blame(given, {}, VERDICT, LOSSY, workshop=workshop, listener=ignore)
+    blame = find_blame(given, {}, VERDICT, LOSSY, workshop=workshop, reporter=SILENT)
     assert blame.lines == ("the nodes to blame were not found: there is no memory left",)
     assert blame.remedy == ()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bundler.model.errors import StageError
-from bundler.model.events import Event, Message
+from bundler.model.events import Event, Message, Reporter
 from bundler.model.placement import Gain
 from bundler.model.plan import BuildPlan
 from bundler.model.results import StepOutcome
@@ -41,7 +41,7 @@ def outcomes(step: str = "htp/compile_context", **facts: Any) -> dict[str, StepO
 
 def warnings_of(result: BuildPlan, found: dict[str, StepOutcome]) -> list[str]:
     heard: list[Event] = []
-    check_placements("cnn → phone", result, found, heard.append)
+    check_placements(result, found, Reporter(heard.append, "cnn → phone"))
     return [event.note.text for event in heard if isinstance(event, Message)]
 
 

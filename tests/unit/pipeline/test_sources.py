@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bundler.environments.registry import Environment
 from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelError, UsageError
-from bundler.model.events import ignore
+from bundler.model.events import Reporter, ignore
 from bundler.pipeline import sources
 from bundler.pipeline.sources import HubReference, export_model, export_step, is_reference, parse_reference
 from bundler.pipeline.workshop import Workshop, open_workshop
@@ -59,7 +59,7 @@ def test_what_is_written_as_a_folder_is_one_and_its_absence_is_said(place: str, 
     reference = parse_reference(f"hf:{place}")
     assert reference.folder is not None
     with open_workshop(str(tmp_path / "cache")) as workshop, pytest.raises(ModelError, match="there is no folder"):
-        export_model(reference, workshop, ignore, "x")
+        export_model(reference, workshop, Reporter(ignore, "x"))
 
 
 @pytest.mark.parametrize(
@@ -139,5 +139,5 @@ def test_why_a_model_cannot_be_fetched_is_said(kind: str, error: type[BundlerErr
 
 def test_a_program_that_fetches_nothing_and_says_nothing_is_no_crash(workshop: Workshop) -> None:
     with pytest.raises(EnvironmentMissingError, match="the model org/name could not be fetched") as caught:
-        export_model(parse_reference("hf:org/name"), workshop, ignore, "x")
+        export_model(parse_reference("hf:org/name"), workshop, Reporter(ignore, "x"))
     assert caught.value.details == ("the program that fetches models gave no answer",)
