@@ -35,7 +35,7 @@ def test_variants_that_are_left_out_are_told_before_any_step_and_in_the_readme(
     assert second.startswith("jetson-orin: warning: the bundle will not have variant cuda, which the target has: ")
     bundle = out / "mlp-jetson-orin"
     readme = (bundle / "README.md").read_text("utf-8")
-    assert "The target has these variants, and this bundle does not:\n\n- variant tensorrt: only a runtime" in readme
+    assert "These variants of the target are not in this bundle:\n\n- variant tensorrt: only a runtime" in readme
     assert [variant["name"] for variant in read(bundle, "runtime.json")["variants"]] == ["cpu"]
     decisions = {item["subject"]: item["choice"] for item in read(bundle, "bundle.json")["decisions"]}
     assert decisions["variant tensorrt"] == decisions["variant cuda"] == "left out"

@@ -49,9 +49,9 @@ class ProviderContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantContext:
-    """One variant. `facts` are sentences on where it runs, `settings` what its session is opened with; `deferred` is
-    what the device makes of it (empty where nothing is), with its kind, the reason and options. `disabled_optimizers`
-    is the value of the runtime's configuration entry that leaves them out.
+    """One variant. `facts` are sentences on where it runs; `deferred` names what is generated on the device (empty for
+    nothing), with its kind, the reason and provider options. `disabled_optimizers` is the value of the runtime's
+    configuration entry.
     """
 
     name: str
@@ -71,9 +71,7 @@ class VariantContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """All that the template sees. Text in it is as the model has it, but for what does not print: the template
-    escapes each place.
-    """
+    """All that the template sees. Text from the model is made printable here; the template escapes it."""
 
     name: str
     title: str
@@ -162,28 +160,28 @@ def _word(value: object) -> str:
 
 
 def _tell_requirements(variant: RuntimeVariant) -> list[str]:
-    """What must hold on the device, a sentence each."""
+    """The requirements on the device, a sentence each."""
     requires = variant.requires
     lines = [f"It runs on {_where(requires)}, with version {requires.runtime} of the runtime."]
     if requires.plugins:
         pins = ", ".join(f"{name} {version}" for name, version in sorted(requires.plugins.items()))
         lines.append(f"Its provider comes with {pins}.")
     if requires.features:
-        lines.append(f"The device must offer {', '.join(requires.features)}.")
+        lines.append(f"The device must support {', '.join(requires.features)}.")
     if requires.compiled:
         lines += _tell_compiled(requires.compiled)
     if variant.least_share:
-        lines.append(f"Its first provider must take {_tell_share(variant.least_share)}; fewer is no success.")
+        lines.append(f"Its first provider must be assigned {_tell_share(variant.least_share)}.")
     return lines
 
 
 def _tell_share(share: float) -> str:
-    """Of a model that was compiled before shipping any node will do: there are only those of what was compiled."""
+    """A model that was compiled ahead of time has only nodes of compiled parts, so one is enough."""
     return f"at least {share:.0%} of the nodes" if share >= _LEAST_TOLD else "at least one node"
 
 
 _LEAST_TOLD = 0.005
-"""Smaller shares would be told as 0%."""
+"""Smaller shares would be shown as 0%."""
 
 
 def _where(requires: Compatibility) -> str:
@@ -194,11 +192,11 @@ def _where(requires: Compatibility) -> str:
 
 def _tell_compiled(compiled: Compiled) -> list[str]:
     numbers = ", ".join(compiled.devices)
-    devices = f"device {numbers} as its compiler counts them" if numbers else "the device that it names"
+    devices = f"device {numbers} in its compiler's numbering" if numbers else "the device that it names"
     lines = [
-        f"It was compiled before shipping for {compiled.provider}, {devices}: no other device may open it.",
-        f"Its compiler was of version {compiled.sdk}.",
+        f"It was compiled ahead of time for {compiled.provider}, {devices}: do not open it on another device.",
+        f"Version of the compiler: {compiled.sdk}.",
     ]
     if compiled.statement:
-        lines.append(f"For the runtime's own check of compatibility it states {compiled.statement}.")
+        lines.append(f"Its compatibility string for the runtime's own check: {compiled.statement}.")
     return lines

@@ -1,4 +1,4 @@
-"""Why something is left to the device: what a README says of it."""
+"""Why something is generated on the device, as a README says it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 from bundler.providers.rules import HERE, is_set
 
-_NOBODY = "Nobody but the device can make it."
-_FREE = "It was not made before shipping, for sizes are free: a build with all of them fixed (--dim, --shape) does."
-_LEFT = "The target's profile leaves it to the device."
+_NOBODY = "It can only be generated on the device."
+_FREE = "It was not compiled ahead of time because sizes are open: fix all of them (--dim, --shape) to compile it."
+_LEFT = "The target's profile asks for this."
 
 
 def tell_deferral(profile: TargetProfile, name: str) -> str:
-    """Why the device makes it for the profile's variant `name`: nobody else can, or this build did not."""
+    """Why the profile's variant `name` has it generated on the device: only the device can, or this build did not."""
     variant = next((variant for variant in profile.variants if variant.name == name), None)
     return _NOBODY if variant is None else _tell(variant)
 

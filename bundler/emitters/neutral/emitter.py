@@ -1,4 +1,4 @@
-"""The emitter of no ecosystem: what bundler calls."""
+"""The emitter for plain files, which belong to no ecosystem."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from bundler.profiles.schema import TargetProfile
 Writer = Callable[[EmitRequest, Path], Emitted]
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,63}", re.ASCII)
-"""What is a version for Python, for npm and for most others, and neither a path nor a line of its own."""
+"""Valid as a version for Python, npm and most others; never a path or several lines."""
 
 _WRITERS: Mapping[str, Writer] = MappingProxyType({"files": write_files, "ortpackage": write_model_package})
 
 _FORMATS: Mapping[str, str] = MappingProxyType(
     {
-        "files": "a folder of models, golden set and documents, for an application to take from",
+        "files": "a folder of models, golden set and documents, for an application to use",
         "ortpackage": "the same folder, which ONNX Runtime 1.28 and later opens as a model package",
     }
 )
@@ -46,15 +46,15 @@ class NeutralEmitter:
         compile_templates(TEMPLATE)
 
     def identify(self, model: str, package_name: str | None, version: str) -> Identity:
-        """No name, for no index has it, and the version as it was given. Raises `UsageError` for what is no version."""
+        """No name, because no package index has it, and the given version. Raises `UsageError` when that is invalid."""
         del model
         if _VERSION.fullmatch(version) is None:
             raise UsageError(
-                f"{version[:80]!r} is no version",
+                f"{version[:80]!r} is not a version",
                 hint="give up to 64 letters, digits, '.', '+', '!', '_' and '-', beginning with a letter or digit: "
                 "--version 1.2.3",
             )
-        unused = f"a bundle of files is no package: the name {package_name!r} is not used" if package_name else ""
+        unused = f"a bundle of files is not a package: the name {package_name!r} is ignored" if package_name else ""
         return Identity(name=None, version=version, warnings=tuple(filter(None, (unused,))))
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
@@ -77,7 +77,7 @@ class NeutralEmitter:
         return prove_bundle(request)
 
     def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
-        """Nothing: see `untimed`; another runtime's times would say nothing of the device's."""
+        """Nothing: see `untimed`. Times of another runtime say nothing about the device."""
         del request
         return ()
 

@@ -1,7 +1,7 @@
 """ONNX Runtime's own model package, written around the same folder: `manifest.json` beside `runtime.json`.
 
 The layout is that of schema 1.0 (`model_package/README.md` of ONNX Runtime, read with 1.31.1); docs/ortpackage.md says
-what was tried of it, and what it cannot express.
+what was tested, and what the format cannot express.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _FORBIDDEN = (
     "session.enable_profiling",
     "session.optimized_model_filepath",
 )
-"""Entries with which a package is refused by its reader: they would let it write files."""
+"""Entries that the reader of packages refuses, because they write files."""
 
 _UNSAID = {
-    "chain": "a variant has one provider; the runtime puts its CPU behind it by itself",
-    "session": "session options that are no configuration entries (threads, the level of optimisation) are not said: "
-    "the runtime's own defaults hold, unless you pass your own options",
-    "optimizers": "the optimisers that must not run at load time (`disabled_optimizers`) are not said: with "
-    "the runtime's own defaults they run, and another graph is opened than the one that was verified",
-    "select": "which of a plugin's devices is taken is not said",
-    "deferred": "what is left to the device is not said: opened from the package, such a variant starts without it",
-    "requires": "the exact versions of the runtime and its plugins and the least share of nodes are not said",
-    "integrity": "no file has a digest: use bundle.json",
+    "chain": "provider chains: a variant has one provider, and the runtime appends its CPU provider by itself",
+    "session": "session options that are not configuration entries (threads, optimisation level): "
+    "the runtime's defaults apply, unless you pass options of your own",
+    "optimizers": "optimisers that must not run at load time (`disabled_optimizers`): with "
+    "the runtime's defaults they run, and the graph is another one than the one that was verified",
+    "select": "which of a plugin's devices to use",
+    "deferred": "what is generated on the device: opened from the package, such a variant starts without it",
+    "requires": "the exact versions of the runtime and its plugins, and the minimum share of assigned nodes",
+    "integrity": "digests of files: use bundle.json",
 }
 
 
@@ -71,7 +71,7 @@ def render_manifest(config: RuntimeConfig, version: str) -> str:
 
 
 def list_unsaid(config: RuntimeConfig) -> Iterator[str]:
-    """What this configuration says and a package cannot, as sentences."""
+    """What this configuration has and a package cannot express, one line each."""
     variants = config.variants
     present = {
         "chain": any(len(variant.providers) > 1 for variant in variants),
@@ -84,7 +84,7 @@ def list_unsaid(config: RuntimeConfig) -> Iterator[str]:
 
 
 def _describe(variant: RuntimeVariant) -> dict[str, Any]:
-    """No `device`: the reader rejects a variant with one when the session names no device (measured with 1.31.1)."""
+    """Without `device`: the reader (1.31.1) rejects a variant that has one when the session names no device."""
     model = PurePosixPath(variant.model)
     first, compiled = variant.providers[0], variant.requires.compiled
     orders: dict[str, Any] = {"model_file": model.name}

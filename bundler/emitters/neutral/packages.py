@@ -1,4 +1,4 @@
-"""What an application must add by itself, because the bundle carries no runtime."""
+"""The packages that an application must add, because the bundle contains no runtime."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PLACES: Mapping[str, str] = MappingProxyType(
         "web": "npm",
     }
 )
-"""Where each system's applications get it."""
+"""Where applications for each system get the runtime."""
 
 _RUNTIME_GROUP = "com.microsoft.onnxruntime"
 """The group of the runtime's own packages on Maven Central."""
 
 _TELEMETRY_SINCE = "1.29"
-"""From this release on, the runtime's packages for these systems report usage unless they are told not to (ONNX Runtime
-1.29.0, POSIX telemetry; seen in the library of 1.31.1). Those for Windows did so before (its `docs/Privacy.md`).
+"""From this release on, the runtime's packages for these systems send telemetry by default (ONNX Runtime 1.29.0, POSIX
+telemetry; seen in the library of 1.31.1). Those for Windows did so before (its `docs/Privacy.md`).
 """
 _TELEMETRY_SYSTEMS = ("linux", "macos", "android", "ios")
 
@@ -54,7 +54,7 @@ def list_ingredients(profile: TargetProfile) -> tuple[Ingredient, ...]:
         Ingredient(
             name=_name(plugin, groups.get(plugin, ""), system),
             version=runtime.plugins[plugin],
-            role="plugin, or what one needs",
+            role="plugin, or a package that one requires",
             place=_PLACES[system],
         )
         for plugin in sorted(runtime.plugins)
@@ -63,7 +63,7 @@ def list_ingredients(profile: TargetProfile) -> tuple[Ingredient, ...]:
 
 
 def reports_usage(profile: TargetProfile) -> bool:
-    """Whether the target's runtime may report usage as it comes; of a build of one's own nobody here knows."""
+    """Whether the target's runtime may send telemetry by default; a custom build may, too."""
     runtime, system = profile.runtime, profile.platform.system
     if runtime.custom_build or system == "windows":
         return True
@@ -71,5 +71,5 @@ def reports_usage(profile: TargetProfile) -> bool:
 
 
 def _name(package: str, group: str, system: str) -> str:
-    """As the system's build tool wants it."""
+    """The package's name for the system's build tool."""
     return f"{group}:{package}" if group and system == "android" else package

@@ -60,7 +60,7 @@ def test_a_name_that_npm_cannot_have_is_refused(name: str) -> None:
 
 def test_a_bundle_of_files_says_that_it_has_no_name() -> None:
     (warning,) = find_emitter("neutral").identify("model", "acme", "1.0.0").warnings
-    assert "'acme' is not used" in warning
+    assert "'acme' is ignored" in warning
 
 
 def test_a_name_that_everybody_knows_is_warned_of_and_another_is_not() -> None:

@@ -91,7 +91,7 @@ def test_the_plugins_of_a_profile_are_named(tmp_path: Path) -> None:
     EMITTER.emit(
         dataclasses.replace(request, profile=profile.model_copy(update={"runtime": runtime})), tmp_path / "bundle"
     )
-    assert "| onnxruntime-qnn | 2.7.0 | plugin, or what one needs |" in readme(tmp_path / "bundle")
+    assert "| onnxruntime-qnn | 2.7.0 | plugin, or a package that one requires |" in readme(tmp_path / "bundle")
 
 
 def test_android_s_runtime_is_named_as_maven_has_it(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_the_optimisers_that_must_not_run_stand_in_the_readme_as_they_are_set(tm
     told = readme(tmp_path / "bundle")
     row = next(line for line in told.splitlines() if line.startswith("| `disabled_optimizers`"))
     assert row.replace("\\", "").endswith("| optimization.disable_specified_optimizers | NchwcFusionX;Odd_Name |")
-    assert "`optimization.disable_specified_optimizers` to all of these names with semicolons" in told
-    assert "- the optimisers that must not run at load time" in told
+    assert "`optimization.disable_specified_optimizers` to all of these names, separated by semicolons" in told
+    assert "- optimisers that must not run at load time" in told
 
 
 def test_where_none_is_left_out_nothing_is_said_of_optimisers(bundle: Path) -> None:
@@ -138,9 +138,9 @@ def test_where_none_is_left_out_nothing_is_said_of_optimisers(bundle: Path) -> N
 @pytest.mark.parametrize(
     ("target", "variant", "told"),
     [
-        ("l4", "tensorrt", "Nobody but the device can make it."),
-        ("rtx-4090", "tensorrt-rtx", "a build with all of them fixed (--dim, --shape) does."),
-        ("rtx-4090-windows", "tensorrt-rtx", "The target's profile leaves it to the device."),
+        ("l4", "tensorrt", "It can only be generated on the device."),
+        ("rtx-4090", "tensorrt-rtx", "fix all of them (--dim, --shape) to compile it."),
+        ("rtx-4090-windows", "tensorrt-rtx", "The target's profile asks for this."),
     ],
 )
 def test_why_it_is_left_to_the_device(target: str, variant: str, told: str) -> None:
@@ -158,7 +158,7 @@ def test_usage_is_only_said_to_be_reported_by_a_runtime_that_does(
     request = dataclasses.replace(make_files_request(models.cnn(), tmp_path / "made"), profile=profile)
     (tmp_path / "bundle").mkdir()
     EMITTER.emit(request, tmp_path / "bundle")
-    assert readme(tmp_path / "bundle").count("This runtime may report usage") == times
+    assert readme(tmp_path / "bundle").count("This runtime may send telemetry") == times
 
 
 @pytest.mark.parametrize(("minimum", "lines"), [("15.1", ["for cpu: iOS 18 or later"]), ("18", [])])
@@ -178,7 +178,7 @@ def test_only_what_was_compiled_is_said_to_be(tmp_path: Path, *, compiled: bool)
     request = make_files_request(models.cnn(), tmp_path / "made", *(["htp"] if compiled else []))
     (tmp_path / "bundle").mkdir()
     EMITTER.emit(request, tmp_path / "bundle")
-    assert ("what was compiled was compiled for these" in readme(tmp_path / "bundle")) is compiled
+    assert ("the models were optimised and compiled for them" in readme(tmp_path / "bundle")) is compiled
 
 
 def test_an_application_is_told_to_turn_telemetry_off_when_the_bundle_is_built(tmp_path: Path) -> None:

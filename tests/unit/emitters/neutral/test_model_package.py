@@ -81,7 +81,7 @@ def test_the_runtime_refuses_what_it_does_not_know(package: Path, tmp_path: Path
 def test_the_readme_says_what_a_package_cannot(package: Path, bundle: Path) -> None:
     told = (package / "README.md").read_text("utf-8")
     assert "## As a model package of ONNX Runtime" in told
-    assert "- what is left to the device is not said" in told
+    assert "- what is generated on the device: opened" in told
     assert "model package" not in (bundle / "README.md").read_text("utf-8")
 
 
@@ -89,7 +89,7 @@ def test_of_the_cpu_alone_less_is_left_unsaid(tmp_path: Path) -> None:
     request = make_files_request(models.cnn(), tmp_path / "made", format="ortpackage")
     (tmp_path / "package").mkdir()
     EMITTER.emit(request, tmp_path / "package")
-    assert "left to the device" not in (tmp_path / "package" / "README.md").read_text("utf-8")
+    assert "generated on the device" not in (tmp_path / "package" / "README.md").read_text("utf-8")
 
 
 def refusal(request: EmitRequest, folder: Path) -> UsageError:

@@ -77,10 +77,10 @@ def test_the_readme_tells_what_is_made_on_the_device(request_: EmitRequest, tmp_
     write_python_project(request_, tmp_path / "bundle")
     text = (tmp_path / "bundle" / "README.md").read_text("utf-8")
     for words in (
-        "Variant npu was compiled before shipping: Q for 57, 69, with 2.51",
-        "Variant gpu needs its TensorRT engine made on the device",
+        "Variant npu was compiled ahead of time: Q for 57, 69, with 2.51",
+        "Variant gpu requires its TensorRT engine, which is generated on the device",
         "onnxruntime-ep-openvino 1.8.1, onnxruntime-qnn 2.7.0",
-        "`python -m tiny_cnn prewarm` makes what is missing",
+        "`python -m tiny_cnn prewarm` generates what is missing",
         'Model(prewarm="background")',
     ):
         assert words in text
