@@ -81,17 +81,17 @@ OpenKind = Callable[[str], Built]
 
 
 @pytest.fixture
-def build(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> Build:
+def build(warm: CommandLine, here: tuple[str, ...], tmp_path: Path) -> Build:
     """Builds without the proof: the tests run the bundle themselves, in this environment, which is quicker."""
 
     def run(model: Path, *options: str) -> Built:
-        return open_built(bundler.build(model, *here, "--no-prove", "--output", tmp_path / "out", *options))
+        return open_built(warm.build(model, *here, "--no-prove", "--output", tmp_path / "out", *options))
 
     return run
 
 
 @pytest.fixture(scope="module")
-def open_kind(bundler: CommandLine, here: tuple[str, ...], shared: Path) -> OpenKind:
+def open_kind(warm: CommandLine, here: tuple[str, ...], shared: Path) -> OpenKind:
     """`open_kind(kind)` is one of `TYPES`; all are built in one call, once for all processes of the session."""
     folder = shared / "kinds"
     folder.mkdir(exist_ok=True)
@@ -99,7 +99,7 @@ def open_kind(bundler: CommandLine, here: tuple[str, ...], shared: Path) -> Open
         document = folder / "document.json"
         if not document.exists():
             paths = [models.save(make(), folder / "in", f"{kind}.onnx") for kind, make in TYPES.items()]
-            answer = bundler.run("build", *paths, *here, "--no-prove", "--output", folder / "out", "--json")
+            answer = warm.run("build", *paths, *here, "--no-prove", "--output", folder / "out", "--json")
             document.write_text(answer.out, encoding="utf-8")
     answer = json.loads(document.read_text(encoding="utf-8"))
     failures = {Path(failure["model"]).stem: failure["error"] for failure in answer["failures"]}
@@ -187,13 +187,13 @@ def test_a_scikit_learn_pipeline_gives_its_own_answers(build: Build, tmp_path: P
     np.testing.assert_allclose(scores, trained.estimator.predict_proba(features), atol=1e-5)
 
 
-def test_a_random_model_says_what_it_can_still_promise(build: Build, bundler: CommandLine, tmp_path: Path) -> None:
+def test_a_random_model_says_what_it_can_still_promise(build: Build, warm: CommandLine, tmp_path: Path) -> None:
     bundle = build(models.save(models.random_model(), tmp_path / "in", "noisy.onnx"))
     assert bundle.manifest["unstable_outputs"] == ["noise"]
     assert any("noise" in note and "promised" in note for note in bundle.notes)
     tested = bundle.self_test()
     assert tested["status"] == "passed"
-    verified = bundler.run("verify", bundle.folder).expect(0).out
+    verified = warm.run("verify", bundle.folder).expect(0).out
     assert "noise" in verified, "verification says for which output only name, type and shape were checked"
     report = (bundle.folder.parent / f"{bundle.folder.name}.report" / "report.html").read_text()
     assert "noise" in report

@@ -32,13 +32,13 @@ def make_input(model: Path) -> tuple[str, np.ndarray]:
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_a_published_network_builds_and_gives_its_published_output(
-    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path, structure: str
+    warm: CommandLine, here: tuple[str, ...], tmp_path: Path, structure: str
 ) -> None:
     model = LIGHT / f"{structure}.onnx"
     name, values = make_input(model)
     np.savez(tmp_path / "samples.npz", **{name: values[None]})  # type: ignore[arg-type] # stubs want its own option
     options = ("--samples", str(tmp_path / "samples.npz"), "--output", str(tmp_path / "out"))
-    built = bundler.build(model, *here, *options, *([] if structure in PROVEN else ["--no-prove"]))
+    built = warm.build(model, *here, *options, *([] if structure in PROVEN else ["--no-prove"]))
     bundle = Path(built["bundle"])
     manifest = json.loads((bundle / "bundle.json").read_text())
     # Weights that are one constant give one constant answer: nothing tells a right network from a wrong one by it.
