@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
@@ -72,6 +73,39 @@ def remove_folder(folder: Path) -> None:
         with contextlib.suppress(OSError):
             _flatten(folder)
             folder.rmdir()
+
+
+def thin_out(folder: Path) -> None:
+    """Remove folders in the upper levels of `folder`, several at once, as far as that can be done: taking a folder away
+    is mostly waiting for the disk, and an environment has hundreds. No link is followed, whoever made it.
+    """
+    if not shutil.rmtree.avoids_symlink_attacks:  # Windows
+        return
+    with contextlib.suppress(OSError), ThreadPoolExecutor(_REMOVERS) as pool:
+        _thin_out(folder, None, _UPPER_LEVELS, pool)
+
+
+_REMOVERS = 8
+_UPPER_LEVELS = 4
+"""Down to the packages of an environment: `lib/python3.12/site-packages/numpy`."""
+
+
+def _thin_out(name: Path | str, parent: int | None, levels: int, pool: ThreadPoolExecutor) -> None:
+    folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+    try:
+        with os.scandir(folder) as entries:
+            inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for place in inner if levels else ():
+            with contextlib.suppress(OSError):
+                _thin_out(place, folder, levels - 1, pool)
+        list(pool.map(lambda place: _remove_at(place, folder), inner))
+    finally:
+        os.close(folder)
+
+
+def _remove_at(name: str, parent: int) -> None:
+    with contextlib.suppress(RecursionError):  # what is left is for `remove_folder`
+        shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
 
 
 def _flatten(folder: Path) -> None:

@@ -18,6 +18,7 @@ from bundler.environments.sandbox import Sandbox
 from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import ShutIn, run_uv
 from bundler.execution.passing import passing_folder
+from bundler.execution.scratch import thin_out
 from bundler.model.digests import digest_json
 from bundler.model.errors import EnvironmentMissingError, VerificationError
 from bundler.support.files import publish_folder
@@ -107,7 +108,10 @@ def install_bundle(
             raise VerificationError(
                 f"{what} does not install as its README says", details=error.details, hint="build it again"
             ) from error
-        yield python
+        try:
+            yield python
+        finally:
+            thin_out(home)
 
 
 def _home_of(interpreter: Path) -> Path:
