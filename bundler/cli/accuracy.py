@@ -52,7 +52,7 @@ def _figures(found: AccuracyResult) -> Iterator[str]:
     if found.unjudged == found.outputs and limit.judged:
         return
     if found.equal:
-        yield "equal to the bit"
+        yield "bit-identical"
         return
     if not limit.judged:
         yield "not judged, as the profile asks"

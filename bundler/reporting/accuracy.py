@@ -1,4 +1,4 @@
-"""How close the model stayed to the untouched one, stage by stage."""
+"""The accuracy after each stage, compared with the original model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROW_MIDDLE = 14.0
 
 
 def chart_accuracy(data: ReportData) -> Accuracy | None:
-    """Greatest absolute error on a logarithmic scale and least SQNR in dB, by stage; None when nothing was compared."""
+    """Largest absolute error on a logarithmic scale and lowest SQNR in dB, by stage; None when nothing was compared."""
     checks = data.manifest.checks
     if not checks:
         return None
@@ -46,7 +46,7 @@ def chart_accuracy(data: ReportData) -> Accuracy | None:
 
 
 def _tell_metrics(data: ReportData) -> Iterator[str]:
-    """The user's own measure of each variant, beside that of the untouched model's answers."""
+    """The user's own metric of each variant, beside that of the original model's outputs."""
     steps = {step.id: step for step in data.plan.steps}
     for outcome in data.outcomes:
         if outcome.stage == METRIC_STAGE and outcome.step in steps:
@@ -54,12 +54,12 @@ def _tell_metrics(data: ReportData) -> Iterator[str]:
             tag = show_tag(data, variant)
             yield (
                 f"Your own metric{f' of {tag}' if tag else ''}: {facts['value']:.4g}, over {facts['samples']} samples; "
-                f"the untouched model has {facts['reference']:.4g}."
+                f"the original model has {facts['reference']:.4g}."
             )
 
 
 def tell_doubts(manifest: Manifest, repeated: str = "") -> Iterator[str]:
-    """What the golden set cannot show; without weaknesses of the kind `repeated`, which are told in other words."""
+    """What the golden set cannot show, without weaknesses of the kind `repeated`, which are reported elsewhere."""
     golden = manifest.golden
     if golden is None:
         return
@@ -71,7 +71,7 @@ def tell_doubts(manifest: Manifest, repeated: str = "") -> Iterator[str]:
 
 
 def _limits(data: ReportData, check: CheckRecord) -> Tolerance:
-    """What most outputs of a check had to meet."""
+    """The default tolerance of a check's gate."""
     gate = data.manifest.gate.gates.get(check.step)
     return gate.default if gate else Tolerance()
 
@@ -79,7 +79,7 @@ def _limits(data: ReportData, check: CheckRecord) -> Tolerance:
 def _tell_error(limit: Tolerance) -> str:
     if limit.absolute is None or limit.relative is None:
         return ""
-    return f"allowed: {show_error(limit.absolute)}, and {show_error(limit.relative)} of the reference on top"
+    return f"allowed: {show_error(limit.absolute)} + {show_error(limit.relative)} of the reference"
 
 
 def _join(texts: Iterable[str]) -> str:
@@ -95,17 +95,17 @@ def final_checks(data: ReportData) -> tuple[CheckRecord, ...]:
 
 
 def judged_outputs(check: CheckRecord) -> tuple[OutputCheck, ...]:
-    """The outputs whose comparison could have failed: the figures of others say nothing."""
+    """The outputs whose comparison could have failed; the figures of others show nothing."""
     return tuple(output for output in check.outputs if not output.unjudged)
 
 
 def least_decibels(outputs: Sequence[OutputCheck]) -> float | None:
-    """The least SQNR among the outputs that have one."""
+    """The lowest SQNR in dB among the outputs that have one."""
     return min(_decibels(outputs), default=None)
 
 
 def greatest_error(outputs: Sequence[OutputCheck]) -> float | None:
-    """The greatest absolute error among the outputs that have one."""
+    """The largest absolute error among the outputs that have one."""
     return max((output.max_absolute for output in outputs if output.max_absolute is not None), default=None)
 
 
@@ -114,7 +114,7 @@ def _decibels(outputs: Sequence[OutputCheck]) -> list[float]:
 
 
 def _title(data: ReportData, check: CheckRecord) -> str:
-    """The stage whose model was compared; with the golden set, where the others were with a larger one."""
+    """The stage whose model was compared, and "golden set" where the other checks used a larger set."""
     stages = {step.id: step.stage for step in data.plan.steps}
     title = title_stage(stages[check.after]) if check.after in stages else check.after
     again = any(variant.reproduction == check.step for variant in data.plan.variants if variant.reproduction)
@@ -139,9 +139,9 @@ def _row(data: ReportData, check: CheckRecord, limit: Tolerance, *, scales: tupl
             for output in judged
             if output.max_absolute
         ),
-        error="equal to the bit" if equal else error,
+        error="bit-identical" if equal else error,
         sqnr=None if least is None else sqnr_scale.place(least),
-        sqnr_text="equal to the bit" if equal else _show_decibels(least) if judged else NOT_JUDGED,
+        sqnr_text="bit-identical" if equal else _show_decibels(least) if judged else NOT_JUDGED,
         gate=error_scale.place(limit.absolute) if limit.absolute and limit.relative is not None else None,
         sqnr_gate=None if limit.sqnr_db is None else sqnr_scale.place(limit.sqnr_db),
     )
@@ -165,7 +165,7 @@ def _remark(output: OutputCheck) -> str:
 
 
 def _figures(output: OutputCheck) -> tuple[str, ...]:
-    """None of an output that cannot be judged: a difference of 0 from answers that any model gives reads as a merit."""
+    """Dashes for an output that cannot be judged: an error of 0 on a trivial output would look like a good result."""
     if output.unjudged:
         return (show_error(None),) * 7
     return (
@@ -180,6 +180,6 @@ def _figures(output: OutputCheck) -> tuple[str, ...]:
 
 
 def _show_share(output: OutputCheck) -> str:
-    """Of scores how many keep their best place, of integers and strings how many are equal."""
+    """Top-1 agreement for scores, share of equal values for integers and strings."""
     share = output.top1_agreement if output.scores else output.agreement
     return show_error(None) if share is None else f"{share:.0%}"

@@ -1,4 +1,4 @@
-"""From what the `compare` stages found to the checks that a manifest tells."""
+"""Makes a manifest's checks from the results of the `compare` stages."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ _FIGURES = (
 
 
 def make_checks(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> tuple[CheckRecord, ...]:
-    """One check for each comparison that the plan made, in its order. A comparison that several variants share
-    stands once, with no variant.
-    """
+    """One check for each comparison, in the order of the plan. One that several variants share has no variant."""
     found = {outcome.step: outcome for outcome in outcomes if outcome.stage == "compare"}
     return tuple(
         _make_check(step.inputs.get("model", step.id), step.variant, found[step.id])
@@ -45,9 +43,7 @@ def read_comparison(facts: Mapping[str, Any]) -> Comparison:
 
 
 def check_output(output: OutputComparison) -> OutputCheck:
-    """One output's figures, those that are not finite put into words. Which sample is the worst stays where its file
-    is: a manifest names none.
-    """
+    """One output's figures; figures that are not finite go into the remark. A manifest names no samples."""
     figures = {name: _read_figure(getattr(output, name)) for name in _FIGURES}
     values: dict[str, Any] = {
         name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()
@@ -77,7 +73,7 @@ def _make_check(after: str, variant: str | None, outcome: StepOutcome) -> CheckR
 
 
 def _read_figure(value: float | str | None) -> float | None:
-    """Workers send numbers that are not finite as words, which `float` reads."""
+    """Workers send numbers that are not finite as strings, which `float` parses."""
     return None if value is None else float(value)
 
 
@@ -85,7 +81,7 @@ def _remark(output: OutputComparison, figures: Mapping[str, float | None]) -> st
     if output.mismatch is not None:
         return output.mismatch
     if output.equal:
-        return "equal to the bit"
+        return "bit-identical"
     if output.difference:
         return output.difference
     odd = [

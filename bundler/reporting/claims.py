@@ -1,4 +1,4 @@
-"""When a difference in speed may be claimed: enough runs, apart from each other, on a machine that did little else."""
+"""Decides whether a difference in speed may be reported: enough runs, ranges that do not overlap, an idle machine."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from bundler.model.measurement import Measurement
 from bundler.reporting.data import Spread, summarize_series
 
 LEAST_RUNS: Final = 7
-"""Runs of each side below which nothing is claimed. Of two series of seven in random order 2 in 3,432 lie wholly apart;
-with a tenth cut off at both ends it is still fewer than 1 in 100."""
+"""Runs of each side below which no difference is reported. Two equal series of seven runs are completely separated in 2
+of 3,432 orders; between their 10th and 90th percentiles in fewer than 1 of 100."""
 
 NOISE: Final = 0.03
-"""Medians closer than this share are called equal: runs of one program differ by as much on a quiet machine."""
+"""Medians closer than this share are reported as equal: runs of one program differ by as much on an idle machine."""
 
 BUSY: Final = 0.2
-"""Share of the machine's processors that other programs may keep busy. On busier ones two equal sessions were measured
-up to 48 % apart."""
+"""Largest share of the machine's processors that other programs may keep busy. Above it, two equal sessions were
+measured up to 48 % apart."""
 
 UNSTEADY: Final = 1.5
-"""Ratio of the 90th to the 10th percentile of one series from which on its median says little of a single call: two
-equal sessions on a busy machine were as far apart (`BUSY`)."""
+"""Ratio of the 90th to the 10th percentile of a series above which its median says little about a single call: two
+equal sessions on a busy machine differed as much (`BUSY`)."""
 
 TOO_FEW: Final = "too few runs"
 NO_DIFFERENCE: Final = "no difference shown"
@@ -29,9 +29,9 @@ TOO_BUSY: Final = "no difference shown, the machine was busy"
 
 
 def compare_medians(before: Spread | None, after: Spread | None, others: float | None = None) -> tuple[str, str]:
-    """What changed from `before` to `after` in words, and its tone (`good`, `bad`, `plain`).
+    """The verdict on the change from `before` to `after`, and its tone (`good`, `bad`, `plain`).
 
-    `others` is the share of the processors that other programs kept busy meanwhile; None where that is not known.
+    `others` is the share of the processors that other programs kept busy meanwhile; None when unknown.
     """
     if before is None or after is None or before.median <= 0 or after.median <= 0:
         return "", "plain"
@@ -47,7 +47,7 @@ def compare_medians(before: Spread | None, after: Spread | None, others: float |
 
 
 def find_doubt(before: Spread, after: Spread, others: float | None = None) -> str:
-    """Why the medians of two series must not be compared; empty where they may."""
+    """Why the medians of two series must not be compared; empty when they may be."""
     if min(before.count, after.count) < LEAST_RUNS:
         return TOO_FEW
     if others is not None and others > BUSY:
@@ -56,7 +56,7 @@ def find_doubt(before: Spread, after: Spread, others: float | None = None) -> st
 
 
 def doubt_ratio(low: float | None, high: float | None, rounds: int | None) -> str:
-    """The same of a ratio that was taken round by round: `low` and `high` are its 10th and 90th percentile."""
+    """The same for a ratio measured round by round: `low` and `high` are its 10th and 90th percentile."""
     if low is None or high is None or rounds is None:
         return ""
     if rounds < LEAST_RUNS:
@@ -65,12 +65,10 @@ def doubt_ratio(low: float | None, high: float | None, rounds: int | None) -> st
 
 
 def doubt_measurement(measurement: Measurement) -> tuple[str, ...]:
-    """Why the figures of one variant may not be what they seem, a sentence each: few runs, a busy machine, calls that
-    differ.
-    """
-    series = (("opening", measurement.opening_ms), ("call", measurement.latency_ms))
+    """Why the figures of one variant are unreliable, a sentence each: few runs, a busy machine, varying calls."""
+    series = (("load", measurement.opening_ms), ("call", measurement.latency_ms))
     doubts = [
-        f"{len(found)} timed {what}{'' if len(found) == 1 else 's'}, and fewer than {LEAST_RUNS} show little"
+        f"only {len(found)} timed {what}{'' if len(found) == 1 else 's'} (at least {LEAST_RUNS} are needed)"
         for what, found in series
         if 0 < len(found) < LEAST_RUNS
     ]
@@ -83,9 +81,9 @@ def doubt_measurement(measurement: Measurement) -> tuple[str, ...]:
 
 
 def doubt_machine() -> str:
-    """Why nothing should be timed on this machine now; empty where nothing is known against it.
+    """Why nothing should be timed on this machine now; empty when it seems idle or has no load average.
 
-    The load average of the last minute, in runnable programs; where a system does not tell it, nothing is said.
+    Uses the load average of the last minute, in runnable programs.
     """
     try:
         load = os.getloadavg()[0]

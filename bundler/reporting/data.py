@@ -1,4 +1,4 @@
-"""What a report is made from: everything that a build learned, what varies from run to run included."""
+"""The input of a report: all results of a build, including those that vary from run to run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from bundler.model.results import StepOutcome
 class ReportData:
     """The whole input of a report. `outcomes` are in the order of the plan, the inspection first.
 
-    `unmeasured` says why there are no measurements, `unassigned` why it is not known which provider took which nodes;
+    `unmeasured` says why there are no measurements, `unassigned` why the assignment of nodes is not known;
     `assignments` counts nodes by provider for each variant. `phases` are seconds outside the steps (`emit`, `prove`).
-    `downloads` are for what is visited rather than installed; `frontiers` for precisions that were chosen by trying.
+    `downloads` are for web bundles; `frontiers` for precisions that were chosen by measuring.
     """
 
     plan: BuildPlan
@@ -32,7 +32,7 @@ class ReportData:
     measurements: Sequence[Measurement] = ()
     unmeasured: str = "nothing was run"
     assignments: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    unassigned: str = "no runtime said which nodes it gave to whom"
+    unassigned: str = "no runtime reported the assignment of nodes to providers"
     phases: Mapping[str, float] = field(default_factory=dict)
     downloads: Sequence[Download] = ()
     frontiers: tuple[Frontier, ...] = ()
@@ -41,7 +41,7 @@ class ReportData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """What a series of repeated measurements says, in its own unit."""
+    """Statistics of a series of measurements, in its own unit; `low` and `high` are the 10th and 90th percentile."""
 
     median: float
     low: float

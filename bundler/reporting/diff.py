@@ -1,4 +1,4 @@
-"""What differs between two bundles, read from their manifests; only the summary looks at the reports beside them."""
+"""The differences between two bundles, from their manifests; only the summary reads the reports beside them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from bundler.support.text import format_bytes, visible
 
 _ABSENT = "absent"
 
-SAME = "Their manifests are the same. Whether the files are those of the manifests, `bundler verify` says."
-"""Of two bundles that no section tells apart: their files were not opened."""
+SAME = "The manifests are the same. Use `bundler verify` to check that the files match their manifests."
+"""For two bundles without differences in any section: their files were not opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One thing that differs; None on the side that has no such thing."""
+    """One value that differs; None on the side that lacks it."""
 
     subject: str
     before: str | int | float | bool | None
@@ -61,7 +61,7 @@ class BundleDiff:
 
     @property
     def same(self) -> bool:
-        """Whether the two bundles hold the same in every respect that a manifest tells."""
+        """Whether the two manifests record the same content."""
         return not any(getattr(self, name) for name in _SECTIONS) and not self.files
 
 
@@ -193,7 +193,7 @@ def _session_entries(variant: VariantRecord) -> list[tuple[str, Any]]:
 
 
 def _stages(manifest: Manifest) -> dict[str, Any]:
-    """What each step was told and which tools it used; their keys differ whenever anything before them does."""
+    """The options and tools of each step; not its key, which differs whenever an earlier step does."""
     found: dict[str, Any] = {}
     for stage in manifest.stages:
         found[stage.step] = _tools(stage)
@@ -222,7 +222,7 @@ def _figures(subject: str, output: OutputCheck) -> dict[str, Any]:
     if output.unjudged:
         return {subject: f"not judged: {output.unjudged}"}
     if output.equal:
-        return {f"{subject}": "equal to the bit"}
+        return {f"{subject}": "bit-identical"}
     return {
         f"{subject} max absolute": output.max_absolute,
         f"{subject} SQNR dB": output.sqnr_db,
@@ -262,7 +262,7 @@ def _file_line(change: FileChange) -> str:
 
 
 def _show(value: str | float | None) -> str:
-    """One value on one line of a terminal: names from a model may hold anything, escape sequences included."""
+    """One value on one line of a terminal; names from a model may contain escape sequences."""
     if value is None:
         return _ABSENT
     text = f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""The first sentences of `bundler diff`: what is equal, and what changed most: size, accuracy, placement, speed."""
+"""The first sentences of `bundler diff`: what is equal, and the largest changes in size, accuracy, placement, speed."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from bundler.reporting.timings import Timed
 from bundler.support.text import format_bytes
 
 LEAST_SHARE = 0.01
-"""Sizes that differ by less are called equal: a version in a README makes as much."""
+"""Sizes that differ by a smaller share are reported as equal: a version number in a README changes as much."""
 
 MANY = 10
-"""Ratio of two sizes from which on a share in % would say nothing."""
+"""From this ratio of two sizes on, the ratio is shown instead of a percentage."""
 
 LEAST_DB = 1.0
-"""Signal-to-noise ratios that differ by less are called equal: another order of the same sums makes as much."""
+"""Signal-to-noise ratios that differ by less are reported as equal: another order of summation changes as much."""
 
 Timings = Mapping[str, Timed]
 
 
 def summarize_difference(a: Manifest, b: Manifest, timed: tuple[Timings, Timings] = ({}, {})) -> tuple[str, ...]:
-    """One sentence on what the bundles A and B are made from, and one on how B differs from A. `timed` is what was
-    measured when each was built, by variant.
+    """One sentence on what the bundles A and B have in common, and one on how B differs from A. `timed` are the
+    measurements of each build, by variant.
     """
     changes = [*_describe_variants(a, b), *_describe_size(a, b), *_describe_accuracy(a, b), *_describe_placement(a, b)]
     speed = _describe_speed(a, b, timed)
@@ -40,11 +40,11 @@ def summarize_difference(a: Manifest, b: Manifest, timed: tuple[Timings, Timings
 
 
 _DIFFERENT = {"model": "model (its files, or their names)"}
-"""A model's digest is that of its files and what they are called."""
+"""A model's digest covers its files and their names."""
 
 
 def _describe_origin(a: Manifest, b: Manifest) -> str:
-    """For instance `Equal: model, target, runtime. Different: version of bundler.` A profile may differ unseen."""
+    """What is equal and what differs: `Equal: model, target, runtime. Different: version of bundler.`."""
     pairs = {
         "model": (a.model.digest, b.model.digest),
         "target": (a.target.id, b.target.id),
@@ -66,7 +66,7 @@ def _describe_variants(a: Manifest, b: Manifest) -> Iterator[str]:
     if lost:
         yield f"lacks {_join(lost)}"
     if new:
-        yield f"has {_join(new)} beside" if not lost else f"has {_join(new)} in place"
+        yield f"has {_join(new)} in addition" if not lost else f"has {_join(new)} instead"
 
 
 def _describe_size(a: Manifest, b: Manifest) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _describe_growth(verb: str, before: int, after: int) -> Iterator[str]:
 
 
 def _describe_accuracy(a: Manifest, b: Manifest) -> Iterator[str]:
-    """Of the variants that both have, the one whose worst output moved most."""
+    """Among the variants that both have, the one whose worst output changed most."""
     before, after = _find_worst(a), _find_worst(b)
     moves = {name: after[name] - before[name] for name in before if name in after and after[name] != before[name]}
     if not moves:
@@ -97,7 +97,7 @@ def _describe_accuracy(a: Manifest, b: Manifest) -> Iterator[str]:
 
 
 def _find_worst(manifest: Manifest) -> dict[str, float]:
-    """By variant the least ratio, in dB, of the outputs that were judged by one, after its last step."""
+    """By variant the lowest SQNR in dB of its judged outputs, after its last step."""
     last: dict[str, CheckRecord] = {}
     for check in manifest.checks:
         for variant in manifest.variants:
@@ -114,7 +114,7 @@ def _find_worst(manifest: Manifest) -> dict[str, float]:
 
 
 def _show_db(ratio: float) -> str:
-    return "equal to the bit" if math.isinf(ratio) else f"{ratio:.1f} dB"
+    return "bit-identical" if math.isinf(ratio) else f"{ratio:.1f} dB"
 
 
 def _describe_placement(a: Manifest, b: Manifest) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _describe_placement(a: Manifest, b: Manifest) -> Iterator[str]:
     for name, found in after.items():
         known = before.get(name)
         if known is not None and (known.taken, known.left) != (found.taken, found.left):
-            yield f"gives {found.provider} {_show_nodes(found)} of {name} in place of {_show_nodes(known)}"
+            yield f"assigns {_show_nodes(found)} of {name} to {found.provider} instead of {_show_nodes(known)}"
 
 
 def _find_placements(manifest: Manifest) -> dict[str, PlacementFacts]:
@@ -138,9 +138,9 @@ _CHANGED = "is "
 
 
 def _describe_speed(a: Manifest, b: Manifest, timed: tuple[Timings, Timings]) -> str:
-    """Each is compared with a plain session that was timed in turn with it: the machine may have been another one."""
+    """Each is compared with a default session that was timed in turn with it, since the machines may differ."""
     if a.model.digest != b.model.digest:
-        return "speed cannot be compared: the models, or the names of their files, are different"
+        return "speed cannot be compared: the models, or the names of their files, differ"
     before, after = timed
     common = [name for name in before if name in after]
     if not common:
@@ -150,7 +150,7 @@ def _describe_speed(a: Manifest, b: Manifest, timed: tuple[Timings, Timings]) ->
     if not told:
         name, verdict, _ = verdicts[0]
         return f"speed of {name}: {verdict}"
-    return _CHANGED + " and ".join(f"{verdict} ({name}, beside the original model)" for name, verdict in told)
+    return _CHANGED + " and ".join(f"{verdict} ({name}, relative to the original model)" for name, verdict in told)
 
 
 def _compare_speed(before: Timed, after: Timed) -> tuple[str, str]:
@@ -159,7 +159,7 @@ def _compare_speed(before: Timed, after: Timed) -> tuple[str, str]:
 
 
 def _beside(timed: Timed) -> Spread:
-    """The calls in units of a plain session's, which may rest on as few runs."""
+    """The latency in units of the default session's; the count is the smaller of both."""
     unit = timed.baseline.median
     return replace(
         timed.latency,

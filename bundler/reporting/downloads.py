@@ -1,6 +1,6 @@
-"""What a visitor of a page downloads: a chart and tables of the first visit, for each variant and build of the runtime.
+"""Download size of the first visit to a page: a chart and tables for each variant and build of the runtime.
 
-Nothing of it is shown for bundles that are installed rather than visited.
+Only web bundles have it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from bundler.support.text import format_bytes
 MEGABYTE: Final = 1_000_000
 
 ROLES: Final[tuple[DownloadRole, ...]] = ("runtime", "model", "loader")
-"""The parts of a download, as bars show them from the left."""
+"""The parts of a download, in the order of a bar from the left."""
 
 
 def chart_downloads(data: ReportData) -> Downloads | None:
-    """The first visit, for each variant and build; None where nothing is visited."""
+    """The first visit, for each variant and build; None for a bundle that is not for the web."""
     if not data.downloads:
         return None
     budget = _read_budget(data)
@@ -40,20 +40,20 @@ def chart_downloads(data: ReportData) -> Downloads | None:
 
 
 def make_download_card(data: ReportData) -> Card:
-    """What the preferred variant costs a visitor; for what is visited, it stands in place of the model's size."""
+    """The download size of the preferred variant; web bundles show it instead of the model's size."""
     first, budget = data.downloads[0], _read_budget(data)
     model = sum(file.brotli for file in first.files if file.role == "model")
     return Card(
         label=f"First visit, {first.variant}" if len(data.plan.variants) > 1 else "First visit",
         value=format_bytes(first.brotli),
         change=f"within {format_bytes(round(budget))}" if budget and first.brotli <= budget else "",
-        detail=f"with brotli, {format_bytes(model)} of it the model; a second visit takes it from the browser's cache",
+        detail=f"with brotli, model {format_bytes(model)}; a second visit loads it from the browser's cache",
         tone="good" if budget else "plain",
     )
 
 
 def render_downloads(downloads: Sequence[Download]) -> str:
-    """Every figure as JSON: bytes with no compression, by gzip and by brotli."""
+    """Every figure as JSON, in bytes: uncompressed, with gzip and with brotli."""
     document = {"schema": 1, "first_visits": [_encode(item) for item in downloads]}
     return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=True) + "\n"
 
@@ -95,7 +95,7 @@ def _bar(item: Download, scale: Scale) -> DownloadBar:
         tag=item.build if item.build != item.variant else "",
         segments=tuple(segments),
         value=format_bytes(item.brotli),
-        detail=f"gzip {format_bytes(item.gzip)}, plain {format_bytes(item.size)}",
+        detail=f"gzip {format_bytes(item.gzip)}, uncompressed {format_bytes(item.size)}",
     )
 
 
@@ -114,7 +114,7 @@ def _total(item: Download) -> DownloadTotal:
 
 
 def _list_files(downloads: Sequence[Download]) -> tuple[DownloadRow, ...]:
-    """Every file that some first visit fetches, the largest first."""
+    """Every file of the first visits, the largest first."""
     files = {file.path: file for item in downloads for file in item.files}
     return tuple(
         DownloadRow(

@@ -1,4 +1,4 @@
-"""Numbers as data that JSON can hold and as text that a person reads."""
+"""Formats numbers as JSON data and as text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 _MINUS = "\N{MINUS SIGN}"
 _MANY = 10
-"""From this ratio on, a percentage would be harder to read than the ratio."""
+"""From this ratio on, the ratio is shown instead of a percentage."""
 _TIMES = "\N{MULTIPLICATION SIGN}"
 _DASH = "\N{EN DASH}"
 
 
 def word_figures(value: Any) -> Any:
-    """`value` as JSON data in which numbers that are not finite stand as the words NaN, Infinity and -Infinity."""
+    """`value` as JSON data, with the strings NaN, Infinity and -Infinity for numbers that are not finite."""
     if isinstance(value, Mapping):
         return {str(key): word_figures(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -25,30 +25,28 @@ def word_figures(value: Any) -> Any:
 
 
 def name_figure(value: float) -> str:
-    """The word for a number that is not finite, as golden sets spell it."""
+    """The name of a number that is not finite, as golden sets spell it."""
     if math.isnan(value):
         return "NaN"
     return "Infinity" if value > 0 else "-Infinity"
 
 
 def show_tick(text: str) -> str:
-    """A figure as an axis labels it, without the zeros that say how exact it is: `10 ms` for `10.0 ms`."""
+    """A figure as an axis label, without trailing zeros: `10 ms` for `10.0 ms`."""
     number, _, unit = text.partition(" ")
     short = number.rstrip("0").rstrip(".") if "." in number else number
     return short if short == "0" else f"{short} {unit}".strip()
 
 
 def show_error(value: float | None) -> str:
-    """An error in the output's own unit: `3.1e-07`, `0`, or a dash where there is none."""
+    """An error in the output's own unit: `3.1e-07`, `0`, or a dash for None."""
     if value is None:
         return _DASH
     return "0" if value == 0 else f"{value:.2g}"
 
 
 def show_percent(after: float, before: float) -> str:
-    """The change from `before` to `after`: a minus or plus sign and a share in %, `no change`, or for great ones how
-    many times as much it is.
-    """
+    """The change from `before` to `after`: a percentage with its sign, `no change`, or a ratio for large changes."""
     if before <= 0:
         return ""
     if after / before >= _MANY:

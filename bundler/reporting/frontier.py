@@ -1,4 +1,4 @@
-"""What was tried to choose a precision: latency against accuracy as a chart, and every attempt as a row."""
+"""The attempts to choose a precision: latency against accuracy as a chart, and every attempt as a row."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ _FIGURES: Final[Mapping[str, str]] = MappingProxyType(
         "metric": "Your metric",
     }
 )
-"""Known figures, in the order of the table's columns; others follow under their own names."""
+"""Known figures in the order of the table's columns; others follow under their own names."""
 _DRAWN: Final = ("sqnr_db", "top1_agreement", "cosine")
-"""Figures that a chart can have on its height, the first that two attempts have."""
+"""Figures for a chart's vertical axis; the first that two attempts have is used."""
 _UNCHANGED: Final = "none"
 _EQUAL_DB: Final = 100.0
-"""From this signal-to-noise ratio on, only the rounding of float32 is left: drawn as equal."""
+"""From this SQNR in dB on, only float32 rounding is left: drawn as equal."""
 
 _SLOWEST: Final = 3.0
-"""Ratios above are drawn at the edge, with their figure: one slow attempt would push all others together."""
+"""Larger ratios are drawn at the edge with their figure, so that one slow attempt does not squeeze all others."""
 
 _BAND: Final = 18.0
-"""Where what is equal stands, above the scale; this and all below in pixels."""
+"""The height of equal attempts, above the scale; this and all below in pixels."""
 _TOP: Final = 48.0
 _PLOT: Final = 220.0
 _ROOM: Final = 20.0
 _ROW: Final = 17.0
-"""From one label to the next below it: no two share a row, so that none covers another at any width."""
+"""From one label to the next below it; each has its own row, so that none covers another at any width."""
 _LEAST_RADIUS: Final = 5.0
 _GREATEST_RADIUS: Final = 16.0
 
 
 def chart_precisions(frontiers: Sequence[Frontier]) -> tuple[Precision, ...]:
-    """One part of the section for each variant whose precision was chosen by trying."""
+    """One part of the section for each variant whose precision was chosen by measuring."""
     return tuple(_chart_precision(frontier, alone=len(frontiers) == 1) for frontier in frontiers)
 
 
@@ -67,8 +67,8 @@ def _chart_precision(frontier: Frontier, *, alone: bool) -> Precision:
 def _tell_timing(frontier: Frontier, unchanged: float | None) -> str:
     told = f"Latency {frontier.timing}: {frontier.how}."
     if any(doubt_ratio(attempt.low, attempt.high, attempt.rounds) for attempt in frontier.attempts):
-        told += " A ratio in brackets shows no difference: too few rounds, or rounds on both sides of 1."
-    return told if unchanged is None else f"{told} The milliseconds are the ratio times those of the unchanged model."
+        told += " A ratio in brackets is no significant difference: too few rounds, or rounds on both sides of 1."
+    return told if unchanged is None else f"{told} Milliseconds are the ratio times the unchanged model's latency."
 
 
 def _summarize(frontier: Frontier) -> str:
@@ -76,8 +76,8 @@ def _summarize(frontier: Frontier) -> str:
     passed = sum(attempt.state in {"chosen", "passed"} for attempt in frontier.attempts)
     judged = f"judged on {_count(frontier.held_out, 'held-out sample')}"
     if frontier.calibration:
-        judged += f", none of them among the {frontier.calibration} that calibrated"
-    return f"{_count(tried, 'attempt')}, {passed} of them held the gate, {judged}."
+        judged += f", none of them among the {frontier.calibration} for calibration"
+    return f"{_count(tried, 'attempt')}, {passed} of them met the gate, {judged}."
 
 
 def _count(number: int, noun: str) -> str:
@@ -90,8 +90,8 @@ def _name_figures(attempts: Sequence[Attempt]) -> tuple[str, ...]:
 
 
 def _row(number: int, attempt: Attempt, names: Sequence[str], unchanged: float | None) -> AttemptRow:
-    """Each attempt was timed in turns with the unchanged model at a moment of its own, so ratios compare and seconds do
-    not: the latency shown is the ratio of what the unchanged model took.
+    """Each attempt was timed in turns with the unchanged model, at different times, so only the ratios are comparable:
+    the latency shown is the ratio times the unchanged model's latency.
     """
     timed = attempt.seconds is not None and attempt.ratio is not None and unchanged is not None
     seconds = attempt.ratio * unchanged if timed else attempt.seconds  # type: ignore[operator]
@@ -116,7 +116,7 @@ def _show(value: float | None, show: Callable[[float], str]) -> str:
 
 
 def _show_measured_ratio(attempt: Attempt) -> str:
-    """In brackets where it shows no difference."""
+    """In brackets when it is no significant difference."""
     shown = _show(attempt.ratio, _show_ratio)
     return f"({shown})" if doubt_ratio(attempt.low, attempt.high, attempt.rounds) else shown
 
@@ -141,7 +141,7 @@ _SHOWN: Final[Mapping[str, Callable[[float], str]]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """An attempt that can be drawn; `value` is None for what is equal."""
+    """An attempt that can be drawn; `value` is None for one that equals the original model."""
 
     number: int
     attempt: Attempt
@@ -192,7 +192,7 @@ def _show_times(ratio: float) -> str:
 
 
 def _levels(figure: str, values: Sequence[float]) -> tuple[tuple[Level, ...], Callable[[float | None], float]]:
-    """The labelled heights, and where a value stands, in pixels from the top."""
+    """The labelled heights, and a function from a value to its height, in pixels from the top."""
     if figure == "sqnr_db":
         scale = linear_scale((max(values, default=0.0), 1.0), lambda value: f"{value:.0f} dB")
         low, high, texts = scale.low, scale.high, [(tick.at, tick.text) for tick in scale.ticks]
@@ -230,7 +230,7 @@ def _spot(place: _Place, x: float, y: float, largest: int) -> Spot:
 
 
 def _spread_labels(spots: Sequence[Spot], height: float) -> list[Spot]:
-    """Give every label a row of its own, as near to its bubble as the others let it be."""
+    """Give every label its own row, as near to its bubble as the other labels allow."""
     ordered = sorted(spots, key=lambda spot: (spot.y, -spot.x))
     rows: list[float] = []
     for spot in ordered:
@@ -243,7 +243,7 @@ def _spread_labels(spots: Sequence[Spot], height: float) -> list[Spot]:
 
 
 def _join_best(spots: Sequence[Spot]) -> tuple[Stroke, ...]:
-    """Lines between the attempts that no other beats in both latency and accuracy, the fastest first."""
+    """Lines along the Pareto frontier of latency and accuracy, the fastest first."""
     best: list[Spot] = []
     for spot in sorted(spots, key=lambda spot: (spot.x, spot.y)):
         if not best or spot.y < best[-1].y:

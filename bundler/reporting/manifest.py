@@ -40,14 +40,14 @@ from bundler.reporting.figures import word_figures
 from bundler.support.files import FILE_MODE, replace_whole
 
 _TOLD_ELSEWHERE = {"signature", "outputs", "samples", "comparison", "references", "weaknesses"}
-"""Facts that stand in `runtime.json` or among the checks already."""
+"""Facts that `runtime.json` or the checks already contain."""
 
 _OF_THE_MACHINE = {"machine", "python"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestRequest:
-    """All that a manifest tells beside the files. `outcomes` may be in any order; `known` are digests, by path, of
+    """All that a manifest records beside the files. `outcomes` may be in any order; `known` are digests, by path, of
     files that need not be hashed again.
     """
 
@@ -67,9 +67,7 @@ class ManifestRequest:
 
 
 def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
-    """The manifest of the finished folder `bundle`, whose files are hashed now (its `bundle.json` is left out; what is
-    `known` has its digest already).
-    """
+    """The manifest of the finished folder `bundle`. Hashes its files, except `bundle.json` and what is `known`."""
     plan, profile, config = request.plan, request.profile, request.config
     return Manifest(
         schema=MANIFEST_SCHEMA,
@@ -97,7 +95,7 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
 
 
 def list_files(bundle: Path, known: Mapping[str, str] | None = None) -> tuple[FileRecord, ...]:
-    """Every file of a bundle but its manifest, by path; `known` are digests that need not be taken again."""
+    """Every file of a bundle except its manifest, by path; `known` are digests that need not be computed again."""
     return tuple(record for record in record_folder(bundle, known).files if record.path != MANIFEST_NAME)
 
 
@@ -112,19 +110,19 @@ def weigh_bundle(manifest: Manifest) -> int:
 
 
 def _to_bytes(manifest: Manifest) -> bytes:
-    # Half of a surrogate pair is no text: strict JSON readers refuse even its escape, so it is written as `?`.
+    # A lone surrogate is not valid text, and strict JSON readers refuse even its escape, so it is written as `?`.
     return render_manifest(manifest).encode("utf-8", "replace")
 
 
 def write_manifest(bundle: Path, manifest: Manifest) -> Path:
-    """Write `bundle.json` in one piece, with the mode of the bundle's other files."""
+    """Write `bundle.json` atomically, with the mode of the bundle's other files."""
     path = bundle / MANIFEST_NAME
     replace_whole(path, _to_bytes(manifest), mode=FILE_MODE)
     return path
 
 
 def read_manifest(bundle: Path, content: bytes | None = None) -> Manifest:
-    """The manifest of a bundle, every field checked; `content` is its text where that was read and checked already.
+    """The manifest of a bundle, every field checked; `content` is its text if that was already read and checked.
 
     Raises `VerificationError` when it is missing, malformed, or written by a newer bundler.
     """
@@ -176,7 +174,7 @@ def _stage(outcome: StepOutcome, plan: BuildPlan) -> StageRecord:
 
 
 def order_outcomes(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> list[StepOutcome]:
-    """The outcomes in the order of the plan, whatever the order in which they came; what comes before it is first."""
+    """The outcomes in the order of the plan; those of steps before the plan come first."""
     places = {step.id: place for place, step in enumerate(plan.steps)}
     return sorted(outcomes, key=lambda outcome: places.get(outcome.step, -1))
 
@@ -187,13 +185,13 @@ def _find_step(plan: BuildPlan, step_id: str) -> Step | None:
 
 
 def _recipe(ingredients: Mapping[str, Any]) -> str:
-    """The cache key without what names the building machine: the same bundle has the same manifest everywhere."""
+    """The cache key without the build machine, so that the same bundle has the same manifest everywhere."""
     kept = {name: value for name, value in ingredients.items() if name not in _OF_THE_MACHINE}
     return digest_json({name: _name_files(value) if name == "options" else value for name, value in kept.items()})
 
 
 def _name_files(options: Mapping[str, Any]) -> dict[str, Any]:
-    """A step's options; of the one that holds paths of the user's machine (a metric's command) the names alone."""
+    """A step's options; a metric's command is reduced to names, because it contains paths of the user's machine."""
     command = options.get("command")
     return dict(options) | ({"command": name_command(command)} if command else {})
 

@@ -1,4 +1,4 @@
-"""The models of a build, from the untouched one to those that ship: sizes, nodes and operators by stage."""
+"""The models of a build, from the original one to those that ship: sizes, nodes and operators by stage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelState:
-    """The model after one step (the first is the untouched one). `operators` is None where nobody counted them."""
+    """The model after one step; the first is the original model. `operators` is None where they were not counted."""
 
     step: str | None
     title: str
@@ -34,17 +34,17 @@ class ModelState:
 
     @property
     def nodes(self) -> int | None:
-        """How many nodes it has."""
+        """The number of nodes, None where they were not counted."""
         return None if self.operators is None else sum(self.operators.values())
 
 
 def follow_model(data: ReportData) -> tuple[ModelState, ...]:
-    """The untouched model, then the model after each step that wrote one, in the order of the plan."""
+    """The original model, then the model after each step that wrote one, in the order of the plan."""
     outcomes = {outcome.step: outcome for outcome in data.outcomes}
     states = [
         ModelState(
             step=None,
-            title="Untouched model",
+            title="Original model",
             variant=None,
             size=data.facts.total_bytes,
             operators=data.facts.operators,
@@ -58,17 +58,17 @@ def follow_model(data: ReportData) -> tuple[ModelState, ...]:
 
 
 def title_stage(stage: str) -> str:
-    """A stage's name for people, as progress lines have it. Raises `UsageError` when nobody registered it."""
+    """A stage's title, as progress lines have it. Raises `UsageError` when it is not registered."""
     return find_stage(stage).title
 
 
 def title_step(step: Step) -> str:
-    """A step's name for people: its own, where its stage's does not tell it from others."""
+    """A step's title: its own where it has one, otherwise its stage's."""
     return step.title or title_stage(step.stage)
 
 
 def show_tag(data: ReportData, variant: str | None) -> str:
-    """The variant's name, where there are several to tell apart."""
+    """The variant's name, if the bundle has several variants."""
     return variant if variant and len(data.plan.variants) > 1 else ""
 
 
@@ -90,7 +90,7 @@ def chart_sizes(data: ReportData, states: tuple[ModelState, ...]) -> BarChart:
 
 
 def count_operators(data: ReportData, states: tuple[ModelState, ...]) -> Operators | None:
-    """Nodes and operators by stage; None when nobody counted any."""
+    """Nodes and operators by stage; None when none were counted."""
     counted = [state for state in states if state.operators]
     if not counted:
         return None
@@ -122,7 +122,7 @@ def _state(step: Step, outcome: StepOutcome, data: ReportData, outcomes: Mapping
 def _find_operators(
     step: Step, outcome: StepOutcome, data: ReportData, outcomes: Mapping[str, StepOutcome]
 ) -> Mapping[str, int] | None:
-    """What the step counted, or what a later step that only reads its model did."""
+    """The counts of the step, or of a later step that only reads its model."""
     readers = (s.id for s in data.plan.steps if s.inputs.get("model") == step.id and s.stage != "compare")
     followers = (outcomes[reader] for reader in readers if reader in outcomes and not _is_model(outcomes[reader]))
     for candidate in (outcome, *followers):

@@ -1,4 +1,4 @@
-"""NOTICES: the licences of everything that was vendored into a bundle, as one text."""
+"""NOTICES: the licences of all third-party software in a bundle, as one text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _RULE = "=" * 78
 
 
 def render_notices(name: str, components: Sequence[Component]) -> str:
-    """The text of NOTICES for the bundle `name`: what is inside and under which licence, then each licence text once.
+    """The text of NOTICES for the bundle `name`: the components with their licences, then each licence text once.
 
-    The model itself is the user's own and stands under whatever licence it has; the text says so.
+    The model keeps the user's own licence; the text says so.
     """
     ordered = sorted({(c.name, c.version, c.licence, c.licence_text): c for c in components}.items())
     entries = [component for _, component in ordered]
@@ -25,11 +25,11 @@ def _introduction(name: str, entries: Sequence[Component]) -> str:
     lines = [
         f"Third-party software in {_one_line(name)}",
         "",
-        "The model keeps the licence under which you have it; this file does not speak of it.",
+        "The model keeps the licence under which you have it; this file does not cover it.",
     ]
     if not entries:
-        return "\n".join([*lines, "Nothing else was vendored into this bundle."])
-    lines += ["Beside it, this bundle contains:", ""]
+        return "\n".join([*lines, "This bundle contains no third-party software."])
+    lines += ["This bundle contains:", ""]
     return "\n".join([*lines, *(f"  {_title(entry)}: {_one_line(entry.licence) or 'not stated'}" for entry in entries)])
 
 
@@ -43,7 +43,7 @@ def _texts(entries: Sequence[Component]) -> list[tuple[str, list[Component]]]:
 
 def _licence_section(text: str, owners: Sequence[Component]) -> str:
     heading = "\n".join([_RULE, *(_title(owner) for owner in owners), _RULE])
-    return f"{heading}\n\n{text or 'Its package carries no licence text; see the name of its licence above.'}"
+    return f"{heading}\n\n{text or 'The package contains no licence text; its licence is named above.'}"
 
 
 def _tidy(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The values that the report's template shows: already counted, sorted and put into words."""
+"""The values that the report's template shows: counted, sorted and formatted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One bar of a chart; `share` in percent of its width, `before` marks what it is compared with."""
+    """One bar of a chart; `share` in percent of its width, `before` marks the baseline."""
 
     label: str
     tag: str
@@ -42,7 +42,7 @@ class BarChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
-    """One point: `x` in percent of the width, `y` in pixels, `text` is what its tooltip says."""
+    """One point: `x` in percent of the width, `y` in pixels, `text` is its tooltip."""
 
     x: float
     y: float
@@ -51,7 +51,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadRow:
-    """One series: every repetition a dot, from p10 to p90 a line, the median a mark; places in percent."""
+    """One series: a dot for each run, a line from p10 to p90, a mark at the median; positions in percent."""
 
     label: str
     before: bool
@@ -65,7 +65,7 @@ class SpreadRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadChart:
-    """Series on one scale, the untouched model's and the bundle's. `verdict` compares their medians."""
+    """Series on one scale, the original model's and the bundle's. `verdict` compares their medians."""
 
     title: str
     verdict: str
@@ -76,8 +76,8 @@ class SpreadChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccuracyRow:
-    """One check: `dots` are its outputs by greatest absolute error; `sqnr` is the least. Places,
-    those of the limits too (`gate`, `sqnr_gate`), are in percent of their scales.
+    """One check: `dots` are its outputs by largest absolute error; `sqnr` is the lowest. Positions, including those of
+    the limits (`gate`, `sqnr_gate`), are in percent of their scales.
     """
 
     label: str
@@ -104,8 +104,8 @@ class AccuracyCell:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
     """Accuracy by stage. `gate_text` and `sqnr_gate_text` name the limits, empty where there are none; `equal` says
-    that every output of every stage is equal to the bit, so that there is nothing to draw. `metrics` are sentences on
-    the user's own measure, `doubts` on what could not be judged, or only weakly.
+    that every output of every stage is bit-identical, so that there is nothing to draw. `metrics` are sentences on the
+    user's own metric, `doubts` on outputs that the golden set cannot judge, or only weakly.
     """
 
     samples: int
@@ -122,7 +122,7 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRow:
-    """How often an operator occurs after each stage; `changed` where it differs from the stage before."""
+    """An operator's count after each stage; `changed` where it differs from the stage before."""
 
     name: str
     counts: tuple[str, ...]
@@ -140,7 +140,7 @@ class Operators:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One part of a whole; places in percent, `series` picks its colour."""
+    """One part of a whole; positions in percent, `series` selects its colour."""
 
     label: str
     start: float
@@ -151,7 +151,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackedBar:
-    """The parts of one variant's nodes."""
+    """One variant's nodes by provider."""
 
     label: str
     total: str
@@ -160,7 +160,7 @@ class StackedBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftRow:
-    """A node that an accelerator left, and why."""
+    """A node that is not assigned to the accelerator, with the reason."""
 
     name: str
     operator: str
@@ -169,9 +169,9 @@ class LeftRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """What one variant's accelerator takes. `segments` are empty where nobody can tell before the device; `gate` is the
-    least share in percent, None where there is none. `facts` are terms with their values: what was compiled, and what
-    is made on the device. `left_text` is the heading of `left`.
+    """The nodes assigned to one variant's accelerator. `segments` are empty where only the device shows it; `gate` is
+    the minimum share in percent, None where there is none. `facts` are terms with their values: what was compiled, and
+    what is generated on the device. `left_text` is the heading of `left`.
     """
 
     variant: str
@@ -187,7 +187,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadBar:
-    """One first visit, its parts side by side on the scale of all."""
+    """One first visit, its parts side by side on a common scale."""
 
     label: str
     tag: str
@@ -198,7 +198,7 @@ class DownloadBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
-    """Which browsers take a build of the runtime."""
+    """The browsers that use a build of the runtime."""
 
     build: str
     browsers: str
@@ -206,7 +206,7 @@ class Audience:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadTotal:
-    """One first visit as a row: its parts and their sum with brotli, the sum with gzip and plain, the second visit."""
+    """One first visit as a row: parts and total with brotli, total with gzip, total uncompressed, second visit."""
 
     variant: str
     build: str
@@ -215,7 +215,7 @@ class DownloadTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadRow:
-    """One file that a first visit fetches: with brotli, with gzip, plain."""
+    """One file of a first visit: with brotli, with gzip, uncompressed."""
 
     path: str
     role: str
@@ -224,7 +224,7 @@ class DownloadRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downloads:
-    """What a visitor downloads. `gate` is the budget's place in percent, None where there is no budget."""
+    """The download sizes. `gate` is the budget's position in percent, None where there is no budget."""
 
     scale: Scale
     bars: tuple[DownloadBar, ...]
@@ -237,8 +237,8 @@ class Downloads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """One attempt on a chart: `x` in percent of its width, all else in pixels. Its label stands to the right of the
-    chart at the height `label_y`, in a row that no other label has. `number` is that of its row in the table.
+    """One attempt on a chart: `x` in percent of its width, all else in pixels. Its label is to the right of the chart
+    at the height `label_y`, in a row of its own. `number` is that of its row in the table.
     """
 
     x: float
@@ -271,8 +271,8 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotChart:
-    """Bubbles over two scales. `unit` is where the unchanged model stands, in percent; `strokes` join what nothing else
-    beats in both.
+    """Bubbles over two scales. `unit` is the position of the unchanged model in percent; `strokes` are the Pareto
+    frontier.
     """
 
     figure: str
@@ -286,7 +286,7 @@ class SpotChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRow:
-    """One attempt as a row: `figures` are size, latency, its ratio, and the worst of each figure of accuracy."""
+    """One attempt as a row: `figures` are size, latency, latency ratio, and the worst of each accuracy figure."""
 
     number: int
     method: str
@@ -299,7 +299,7 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precision:
-    """What was tried for one variant. `chart` is None where fewer than two attempts can be placed."""
+    """The attempts for one variant. `chart` is None where fewer than two of them can be drawn."""
 
     variant: str
     summary: str
@@ -311,7 +311,7 @@ class Precision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
-    """One step as it was taken."""
+    """One executed step."""
 
     title: str
     tag: str
@@ -323,7 +323,7 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteRow:
-    """Something that a stage had to say."""
+    """A note or warning of a stage."""
 
     origin: str
     text: str
@@ -332,9 +332,9 @@ class NoteRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """The whole page. A chart that is None was not measured; the text beside it says why. `downloads` is None for a
-    bundle that nobody visits, `precisions` are empty where no precision was chosen by trying, `placements` where no
-    variant has an accelerator that chooses its nodes; `names_samples` says that some notes name files of samples.
+    """The whole page. A chart that is None was not measured; the text beside it says why. Only web bundles have
+    `downloads`; `precisions` are empty where no precision was chosen by measuring, `placements` where no variant has an
+    accelerator that chooses its nodes; `names_samples` says that some notes name files of samples.
     """
 
     title: str

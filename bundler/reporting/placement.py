@@ -1,4 +1,4 @@
-"""What each variant's accelerator takes of the graph, what it leaves and why, and what is compiled where."""
+"""Node assignment of each variant's accelerator, the reasons for nodes that it lacks, and what is compiled where."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _TAKEN, _LEFT = 0, 5
 
 
 def chart_placements(data: ReportData) -> tuple[Placement, ...]:
-    """A placement for each variant that a step reported one for, or whose work is left to the device, or that must
-    take a share of the graph; empty where all variants run on what always takes everything.
+    """A placement for each variant for which a step reported one, something is generated on the device, or a minimum
+    share is required; empty where every variant runs on a provider that supports every node.
     """
     found = ((variant, find_placement(data, variant)) for variant in data.plan.variants)
     return tuple(
@@ -28,14 +28,14 @@ def chart_placements(data: ReportData) -> tuple[Placement, ...]:
 
 
 def tell_unassigned(data: ReportData) -> str:
-    """Why there is no count of nodes by provider, where none is: what a step said of them stands elsewhere."""
+    """Why there is no count of nodes by provider."""
     if any(find_placement(data, variant) for variant in data.plan.variants):
-        return "no runtime counted them in a run; what was compiled or estimated stands above"
+        return "no runtime counted them in a run; the compiled or estimated assignment is above"
     return data.unassigned
 
 
 def tell_shortfalls(data: ReportData) -> tuple[tuple[str, str], ...]:
-    """The variants whose accelerator took fewer nodes than it must, each with a sentence on it."""
+    """The variants with fewer assigned nodes than required, each with a sentence on it."""
     found = ((variant, find_placement(data, variant)) for variant in data.plan.variants)
     return tuple((variant.name, _tell_verdict(variant, facts)) for variant, facts in found if _is_short(variant, facts))
 
@@ -45,9 +45,7 @@ def _is_short(variant: VariantPlan, facts: PlacementFacts | None) -> bool:
 
 
 def find_placement(data: ReportData, variant: VariantPlan) -> PlacementFacts | None:
-    """What the last step of a variant that knows said of its nodes: one that compiled, else the proof, else one that
-    estimated.
-    """
+    """The placement of a variant: from its last compiling step, otherwise from its proof, otherwise an estimate."""
     own = {step.id for step in data.plan.steps if step.variant == variant.name}
     read = [read_placement(outcome.facts) for outcome in data.outcomes if outcome.step in own]
     known = [facts for facts in read if facts is not None]
@@ -56,7 +54,7 @@ def find_placement(data: ReportData, variant: VariantPlan) -> PlacementFacts | N
 
 
 def _read_proof(data: ReportData, variant: VariantPlan) -> PlacementFacts | None:
-    """What the runtime said in the proof of a variant that must take a share; None where it did not run or tell."""
+    """The assignment that the runtime reported in the proof of a variant with a minimum share; None without one."""
     counts = data.assignments.get(variant.name)
     if not counts or not variant.least_share:
         return None
@@ -80,7 +78,10 @@ def _chart(variant: VariantPlan, facts: PlacementFacts | None) -> Placement:
 
 
 def _segments(facts: PlacementFacts) -> tuple[Segment, ...]:
-    parts = ((facts.provider, facts.share, facts.taken, _TAKEN), ("left to others", 1 - facts.share, facts.left, _LEFT))
+    parts = (
+        (facts.provider, facts.share, facts.taken, _TAKEN),
+        ("others", 1 - facts.share, facts.left, _LEFT),
+    )
     taken = round(100 * facts.share, 2)
     return tuple(
         Segment(
@@ -97,40 +98,40 @@ def _segments(facts: PlacementFacts) -> tuple[Segment, ...]:
 
 def _tell_verdict(variant: VariantPlan, facts: PlacementFacts | None) -> str:
     if facts is None:
-        return "Which nodes it takes is known on the device alone" + _tell_threshold(variant)
-    how = "is estimated to take" if facts.estimated else "took"
-    text = f"{facts.provider} {how} {_percent(facts.share)} of the nodes"
+        return "The assignment of nodes is only known on the device" + _tell_threshold(variant)
+    estimated = " (estimated)" if facts.estimated else ""
+    text = f"{_percent(facts.share)} of the nodes assigned to {facts.provider}{estimated}"
     gain = "" if facts.gain is None else f"; {facts.gain.describe()}"
     if _is_short(variant, facts):
-        passed = ", and the profile lets the build go on" if variant.tolerates_shortfall else ""
-        return f"{text}: fewer than the {_percent(variant.least_share)} that it must take{passed}{gain}"
+        passed = ", which the profile tolerates" if variant.tolerates_shortfall else ""
+        return f"{text}: fewer than the required {_percent(variant.least_share)}{passed}{gain}"
     return text + _tell_threshold(variant) + gain
 
 
 def _tell_threshold(variant: VariantPlan) -> str:
-    return f"; it must take {_percent(variant.least_share)}" if variant.least_share else ""
+    return f"; at least {_percent(variant.least_share)} required" if variant.least_share else ""
 
 
 def _percent(share: float) -> str:
-    """Never 100 % of what is not all."""
+    """At most 99.9 % unless it is all of them."""
     return f"{min(share, 0.999) if share < 1 else share:.1%}".replace(".0%", "%")
 
 
 def _tell_making(variant: VariantPlan, facts: PlacementFacts | None) -> tuple[tuple[str, str], ...]:
-    """What was compiled here and what is left for the device, as terms and their values."""
+    """What was compiled here and what is generated on the device, as terms and their values."""
     rows = [] if facts is None else _tell_compiled(facts)
     if variant.prepare is not None:
         once = "at install or at the first start; until then the next variant runs"
-        rows.append(("Made on the device", f"the {variant.prepare.thing}, {once}"))
+        rows.append(("Generated on the device", f"the {variant.prepare.thing}, {once}"))
     return tuple(rows)
 
 
 def _tell_compiled(facts: PlacementFacts) -> list[tuple[str, str]]:
     rows = [
-        ("Compiled for", f"{', '.join(facts.devices)}, as its compiler names devices" if facts.devices else ""),
+        ("Compiled for", f"{', '.join(facts.devices)} (the compiler's names of devices)" if facts.devices else ""),
         ("Version of the compiler", facts.sdk),
         ("Compiled parts", f"{facts.contexts:,}" if facts.contexts else ""),
-        ("Size of what was compiled", format_bytes(facts.size) if facts.size else ""),
+        ("Compiled size", format_bytes(facts.size) if facts.size else ""),
     ]
     return [(term, value) for term, value in rows if value]
 
@@ -139,13 +140,13 @@ def _tell_left(facts: PlacementFacts) -> str:
     listed = len(facts.left_nodes)
     if not listed:
         return ""
-    which = f"The first {listed} of the {facts.left:,}" if listed < facts.left else f"The {listed:,}"
-    return f"{which} nodes that it {'would leave' if facts.estimated else 'left'}"
+    which = f"The first {listed} of {facts.left:,}" if listed < facts.left else f"The {listed:,}"
+    return f"{which} nodes on other providers{' (estimated)' if facts.estimated else ''}"
 
 
 def _left_row(row: Mapping[str, Any]) -> LeftRow:
     return LeftRow(
-        name=str(row.get("name") or "without a name"),
+        name=str(row.get("name") or "(no name)"),
         operator=str(row.get("operator") or ""),
-        reason=str(row.get("reason") or "it gave no reason"),
+        reason=str(row.get("reason") or "no reason given"),
     )

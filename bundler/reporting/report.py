@@ -37,12 +37,12 @@ REPORT_NAME = "report.html"
 LOG_NAME = "build.log"
 DOWNLOADS_NAME = "downloads.json"
 _LONGEST = 400
-"""Characters that a string may have on the page; models with longer names than a person can read exist."""
+"""Characters of a string on the page; longer names, which models may have, are cut."""
 
 
 def write_report(folder: Path, data: ReportData) -> Path:
-    """Write the page, the timings, the log and, where there are any, the downloads into `folder`, each in one piece;
-    returns the page.
+    """Write the page, the timings, the log and, if there are any, the downloads into `folder`, each atomically. Returns
+    the path of the page.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / TIMINGS_NAME, render_timings(data))
@@ -55,10 +55,10 @@ def write_report(folder: Path, data: ReportData) -> Path:
 
 
 def render_report(data: ReportData) -> str:
-    """The page: one HTML document that asks nothing of the network and holds no script.
+    """The page: one HTML document without scripts and network requests.
 
-    Everything in `data` that came from a model is escaped by the template, and a content security policy that allows
-    one style sheet, by its digest, stands behind it.
+    The template escapes everything that came from a model, and the content security policy allows only one style
+    sheet, by its digest.
     """
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 
@@ -72,7 +72,7 @@ def render_report(data: ReportData) -> str:
 
 @functools.cache
 def page_template() -> Template:
-    """The page's template, compiled; a builder may ask for it early, while it waits for something else."""
+    """The page's compiled template; a build may request it early, while it waits for something else."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - heavy
 
     environment = Environment(
@@ -88,7 +88,7 @@ def page_template() -> Template:
 
 
 def make_page(data: ReportData) -> Page:
-    """Everything that the template shows."""
+    """All values that the template shows."""
     states = follow_model(data)
     proven, unproven = tell_proof(data)
     return Page(
@@ -152,9 +152,8 @@ def _timing(measurement: Measurement) -> dict[str, Any]:
 
 
 def _tidy(value: Any) -> Any:
-    """A string as the page shows it: characters that print nothing, or turn the text around, stand as escapes.
-
-    Everything else (our own markup, numbers) goes through unchanged.
+    """A string as the page shows it: shortened, with control and bidirectional characters as escapes. Other values
+    (markup, numbers) are unchanged.
     """
     if type(value) is not str:
         return value

@@ -1,4 +1,4 @@
-"""The software bill of materials: CycloneDX, by the standard's own library, without a clock and without chance."""
+"""The software bill of materials: deterministic CycloneDX, written by the standard's own library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SBOM_NAME = "sbom.cdx.json"
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "sbom.bundler")
-"""Serial numbers are UUIDs of version 5: the same bundle has the same number, on any day."""
+"""Namespace of the serial numbers, which are UUIDs of version 5: the same bundle always has the same number."""
 
 
 def render_sbom(
@@ -32,9 +32,9 @@ def render_sbom(
     runtime: RuntimeRecord,
     components: Sequence[Component],
 ) -> str:
-    """CycloneDX JSON (its newest version, 1.7) for the bundle `name` with what was vendored into it.
+    """CycloneDX 1.7 JSON for the bundle `name` with its third-party components.
 
-    Equal arguments give equal text: the serial number comes from the content, and there is no time in it.
+    Equal arguments give equal text: the serial number is derived from the content, and there is no timestamp.
     """
     # The library takes a tenth of a second to import, and only a build that writes a bundle needs it.
     from cyclonedx.model.bom import Bom  # noqa: PLC0415
@@ -51,7 +51,7 @@ def render_sbom(
 
 
 def preload() -> None:
-    """Import the library before it is needed, while there is nothing else to do."""
+    """Import the library early, while the build waits for something else."""
     from cyclonedx.contrib.license.factories import LicenseFactory  # noqa: PLC0415
     from cyclonedx.output.json import JsonV1Dot7  # noqa: PLC0415
 
@@ -64,7 +64,7 @@ def _serial_number(name: str, version: str, config: RuntimeConfig, components: S
 
 
 def _unique(components: Sequence[Component]) -> list[Component]:
-    """Each component once, in an order that does not depend on how they were found."""
+    """Each component once, sorted."""
     known = {_reference(component): component for component in components}
     return [known[reference] for reference in sorted(known)]
 
@@ -139,7 +139,7 @@ def _vendored_entry(component: Component) -> Entry:
 
 
 def _licences(text: str) -> list[License]:
-    """One SPDX identifier, one expression, or a plain name: whatever `text` is."""
+    """The licence in `text`: an SPDX identifier, an SPDX expression, or a plain name."""
     from cyclonedx.contrib.license.factories import LicenseFactory  # noqa: PLC0415
 
     return [LicenseFactory().make_from_string(text)] if text.strip() else []

@@ -1,4 +1,4 @@
-"""From values to places on a chart, in percent of its width."""
+"""Maps values to positions on a chart, in percent of its width."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from bundler.reporting.figures import show_tick
 
 _ROOM = 0.3
-"""Powers of ten that stay free around the values, so that none sits on an edge (the left one means zero)."""
+"""Margin around the values, in powers of ten, so that none is on an edge (the left edge means zero)."""
 _TICKS = 4
-"""About as many steps an axis has: more would collide on a phone."""
+"""Approximate number of steps of an axis: more labels would overlap on a phone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A labelled place on an axis; `anchor` keeps the text of the outer ones inside."""
+    """A labelled position on an axis; `anchor` keeps the outer labels inside."""
 
     at: float
     text: str
@@ -33,7 +33,7 @@ class Scale:
     ticks: tuple[Tick, ...] = ()
 
     def place(self, value: float) -> float:
-        """Where `value` stands, from 0 to 100, kept inside."""
+        """The position of `value` in percent, clamped to 0 to 100."""
         if self.logarithmic:
             share = (_log(value) - _log(self.low)) / (_log(self.high) - _log(self.low))
         else:
@@ -42,7 +42,7 @@ class Scale:
 
 
 def linear_scale(values: Iterable[float], show: Callable[[float], str]) -> Scale:
-    """From zero to a round number above the greatest value."""
+    """A scale from zero to a round number above the largest value."""
     greatest = max(values, default=0.0)
     step = _round_step(greatest / _TICKS) if greatest > 0 else 1.0
     count = max(1, math.ceil(greatest / step - 1e-9))
@@ -51,7 +51,7 @@ def linear_scale(values: Iterable[float], show: Callable[[float], str]) -> Scale
 
 
 def log_scale(values: Iterable[float]) -> Scale:
-    """Over whole powers of ten that enclose the positive values, at least three of them."""
+    """A scale over whole powers of ten that enclose the positive values, at least three of them."""
     exponents = [math.log10(value) for value in values if value > 0]
     low = math.floor(min(exponents, default=-8.0) - _ROOM)
     high = max(math.ceil(max(exponents, default=-2.0) + _ROOM), low + 3)
@@ -71,7 +71,7 @@ def _tick(at: float, text: str) -> Tick:
 
 
 def _round_step(rough: float) -> float:
-    """1, 2 or 5 times a power of ten, not below `rough`."""
+    """The smallest of 1, 2 and 5 times a power of ten that is not below `rough`."""
     power = 10.0 ** math.floor(math.log10(rough))
     return next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= rough * (1 - 1e-9))
 

@@ -1,4 +1,4 @@
-"""Opening time and latency, before and after, with their spread."""
+"""Load time and latency of the original model and the bundle, with their spread."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from bundler.reporting.scales import Scale, linear_scale
 from bundler.support.text import format_milliseconds
 
 _SHOWN_DOTS = 200
-"""Points that one row draws; a longer series is thinned evenly."""
+"""Largest number of points in a row; a longer series is thinned evenly."""
 _ROW_MIDDLE = 18.0
 _COLOURS = 6
-"""Colours that the style sheet has for series."""
+"""Number of series colours in the style sheet."""
 _LANES = (0.0, -6.0, 6.0, -3.0, 3.0)
-"""Offsets in pixels that keep points of equal time apart, the same on every rendering."""
+"""Vertical offsets in pixels that separate points of equal time, the same on every rendering."""
 
 
 def chart_speed(data: ReportData) -> tuple[SpreadChart, ...]:
-    """One chart for each thing that was measured, in the order of the measurements."""
+    """A chart for the load time and one for the latency of each measurement."""
     charts = []
     for measurement in data.measurements:
         suffix = _suffix(data, measurement)
         series = (
-            ("Opening to first answer", measurement.baseline_opening_ms, measurement.opening_ms),
-            ("Steady latency", measurement.baseline_latency_ms, measurement.latency_ms),
+            ("Load to first inference", measurement.baseline_opening_ms, measurement.opening_ms),
+            ("Steady-state latency", measurement.baseline_latency_ms, measurement.latency_ms),
         )
         others = measurement.others
         charts += [_chart(title + suffix, before, after, others) for title, before, after in series if _finite(after)]
@@ -37,7 +37,7 @@ def chart_speed(data: ReportData) -> tuple[SpreadChart, ...]:
 
 
 def stack_providers(data: ReportData) -> tuple[StackedBar, ...]:
-    """Nodes by provider, one bar a variant; a provider has the same colour in all of them."""
+    """Nodes by provider, one bar for each variant; a provider has the same colour in all bars."""
     names = sorted({name for counts in data.assignments.values() for name in counts})
     series = {name: number for number, name in enumerate(names)}
     return tuple(

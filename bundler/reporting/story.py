@@ -1,4 +1,4 @@
-"""The headline, and what was proven, said and done: the parts of a report that are words."""
+"""The textual parts of a report: the headline, what was verified, the notes and the steps."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from bundler.verification.words import BUILDING_HOST, describe_variants, is_veri
 
 _SHOWN_FILES = 12
 _KEY = 12
-"""Characters of a cache key that a person needs to tell two apart."""
+"""Characters of a cache key that are shown."""
 
 
 def make_cards(data: ReportData) -> tuple[Card, ...]:
-    """Size (for what is visited: of the first visit), opening time, latency and accuracy of the preferred variant."""
+    """Size (for a web bundle: of the first visit), load time, latency and accuracy of the preferred variant."""
     first = data.measurements[0] if data.measurements else Measurement(name="", variant="")
     tag = show_tag(data, first.variant)
     told = f", {tag}" if tag else ""
     return (
         make_download_card(data) if data.downloads else _size_card(data),
-        _time_card(data, f"Opening to first answer{told}", first, (first.baseline_opening_ms, first.opening_ms)),
-        _time_card(data, f"Steady latency{told}", first, (first.baseline_latency_ms, first.latency_ms)),
+        _time_card(data, f"Load to first inference{told}", first, (first.baseline_opening_ms, first.opening_ms)),
+        _time_card(data, f"Steady-state latency{told}", first, (first.baseline_latency_ms, first.latency_ms)),
         _accuracy_card(data),
     )
 
 
 def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What was proven and what was not, as sentences."""
+    """What was verified and what was not, as sentences."""
     manifest = data.manifest
     ratios = _worst_ratios(data)
     records = manifest.proof.variants
@@ -53,8 +53,8 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     proven = [text + ratios.get(record.variant, "") for record, text in zip(verified, told, strict=True)]
     unproven = list(describe_variants([record for record in records if record not in verified], BUILDING_HOST))
     proven += _tell_compared(manifest)
-    proven += [f"The host that ran it: {host}." for host in dict.fromkeys(proof.host for proof in data.proofs) if host]
-    proven.append(f"Size and SHA-256 of all {len(manifest.files)} files stand in the manifest.")
+    proven += [f"Host of the run: {host}." for host in dict.fromkeys(proof.host for proof in data.proofs) if host]
+    proven.append(f"The manifest lists the size and SHA-256 of all {len(manifest.files)} files.")
     if not manifest.proof.variants:
         unproven.append("Nothing was run in the bundle's own runtime.")
     unproven += [f"Variant {name}: {shortfall}." for name, shortfall in tell_shortfalls(data)]
@@ -68,7 +68,7 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _tell_compared(manifest: Manifest) -> list[str]:
-    """Of how many outputs a comparison could have failed; nothing where of none."""
+    """How many outputs were compared, counting only comparisons that could have failed; empty for none."""
     count = len({check.after for check in manifest.checks})
     named = manifest.golden.outputs if manifest.golden else ()
     judged = sum(not output.unjudged for output in named)
@@ -80,31 +80,31 @@ def _tell_compared(manifest: Manifest) -> list[str]:
 
 
 def _tell_unrun(data: ReportData) -> list[str]:
-    """What the bundle is for and was not run with, each once with its variants."""
+    """What the bundle supports and was not run with, each once with its variants."""
     owners: dict[tuple[str, ...], list[str]] = {}
     for proof in data.proofs:
         if proof.unrun:
             owners.setdefault(proof.unrun, []).append(proof.variant)
     return [
-        f"{_plural(len(names), 'Variant')} {', '.join(names)}: not run with {', '.join(unrun)}; "
-        "the bundle is for them, too."
+        f"{_plural(len(names), 'Variant')} {', '.join(names)}: not run with {', '.join(unrun)}, "
+        "which the bundle also supports."
         for unrun, names in owners.items()
     ]
 
 
 def _worst_ratios(data: ReportData) -> dict[str, str]:
-    """What each variant's own runtime keeps of the answers, a sentence each: a device may round more than a stage."""
+    """The lowest SQNR of each variant in its own runtime, a sentence each: a device may round more than a stage."""
     found = {}
     for proof in data.proofs:
         outputs = proof.comparison.outputs if proof.comparison else ()
         ratios = [output.sqnr_db for output in outputs if output.sqnr_db is not None and math.isfinite(output.sqnr_db)]
         if ratios:
-            found[proof.variant] = f" Its answers keep at least {min(ratios):.3g} dB."
+            found[proof.variant] = f" Lowest SQNR of its outputs: {min(ratios):.3g} dB."
     return found
 
 
 def collect_notes(data: ReportData) -> tuple[NoteRow, ...]:
-    """What the stages had to say, warnings first."""
+    """The notes of the stages, warnings first."""
     rows = [
         NoteRow(origin=title_stage(outcome.stage), text=note.text, warning=note.level == "warning")
         for outcome in order_outcomes(data.plan, data.outcomes)
@@ -114,7 +114,7 @@ def collect_notes(data: ReportData) -> tuple[NoteRow, ...]:
 
 
 def list_steps(data: ReportData) -> tuple[StepRow, ...]:
-    """The steps as they were taken, and the phases outside them."""
+    """The executed steps, and the phases outside them."""
     steps = {step.id: step for step in data.plan.steps}
     records = {record.step: record for record in data.manifest.stages}
     rows = []
@@ -145,7 +145,7 @@ def list_steps(data: ReportData) -> tuple[StepRow, ...]:
 
 
 def chart_files(files: Sequence[FileRecord]) -> BarChart:
-    """The largest files of the bundle; the others share the last bar."""
+    """The largest files of the bundle; all others share the last bar."""
     ranked = sorted(files, key=lambda record: (-record.size, record.path))
     shown, rest = ranked[:_SHOWN_FILES], ranked[_SHOWN_FILES:]
     entries = [(record.path, record.size) for record in shown]
@@ -194,25 +194,25 @@ def _accuracy_card(data: ReportData) -> Card:
     inputs = "synthetic " if judged_by_seeds(data.manifest) else ""
     detail = f"over {samples} {inputs}{_plural(samples, 'sample')}{_tell_host(data)}"
     if not outputs and checks:
-        detail = f"no output could differ, {detail}"
+        detail = f"no comparison could have failed, {detail}"
         return Card(label="Accuracy", value="Not judged", change="", detail=detail, tone="none")
     if not outputs:
         return Card(label="Accuracy", value="Not compared", change="", detail="no stage changed the model", tone="none")
     if all(output.equal for output in outputs):
-        return Card(label="Accuracy", value="Equal", change="to the bit", detail=detail, tone="good")
+        return Card(label="Accuracy", value="Equal", change="bit-identical", detail=detail, tone="good")
     least, error = least_decibels(outputs), greatest_error(outputs)
     value = f"{least:.0f} dB" if least is not None else show_error(error)
     return Card(
         label="Accuracy",
         value=value,
         change={True: "gate met", False: "gate not met", None: ""}[data.manifest.gate.passed],
-        detail=f"greatest absolute error {show_error(error)}, {detail}",
+        detail=f"largest absolute error {show_error(error)}, {detail}",
         tone={True: "good", False: "bad", None: "plain"}[data.manifest.gate.passed],
     )
 
 
 def _proven_outputs(data: ReportData) -> list[OutputCheck]:
-    """What the bundle's own runtime answered, which may be coarser than what the stages were compared with."""
+    """The outputs of the bundle's own runtime, which may be less exact than those that the stages compared."""
     golden = data.manifest.golden
     unjudged = golden.unjudged if golden else {}
     return [
@@ -225,14 +225,14 @@ def _proven_outputs(data: ReportData) -> list[OutputCheck]:
 
 
 def _tell_host(data: ReportData) -> str:
-    """Which variants' figures are the CPU's, for nothing of their own provider ran."""
+    """The variants whose figures come from the CPU, because their own provider was not run."""
     ran = {proof.variant for proof in data.proofs if proof.comparison}
     names = [variant.name for variant in data.plan.variants if variant.name not in ran and not _ran_here(data, variant)]
-    return f"; for {', '.join(names)} on the CPU, in place of its provider" if names else ""
+    return f"; for {', '.join(names)} on the CPU instead of its provider" if names else ""
 
 
 def _ran_here(data: ReportData, variant: VariantPlan) -> bool:
-    """Whether the stages compared what its first provider answered: the CPU's, or a library of the device's."""
+    """Whether the stages compared outputs of its first provider: the CPU, or a library of the device."""
     provider = variant.providers[0].name
     compared = (step for step in data.plan.steps if step.id in variant.comparisons)
     sessions = (step.options.get("providers") or () for step in compared)
@@ -240,7 +240,7 @@ def _ran_here(data: ReportData, variant: VariantPlan) -> bool:
 
 
 def judged_by_seeds(manifest: Manifest) -> bool:
-    """Whether no real sample judged the build."""
+    """Whether the build was judged without real samples."""
     return manifest.synthetic_inputs and (manifest.golden is None or manifest.golden.inputs != "like-samples")
 
 
@@ -255,24 +255,24 @@ def _limits(manifest: Manifest) -> list[str]:
     limits += [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in tell_doubts(manifest, repeated="synthetic")]
     if manifest.golden is not None and manifest.golden.inputs == "like-samples":
         limits.append(
-            f"The golden set that ships holds seeded inputs; {manifest.golden.judging} real samples judged the build "
-            "and are not in the bundle."
+            f"The golden set in the bundle has seeded inputs; the build was judged on {manifest.golden.judging} real "
+            "samples, which are not in the bundle."
         )
     elif manifest.synthetic_inputs:
         limits.append(
-            "The golden inputs are synthetic: they show that the outputs are the original model's, not that the "
-            "model is right on your data. Give --samples to use real inputs."
+            "The golden inputs are synthetic: they show that the outputs match the original model's, not that the "
+            "model is accurate on your data. Use --samples for real inputs."
         )
     if manifest.unstable_outputs:
         names = ", ".join(manifest.unstable_outputs)
-        limits.append(f"Random operators feed these outputs, so only their names, types and shapes hold: {names}.")
+        limits.append(f"Only names, types and shapes were compared for outputs of random operators: {names}.")
     if manifest.proof.level == "emulated":
-        limits.append("Times under emulation mean nothing for the device.")
+        limits.append("Times under emulation do not predict times on the device.")
     return limits
 
 
 def _title_step(outcome: StepOutcome, steps: Mapping[str, Step]) -> str:
-    """The stage, and for a comparison also the stage that it checks."""
+    """The step's title, and for a comparison also the step that it checks."""
     step = steps.get(outcome.step)
     checked = steps.get(step.inputs.get("model", "")) if step and outcome.stage == "compare" else None
     title = title_step(step) if step else title_stage(outcome.stage)

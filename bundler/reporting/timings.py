@@ -1,4 +1,4 @@
-"""Reading back what a build measured: `timings.json` in the report beside a bundle."""
+"""Reads a build's measurements from `timings.json` in the report beside a bundle."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bundler.reporting.data import Spread
 
 TIMINGS_NAME = "timings.json"
 LARGEST = 50_000_000
-"""Bytes of such a file that are read; a variant has some 100,000."""
+"""Largest size in bytes of such a file; a variant has about 100,000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """The steady calls of one variant when it was built, and those of a plain session on the original model, timed in
-    turn with them; in milliseconds. `others` is the share of the processors that other programs kept busy, if known.
+    """Steady-state latency of one variant at build time, and of a default session on the original model, timed in turn
+    with it; in milliseconds. `others` is the share of the processors that other programs kept busy, if known.
     """
 
     latency: Spread
@@ -29,12 +29,12 @@ class Timed:
 
 
 def report_folder(bundle: Path) -> Path:
-    """Where the report of `bundle` stands: beside it, because it holds what varies from run to run."""
+    """The report's folder beside `bundle`: outside the bundle, because it contains what varies from run to run."""
     return bundle.with_name(f"{bundle.name}.report")
 
 
 def read_timings(bundle: Path) -> dict[str, Timed]:
-    """What was timed, by variant; empty without a report, and for one that is no report of ours."""
+    """The timings by variant; empty without a valid report."""
     try:
         path = find_inside(report_folder(bundle.resolve()), TIMINGS_NAME)
         with path.open("rb") as stream:
@@ -56,7 +56,7 @@ def _read_measurement(item: Mapping[str, Any]) -> tuple[str, Timed] | None:
 
 
 def _read_spread(data: Any) -> Spread | None:
-    """None where nothing was timed, or a figure cannot be a time."""
+    """None where nothing was timed, or a figure is not a valid time."""
     if not isinstance(data, Mapping):
         return None
     median, low, high, count = (float(data[name]) for name in ("median", "low", "high", "count"))

@@ -44,7 +44,7 @@ def test_bundles_are_timed_beside_the_untouched_model(
     report = json.loads((tmp_path / "out" / "cnn-linux-x64.report" / "timings.json").read_text("utf-8"))
     assert report["measurements"], "the report of the build has such figures too"
     page = (tmp_path / "out" / "cnn-linux-x64.report" / "report.html").read_text("utf-8")
-    assert "no runtime said which nodes it gave to whom" not in page
+    assert "no runtime reported the assignment of nodes to providers" not in page
     reasons = json.loads((bundle / "bundle.json").read_text("utf-8"))["proof"]["variants"]
     assert "as shipped and from the device's own copy" in reasons[0]["reason"]
 

@@ -20,7 +20,7 @@ from tests.support.text_images import write_line_samples
 pytestmark = pytest.mark.slow
 
 EXACT = ("onnxscript",)
-"""The default, which never fuses arithmetic: what it makes is equal to the bit."""
+"""The default, which never fuses arithmetic: what it makes is bit-identical."""
 
 
 @pytest.fixture

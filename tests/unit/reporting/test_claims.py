@@ -22,8 +22,8 @@ def test_many_even_runs_on_a_quiet_machine_are_not_doubted() -> None:
 def test_few_runs_are_told() -> None:
     few = replace(GOOD, opening_ms=(3.0,), latency_ms=(1.0,) * 6)
     assert doubt_measurement(few) == (
-        "1 timed opening, and fewer than 7 show little",
-        "6 timed calls, and fewer than 7 show little",
+        "only 1 timed load (at least 7 are needed)",
+        "only 6 timed calls (at least 7 are needed)",
     )
 
 

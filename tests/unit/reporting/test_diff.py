@@ -51,7 +51,7 @@ def test_equal_bundles_are_called_the_same(bundle, manifest):
     write_manifest(bundle, manifest)
     diff = diff_bundles(bundle, bundle)
     assert diff.same
-    assert "Their manifests are the same." in render_diff(diff)
+    assert "The manifests are the same." in render_diff(diff)
 
 
 def test_programs_get_the_same_as_json(manifest, other):
@@ -87,4 +87,4 @@ def test_an_output_that_cannot_be_judged_is_equal_to_nothing(manifest):
     other = dataclasses.replace(manifest, checks=(*manifest.checks[:-1], dataclasses.replace(last, outputs=(output,))))
     told = render_diff(diff_manifests(manifest, other, names=("a", "b")))
     assert "not judged: it is empty in every sample" in told
-    assert "absent → equal to the bit" not in told
+    assert "absent → bit-identical" not in told

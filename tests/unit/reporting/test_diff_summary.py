@@ -63,8 +63,8 @@ def test_size_accuracy_placement_and_speed_are_told_in_one_sentence(manifest: Ma
     told = summarize_difference(before, after, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
     assert told.startswith("B has a model that is 75 % smaller (")
     assert "is further from the original model (cpu: 131.4 dB → 88.0 dB)" in told
-    assert "gives QNN 5 of 5 nodes of cpu in place of 3 of 5 nodes" in told
-    assert told.endswith(" and is 2 times faster (cpu, beside the original model).")
+    assert "assigns 5 of 5 nodes of cpu to QNN instead of 3 of 5 nodes" in told
+    assert told.endswith(" and is 2 times faster (cpu, relative to the original model).")
     back = summarize_difference(after, before, ({"cpu": timed(5.0)}, {"cpu": timed(10.0)}))[1]
     assert "B has a model that is 300 % larger (" in back
     assert "closer to the original model" in back
@@ -73,14 +73,14 @@ def test_size_accuracy_placement_and_speed_are_told_in_one_sentence(manifest: Ma
 
 def test_equal_to_the_bit_is_closer_than_any_figure(manifest: Manifest) -> None:
     told = summarize_difference(manifest, with_output(manifest, equal=True))[1]
-    assert "B is closer to the original model (cpu: 131.4 dB → equal to the bit)" in told
+    assert "B is closer to the original model (cpu: 131.4 dB → bit-identical)" in told
 
 
 def test_variants_that_one_lacks_are_told(manifest: Manifest) -> None:
     renamed = dataclasses.replace(manifest, variants=(dataclasses.replace(manifest.variants[0], name="gpu"),))
-    assert "B lacks cpu, has gpu in place" in summarize_difference(manifest, renamed)[1].replace(" and has", ", has")
+    assert "B lacks cpu, has gpu instead" in summarize_difference(manifest, renamed)[1].replace(" and has", ", has")
     more = dataclasses.replace(manifest, variants=(*renamed.variants, *manifest.variants))
-    assert "B has gpu beside" in summarize_difference(manifest, more)[1]
+    assert "B has gpu in addition" in summarize_difference(manifest, more)[1]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_speed_is_claimed_only_where_it_was_shown(
 def test_speed_of_different_models_is_not_compared(manifest: Manifest) -> None:
     other = dataclasses.replace(manifest, model=dataclasses.replace(manifest.model, digest="0" * 64))
     told = summarize_difference(manifest, other, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
-    assert "the models, or the names of their files, are different" in told
+    assert "the models, or the names of their files, differ" in told
 
 
 def write_report(bundle: Path, text: str) -> None:
@@ -127,7 +127,7 @@ def test_times_come_from_the_reports_beside_the_bundles(bundle: Path, manifest: 
         write_report(place, json.dumps({"measurements": [measured]}))
     text = render_diff(diff_bundles(bundle, second)).splitlines()
     assert text[3].startswith("Equal: model, target, runtime, format. Different: version of bundler.")
-    assert text[4] == "B is 2 times faster (cpu, beside the original model)."
+    assert text[4] == "B is 2 times faster (cpu, relative to the original model)."
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a visitor downloads is told for bundles that are visited, and for no others."""
+"""Download size is told for bundles that are visited, and for no others."""
 
 import dataclasses
 import json
@@ -35,10 +35,7 @@ def test_the_page_tells_first_and_second_visit(data, snapshot):
 
 def test_the_headline_is_what_a_visitor_of_the_preferred_variant_fetches(data):
     text = words(render_report(data))
-    assert (
-        "First visit3.1 MB with brotli, 348 kB of it the model; a second visit takes it from the browser's cache"
-        in text
-    )
+    assert "First visit3.1 MB with brotli, model 348 kB; a second visit loads it from the browser's cache" in text
     assert "Model size" not in text
 
 

@@ -64,7 +64,7 @@ def test_why_outputs_could_not_be_compared_is_told():
 
 def test_equal_outputs_are_called_equal(manifest):
     assert manifest.checks[0].equal
-    assert manifest.checks[0].outputs[0].remark == "equal to the bit"
+    assert manifest.checks[0].outputs[0].remark == "bit-identical"
 
 
 def test_comparisons_know_which_step_they_check(manifest):

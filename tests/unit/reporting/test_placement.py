@@ -49,17 +49,17 @@ def with_variant(data, *facts, **changes):
 
 def test_a_build_without_accelerators_has_no_such_part(data):
     assert chart_placements(data) == ()
-    assert "What the accelerator takes" not in words(render_report(data))
+    assert "Node assignment" not in words(render_report(data))
 
 
 def test_the_split_its_threshold_and_what_was_left_are_shown(data):
     page = render_report(with_variant(data, TAKEN, least_share=0.9))
     assert_harmless(page)
     text = words(page)
-    assert "ExampleNpu took 93.8% of the nodes; it must take 90%" in text
+    assert "93.8% of the nodes assigned to ExampleNpu; at least 90% required" in text
     assert "ExampleNpu 182 (94%)" in text
-    assert "left to others 12 (6%)" in text
-    assert "The first 1 of the 12 nodes that it left" in text
+    assert "others 12 (6%)" in text
+    assert "The first 1 of the 12 nodes on other providers" in text
     assert "it takes no cubic interpolation" in text
     assert "43, 57, as its compiler names devices" in text
     assert "2.51.0" in text
@@ -70,14 +70,14 @@ def test_too_few_nodes_are_said_loudly(data):
     (placement,) = chart_placements(with_variant(data, ESTIMATED, least_share=0.5, tolerates_shortfall=True))
     assert placement.tone == "bad"
     assert placement.verdict == (
-        "ExampleNpu is estimated to take 30.9% of the nodes: fewer than the 50% that it must take, and the profile "
-        "lets the build go on"
+        "30.9% of the nodes assigned to ExampleNpu (estimated): fewer than the required 50%, which the profile "
+        "tolerates"
     )
 
 
 def test_too_few_nodes_stand_among_what_was_not_proven(data):
     text = words(render_report(with_variant(data, ESTIMATED, least_share=0.5, tolerates_shortfall=True)))
-    assert "Variant npu: ExampleNpu is estimated to take 30.9% of the nodes" in text[text.index("What was not") :]
+    assert "Variant npu: 30.9% of the nodes assigned to ExampleNpu (estimated)" in text[text.index("What was not") :]
 
 
 def test_what_a_device_rounds_away_is_told_beside_its_proof(data):
@@ -93,13 +93,13 @@ def test_what_a_device_rounds_away_is_told_beside_its_proof(data):
         figures={},
     )
     proven, _ = tell_proof(dataclasses.replace(data, proofs=(proof,)))
-    assert proven[0].endswith("Its answers keep at least 34.6 dB.")
+    assert proven[0].endswith("Lowest SQNR of its outputs: 34.6 dB.")
 
 
 def test_almost_all_is_not_called_all(data):
     facts = {**TAKEN, "taken": 99_999, "left": 1}
     (placement,) = chart_placements(with_variant(data, facts))
-    assert "took 99.9% of the nodes" in placement.verdict
+    assert "99.9% of the nodes" in placement.verdict
 
 
 def test_what_was_compiled_counts_before_what_was_estimated(data):
@@ -113,15 +113,15 @@ def test_the_proof_tells_where_no_step_does(data):
     found = with_variant(data, least_share=0.8)
     found = dataclasses.replace(found, assignments={"npu": {"ExampleProvider": 90, "OtherProvider": 10}})
     (placement,) = chart_placements(found)
-    assert placement.verdict == "ExampleProvider took 90% of the nodes; it must take 80%"
+    assert placement.verdict == "90% of the nodes assigned to ExampleProvider; at least 80% required"
 
 
 def test_work_for_the_device_is_named_where_nothing_was_compiled(data):
     prepare = Preparation(kind="cache", thing="TensorRT engine")
     (placement,) = chart_placements(with_variant(data, prepare=prepare, least_share=0.8))
     assert placement.segments == ()
-    assert placement.verdict == "Which nodes it takes is known on the device alone; it must take 80%"
-    assert placement.facts[0][0] == "Made on the device"
+    assert placement.verdict == "The assignment of nodes is only known on the device; at least 80% required"
+    assert placement.facts[0][0] == "Generated on the device"
     assert "TensorRT engine" in placement.facts[0][1]
 
 
@@ -154,7 +154,7 @@ def test_odd_facts_break_no_page(data):
 
 def test_nodes_that_a_step_counted_are_not_called_uncounted(data):
     uncounted = dataclasses.replace(data, assignments={})
-    assert "no runtime said which nodes" in words(render_report(uncounted))
+    assert "no runtime reported the assignment" in words(render_report(uncounted))
     text = words(render_report(with_variant(uncounted, ESTIMATED)))
-    assert "no runtime said which nodes" not in text
-    assert "Not measured: no runtime counted them in a run; what was compiled or estimated stands above." in text
+    assert "no runtime reported the assignment" not in text
+    assert "Not measured: no runtime counted them in a run; the compiled or estimated assignment is above." in text
