@@ -1,4 +1,4 @@
-"""What stages share while they hold an ML tool: models' structure, sessions, values, the golden set's files.
+"""Code that stages share when an ML library is loaded: model structure, sessions, values, the golden set's files.
 
-Only `bundler.stages.*.run` and modules beside them import this room, so the parent process never loads it.
+Only `bundler.stages.*.run` and modules beside them import this package, so the parent process never loads it.
 """

@@ -1,4 +1,4 @@
-"""NumPy's .npz archives, an array at once or one element of the first axis at a time."""
+"""NumPy's .npz archives, read one array or one element of the first axis at a time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from bundler.support.text import visible
 
 T = TypeVar("T")
 
-_MOST_EXPANSION = 1040
-"""How many bytes one compressed byte can become: 1032 is the most of deflate."""
-_MOST_ARRAYS = 1000
+_MAX_EXPANSION = 1040
+"""Maximum ratio of decompressed to compressed bytes: 1032 for deflate."""
+_MAX_ARRAYS = 1000
 """More inputs than a model has. Each is looked up in the archive's directory."""
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 class ArchiveMember:
-    """One array of an archive. Elements of its first axis are read one after the other, whatever its size."""
+    """One array of an archive. Elements of its first axis are read one after another, whatever its size."""
 
     def __init__(self, path: Path, name: str) -> None:
         self._path, self._name = path, name
@@ -37,10 +37,10 @@ class ArchiveMember:
             self.shape, self._dtype, self._start = _read_header(stream)
         self.size = math.prod(self.shape) * self._dtype.itemsize
         if self.size > _most_bytes(path, name):
-            raise ValueError("it claims more than it can hold")
+            raise ValueError("it declares more than it can hold")
 
     def item(self, index: int) -> np.ndarray:
-        """Element `index` of the first axis. Cheap when indices only grow. Raises `UsageError`."""
+        """Element `index` of the first axis. Cheap for increasing indices. Raises `UsageError`."""
         if self._start is None:
             if self._whole is None:
                 self._whole = read_archive(self._path)[self._name]
@@ -49,7 +49,7 @@ class ArchiveMember:
         return guarded(self._path, lambda: self._read(index, start))
 
     def close(self) -> None:
-        """Close the file, which stays open between items; the next item opens it again."""
+        """Close the file, which stays open between items; the next item reopens it."""
         self._opened.close()
         self._stream, self._whole = None, None
 
@@ -61,12 +61,12 @@ class ArchiveMember:
         self._stream.seek(start + index * size)
         data = self._stream.read(size)
         if len(data) != size:
-            raise ValueError("it is cut off")
+            raise ValueError("it is truncated")
         return np.frombuffer(data, self._dtype).reshape(self.shape[1:])
 
 
 def open_members(path: Path) -> dict[str, ArchiveMember]:
-    """The arrays of an archive by name, none of them read. Raises `UsageError`."""
+    """The arrays of an archive by name, without reading them. Raises `UsageError`."""
     return guarded(path, lambda: {name: ArchiveMember(path, name) for name in _names(path)})
 
 
@@ -76,11 +76,11 @@ def read_archive(path: Path) -> dict[str, np.ndarray]:
 
 
 def guarded(path: Path, read: Callable[[], T]) -> T:
-    """What `read` answers. Raises `UsageError` for what is no archive, or is damaged."""
+    """The result of `read`. Raises `UsageError` for a file that is not an archive, or is damaged."""
     try:
-        # NumPy would take anything else for a pickle, and advise to load it all the same.
+        # NumPy would treat any other file as a pickle, and suggest to load it anyway.
         if not path.is_file() or not zipfile.is_zipfile(path):  # reading a pipe may never end
-            raise zipfile.BadZipFile("it is no .npz archive, or only part of one")  # noqa: TRY301 - told as those below
+            raise zipfile.BadZipFile("it is not an .npz archive, or it is truncated")  # noqa: TRY301 - reported as those below
         return read()
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error) as error:
         raise UsageError(
@@ -91,26 +91,25 @@ def guarded(path: Path, read: Callable[[], T]) -> T:
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
-    # A header claims what it likes, and NumPy takes memory for it.
+    # A header can declare any size, and NumPy allocates it.
     _check_bytes(sum(ArchiveMember(path, name).size for name in _names(path)))
     with np.load(path, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
 
 def _check_bytes(size: int) -> None:
-    """Some kilobytes of an archive can become gigabytes. Raises `ValueError`."""
+    """Reject huge arrays: some kilobytes of an archive can expand to gigabytes. Raises `ValueError`."""
     if size > MAX_SAMPLE_BYTES:
         raise ValueError(
-            f"one sample, or an array that does not lie sample by sample, takes {size:,} bytes, more than "
-            f"{MAX_SAMPLE_BYTES:,}"
+            f"one sample, or an array without a leading sample axis, has {size:,} bytes, more than {MAX_SAMPLE_BYTES:,}"
         )
 
 
 def _names(path: Path) -> list[str]:
     with np.load(path, allow_pickle=False) as archive:
         names = list(archive.files)
-    if len(names) > _MOST_ARRAYS:
-        raise ValueError(f"it holds {len(names):,} arrays, more than {_MOST_ARRAYS:,}")
+    if len(names) > _MAX_ARRAYS:
+        raise ValueError(f"it holds {len(names):,} arrays, more than {_MAX_ARRAYS:,}")
     return names
 
 
@@ -125,21 +124,21 @@ def _find(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
 
 
 def _most_bytes(path: Path, name: str) -> int:
-    """No more than the archive's directory says, which must be what so many compressed bytes can become."""
+    """The size in the archive's directory, limited to what so many compressed bytes can expand to."""
     with zipfile.ZipFile(path) as archive:
         info = _find(archive, name)
-    return min(info.file_size, min(info.compress_size, path.stat().st_size) * _MOST_EXPANSION)
+    return min(info.file_size, min(info.compress_size, path.stat().st_size) * _MAX_EXPANSION)
 
 
 def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int | None]:
-    """Shape, type, and where the elements begin; None where they do not stand one sample after the other.
+    """Shape, type, and the offset of the elements; None where samples are not contiguous.
 
-    Raises `ValueError` for what NumPy would read with a pickle only.
+    Raises `ValueError` for arrays that NumPy reads only with a pickle.
     """
     version = np.lib.format.read_magic(stream)
     header = _HEADERS.get(version)
     if header is None:
-        raise ValueError("it holds records with names, or is of a newer format")
+        raise ValueError("it holds named records, or has a newer format")
     shape, fortran, dtype = header(stream)
     if dtype.hasobject:
         raise ValueError("it holds Python objects")

@@ -1,7 +1,7 @@
-"""The branches of its conditions (`If`) that a model takes on given inputs.
+"""Find the branches of conditions (`If`) that a model takes on given inputs.
 
-A copy of the model bears a mark at the end of each branch, and the runtime's own profile says which marks ran: also in
-conditions within loops and within other conditions.
+A copy of the model has a marker node at the end of each branch, and the runtime's own profile shows which markers ran:
+also in conditions inside loops and other conditions.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from bundler.onnxkit.value_files import Value
 from bundler.onnxkit.value_flow import read_flow
 
 MAX_FOLLOWED_BYTES: Final = 1 << 30
-"""A model file of more bytes is not opened a second time for this."""
+"""Limit of a model file's bytes: a larger model is not loaded a second time for this."""
 _FULL_PROFILE: Final = 1_000_000
-"""Events that the runtime's profile holds."""
+"""Maximum number of events in the runtime's profile."""
 _MARK: Final = re.compile(r"bundler_branch_(\d+)_end")
 _FAILURES: Final[tuple[type[Exception], ...]] = (*RUNTIME_ERRORS, RunError, OSError)
 _SIDES: Final = {"then_branch": "then", "else_branch": "else"}
@@ -35,7 +35,7 @@ _SIDES: Final = {"then_branch": "then", "else_branch": "else"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """One way through an `If`: its node (by name, or by its first output), and which side."""
+    """One branch of an `If`: its node (by name, or by its first output), and the side."""
 
     node: str
     side: str
@@ -43,7 +43,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Marked:
-    """A branch, the value that chooses it, and the place of the branch that it stands in."""
+    """A branch, the value that selects it, and the index of the branch that contains it."""
 
     branch: Branch
     condition: str
@@ -51,15 +51,15 @@ class _Marked:
 
 
 def has_branches(structure: ModelProto) -> bool:
-    """Whether a model chooses between ways at all."""
+    """Whether a model has conditions."""
     return any(node.op_type == "If" for node in iterate_nodes(structure))
 
 
 def untaken_branches(path: Path, samples: Iterable[Mapping[str, Value]]) -> tuple[Branch, ...] | None:
-    """The branches that none of the samples goes through; None where that cannot be found out.
+    """The branches that no sample takes; None where this cannot be determined.
 
-    What stands inside of one is not listed again, and a way that no input could choose (exporters leave questions about
-    the rank of a tensor) is not listed at all.
+    Branches inside a listed one are not listed, nor are branches that no input can select (exporters leave conditions
+    on the rank of a tensor).
     """
     if path.stat().st_size > MAX_FOLLOWED_BYTES:
         return None
@@ -88,7 +88,7 @@ def untaken_branches(path: Path, samples: Iterable[Mapping[str, Value]]) -> tupl
 
 
 def _mark_branches(model: ModelProto) -> list[_Marked]:
-    """Mark the end of every branch, and answer them in the order of their marks."""
+    """Mark the end of every branch, and return the branches in the order of their marks."""
     used = {name for graph in iterate_graphs(model) for node in graph.node for name in (*node.input, *node.output)}
     prefix = "bundler_mark"
     while any(name.startswith(prefix) for name in used):
@@ -100,7 +100,7 @@ def _mark_branches(model: ModelProto) -> list[_Marked]:
 
 
 def _mark_nodes(nodes: Sequence[NodeProto], around: int | None, prefix: str, found: list[_Marked]) -> None:
-    """`around` is the place of the branch that these nodes stand in."""
+    """`around` is the index of the branch that contains these nodes."""
     for node in nodes:
         for attribute in node.attribute:
             if not attribute.HasField("g"):
@@ -117,7 +117,7 @@ def _mark_nodes(nodes: Sequence[NodeProto], around: int | None, prefix: str, fou
 
 
 def _add_mark(graph: GraphProto, name: str, place: int) -> None:
-    """The first output goes through one more node, which the profile knows by its name."""
+    """Pass the first output through one more node, whose name appears in the profile."""
     if not graph.output:
         return
     last = graph.output[0].name
@@ -126,7 +126,7 @@ def _add_mark(graph: GraphProto, name: str, place: int) -> None:
 
 
 def _read_marks(profile: Path) -> set[int] | None:
-    """The places of the marks that ran; None where the profile was full before the end."""
+    """The indices of the marks that ran; None where the profile was full before the end."""
     found, events = set(), 0
     with profile.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:

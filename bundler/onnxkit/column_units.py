@@ -1,4 +1,4 @@
-"""Which columns of an output may hold numbers of one unit: a salary and a rating do not, nor do boxes and scores."""
+"""Find columns of an output with numbers of one unit: a salary and a rating differ, as boxes and scores do."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Final
 import numpy as np
 
 LARGE: Final = 2.0
-"""Columns that stay within 0 and 1 are apart from those that go beyond this: scores beside coordinates."""
+"""Columns within 0 and 1 are separate from columns with values above this: scores beside coordinates."""
 
 GAP: Final = 5.0
-"""Columns are of different units where their spreads (standard deviations), in order, leave a gap of this factor."""
+"""Columns have different units where their sorted spreads (standard deviations) have a gap of this factor."""
 
 FEW: Final = 1 / 32
-"""Of many columns, fewer than this share that are quieter than the rest are no unit of their own: nobody uses them."""
+"""Quiet columns below this share of many columns are not a unit of their own: they are unused."""
 
 Ranges = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""The least value, the greatest and the standard deviation of each column."""
+"""Minimum, maximum and standard deviation of each column."""
 
 
 def ranges_of(rows: np.ndarray) -> Ranges:
-    """Of an array of rows by columns."""
+    """The ranges of an array of rows by columns."""
     return rows.min(axis=0), rows.max(axis=0), rows.std(axis=0)
 
 
 def find_units(least: np.ndarray, greatest: np.ndarray, spread: np.ndarray) -> Iterator[np.ndarray]:
-    """The columns of each unit, as masks. Columns that never change are in none of them, unless all are so."""
+    """The columns of each unit, as masks. Constant columns are in none of them, unless all are constant."""
     changing = greatest > least
     if not changing.any():
         yield np.ones(len(spread), dtype=bool)

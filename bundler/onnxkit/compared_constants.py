@@ -1,5 +1,5 @@
-"""With which constants does a model compare its integers? A sample rate, a number of steps, the id of a padding token:
-values that choose between two ways through the graph.
+"""Find the constants that a model compares its integers with: a sample rate, a number of steps, a padding token's id.
+Such values select between two branches of the graph.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _INT64: Final = 1 << 63
 
 
 def compared_constants(model: ModelProto, names: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """For each input that is compared: values on both sides of each constant, those of the first one first.
+    """For each input that is compared: values on both sides of each constant, those of the first constant first.
 
-    Beside a constant that must be met, half of it stands for "another one": of sample rates that is one, too.
+    For equality the other value is half of the constant: for sample rates that is a valid one, too.
     """
     flow = read_flow(model)
     found = {name: tuple(dict.fromkeys(_values(name, flow)))[:_MAX_VALUES] for name in names}
@@ -28,7 +28,7 @@ def compared_constants(model: ModelProto, names: tuple[str, ...]) -> dict[str, t
 
 
 def _values(start: str, flow: ValueFlow) -> Iterator[int]:
-    """Every constant that must be met before what stands for the others, so that none is cut off for those."""
+    """All constants for equality come before the values for inequality, so that none is cut off."""
     others: list[int] = []
     for node, position in flow.uses(start):
         number = _other_side(node, position, flow)

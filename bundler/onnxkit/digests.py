@@ -1,4 +1,4 @@
-"""Digests of values: the same for equal ones, names, types, shapes and every bit."""
+"""Digests of values: the same for values with equal names, types, shapes and bits."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ _BITS_PER_BYTE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """`name` is what signatures and golden sets say, `runtime` what ONNX Runtime says inside `tensor(…)`, `onnx` the
-    number in a model file. `bits` is the size in storage; elements of 4 bits stand two to a byte, the first one low.
+    """`name` is the name in signatures and golden sets, `runtime` the word in ONNX Runtime's `tensor(…)`, `onnx` the
+    number in a model file. `bits` is the size in storage; two 4-bit elements share a byte, the first one low.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Element:
 
     @property
     def foreign(self) -> bool:
-        """Whether ONNX Runtime's Python API has no NumPy type for it, so that values cross as plain bytes."""
+        """Whether ONNX Runtime's Python API has no NumPy type for it, so that values are passed as plain bytes."""
         return self.dtype.type.__module__ != "numpy"
 
 
@@ -88,7 +88,7 @@ def element_of_onnx(number: int) -> Element:
 
 
 def element_of_runtime(word: str) -> Element:
-    """The element type of ONNX Runtime's word for it. Raises `ModelError`."""
+    """The element type for ONNX Runtime's word. Raises `ModelError`."""
     return _find(_BY_RUNTIME, word)
 
 
@@ -104,8 +104,8 @@ def _find(table: dict[Any, Element], key: str | int) -> Element:
         return table[key]
     except KeyError:
         raise ModelError(
-            f"the model uses the element type {key!r}, which bundler does not know",
-            hint="bundler takes the element types of ONNX that its own ONNX Runtime has",
+            f"the model uses the element type {key!r}, which bundler does not support",
+            hint="bundler supports the ONNX element types of its own ONNX Runtime",
         ) from None
 
 
@@ -115,5 +115,5 @@ def storage_bytes(element: Element, count: int) -> int:
 
 
 def to_wide(array: np.ndarray) -> np.ndarray:
-    """Numbers of any type as float64 (complex128), so that differences are exact enough to judge."""
+    """Numbers of any type as float64 (complex128), so that differences are exact enough."""
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

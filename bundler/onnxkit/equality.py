@@ -1,4 +1,4 @@
-"""Whether two values are the same to the bit, and whether they are finite."""
+"""Check whether two values are bitwise equal, and whether they are finite."""
 
 from __future__ import annotations
 

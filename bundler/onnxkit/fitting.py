@@ -1,4 +1,4 @@
-"""Do a user's samples fit the model? All that does not fit is said at once, as expected against got."""
+"""Check that a user's samples fit the model. All problems are reported at once, as expected against got."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bundler.onnxkit.elements import element_named, element_of_array, to_wide
 from bundler.onnxkit.equality import numbers
 from bundler.onnxkit.value_files import Value
 
-_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 class Fitting:
-    """Collects what does not fit, sample by sample, so that all of it is said at once. NaN fits where it is allowed:
-    a model can be judged on it, and not calibrated.
+    """Collects problems, sample by sample, to report all at once. NaN is accepted where it is allowed: it can be used
+    for comparison, but not for calibration.
     """
 
     def __init__(
@@ -43,22 +43,22 @@ class Fitting:
 
     @property
     def full(self) -> bool:
-        """Whether there is more to say than a person reads."""
-        return len(self._problems) > _SHOWN
+        """Whether there are more problems than are listed."""
+        return len(self._problems) > _MAX_SHOWN
 
     @property
     def fine(self) -> bool:
-        """Whether nothing is wrong so far."""
+        """Whether there is no problem so far."""
         return not self._problems
 
     def reject(self, name: str, problem: str) -> None:
-        """Note that a sample cannot even be read."""
+        """Add a sample that cannot be read."""
         self._count += 1
         self._unreadable = True
         self._problems.append(f"{name}: {problem}")
 
     def check(self, name: str, values: Mapping[str, Value]) -> bool:
-        """Whether this sample fits what the model takes."""
+        """Whether this sample fits the model's inputs."""
         found = list(sample_problems(values, self._signature)) or list(self._find_outside(values))
         if not found and not self._allow_nan:
             found = [f"{name!r}: holds NaN" for name in nan_inputs(values)]
@@ -67,7 +67,7 @@ class Fitting:
         return not found
 
     def _find_outside(self, values: Mapping[str, Value]) -> Iterator[str]:
-        """Sizes that are outside of what the bundle is made for."""
+        """Sizes outside the ranges that the bundle is built for."""
         for port in self._signature.inputs:
             array = values.get(port.name)
             if isinstance(array, np.ndarray):
@@ -77,16 +77,16 @@ class Fitting:
         for axis, size in enumerate(port.type.shape or ()):
             bounds = None if isinstance(size, int) else self._ranges.get(dimension_key(port.name, axis, size))
             if bounds is not None and not bounds.least <= shape[axis] <= bounds.most:
-                told = f"{shape[axis]}, outside of the range {bounds.least} to {bounds.most} that was given"
-                yield f"{port.name!r}: axis {axis} is {told}"
+                found = f"{shape[axis]}, outside the given range {bounds.least} to {bounds.most}"
+                yield f"{port.name!r}: axis {axis} is {found}"
 
     def finish(self) -> None:
-        """Raise `UsageError` with all that does not fit, or when there was no sample at all."""
+        """Raise `UsageError` with all problems, or when there was no sample at all."""
         if not self._count:
-            raise UsageError("the samples are empty: there is nothing to record", hint=self._hint)
+            raise UsageError("there are no samples", hint=self._hint)
         if self._problems:
-            rest = len(self._problems) - _SHOWN
-            details = (*self._problems[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
+            rest = len(self._problems) - _MAX_SHOWN
+            details = (*self._problems[:_MAX_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
             what = "samples cannot be read" if self._unreadable else "the samples do not fit the model"
             raise UsageError(what, details=details, hint=self._hint)
 
@@ -96,7 +96,7 @@ def check_samples(
     signature: Signature,
     ranges: Mapping[Key, SizeRange] | None = None,
 ) -> None:
-    """Every sample gives what the model takes. Raises `UsageError` with all that does not fit."""
+    """Check every sample against the model's inputs. Raises `UsageError` with all problems."""
     fitting = Fitting(signature, allow_nan=True, ranges=ranges)
     for name, values in samples:
         fitting.check(name, values)
@@ -104,13 +104,13 @@ def check_samples(
 
 
 _HINT = (
-    "give a folder of .npz files (one a sample, arrays named like the inputs), a folder of ONNX test_data_set_* "
-    "folders, or one .npz whose arrays have a leading sample axis; `bundler inspect MODEL` shows what the model takes"
+    "give a folder of .npz files (one per sample, arrays named like the inputs), a folder of ONNX test_data_set_* "
+    "folders, or one .npz whose arrays have a leading sample axis; `bundler inspect MODEL` shows the model's inputs"
 )
 
 
 def sample_problems(values: Mapping[str, Value], signature: Signature) -> Iterator[str]:
-    """What does not fit of one sample: names, types, shapes."""
+    """Problems of one sample: names, types, shapes."""
     ports = {port.name: port for port in signature.inputs}
     for name in values:
         if name not in ports:
@@ -177,8 +177,8 @@ def _describe(value: Value) -> str:
 
 
 def adopt_types(values: Mapping[str, Value], signature: Signature) -> dict[str, Value]:
-    """Give arrays the form that the runtime takes: text as objects, and raw bytes (how NumPy saves bfloat16 and its
-    kin) as the type that the model declares.
+    """Convert arrays to the form that the runtime accepts: text as objects, and raw bytes (how NumPy saves bfloat16 and
+    similar types) as the type that the model declares.
     """
     ports = {port.name: port for port in signature.inputs}
     return {name: _adopt(value, ports.get(name)) for name, value in values.items()}
@@ -197,7 +197,7 @@ def _adopt(value: Value, port: Port | None) -> Value:
 
 
 def fix_signature(signature: Signature, fixing: Fixing) -> Signature:
-    """The signature with these sizes in its inputs. Raises `UsageError` for names that it has not, and shapes that its
+    """The signature with these sizes in its inputs. Raises `UsageError` for unknown names, and shapes that its
     inputs cannot have.
     """
     unknown = sorted(set(fixing.dimensions) - set(signature.symbols))
@@ -212,7 +212,7 @@ def fix_signature(signature: Signature, fixing: Fixing) -> Signature:
 
 
 def check_shapes(signature: Signature, fixing: Fixing) -> None:
-    """Raise `UsageError` for shapes of inputs that are not there, are no tensors, or have another number of axes."""
+    """Raise `UsageError` for shapes of unknown inputs, of inputs that are not tensors, or of another rank."""
     ports = {port.name: port.type for port in signature.inputs if port.type.kind == "tensor"}
     problems = [
         f"no input {name!r} can have the shape {write_shape(shape)}"

@@ -1,4 +1,4 @@
-"""A model in which sizes are fixed: named ones wherever they stand, others where they stand in an input."""
+"""Fix sizes in a model: named ones everywhere, others in inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bundler.onnxkit.structure import iterate_graphs
 
 
 def fix_model(model: ModelProto, fixing: Fixing) -> None:
-    """Fix the sizes of `model`, of its outputs those too that follow from them. The shapes must fit its inputs."""
+    """Fix the sizes of `model`, including those of its outputs that follow. The shapes must fit its inputs."""
     for graph in iterate_graphs(model):
         for name, size in fixing.dimensions.items():
             make_dim_param_fixed(graph, name, size)
@@ -32,17 +32,17 @@ def _fix_places(model: ModelProto, shapes: Mapping[str, FixedShape]) -> None:
 
 
 def _fix_axes(kind: TypeProto.Tensor, shape: FixedShape) -> None:
-    """ONNX Runtime's own tool refuses a shape of which some sizes are fixed already, so it is done here."""
+    """Done here because ONNX Runtime's own tool rejects a shape that has some fixed sizes already."""
     if not kind.HasField("shape"):
         for _ in shape:
             kind.shape.dim.add()
     for dimension, size in zip(kind.shape.dim, shape, strict=True):
         if size is not None:
-            dimension.dim_value = size  # a name, or what stands for none, goes: a dimension has one of the two
+            dimension.dim_value = size  # this removes a name: a dimension has one of the two
 
 
 def _forget_placeholders(model: ModelProto) -> None:
-    """PaddlePaddle writes -1 for a size that it does not know, which inference takes for a size."""
+    """Remove PaddlePaddle's -1 for an unknown size, which shape inference would use as a size."""
     for info in (*model.graph.input, *model.graph.value_info, *model.graph.output):
         for dimension in info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ():
             if dimension.dim_value < 0:
@@ -50,14 +50,14 @@ def _forget_placeholders(model: ModelProto) -> None:
 
 
 def _fix_outputs(model: ModelProto) -> None:
-    """Give outputs the sizes that now follow; where inference cannot tell, they stay as they are."""
+    """Give outputs the sizes that now follow; outputs that inference cannot determine do not change."""
     try:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
         return
     _adopt_outputs(model, inferred)
     if not _is_fixed(model):
-        # Where sizes are computed from the inputs', inference alone cannot follow them.
+        # Inference alone cannot follow sizes that are computed from the inputs' sizes.
         _adopt_outputs(model, fold_shapes(model))
 
 

@@ -20,7 +20,7 @@ INDEX: Final = "index.json"
 
 
 MAX_INDEX_BYTES: Final = 256 << 20
-"""Values of text and maps stand in the index itself; a larger one is not read."""
+"""Maximum size of an index, which contains values of text and maps."""
 
 
 class _Entry(TypedDict):
@@ -38,7 +38,7 @@ class _Index(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One call of the model: what went in and, once recorded, what came out."""
+    """One call of the model: its inputs and, once recorded, its outputs."""
 
     name: str
     inputs: Mapping[str, Value]
@@ -47,8 +47,8 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenSet:
-    """`seed` is None for samples that a user gave; `unstable_outputs` differ between two runs of the same model.
-    `references` say of each output what its recorded answers are like; a set of schema 1 has none.
+    """`seed` is None for a user's samples; `unstable_outputs` differ between two runs of the same model.
+    `references` describe each output's recorded values; a set of schema 1 has none.
     """
 
     synthetic: bool
@@ -70,7 +70,7 @@ class GoldenSet:
 
 
 def write_sample(folder: Path, index: int, sample: Sample, signature: Signature) -> dict[str, Any]:
-    """Store one sample's values in `folder` and answer its entry for the index."""
+    """Store one sample's values in `folder` and return its entry for the index."""
     place = f"{index:03d}"
     kinds = {"in": signature.inputs, "out": signature.outputs}
     written = {
@@ -93,7 +93,7 @@ def write_index(
     seed: int | None,
     unstable: Sequence[str],
 ) -> None:
-    """Write `index.json` last: a set without it is none."""
+    """Write `index.json`, last: a set without it is incomplete."""
     index = {
         "schema": SCHEMA,
         "synthetic": seed is not None,
@@ -107,7 +107,7 @@ def write_index(
 
 
 def _encode_reference(reference: ReferenceFigures) -> dict[str, Any]:
-    """What a loader needs; why an output is doubtful is told where the bundle is made."""
+    """The part that a loader needs; the doubts about an output are reported when the bundle is built."""
     return {name: value for name, value in encode(reference).items() if name != "doubts"}
 
 
@@ -116,7 +116,7 @@ def read_golden(path: Path) -> GoldenSet:
     try:
         index = parse_json(read_bounded(path.resolve(), MAX_INDEX_BYTES))
         if not conforms(_Index, index) or not conforms(tuple[ReferenceFigures, ...], index.get("outputs", [])):
-            raise ValueError("it is no index of a golden set")  # noqa: TRY301 - told as those below
+            raise ValueError("it is not the index of a golden set")  # noqa: TRY301 - reported as those below
         return GoldenSet(
             synthetic=index["synthetic"],
             seed=index["seed"],
@@ -132,5 +132,5 @@ def read_golden(path: Path) -> GoldenSet:
 def _altered(folder: Path) -> StageError:
     return StageError(
         f"the golden set in {folder.name} cannot be read",
-        hint="the cache was altered; `bundler cache clear` makes room for a fresh build",
+        hint="the cache was changed; run `bundler cache clear` and build again",
     )

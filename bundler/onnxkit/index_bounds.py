@@ -1,4 +1,4 @@
-"""How large may the integers of an input be? Those that select rows of a table must stay inside it."""
+"""Find upper bounds for the integers of an input: indices into a table must stay inside it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bundler.onnxkit.value_flow import ValueFlow, read_flow
 _EMBEDDING_TABLES: Final = {0: 2, 1: 4}
 """com.microsoft.EmbedLayerNormalization: input with the ids -> input with the table."""
 _SELECTING: Final = {"Gather": "axis", "GatherElements": "axis", "GatherBlockQuantized": "gather_axis"}
-"""Operators whose second input selects along an axis of their first, and how they name the axis."""
+"""Operators whose second input selects along an axis of their first, and their attribute for the axis."""
 
 
 def index_bounds(model: ModelProto, names: tuple[str, ...]) -> dict[str, int]:
-    """For each input that selects from a table: how many entries the smallest of those tables has."""
+    """For each input that selects from a table: the number of entries in the smallest of those tables."""
     flow = read_flow(model)
     bounds = {}
     for name in names:

@@ -1,7 +1,7 @@
-"""Change a model without loading its weights: they are linked to the file that they stand in until somebody asks.
+"""Change a model without loading its weights: they stay linked to their file until they are read.
 
-A model of gigabytes is its structure in memory; what a stage replaces is read one tensor at a time, and all the rest is
-copied from file to file when the changed model is written.
+Only the structure of a model of gigabytes is in memory; a stage reads the tensors that it replaces one at a time, and
+the others are copied from file to file when the changed model is written.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END
 from bundler.onnxkit.structure import iterate_tensors, read_structure, tensor_bytes
 
 _EMBEDDED_LIMIT: Final = 2**30
-"""Bytes of weights from which on they leave the model file, which can hold 2 GB."""
+"""Bytes of weights above which they are stored outside the model file, which can hold 2 GB."""
 _EXTERNAL_THRESHOLD: Final = 1024
-"""Bytes of a tensor that is worth a place in the file beside the model."""
+"""Size of a tensor in bytes from which it goes to the file beside the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedModel:
-    """A model's structure, and where its weights are."""
+    """A model's structure, and the location of its weights."""
 
     model: ModelProto
     folders: DataFolders
     external: bool
-    """Whether the file that it came from keeps weights outside."""
+    """Whether the original file stores weights externally."""
 
     def array(self, tensor: TensorProto) -> np.ndarray:
-        """The values of one tensor. Raises `StageError` where its data is not there."""
+        """The values of one tensor. Raises `StageError` if its data is missing."""
         return numpy_helper.to_array(self.whole(tensor))
 
     def whole(self, tensor: TensorProto) -> TensorProto:
-        """A copy of a tensor with its data inside. Raises `StageError` where it is not there."""
+        """A copy of a tensor with its data inside. Raises `StageError` if that is missing."""
         copy = TensorProto()
         copy.CopyFrom(tensor)
         embed_data(copy, self.folders)
@@ -58,7 +58,7 @@ def open_linked(path: Path) -> LinkedModel:
 
 
 def _unlist_weights(model: ModelProto) -> None:
-    """Before IR version 4 every initializer stood among the inputs, also those that are made now."""
+    """Before IR version 4 every initializer had to be an input, which new ones would not be."""
     if model.ir_version >= LISTED_INITIALIZERS_END:
         return
     names = {tensor.name for tensor in model.graph.initializer}
@@ -69,9 +69,9 @@ def _unlist_weights(model: ModelProto) -> None:
 
 
 def write_linked(linked: LinkedModel, target: Path) -> ModelProto:
-    """Write the canonical form of a changed model to `target`, and answer its structure.
+    """Write the canonical form of a changed model to `target`, and return its structure.
 
-    Weights go to a file beside it where they did before, or where they are more than one model file should hold.
+    Weights go to a file beside it where they did before, or where they are too large for one model file.
     Raises `StageError`, `OSError`.
     """
     model = linked.model
@@ -87,13 +87,13 @@ def write_linked(linked: LinkedModel, target: Path) -> ModelProto:
 
 
 def open_structure(model: ModelProto, folder: Path, settings: SessionSettings) -> onnxruntime.InferenceSession:
-    """A session on a linked model that is in no file; `folder` is where its weights are.
+    """A session on a linked model that is not in a file; `folder` contains its weights.
 
-    Raises `StageError` with the runtime's words, without a copy of the weights in Python.
+    Raises `StageError` with the runtime's message, without a copy of the weights in Python.
     """
     options = session_options(settings)
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     try:
         return onnxruntime.InferenceSession(model.SerializeToString(), options, enable_fallback=0)
     except RUNTIME_ERRORS as cause:
-        raise StageError("ONNX Runtime cannot open the model", details=(clean_message(cause),)) from cause
+        raise StageError("ONNX Runtime cannot load the model", details=(clean_message(cause),)) from cause

@@ -1,4 +1,4 @@
-"""Figures of one output against its reference, gathered sample by sample."""
+"""Error figures of one output against its reference, collected sample by sample."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from bundler.onnxkit.score_rows import count_agreeing, has_rows
 from bundler.onnxkit.trivial_answers import TrivialAnswers, decibels
 from bundler.onnxkit.value_files import Value
 
-_SHOWN = 80
-"""Characters of a value from the model that a message repeats."""
+_MAX_SHOWN = 80
+"""Maximum number of characters of a model's value in a message."""
 
 Point = tuple[float, float]
 """(magnitude of the reference, absolute error) of one element."""
 
 LOW = 0.1
-"""The share of samples, and at least one of several, that may stay below the ratio which all others must reach."""
+"""The share of samples, at least one of several, that may be below the ratio that all others must reach."""
 
 
 @dataclass(slots=True)
 class SampleErrors:
-    """What one sample of an output showed."""
+    """The errors of one sample of an output."""
 
     name: str
     equal: bool = True
@@ -39,8 +39,8 @@ class SampleErrors:
 
 @dataclass(slots=True)
 class Tally:
-    """Adds up what one output shows. Of an output that is not `stable` only type and shape are looked at. The integers
-    of a `quantity` are measured as numbers, too.
+    """Accumulates the errors of one output. Of an output that is not `stable` only type and shape are compared. The
+    integers of a `quantity` are measured as numbers as well.
     """
 
     name: str
@@ -65,14 +65,14 @@ class Tally:
     trivial: TrivialAnswers = field(default_factory=TrivialAnswers)
 
     def reject(self, reason: str) -> None:
-        """Note the first reason why the output cannot be compared."""
+        """Record the first reason why the output cannot be compared."""
         self.equal = False
         self.mismatch = self.mismatch or reason
         if self.samples:
             self.samples[-1].mismatched = True
 
     def add(self, reference: Value, actual: Value, sample: str = "") -> None:
-        """Take in the output of one sample."""
+        """Add the output of one sample."""
         found = SampleErrors(name=sample, equal=same_value(reference, actual))
         self.samples.append(found)
         self.equal = self.equal and found.equal
@@ -117,7 +117,7 @@ class Tally:
         self.samples[-1].differing += len(different)
         if len(different) and not self.difference:
             place = tuple(int(index) for index in different[0])
-            wanted, got = str(reference[place])[:_SHOWN], str(actual[place])[:_SHOWN]
+            wanted, got = str(reference[place])[:_MAX_SHOWN], str(actual[place])[:_MAX_SHOWN]
             self.difference = (
                 f"{where}{len(different)} of {reference.size} values differ, the first at {list(place)}: "
                 f"{got!r} instead of {wanted!r}"
@@ -126,7 +126,7 @@ class Tally:
     def _add_numbers(self, reference: np.ndarray, actual: np.ndarray, where: str) -> None:
         finite = np.isfinite(reference)
         if not _same_pattern(reference, actual, finite):
-            self.reject(f"{where}NaN or infinity stand at other places than in the reference")
+            self.reject(f"{where}NaN or infinity at other places than in the reference")
             return
         if has_rows(reference):
             rows, agreed = count_agreeing(reference, actual)
@@ -154,7 +154,7 @@ class Tally:
         self.hull = upper_left_hull(self.hull, magnitude, error)
 
     def result(self, reference: ReferenceFigures | None = None) -> OutputComparison:
-        """The figures so far, beside what the recorded answers say of the output by themselves (None: nothing)."""
+        """The figures so far, with the figures of the recorded outputs themselves (None: not known)."""
         known = reference or ReferenceFigures(name=self.name)
         ratios = [decibels(signal, one.noise) for signal, one in zip(known.signals, self.samples, strict=False)]
         worst = self._worst_sample(known)
@@ -179,7 +179,7 @@ class Tally:
         )
 
     def _worst_sample(self, known: ReferenceFigures) -> str:
-        """Worse than any noise are values that differ, and worse than those what cannot be compared."""
+        """Values that differ rank as worse than any noise, and incomparable outputs as worse still."""
 
         def rank(place: int) -> tuple[float, ...]:
             one = self.samples[place]
@@ -195,7 +195,7 @@ class Tally:
 
 
 def _low(ratios: Sequence[float | None]) -> float | None:
-    """The ratio that all samples reach but for a tenth of them, and at least one of several. None is without noise."""
+    """The ratio that all samples but a tenth, and at least one of several, reach. None is without noise."""
     ordered = sorted(math.inf if ratio is None else ratio for ratio in ratios)
     if not ordered:
         return None
@@ -210,10 +210,10 @@ def _same_pattern(reference: np.ndarray, actual: np.ndarray, finite: np.ndarray)
 
 
 def upper_left_hull(known: list[Point], magnitude: np.ndarray, error: np.ndarray) -> list[Point]:
-    """The few elements that decide whether every |error| <= absolute + relative * |reference|, whatever the two limits.
+    """The few elements that decide whether every |error| <= absolute + relative * |reference|, for any two limits.
 
-    Those are the corners of the convex hull towards small references and large errors, by growing reference. A corner
-    left out can never be the worst element, so a gate judges from them exactly, and a new limit needs no new run.
+    Those are the corners of the convex hull towards small references and large errors, by increasing reference. An
+    omitted corner can never be the worst element, so a gate judges from them exactly, and a new limit needs no new run.
     """
     if known:
         magnitude = np.concatenate([magnitude, [point[0] for point in known]])
@@ -240,7 +240,7 @@ def _convex(points: list[Point]) -> list[Point]:
 
 
 def _is_below(left: Point, middle: Point, right: Point) -> bool:
-    """Whether `middle` lies on or under the line from `left` to `right`."""
+    """Whether `middle` is on or below the line from `left` to `right`."""
     return (middle[1] - left[1]) * (right[0] - left[0]) <= (right[1] - left[1]) * (middle[0] - left[0])
 
 
@@ -256,4 +256,4 @@ def _kind(value: Value) -> str:
 
 def _brief(mapping: dict[object, object]) -> str:
     text = str(list(mapping))
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

@@ -1,4 +1,4 @@
-"""The one place that says which exceptions mean that a user's model is bad, and how that is told."""
+"""Turn the exceptions that a bad user model causes into a `ModelError`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _FAULTS: Final[tuple[type[Exception], ...]] = (
     ArithmeticError,
     LookupError,
 )
-"""What onnx, ONNX Runtime and protobuf raise over a model that is not sound; the last two also in code of our own that
-follows a number or a name of the model to where nothing is. A fault of the disk or of memory is none of the model."""
+"""Errors of onnx, ONNX Runtime and protobuf for an invalid model; our own code raises the last two as well when it
+follows an invalid number or name of the model. A fault of the disk or of memory is not the model's."""
 
 
 @contextmanager
-def blame_model(message: str, hint: str) -> Iterator[None]:
-    """Only for what reads the user's own model: a step that fails on what another step wrote is a failed stage.
+def raise_model_error(message: str, hint: str) -> Iterator[None]:
+    """Only for reading the user's own model: a step that fails on another step's result is a failed stage.
 
-    Raises `ModelError` with `message`, and the library's own words for details.
+    Raises `ModelError` with `message`, and the library's own message as details.
     """
     try:
         yield
@@ -41,4 +41,4 @@ def blame_model(message: str, hint: str) -> Iterator[None]:
 
 
 _NAMED: Final = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
-"""Their words can be understood without the name of the class."""
+"""Errors whose text is understandable without the name of the class."""

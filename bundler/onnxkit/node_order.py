@@ -1,6 +1,6 @@
-"""The order of nodes: a cycle is an error; an unsorted graph is only untidy, and ONNX Runtime sorts it by itself.
+"""Sort the nodes of a model: a cycle is an error; ONNX Runtime itself also sorts an unsorted graph.
 
-Other tools do not: the ONNX library calls it invalid, and quantisers that go from node to node lose their way.
+Other tools do not: the ONNX library rejects it, and quantisers that go from node to node fail.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from bundler.model.errors import ModelError
 from bundler.onnxkit.placement_facts import tidy
 from bundler.onnxkit.structure import read_structure, subgraphs
 
-_SHOWN = 6
+_MAX_SHOWN = 6
 
 
 def sort_model(model: ModelProto) -> bool:
-    """Sort the nodes of all graphs of `model` but a function's own; whether anything moved. Raises `ModelError`."""
+    """Sort the nodes of all graphs of `model` except functions; whether anything moved. Raises `ModelError`."""
     moved = sort_nodes(model.graph)
     for function in model.functions:
         for node in function.node:
@@ -30,7 +30,7 @@ def sort_model(model: ModelProto) -> bool:
 
 def write_sorted(source: Path, target: Path, *, external: bool) -> Path:
     """A copy of the model at `source` with sorted nodes and all its weights, at `target`; with `external` these go to
-    one file beside it. Where nothing is out of order nothing is written, and the answer is `source`.
+    one file beside it. If the nodes are sorted already, nothing is written and `source` is returned.
     """
     if not sort_model(read_structure(source)):
         return source
@@ -42,7 +42,7 @@ def write_sorted(source: Path, target: Path, *, external: bool) -> Path:
 
 
 def sort_nodes(graph: GraphProto) -> bool:
-    """Sort the nodes of `graph` and of the graphs in it; whether anything moved. Raises `ModelError` for a cycle."""
+    """Sort the nodes of `graph` and of its subgraphs; whether anything moved. Raises `ModelError` for a cycle."""
     moved = [sort_nodes(inner) for node in graph.node for inner in subgraphs(node)]
     order = _topological_order(graph)
     if order == list(range(len(graph.node))):
@@ -59,7 +59,7 @@ def sort_nodes(graph: GraphProto) -> bool:
 
 
 def _topological_order(graph: GraphProto) -> list[int]:
-    """Indices of the nodes so that each stands behind what it reads; the file's own order where that will do."""
+    """Indices of the nodes in an order in which each follows its inputs; the file's own order if possible."""
     producer = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
     needs = [{producer[name] for name in _reads(node) if name in producer} for node in graph.node]
     if all(max(sources, default=-1) < index for index, sources in enumerate(needs)):
@@ -84,7 +84,7 @@ def _topological_order(graph: GraphProto) -> list[int]:
 
 
 def _reads(node: NodeProto) -> set[str]:
-    """Every value that a node reads, those that its subgraphs take from outside included."""
+    """Every value that a node reads, including outer values of its subgraphs."""
     names = {name for name in node.input if name}
     for graph in subgraphs(node):
         for inner in graph.node:
@@ -97,10 +97,10 @@ def _reads(node: NodeProto) -> set[str]:
 
 
 def _cycle(graph: GraphProto, stuck: set[int]) -> ModelError:
-    nodes = [graph.node[index] for index in sorted(stuck)[:_SHOWN]]
-    details = tuple(tidy(f"{node.op_type} makes {', '.join(map(repr, node.output))}") for node in nodes)
+    nodes = [graph.node[index] for index in sorted(stuck)[:_MAX_SHOWN]]
+    details = tuple(tidy(f"{node.op_type} computes {', '.join(map(repr, node.output))}") for node in nodes)
     return ModelError(
-        "the model's graph has a cycle, so no order of its nodes can run",
+        "the model's graph has a cycle, so its nodes cannot be ordered",
         details=details,
-        hint="these nodes wait for each other: export the model again, without editing the graph by hand",
+        hint="these nodes depend on each other: export the model again, without editing the graph by hand",
     )

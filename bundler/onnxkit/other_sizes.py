@@ -1,4 +1,4 @@
-"""Further sizes for each free dimension of a model that runs at one: most take any, some only one."""
+"""Find further sizes for each free dimension of a model that runs at one: most accept any, some only one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _STEP: Final = 32
 """Image networks halve their input up to five times."""
 _TRIES: Final = 3
 _MAX_SINGLES: Final = 8
-"""So many dimensions are tried each by itself, where all of their kind at once are refused."""
+"""Number of dimensions that are tried individually when all of their kind are rejected together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherSizes:
-    """`changes` are sets of sizes that the model ran at, each over those of the first sample."""
+    """`changes` are sets of sizes at which the model ran, each relative to those of the first sample."""
 
     changes: tuple[Changes, ...]
     dimensions: tuple[TriedDimension, ...]
@@ -30,7 +30,7 @@ class OtherSizes:
 
 @dataclass(slots=True, kw_only=True)
 class _Trial:
-    """Runs the model at changed sizes, and keeps what came of it for each dimension."""
+    """Runs the model at changed sizes, and records the result for each dimension."""
 
     search: SizeSearch
     base: Maker
@@ -38,7 +38,7 @@ class _Trial:
     refused: dict[Key, dict[int, str]] = field(default_factory=dict)
 
     def runs(self, changes: Changes) -> bool:
-        """Whether the model runs at these sizes; what is refused in company says nothing of the single dimensions."""
+        """Whether the model runs at these sizes; a rejected group says nothing about its single dimensions."""
         if self.search.is_over or not changes:
             return False
         self.search.report(0.0, "trying other sizes")
@@ -58,7 +58,7 @@ class _Trial:
 
 
 def find_other_sizes(search: SizeSearch, base: Maker) -> OtherSizes:
-    """At least one other size of each free dimension, where the model takes one."""
+    """At least one other size of each free dimension, if the model accepts one."""
     free = free_dimensions(base.signature)
     sizes = base.assigned
     trial = _Trial(search=search, base=base)
@@ -72,7 +72,7 @@ def find_other_sizes(search: SizeSearch, base: Maker) -> OtherSizes:
 
 
 def _find_changes(trial: _Trial, free: tuple[FreeDimension, ...], sizes: Changes) -> Iterator[Changes]:
-    """All at once where that runs; else all of one kind; else one dimension after the other. Channels go alone."""
+    """All at once if that runs; else all of one kind; else one dimension after another. Channels are tried alone."""
     common = [item for item in free if item.role != "channel"]
     joint = _uneven(trial, common, sizes)
     pending = list(free)
@@ -90,7 +90,7 @@ def _find_changes(trial: _Trial, free: tuple[FreeDimension, ...], sizes: Changes
 
 
 def _uneven(trial: _Trial, items: Iterable[FreeDimension], sizes: Changes) -> dict[Key, int]:
-    """The first other size of each; the last axis of an image differs from the others, as in no square."""
+    """The first other size of each; the last axis of an image differs from the others, to avoid squares."""
     options = {item.key: _options(trial, item, sizes) for item in items}
     changes = {key: found[0] for key, found in options.items() if found}
     spatial = [item for item in items if item.role == "space"]
@@ -109,7 +109,7 @@ def _first_that_runs(trial: _Trial, group: list[FreeDimension], sizes: Changes) 
 
 
 def _options(trial: _Trial, item: FreeDimension, sizes: Changes) -> tuple[int, ...]:
-    """Of a dimension with a range, its ends."""
+    """The ends of a dimension's range."""
     size, bounds = sizes[item.key], trial.base.ranges.get(item.key)
     if bounds is None:
         return other_sizes(item.role, size)
@@ -117,7 +117,7 @@ def _options(trial: _Trial, item: FreeDimension, sizes: Changes) -> tuple[int, .
 
 
 def other_sizes(role: Role, size: int) -> tuple[int, ...]:
-    """What to try beside a size that runs, the cheap ones first."""
+    """The sizes to try beside one that runs, the cheap ones first."""
     half = size // 2 // _STEP * _STEP
     found = {
         "batch": (size + 1, size + 2, 4 * size),

@@ -1,4 +1,4 @@
-"""What a compiled model left of the one that it was made from: found node by node, and explained as far as can be."""
+"""Find the nodes of a model that its compiled form does not contain, and explain them as far as possible."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bundler.onnxkit.placement_facts import LeftNode, counted_nodes, left_node
 from bundler.onnxkit.structure import iterate_graphs, qualified_name
 
 CONTEXT: Final = "com.microsoft.EPContext"
-"""The operator that stands for what a provider compiled."""
+"""The operator of a part that a provider compiled."""
 _COPIED: Final = re.compile(r"_token_\d+$")
-"""What the runtime appends to the name of a node that it writes anew in another layout."""
+"""The suffix that the runtime appends to the name of a node that it copies into another layout."""
 
 
 def left_behind(before: ModelProto, after: ModelProto) -> list[NodeProto]:
-    """The counted nodes of `before` that `after`, the compiled model, still has beside what was compiled.
+    """The counted nodes of `before` that `after`, the compiled model, still has outside the compiled parts.
 
-    The runtime may rename what such a node gives when it turns layouts, so nodes are found by name, then by output,
-    and those that never had a name by their operator. Nodes that it put in between count for nothing.
+    The runtime may rename the outputs of such a node when it changes layouts, so nodes are found by name, then by
+    output, and unnamed ones by their operator. Nodes that it inserted are ignored.
     """
     kept = [node for node in counted_nodes(after) if qualified_name(node) != CONTEXT]
     waiting = _Nodes(counted_nodes(before))
@@ -32,7 +32,7 @@ def left_behind(before: ModelProto, after: ModelProto) -> list[NodeProto]:
 
 
 class _Nodes:
-    """Nodes of the model as it was, each found once."""
+    """Nodes of the original model, each found once."""
 
     def __init__(self, nodes: Iterable[NodeProto]) -> None:
         self._by_name: dict[tuple[str, str], list[NodeProto]] = defaultdict(list)
@@ -43,7 +43,7 @@ class _Nodes:
             self._by_output.update({(node.op_type, name): node for name in node.output if name})
 
     def take(self, node: NodeProto) -> NodeProto | None:
-        """The one that became `node`, unless it was found before."""
+        """The original of `node`, unless it was found before."""
         name = _COPIED.sub("", node.name)
         outputs = (self._by_output.get((node.op_type, output)) for output in node.output)
         names = ((node.op_type, node.name), (node.op_type, name)) if node.name else ()
@@ -57,7 +57,7 @@ class _Nodes:
 
 
 def explain_left(model: ModelProto, left: Sequence[NodeProto]) -> list[LeftNode]:
-    """Why, as far as it can be told from outside: providers give no reasons. `left` are nodes of `model`."""
+    """The reasons as far as they can be derived: providers give none. `left` are nodes of `model`."""
     if not left:
         return []
     types = _types(model)
@@ -71,7 +71,7 @@ def explain_left(model: ModelProto, left: Sequence[NodeProto]) -> list[LeftNode]
 
 
 def summarize_left(left: Sequence[LeftNode]) -> tuple[str, ...]:
-    """Lines for an error: how many nodes of which operator, and why."""
+    """Lines for an error: the number of nodes by operator and reason."""
     counts = Counter((node.operator, node.reason) for node in left)
     return tuple(f"{operator} ({count}): {reason}" for (operator, reason), count in counts.most_common(8))
 

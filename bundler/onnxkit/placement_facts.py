@@ -1,4 +1,4 @@
-"""Which nodes of a model a provider takes, and which stay behind, as facts."""
+"""Facts about the nodes that are assigned to a provider, and those that are not."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from onnx import ModelProto, NodeProto
 
 from bundler.onnxkit.structure import qualified_name
 
-MOST_LISTED: Final = 50
-"""Nodes that stay behind and are told one by one."""
+MAX_LISTED: Final = 50
+"""Maximum number of unassigned nodes in the list."""
 _UNCOUNTED: Final = frozenset({"QuantizeLinear", "DequantizeLinear", "Constant"})
-"""Operators that say how numbers are stored: providers fold them into their neighbours."""
-_LONGEST: Final = 200
+"""Operators that describe the storage of numbers: providers fold them into their neighbours."""
+_MAX_LENGTH: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftNode:
-    """A node that the provider does not take: its name (or that of its first output), its operator, and why."""
+    """A node that is not assigned to the provider: its name (or its first output's), its operator, and the reason."""
 
     name: str
     operator: str
@@ -36,7 +36,7 @@ def counted_nodes(model: ModelProto) -> tuple[NodeProto, ...]:
 
 
 def left_node(node: NodeProto, reason: str) -> LeftNode:
-    """A node of the model with the reason why it stays behind."""
+    """An unassigned node of the model, with the reason."""
     name = node.name or next((output for output in node.output if output), "")
     return LeftNode(name=tidy(name), operator=tidy(qualified_name(node)), reason=tidy(reason))
 
@@ -50,24 +50,24 @@ def count_placement(provider: str, total: int, left: Sequence[LeftNode]) -> dict
         "left": len(left),
         "share": round(taken / total, 6) if total else 0.0,
         "left_nodes": [
-            {"name": node.name, "operator": node.operator, "reason": node.reason} for node in left[:MOST_LISTED]
+            {"name": node.name, "operator": node.operator, "reason": node.reason} for node in left[:MAX_LISTED]
         ],
     }
 
 
 def list_left(left: Sequence[LeftNode], most: int = 20) -> tuple[str, ...]:
-    """Lines for an error: the nodes that stay behind, and how many more there are."""
+    """Lines for an error: the unassigned nodes, and the number of further ones."""
     rest = len(left) - most
     return (*(node.describe() for node in left[:most]), *((f"and {rest} more",) if rest > 0 else ()))
 
 
-def tidy(text: str, longest: int = _LONGEST) -> str:
-    """One short line of what a model or a tool says."""
+def tidy(text: str, longest: int = _MAX_LENGTH) -> str:
+    """A text from a model or a tool as one short line."""
     return "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))[:longest]
 
 
 def tidy_lines(texts: Iterable[str], most: int = 12) -> tuple[str, ...]:
-    """Lines of a tool's log, each once, not more than `most`."""
+    """Lines of a tool's log without duplicates, at most `most`."""
     lines = tuple(dict.fromkeys(line for text in texts if (line := tidy(text))))
     rest = len(lines) - most
     return (*lines[:most], *((f"and {rest} more lines",) if rest > 0 else ()))

@@ -1,5 +1,5 @@
-"""Execution providers that a plugin carries: a library beside the runtime, registered once a process, whose devices
-are chosen by what the plugin says of them.
+"""Execution providers from plugins: a library beside the runtime, registered once per process, whose devices
+are selected by the properties that the plugin reports.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from bundler.model.errors import StageError
 
 _MODULE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _PRIVATE: Final = frozenset({"library_path"})
-"""What a device says of itself that differs by machine and decides nothing."""
+"""Properties of a device that differ by machine and are not used for selection."""
 _registered: dict[str, str] = {}
-"""Module by provider: the runtime takes a library once, and nothing unloads one again."""
+"""Module by provider: the runtime registers a library once, and libraries are never unloaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """`library` is the Python module that knows where the plugin's library lies; `select` is what the device to take
-    must say of itself.
+    """`library` is the Python module that knows the path of the plugin's library; `select` are the properties that the
+    device must report.
     """
 
     library: str
@@ -41,28 +41,28 @@ def read_plugins(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Plugin]:
 
 
 def is_fresh(provider: str) -> bool:
-    """Whether this process has not used the plugin yet: compilers number what they make through the whole process, and
-    those numbers end in the files.
+    """Whether this process has not used the plugin yet: compilers number their results through the whole process, and
+    those numbers are written to the files.
     """
     return provider not in _registered
 
 
 def register_plugin(provider: str, plugin: Plugin) -> None:
-    """Make the provider known to the runtime. Raises `StageError` when the module or its library is missing, and what
-    the binding raises when the runtime refuses the library.
+    """Register the provider with the runtime. Raises `StageError` when the module or its library is missing, and the
+    binding's errors when the runtime rejects the library.
     """
     known = _registered.get(provider)
     if known == plugin.library:
         return
     if known is not None:
-        raise StageError(f"two plugins claim to be {provider}: {known} and {plugin.library}")
+        raise StageError(f"two plugins provide {provider}: {known} and {plugin.library}")
     onnxruntime.register_execution_provider_library(provider, _library_path(provider, plugin))
     _registered[provider] = plugin.library
 
 
 def add_plugin(options: onnxruntime.SessionOptions, provider: str, values: Mapping[str, str], plugin: Plugin) -> None:
-    """Let sessions of `options` use the provider on the first device that fits. Raises as `register_plugin`, and
-    `StageError` when no device fits.
+    """Let sessions of `options` use the provider on the first device that fits. Raises the errors of `register_plugin`,
+    and `StageError` when no device fits.
     """
     register_plugin(provider, plugin)
     options.add_provider_for_devices([_find_device(provider, plugin)], dict(values))
@@ -70,22 +70,22 @@ def add_plugin(options: onnxruntime.SessionOptions, provider: str, values: Mappi
 
 def _library_path(provider: str, plugin: Plugin) -> str:
     if not _MODULE.fullmatch(plugin.library):
-        raise StageError(f"{plugin.library[:80]!r} is no name of a Python module that could carry {provider}")
+        raise StageError(f"{plugin.library[:80]!r} is not the name of a Python module for {provider}")
     try:
         module = importlib.import_module(plugin.library)
     except ImportError as cause:
         raise StageError(
-            f"the plugin that carries {provider} is not in this environment: no module {plugin.library}",
+            f"the plugin for {provider} is not in this environment: no module {plugin.library}",
             details=(str(cause),),
-            hint="`bundler doctor` shows the environments, and the provider's plugin must be in that of this step",
+            hint="it must be installed in the environment of this step; `bundler doctor` shows the environments",
         ) from cause
     find = getattr(module, "get_library_path", None)
     path = Path(str(find())) if callable(find) else None
     if path is None or not path.is_file():
         raise StageError(
-            f"the module {plugin.library} names no library of {provider} that is there",
-            details=("it has no get_library_path()" if path is None else f"{path.name} is no file",),
-            hint="its wheel may not be for this system; `bundler cache clear` makes environments be made anew",
+            f"the module {plugin.library} names no existing library of {provider}",
+            details=("it has no get_library_path()" if path is None else f"{path.name} is not a file",),
+            hint="its wheel may not be for this system; `bundler cache clear` lets environments be created again",
         )
     return str(path)
 
@@ -99,7 +99,7 @@ def _find_device(provider: str, plugin: Plugin) -> onnxruntime.OrtEpDevice:
     raise StageError(
         f"{provider} has no device on this machine" + (f" with {wanted}" if wanted else ""),
         details=_describe_devices(devices, provider),
-        hint="compile on a machine that has one, or leave that to the device (compile.here = false)",
+        hint="compile on a machine that has one, or compile on the device (compile.here = false)",
     )
 
 
@@ -112,9 +112,9 @@ def _describe_devices(devices: Sequence[onnxruntime.OrtEpDevice], provider: str)
     lines = []
     for device in own:
         said = sorted((key, value) for key, value in device.ep_metadata.items() if key not in _PRIVATE and value)
-        lines.append(f"there is {device.ep_name}: " + ", ".join(f"{key}={value[:60]}" for key, value in said))
-    return tuple(lines) or (f"the plugin lists no device here; others are of {_names(devices)}",)
+        lines.append(f"found {device.ep_name}: " + ", ".join(f"{key}={value[:60]}" for key, value in said))
+    return tuple(lines) or (f"the plugin lists no device; other devices are of {_names(devices)}",)
 
 
 def _names(devices: Sequence[onnxruntime.OrtEpDevice]) -> str:
-    return ", ".join(sorted({str(device.ep_name) for device in devices})) or "nobody"
+    return ", ".join(sorted({str(device.ep_name) for device in devices})) or "no provider"

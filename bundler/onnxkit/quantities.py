@@ -1,6 +1,6 @@
-"""Which integer outputs are rounded numbers (boxes, sizes, pixels), and which are labels, places or ids.
+"""Find the integer outputs that are rounded numbers (boxes, sizes, pixels), and not labels, indices or ids.
 
-Of a label the next integer is another answer; of a rounded number it is the same within a step.
+A label off by one is wrong; a rounded number off by one is equal within a rounding step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PASSING: Final = frozenset(
         "Expand",
     }
 )
-"""Operators whose output holds the values of their first input (all inputs, of a concatenation)."""
+"""Operators whose output holds the values of their first input (for a concatenation, of all inputs)."""
 
 _ROUNDING: Final = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 _INTEGERS: Final = frozenset(
@@ -34,19 +34,19 @@ _INTEGERS: Final = frozenset(
     | {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
 )
 _FRACTIONAL: Final = frozenset({"Round", "Floor", "Ceil", "Sigmoid", "Softmax", "Tanh", "Exp", "Sqrt"})
-"""Operators of floating-point numbers alone."""
+"""Operators for floating-point numbers only."""
 _ARITHMETIC: Final = frozenset({"Mul", "Add", "Sub", "Div", "Relu", "Pow"})
-"""Operators of numbers of any type: what they are given decides."""
+"""Operators for numbers of any type: the type of their inputs decides."""
 _PLACES: Final = frozenset(
     {"ArgMax", "ArgMin", "TopK", "NonZero", "Shape", "Size", "NonMaxSuppression", "Range", "OneHot"}
 )
-"""Operators that answer with places and counts: arithmetic on those makes labels and ids."""
+"""Operators whose outputs are indices and counts: arithmetic on those computes labels and ids."""
 _MIXING: Final = frozenset(
     {"Cast", "Split", "Sum", "ReduceSum", "MatMul", "Gemm", "Where", "Min", "Max", "Neg", "Abs", "Mod"}
 )
-"""What else lies between numbers that are whole and the ids that are made of them."""
+"""Other operators between integers and the ids that are computed from them."""
 _STEPS: Final = frozenset({"Round", "Floor", "Ceil", "Sign"})
-"""What is whole already: arithmetic on that makes ids, as a codebook's, of which one step is another entry."""
+"""Operators whose outputs are integers already: arithmetic on them computes ids, as of a codebook."""
 
 
 def find_quantities(model: ModelProto) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def _is_rounded(name: str, producers: dict[str, NodeProto]) -> bool:
 
 
 def _rounds(node: NodeProto, producers: dict[str, NodeProto]) -> bool:
-    """Whether the cast makes integers of what arithmetic on numbers with a fraction gave."""
+    """Whether the cast rounds the result of arithmetic on fractional numbers."""
     to = next((attribute.i for attribute in node.attribute if attribute.name == "to"), 0)
     source = producers.get(node.input[0])
     if to not in _INTEGERS or source is None:
@@ -81,7 +81,7 @@ def _rounds(node: NodeProto, producers: dict[str, NodeProto]) -> bool:
 
 
 def _counts(node: NodeProto, producers: dict[str, NodeProto]) -> bool:
-    """Whether arithmetic starts from places, counts or numbers that are whole already."""
+    """Whether arithmetic starts from indices, counts or numbers that are integers already."""
     pending, seen = [node], {node.output[0]}
     while pending:
         for name in pending.pop().input:

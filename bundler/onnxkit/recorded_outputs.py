@@ -1,4 +1,4 @@
-"""The answers of all outputs while they are recorded, and what is found of them as facts and notes."""
+"""Collect the figures of all outputs during recording, and return them as facts and notes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bundler.onnxkit.value_files import Value
 
 
 class Recorded:
-    """Takes in the answers of all outputs sample by sample; the integers of `quantities` count as numbers."""
+    """Collects all outputs sample by sample; the integers of `quantities` count as numbers."""
 
     def __init__(self, signature: Signature, quantities: Collection[str]) -> None:
         self.signature = signature
@@ -22,17 +22,17 @@ class Recorded:
         }
 
     def add(self, outputs: Mapping[str, Value]) -> None:
-        """One sample."""
+        """Add one sample."""
         for name, value in outputs.items():
             self._tallies[name].add(value)
 
     def figures(self, unstable: Collection[str]) -> list[ReferenceFigures]:
-        """What was found, in the model's order."""
+        """The figures, in the model's order."""
         return [tally.figures(stable=name not in unstable) for name, tally in self._tallies.items()]
 
 
 def doubts_of(references: Sequence[ReferenceFigures]) -> tuple[Weakness, ...]:
-    """Why what is judged says little, output by output."""
+    """Doubts about the significance of the comparison, by output."""
     return tuple(
         Weakness(kind="output", name=reference.name, text=f"output {reference.name!r}: {doubt}")
         for reference in references
@@ -45,7 +45,7 @@ MAX_LISTED = 4
 
 
 def weakness_notes(weaknesses: Sequence[Weakness]) -> Iterator[Note]:
-    """One warning for what the inputs leave open, but that they are seeded, which is said by itself."""
+    """One warning for the weaknesses of the inputs, except that they are seeded, which is reported separately."""
     texts = [weakness.text for weakness in weaknesses if weakness.kind != "synthetic"]
     if texts:
         more = f"; and {len(texts) - MAX_LISTED} more (see the report)" if len(texts) > MAX_LISTED else ""
@@ -56,7 +56,7 @@ def reference_notes(references: Sequence[ReferenceFigures]) -> Iterator[Note]:
     """A warning for each output that cannot be judged, or only weakly."""
     for reference in references:
         if reference.unjudged:
-            text = f"output {reference.name!r} cannot be judged by this golden set: {reference.unjudged}"
+            text = f"output {reference.name!r} cannot be compared with this golden set: {reference.unjudged}"
             yield Note(text=text, level="warning")
         for doubt in reference.doubts:
             yield Note(text=f"weak golden set: output {reference.name!r}: {doubt}", level="warning")

@@ -1,4 +1,4 @@
-"""What a set's recorded answers say of one output: its signal, whether it can be judged, and how well."""
+"""Describe the recorded values of one output: its signal, whether it can be compared, and how significantly."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from bundler.onnxkit.golden import GoldenSet
 from bundler.onnxkit.score_rows import ScoreRows
 from bundler.onnxkit.value_files import Value
 
-LITTLE_SIGNAL: Final = 0.25
-"""The quantile of the samples' own signals that stands for those below it: a quarter may be blank."""
+SIGNAL_QUANTILE: Final = 0.25
+"""The quantile of the samples' own signals that replaces smaller ones: a quarter may be blank."""
 
-QUIET: Final = 0.01
-"""Samples with less than this share of that signal are quiet: their errors are held against more than they hold."""
+QUIET_SIGNAL_SHARE: Final = 0.01
+"""Samples with less than this share of that signal are quiet: their errors are compared with more than their signal."""
 
-MANY_QUIET: Final = 0.05
-"""The share of quiet samples from which on it is said."""
+MAX_QUIET_SHARE: Final = 0.05
+"""The share of quiet samples from which it is reported."""
 
-FEW_ELEMENTS: Final = 8
-"""Below so many elements a sample has no signal of its own to speak of: its distance from the other samples counts."""
+MIN_SIGNAL_ELEMENTS: Final = 8
+"""Samples with fewer elements have no signal of their own: their distance from the other samples counts."""
 
-ONE_SIDED: Final = 0.9
-"""The share of equal labels from which on an answer that never changes would come near the limits on agreement."""
+ONE_SIDED_SHARE: Final = 0.9
+"""The share of equal labels from which a constant output would come near the limits on agreement."""
 
 MAX_COUNTED: Final = 100_000
-"""Labels that are counted to see that."""
+"""Maximum number of labels that are counted for this."""
 
 SATURATED_ROWS: Final = 0.9
-"""Rows of probabilities are saturated where the highest of so many of them is as good as 1."""
+"""Probabilities are saturated where the highest one is almost 1 in this share of rows."""
 
 SATURATED_END: Final = 0.001
 SATURATED_SHARE: Final = 0.99
-"""Other numbers from 0 to 1 are saturated where so large a share of them is that near to either end."""
+"""Other numbers from 0 to 1 are saturated where this share of them is that near to either end."""
 
 
 class Digest(Protocol):
-    """What the bytes of a sample go into."""
+    """A hash object."""
 
     def update(self, data: bytes, /) -> None:
-        """More of them."""
+        """Add bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Of some numbers how many they are, their mean, and the sum of squared distances from it. Sets are joined as by
-    Chan, Golub and LeVeque (1979), which loses nothing where the mean is large beside the distances.
+    """Count, mean, and sum of squared distances from the mean. Spreads are joined as by Chan, Golub and LeVeque (1979),
+    which stays exact where the mean is large compared with the distances.
     """
 
     count: int = 0
@@ -62,7 +62,7 @@ class Spread:
     squares: float = 0.0
 
     def join(self, other: Spread) -> Spread:
-        """Of both together."""
+        """The spread of both together."""
         count = self.count + other.count
         if not self.count or not other.count:
             return other if other.count else self
@@ -75,7 +75,7 @@ class Spread:
 
 
 def spread_of(values: np.ndarray) -> Spread:
-    """The spread of finite numbers; the parts of complex ones count each for itself."""
+    """The spread of finite numbers; the two parts of complex ones count separately."""
     if not values.size:
         return Spread()
     with np.errstate(over="ignore", invalid="ignore"):
@@ -85,7 +85,7 @@ def spread_of(values: np.ndarray) -> Spread:
 
 @dataclass(slots=True)
 class ReferenceTally:
-    """Adds up the recorded answers of one output. The integers of a `quantity` count as numbers."""
+    """Accumulates the recorded values of one output. The integers of a `quantity` count as numbers."""
 
     name: str
     quantity: bool = False
@@ -99,12 +99,12 @@ class ReferenceTally:
     rows: ScoreRows = field(default_factory=ScoreRows)
     digests: set[bytes] = field(default_factory=set)
     exact: set[str] = field(default_factory=set)
-    """Of values that are no numbers the first of each tensor, and an empty text where another follows."""
+    """For values other than numbers the first of each tensor, and an empty text if another differs."""
     numeric: bool = True
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, value: Value) -> None:
-        """Take in one sample's answer."""
+        """Add one sample's output."""
         spread, digest = Spread(), hashlib.sha256()
         for array in tensors_of(value):
             self.elements += array.size
@@ -140,7 +140,7 @@ class ReferenceTally:
         )
 
     def figures(self, *, stable: bool = True) -> ReferenceFigures:
-        """What was found. An output that is not `stable` differs from run to run."""
+        """The figures. An output that is not `stable` differs from run to run."""
         total, varies = self._total, self._varies
         scores = varies and self.rows.look_like_scores(self._usual_spread())
         return ReferenceFigures(
@@ -166,7 +166,7 @@ class ReferenceTally:
 
     @property
     def _varies(self) -> bool:
-        # Squares of numbers beyond 1e150 are infinite: there is no ratio, and single errors are held against the peak.
+        # Squares of numbers beyond 1e150 are infinite: there is no ratio, and errors are compared with the peak.
         different = self.numeric and self.greatest - self.least > EXACT * self._peak
         return different and math.isfinite(self._total.squares)
 
@@ -175,11 +175,11 @@ class ReferenceTally:
         return max(abs(self.least), abs(self.greatest)) if self.finite else 0.0
 
     def _usual_spread(self) -> float:
-        """The standard deviation within a sample, of the median sample: one of another scale changes little."""
+        """The standard deviation within the median sample: samples of another scale change it little."""
         return math.sqrt(float(np.median([one.squares / one.count for one in self.samples if one.count])))
 
     def _sample_signals(self) -> tuple[float, ...]:
-        """Of each sample the energy that its noise is held against: never nothing, or any noise would do."""
+        """The energy with which each sample's noise is compared: never zero, or any noise would fail."""
         floor, powers = self._powers()
         own = iter(powers)
         return (
@@ -189,15 +189,17 @@ class ReferenceTally:
         )
 
     def _powers(self) -> tuple[float, list[float]]:
-        """The least signal that a sample counts with, and that of each sample which has numbers, an element each."""
+        """The least signal of a sample, and that of each sample with numbers, per element."""
         present = [spread for spread in self.samples if spread.count]
-        few = max(spread.count for spread in present) < FEW_ELEMENTS or not any(spread.squares for spread in present)
+        few = max(spread.count for spread in present) < MIN_SIGNAL_ELEMENTS or not any(
+            spread.squares for spread in present
+        )
         middle = float(np.median([spread.mean for spread in present]))
         powers = [spread.squares / spread.count + ((spread.mean - middle) ** 2 if few else 0.0) for spread in present]
         seen = [power for power in powers if power]
-        if not seen:  # squares of numbers below 1e-162 are nothing
+        if not seen:  # squares of numbers below 1e-162 are zero
             return 0.0, powers
-        return float(np.quantile(seen, 0.5 if few else LITTLE_SIGNAL)), powers
+        return float(np.quantile(seen, 0.5 if few else SIGNAL_QUANTILE)), powers
 
     def _explain_unjudged(self) -> str:
         if not self.elements:
@@ -207,7 +209,7 @@ class ReferenceTally:
         if not self.finite:
             return "it is NaN or infinite everywhere in every sample"
         if self._peak <= SIGNIFICANT:
-            return "it is zero, or as good as zero, everywhere in every sample"
+            return "it is zero, or almost zero, everywhere in every sample"
         if self.elements > 1 and self.greatest - self.least <= EXACT * self._peak:
             return f"it is {self.greatest:.6g} everywhere in every sample"
         return ""
@@ -222,9 +224,9 @@ class ReferenceTally:
         if len(self.samples) > 1 and len(self.digests) == 1:
             yield "it is the same for every sample"
         commonest = self.counts.most_common(1)
-        if commonest and commonest[0][1] >= ONE_SIDED * self.counts.total() and self.elements > 1:
-            told = f"{commonest[0][1] / self.counts.total():.0%} of its values are the same"
-            yield f"one-sided: {told}, so an answer that never changes would agree as much"
+        if commonest and commonest[0][1] >= ONE_SIDED_SHARE * self.counts.total() and self.elements > 1:
+            found = f"{commonest[0][1] / self.counts.total():.0%} of its values are the same"
+            yield f"one-sided: {found}, so a constant output would agree as much"
         share = self.rows.saturated_share()
         if scores and share >= SATURATED_ROWS:
             yield f"saturated: the highest probability is 0.999 or more in {share:.0%} of its rows"
@@ -233,15 +235,15 @@ class ReferenceTally:
         if self._varies:
             yield from self._doubt_quiet()
         if self.numeric and self.finite < self.elements:
-            yield "it is NaN or infinite in places, which are compared by their place alone"
+            yield "it is NaN or infinite in places, where only the place is compared"
 
     def _doubt_quiet(self) -> Iterator[str]:
         floor, powers = self._powers()
-        quiet = sum(power < QUIET * floor for power in powers)
-        if quiet > MANY_QUIET * len(powers):
+        quiet = sum(power < QUIET_SIGNAL_SHARE * floor for power in powers)
+        if quiet > MAX_QUIET_SHARE * len(powers):
             yield (
                 f"in {quiet} of {len(powers)} samples its signal is below a hundredth of the usual, "
-                "and errors there are held against the usual"
+                "and errors there are compared with the usual signal"
             )
 
     @property
@@ -251,7 +253,7 @@ class ReferenceTally:
 
 
 def tally_references(golden: GoldenSet) -> dict[str, ReferenceFigures]:
-    """What the recorded answers of a whole set say, by output. Raises `StageError`."""
+    """The figures of a whole set's recorded outputs, by output. Raises `StageError`."""
     tallies: dict[str, ReferenceTally] = {}
     for index in range(len(golden.entries)):
         for name, value in golden.sample(index).outputs.items():

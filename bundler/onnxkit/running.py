@@ -1,4 +1,4 @@
-"""Run a session on values, element types that NumPy lacks included."""
+"""Run a session on values, including element types that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -26,24 +26,22 @@ _FOREIGN: Final = {element.runtime: element for element in ELEMENTS if element.f
 
 
 class RunError(Exception):
-    """The runtime refused to run these inputs; the text is its own, cleaned."""
+    """The runtime failed on these inputs; the text is its own message, cleaned."""
 
 
 class RunTimeError(RunError):
-    """A run was ended because it took too long."""
+    """A run was stopped because it took too long."""
 
 
 def run_session(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value]) -> dict[str, Value]:
-    """All outputs by name, in the model's order. Raises `RunError` with the runtime's words."""
+    """All outputs by name, in the model's order. Raises `RunError` with the runtime's message."""
     options = onnxruntime.RunOptions()
     options.log_severity_level = _SEVERITY_FATAL
     return _run(session, feeds, options)
 
 
 def run_within(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value], seconds: float) -> dict[str, Value]:
-    """As `run_session`, ended after so many seconds: at the next node, for no operator can be stopped in its middle.
-    Raises `RunTimeError` then.
-    """
+    """As `run_session`, but stopped after so many seconds, at the end of the current node: then `RunTimeError`."""
     options = onnxruntime.RunOptions()
     options.log_severity_level = _SEVERITY_FATAL
     timer = threading.Timer(max(seconds, 0.0), setattr, (options, "terminate", True))
@@ -53,7 +51,7 @@ def run_within(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value]
         return _run(session, feeds, options)
     except RunError as error:
         if options.terminate:
-            raise RunTimeError("the run took too long and was ended") from error
+            raise RunTimeError("the run took too long and was stopped") from error
         raise
     finally:
         timer.cancel()
@@ -73,24 +71,24 @@ def _run(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value], opti
 
 _RUN_ERRORS: Final[tuple[type[Exception], ...]] = (*RUNTIME_ERRORS, MemoryError)
 NO_MEMORY: Final = ("bad_alloc", "bad allocation", "Failed to allocate memory")
-"""What the runtime says when memory is refused."""
+"""The runtime's messages when an allocation fails."""
 
 
 def _describe(cause: BaseException) -> str:
     message = clean_message(cause)
     if isinstance(cause, MemoryError) or any(text in message for text in NO_MEMORY):
-        return f"it asked for more memory than a step may take (BUNDLER_MEMORY_LIMIT): {message}"
+        return f"it required more memory than a step may use (BUNDLER_MEMORY_LIMIT): {message}"
     return message
 
 
 _LANES: Final = 4
 _LARGE: Final = 1 << 30
-"""Bytes of a model from which on one run at a time takes memory enough."""
+"""Size of a model in bytes from which only one run at a time is made, for its memory."""
 
 
 def make_caller(session: onnxruntime.InferenceSession, feed: Mapping[str, Value]) -> Callable[[], object]:
-    """A call on these inputs with nothing around it that would count where a model takes microseconds. It raises what
-    the binding raises, unless an element type is one that NumPy lacks: then `RunError`.
+    """A call on these inputs with minimal overhead, which counts for models that take microseconds. It raises the
+    binding's errors, or `RunError` for an element type that NumPy lacks.
     """
     if _needs_raw_values(session, feed):
         return lambda: run_session(session, feed)
@@ -104,10 +102,10 @@ def run_in_lanes(
     lanes: int,
     seconds: float | None = None,
 ) -> Iterator[dict[str, Value] | RunError]:
-    """The outputs for each of `feeds`, in their order, or the error that it ended with; `lanes` run at once.
+    """The outputs for each of `feeds`, in their order, or its error; `lanes` run at once.
 
-    For sessions of one thread: results are those of one run after the other, sooner. Only one more feed than lanes is
-    held. With one lane each run begins when its result is asked for. A run of more than `seconds` is ended.
+    For single-threaded sessions: the results are the same as without lanes. At most one more feed than lanes is in
+    memory. With one lane each run starts when its result is requested. A run of more than `seconds` is stopped.
     """
     if lanes == 1:
         yield from (_try_run(session, feed, seconds) for feed in feeds)
@@ -123,7 +121,7 @@ def run_in_lanes(
 
 
 def count_lanes(settings: SessionSettings, model: Path) -> int:
-    """How many runs of a session with these settings are worth doing at once."""
+    """How many concurrent runs of a session with these settings are useful."""
     if settings.session.get("intra_op_num_threads") != 1 or model.stat().st_size > _LARGE:
         return 1
     return min(_LANES, os.cpu_count() or 1)
@@ -145,7 +143,7 @@ def _needs_raw_values(session: onnxruntime.InferenceSession, feeds: Mapping[str,
 
 
 def _foreign_element(text: str) -> Element | None:
-    """The element type of `tensor(bfloat16)` and the like; None for what NumPy has and for all that is no tensor."""
+    """The element type of `tensor(bfloat16)` and the like; None for NumPy's types and for values other than tensors."""
     match = re.fullmatch(r"tensor\((\w+)\)", text)
     return _FOREIGN.get(match[1]) if match else None
 
@@ -159,12 +157,14 @@ def _run_raw(
 
 def _to_runtime(name: str, value: Value) -> onnxruntime.OrtValue:
     if not isinstance(value, np.ndarray):
-        raise ModelError(f"input {name!r}: a value that is no tensor cannot go beside element types that NumPy lacks")
+        raise ModelError(
+            f"input {name!r}: values other than tensors are not supported beside element types that NumPy lacks"
+        )
     element = element_of_array(value)
     if not element.foreign:
         return onnxruntime.OrtValue.ortvalue_from_numpy(value)
     if element.packed:
-        raise ModelError(f"input {name!r}: ONNX Runtime's Python API takes no {element.name} from a caller")
+        raise ModelError(f"input {name!r}: ONNX Runtime's Python API does not accept {element.name} from a caller")
     plain = np.frombuffer(to_storage(value, element), f"u{element.bits // 8}").reshape(value.shape)
     return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(plain, element.onnx)
 

@@ -1,4 +1,4 @@
-"""A user's samples, one at a time: .npz files, ONNX test_data_set_* folders, or a set that a stage has written."""
+"""A user's samples, one at a time: .npz files, ONNX test_data_set_* folders, or a set that a stage wrote."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from bundler.onnxkit.golden import INDEX, read_golden
 from bundler.onnxkit.value_files import MAX_SAMPLE_BYTES, Value
 from bundler.support.text import visible
 
-_MOST_SAMPLES = 10_000_000
-"""More is a damaged header, or somebody's joke."""
+_MAX_SAMPLES = 10_000_000
+"""More samples are a damaged or hostile header."""
 _DIGITS = re.compile(r"([0-9]{1,4000})")
-"""Longer rows are more than Python makes a number of."""
+"""Longer rows of digits cannot be converted by Python."""
 
 
 def _nothing() -> None:
@@ -32,8 +32,8 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSet:
-    """Samples by name, in order. `read` answers one by its position, and keeps nothing of it. `seed` is that of a
-    prepared set that is synthetic. `close` ends what reading keeps open.
+    """Samples by name, in order. `read` returns one by its position, without caching it. `seed` is that of a
+    prepared synthetic set. `close` closes open files.
     """
 
     names: Sequence[str]
@@ -43,10 +43,10 @@ class SampleSet:
 
 
 def open_samples(path: Path, signature: Signature) -> SampleSet:
-    """The samples at `path`, of which nothing is read yet but names and sizes. Raises `UsageError`.
+    """The samples at `path`, of which only names and sizes are read so far. Raises `UsageError`.
 
-    A folder of .npz files (one a sample), a folder of ONNX test_data_set_* folders or one of those, one .npz whose
-    arrays have a leading sample axis, or the `index.json` of a set that a stage has written.
+    A folder of .npz files (one per sample), a folder of ONNX test_data_set_* folders or one of those, one .npz whose
+    arrays have a leading sample axis, or the `index.json` of a set that a stage wrote.
     """
     if path.is_file() and path.suffix == ".npz":
         return open_archive(path, signature)
@@ -55,7 +55,7 @@ def open_samples(path: Path, signature: Signature) -> SampleSet:
     if not path.is_dir():
         raise UsageError(
             f"{visible(path.name)} is neither a folder of samples nor an .npz file",
-            hint="--samples takes a folder of .npz files, a folder of ONNX test_data_set_* folders, or one .npz file",
+            hint="--samples accepts a folder of .npz files, a folder of ONNX test_data_set_* folders, or one .npz file",
         )
     if re.match(r"test_data_set_\d+$", path.name):
         return _folder_set([path], lambda item: _read_test_set(item, signature))
@@ -78,17 +78,17 @@ def _open_prepared(path: Path) -> SampleSet:
 
 
 def natural_order(path: Path) -> tuple[tuple[int, str], ...]:
-    """`set_10` comes after `set_9`; the same on every file system."""
+    """Key for sorting `set_10` after `set_9`; the same on every file system."""
     return natural_key(path.name)
 
 
 def natural_key(name: str) -> tuple[tuple[int, str], ...]:
-    """As `natural_order`, for a name. Digits of other scripts are letters here."""
+    """As `natural_order`, for a name. Digits of other scripts sort as letters."""
     return tuple((int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in _DIGITS.split(name))
 
 
 def open_archive(path: Path, signature: Signature) -> SampleSet:
-    """One archive: the first axis of every array counts the samples, unless all arrays fit one sample as they are."""
+    """One archive: the first axis of every array counts the samples, unless all arrays fit one sample."""
     members = open_members(path)
     if _is_one_sample(members, signature):
         return SampleSet(names=[visible(path.stem)], read=lambda _: dict(read_archive(path)))
@@ -98,11 +98,11 @@ def open_archive(path: Path, signature: Signature) -> SampleSet:
         raise UsageError(
             f"the arrays in {visible(path.name)} do not have the same number of samples",
             details=listed,
-            hint="the first axis of every array counts the samples; the rest is what the model takes for one call",
+            hint="the first axis of every array counts the samples; the other axes are those of one model input",
         )
     total = next(iter(lengths.values()), 0) or 0
-    if total > _MOST_SAMPLES:
-        raise UsageError(f"{visible(path.name)} claims {total:,} samples", hint="check how it was written")
+    if total > _MAX_SAMPLES:
+        raise UsageError(f"{visible(path.name)} declares {total:,} samples", hint="check how it was written")
     names = [f"{visible(path.stem)}-{index:03d}" for index in range(total)]
 
     def read(index: int) -> dict[str, Value]:
@@ -121,13 +121,13 @@ def _is_one_sample(members: Mapping[str, ArchiveMember], signature: Signature) -
 
 
 def _read_test_set(folder: Path, signature: Signature) -> dict[str, Value]:
-    """`input_N.pb` by position: inputs that must be given first, as ONNX's own test runner counts them."""
+    """`input_N.pb` by position: inputs that must be given come first, as in ONNX's own test runner."""
     ports = [port for port in signature.inputs if not port.optional] + [p for p in signature.inputs if p.optional]
     files = sorted(folder.glob("input_*.pb"), key=natural_order)
     if len(files) > len(ports):
         raise UsageError(
-            f"{folder.name} has {len(files)} inputs, and the model takes {len(ports)}",
-            hint="`bundler inspect MODEL` shows what the model takes",
+            f"{folder.name} has {len(files)} inputs, and the model has {len(ports)}",
+            hint="`bundler inspect MODEL` shows the model's inputs",
         )
     return {port.name: _read_proto(file, port) for port, file in zip(ports, files, strict=False)}
 
@@ -135,7 +135,7 @@ def _read_test_set(folder: Path, signature: Signature) -> dict[str, Value]:
 def _read_proto(path: Path, port: Port) -> Value:
     try:
         if not path.is_file():
-            raise ValueError("it is no plain file")  # noqa: TRY301 - told as those below; reading a pipe may never end
+            raise ValueError("it is not a regular file")  # noqa: TRY301 - reported as those below; reading a pipe may never end
         if path.stat().st_size > MAX_SAMPLE_BYTES:
             raise ValueError(f"it is larger than {MAX_SAMPLE_BYTES:,} bytes")  # noqa: TRY301 - as above
         return _decode(path.read_bytes(), port.type)
@@ -161,7 +161,7 @@ def _own_list(items: list[Any]) -> list[Any]:
 
 
 def _own_array(array: np.ndarray) -> np.ndarray:
-    """Text of a TensorProto is bytes; the runtime wants str."""
+    """Text of a TensorProto is bytes; the runtime requires str."""
     if array.dtype.kind not in "OS":
         return array
     texts = [item.decode("utf-8", "replace") if isinstance(item, bytes) else item for item in array.reshape(-1)]

@@ -1,4 +1,4 @@
-"""Rows of scores: which place is the highest, and whether an output looks like scores of classes at all."""
+"""Rows of scores: find their highest place, and whether an output looks like class scores at all."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ import numpy as np
 
 from bundler.onnxkit.column_units import find_units, ranges_of
 
-MOST_CLASSES: Final = 65_536
-"""Entries of the last axis up to which its rows are compared by their highest place; vocabularies are larger."""
+MAX_CLASSES: Final = 65_536
+"""Maximum size of the last axis for comparing rows by their highest place; vocabularies are larger."""
 
-MOST_ROWS: Final = 65_536
-"""Rows of one output that are looked at to tell scores from other numbers."""
+MAX_ROWS: Final = 65_536
+"""Maximum number of an output's rows that are examined."""
 
 TIE: Final = 1e-6
-"""Two scores tie that differ by so little of their magnitude: rounding decides which is the higher."""
+"""Two scores tie whose relative difference is at most this: rounding decides which one is higher."""
 
 DECIDED: Final = 0.5
-"""A row is decided where its highest value leads by so much of the output's own spread (standard deviation)."""
+"""A row is decided where its highest value leads by this share of the output's standard deviation."""
 
 SATURATED: Final = 0.999
-"""A probability from here on leaves no room in which a change would show."""
+"""A probability from which a change would not show."""
 
-MOST_KEPT: Final = 4096
-"""Rows that are kept to see whether their columns are of one unit."""
+MAX_KEPT: Final = 4096
+"""Maximum number of rows that are kept to find their columns' units."""
 
-MOST_COLUMNS: Final = 256
-"""Rows with more columns are not: heads of several units have few."""
+MAX_COLUMNS: Final = 256
+"""Rows with more columns are not kept: outputs with several units have few."""
 
 OUTERMOST: Final = 0.2
-"""The share of the least and of the greatest values of a column that do not count there."""
+"""The share of the smallest and of the largest values of a column that are ignored for this."""
 
 PAIR: Final = 2
-"""The least of dimensions, and of classes."""
+"""Minimum number of dimensions, and of classes."""
 
 
 def has_rows(array: np.ndarray) -> bool:
-    """Whether the last axis could be classes: floating-point numbers of at least two dimensions."""
-    return array.ndim >= PAIR and PAIR <= array.shape[-1] <= MOST_CLASSES and array.dtype.kind == "f"
+    """Whether the last axis may be classes: floating-point numbers of at least two dimensions."""
+    return array.ndim >= PAIR and PAIR <= array.shape[-1] <= MAX_CLASSES and array.dtype.kind == "f"
 
 
 def best_places(scores: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ def best_places(scores: np.ndarray) -> np.ndarray:
 
 
 def count_agreeing(reference: np.ndarray, actual: np.ndarray) -> tuple[int, int]:
-    """How many rows there are, and in how many the highest of `actual` is that of `reference`, or ties with it."""
+    """The number of rows, and in how many the highest of `actual` is that of `reference`, or ties with it."""
     rows = reference.reshape(-1, reference.shape[-1])
     every = np.arange(len(rows))
     best, found = (rows[every, best_places(scores)] for scores in (reference, actual))
@@ -59,13 +59,13 @@ def count_agreeing(reference: np.ndarray, actual: np.ndarray) -> tuple[int, int]
 
 
 def _hold_several_units(rows: np.ndarray) -> bool:
-    """Whether columns differ in unit. The outermost rows do not count: one loud sample makes no unit."""
+    """Whether columns differ in unit. The outermost rows are ignored: one sample of large values is not a unit."""
     least, greatest = np.quantile(rows, (OUTERMOST, 1 - OUTERMOST), axis=0)
     return len(list(find_units(*ranges_of(np.clip(rows, least, greatest))))) > 1
 
 
 def _without_masks(rows: np.ndarray) -> np.ndarray:
-    """Rows of numbers, with the least of each in place of minus infinity, which masks a class; others are left out."""
+    """Rows of numbers, with the minimum of each instead of minus infinity, which masks a class; others are dropped."""
     masked = np.isneginf(rows)
     kept = (np.isfinite(rows) | masked).all(axis=1) & (np.isfinite(rows).sum(axis=1) >= PAIR)
     rows, masked = rows[kept], masked[kept]
@@ -77,9 +77,9 @@ def _without_masks(rows: np.ndarray) -> np.ndarray:
 
 @dataclass(slots=True)
 class ScoreRows:
-    """Gathers what rows of one output have in common. Scores of classes differ from an embedding, a picture or a mask
-    in that most rows have a winner: in those the two highest values of a row are neighbours, and which of them is the
-    higher says nothing.
+    """Collects properties of an output's rows. Class scores differ from an embedding, a picture or a mask in that most
+    rows have a clear maximum: in those the two highest values of a row are close, and which of them is higher is
+    meaningless.
     """
 
     leads: list[np.ndarray] = field(default_factory=list)
@@ -88,14 +88,14 @@ class ScoreRows:
     likely: bool = True
     tops: list[np.ndarray] = field(default_factory=list)
     kept: dict[int, list[np.ndarray]] = field(default_factory=dict)
-    """Some rows by their number of columns, to see whether these are of one unit."""
+    """Some rows by their number of columns, to find the columns' units."""
 
     def add(self, array: np.ndarray) -> None:
-        """Take in one sample."""
+        """Add one sample."""
         if not has_rows(array):
             self.likely = False
             return
-        rows = _without_masks(array.reshape(-1, array.shape[-1])[: max(0, MOST_ROWS - self.rows)])
+        rows = _without_masks(array.reshape(-1, array.shape[-1])[: max(0, MAX_ROWS - self.rows)])
         if not rows.size:
             return
         self.rows += len(rows)
@@ -108,8 +108,8 @@ class ScoreRows:
         self.tops.append(two[:, 1] if probable else np.empty(0))
 
     def _keep(self, rows: np.ndarray) -> None:
-        room = MOST_KEPT - sum(len(one) for kept in self.kept.values() for one in kept)
-        if room > 0 and rows.shape[1] <= MOST_COLUMNS:
+        room = MAX_KEPT - sum(len(one) for kept in self.kept.values() for one in kept)
+        if room > 0 and rows.shape[1] <= MAX_COLUMNS:
             self.kept.setdefault(rows.shape[1], []).append(rows[:room].copy())
 
     def look_like_scores(self, spread: float) -> bool:
@@ -117,10 +117,10 @@ class ScoreRows:
         if not self.likely or len(self.places) < PAIR or spread <= 0:
             return False
         if any(_hold_several_units(np.concatenate(kept)) for kept in self.kept.values()):
-            return False  # of a box beside scores, which number is the highest says nothing
+            return False  # the highest number of a box and its scores is meaningless
         return float(np.median(np.concatenate(self.leads))) >= DECIDED * spread
 
     def saturated_share(self) -> float:
-        """Of rows that are probabilities, the share whose highest is as good as 1; 0 where they are none."""
+        """The share of rows of probabilities whose highest is almost 1; 0 for other rows."""
         tops = np.concatenate(self.tops) if self.tops else np.empty(0)
         return float((tops >= SATURATED).mean()) if tops.size and tops.size == self.rows else 0.0

@@ -1,4 +1,4 @@
-"""Seeded inputs that fit a signature: the same values for the same seed on every machine."""
+"""Seeded inputs that fit a signature: the same values for a seed on every machine."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from bundler.onnxkit.value_files import Value
 
 _LENGTHS: Final = re.compile(r"len(gth)?s?$", re.IGNORECASE)
 _DEFAULT_BOUND: Final = 8
-"""Integers of which nothing is known stay below this: small enough to be an index into most things."""
+"""Upper bound of integers without other hints: small enough to be an index into most tables."""
 _SEQUENCE_ITEMS: Final = 2
 _WORD_BYTES: Final = 8
 _BYTE_VALUES: Final = 256
 
 Integers = Literal["implied", "bits", "ones"]
-"""How integers of which the graph says nothing are made: below `_DEFAULT_BOUND`, 0 and 1, or all ones. The last two
-leave out the constants that the model compares with."""
+"""How integers without hints from the graph are generated: below `_DEFAULT_BOUND`, 0 and 1, or all ones. The last two
+omit the constants that the model compares with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegerHints:
-    """What the graph implies for the integers of an input: they stay below a bound, or are compared with constants."""
+    """What the graph implies for the integers of an input: an upper bound, or constants that they are compared with."""
 
     bounds: Mapping[str, int] = field(default_factory=dict)
     compared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -56,8 +56,9 @@ class IntegerHints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maker:
-    """Makes the inputs of one sample, at the guessed `sizes` with `changes` over them. `plain` ones have no padding, no
-    shorter lengths, and take one way at every choice. Dimensions with `ranges` have their best size, until changed.
+    """Generates one sample's inputs, at the guessed `sizes` with `changes` over them. `plain` ones have no padding, no
+    shorter lengths, and take one branch of every condition. Dimensions with `ranges` have their best size, until
+    changed.
     """
 
     signature: Signature
@@ -76,7 +77,7 @@ class Maker:
 
     @property
     def longest(self) -> int:
-        """The size of the longest dimension that seems to be a length."""
+        """The size of the longest dimension that looks like a length."""
         assigned = self.assigned
         found = [assigned[item.key] for item in free_dimensions(self.signature) if item.role == "length"]
         return max(found, default=self.sizes.length)
@@ -95,7 +96,7 @@ class Maker:
         )
 
     def count_bytes(self) -> int:
-        """Bytes that a sample's tensors take, known before any is made."""
+        """Bytes of a sample's tensors, known before any is generated."""
         shapes = self.shapes
         return sum(_port_bytes(port, shapes[port.name]) for port in wanted_ports(self.signature))
 
@@ -107,7 +108,7 @@ class Maker:
 
 
 def _port_bytes(port: Port, shape: Shape) -> int:
-    """An axis of nothing counts as one: what is made on the way to an empty tensor may be as long as its other axes."""
+    """An empty axis counts as one: temporary arrays for an empty tensor may be as long as its other axes."""
     kind = tensor_type(port.type)
     if kind.kind != "tensor" or kind.element_type is None:
         return 0
@@ -125,7 +126,7 @@ class _Drawing:
         self._selectors = 0
 
     def value(self, kind: ValueType, port: Port, shape: Shape) -> Value:
-        """A value for an input, or for what a sequence holds."""
+        """A value for an input, or for an item of a sequence."""
         if kind.kind == "sequence" and kind.element is not None:
             return [self.value(kind.element, port, shape) for _ in range(_SEQUENCE_ITEMS)]
         if kind.kind == "map" and kind.element is not None:
@@ -133,10 +134,10 @@ class _Drawing:
             return dict(zip(keys, self._generator.standard_normal(len(keys)).tolist(), strict=True))
         if kind.kind != "tensor" or kind.element_type is None:
             raise ModelError(
-                f"no seeded values can be made for the input {port.name!r}, which is {describe_type(kind)}",
+                f"no seeded values can be generated for the input {port.name!r}, which is {describe_type(kind)}",
                 hint="give samples with --samples",
             )
-        return np.asarray(self._tensor(kind.element_type, shape, port.name))  # a single value is no array yet
+        return np.asarray(self._tensor(kind.element_type, shape, port.name))  # a single value is not an array yet
 
     def _tensor(self, name: str, shape: Shape, port: str) -> np.ndarray:
         element = element_named(name)
@@ -152,7 +153,7 @@ class _Drawing:
         return values.astype(np.float32).astype(element.dtype)
 
     def _mask(self, shape: Shape, *, inverted: bool) -> np.ndarray:
-        """Ones where there is something; where the name of a truth says padding, True is what is left out."""
+        """Ones for used places; where the name of a Boolean input says padding, True marks unused ones."""
         kept = np.ones(shape, bool) if self._maker.plain else draw_mask(shape, self._index, self._generator)
         return (~kept if inverted else kept).astype(np.uint8)
 
@@ -185,13 +186,13 @@ class _Drawing:
         return 2 if self._maker.integers == "bits" else _DEFAULT_BOUND
 
     def _compared(self, port: str, least: int, limit: int) -> tuple[int, ...]:
-        """The constants that the type holds, and, of what selects from a table, its rows."""
+        """The constants in the range of the type and, for indices, of the table."""
         bound = self._maker.hints.bounds.get(port)
         least, end = (0, min(bound, limit)) if bound else (least, limit)
         return tuple(value for value in self._maker.hints.compared.get(port, ()) if least <= value < end)
 
     def _lengths(self, shape: Shape) -> np.ndarray:
-        """Lengths of rows that are as long as the tensors beside them."""
+        """Row lengths equal to the size of the tensors beside them."""
         full = self._maker.longest
         drawn = draw_lengths(math.prod(shape), full, self._index, self._generator).reshape(shape)
         return np.full(shape, full, np.int64) if self._maker.plain else drawn

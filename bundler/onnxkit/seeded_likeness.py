@@ -1,4 +1,4 @@
-"""Seeded inputs like samples that must not travel: of their shapes and ranges, and holding none of them."""
+"""Seeded inputs similar to samples that must not be shipped: of their shapes and ranges, and equal to none."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bundler.onnxkit.seeded_values import WORDS, draw_mask
 from bundler.onnxkit.value_files import Value
 
 MAX_CATEGORIES: Final = 16
-"""An input of so few different numbers names kinds of things, and what lies between them may mean nothing."""
+"""An input with so few different numbers holds categories, and values between them may be meaningless."""
 _WIDEST: Final = 1 << 62
-"""Greater numbers are no more exact in what was kept of them."""
+"""Larger numbers are not exact in the recorded figures."""
 
 
 @dataclass(slots=True)
 class _Range:
-    """What is kept of all numbers of an input: four figures, and the different ones while they are few."""
+    """Figures of all numbers of an input: four figures, and the distinct values while they are few."""
 
     least: float = np.inf
     most: float = -np.inf
@@ -50,21 +50,21 @@ class _Range:
 
 
 class Likeness:
-    """Gathers the ranges of samples, then draws inputs of their kind. Of text nothing is kept: it is drawn from words
-    of ours.
+    """Collects the ranges of samples, then draws inputs like them. Text is not collected: it is drawn from a list
+    of words.
     """
 
     def __init__(self) -> None:
         self._ranges: dict[str, _Range] = {}
 
     def add(self, inputs: Mapping[str, Value]) -> None:
-        """Take one sample into account."""
+        """Add one sample."""
         for name, value in inputs.items():
             for numbers in _numbers(value):
                 self._ranges.setdefault(name, _Range()).add(numbers)
 
     def draw(self, inputs: Mapping[str, Value], seed: int, index: int) -> dict[str, Value]:
-        """Inputs of the shapes of the sample `inputs`, its values drawn anew."""
+        """Inputs with the shapes of the sample `inputs` and new values."""
         generator = np.random.Generator(np.random.PCG64([seed, index]))
         return {name: self._value(name, value, index, generator) for name, value in inputs.items()}
 

@@ -1,4 +1,4 @@
-"""A whole set of seeded samples for a model: several sizes, and as many samples as it costs little to run."""
+"""Generate a set of seeded samples for a model: several sizes, and as many samples as are cheap to run."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from bundler.onnxkit.size_search import SizeSearch, describe_sizes, limit_run
 from bundler.onnxkit.value_files import Value
 from bundler.onnxkit.workload import count_multiplications
 
-LEAST_SAMPLES: Final = 3
-"""However much a run costs. With fewer than eight, no two choices come in all pairs."""
+MIN_SAMPLES: Final = 3
+"""Minimum for expensive models. With fewer than eight, not all pairs of branches occur."""
 MAX_SET_MULTIPLICATIONS: Final = 6_000_000_000
-"""Of all samples together: a second or two of the reference runtime's one thread."""
+"""Limit for all samples together: one or two seconds of the reference runtime's single thread."""
 MAX_SET_BYTES: Final = 8 << 20
-"""Inputs and outputs of all samples together; they travel in every bundle."""
+"""Limit for inputs and outputs of all samples together, which are part of every bundle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededSample:
-    """One sample that ran: how its inputs are made, and the digest of each output of that run."""
+    """One sample that ran: how its inputs are generated, and the digest of each output of that run."""
 
     maker: Maker
     seed: int
@@ -46,18 +46,18 @@ class SeededSample:
 
     @property
     def name(self) -> str:
-        """What the sample is called."""
+        """The sample's name."""
         return f"seeded-{self.index:03d}"
 
     def inputs(self) -> dict[str, Value]:
-        """The inputs, made anew."""
+        """The inputs, generated again."""
         return self.maker.make(self.seed, self.index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededSet:
-    """`sizes` are those of the first sample, by symbol; `dimensions` all that were tried. `wanted` samples were asked
-    for; `multiplications` and `sample_bytes` say what one costs.
+    """`sizes` are those of the first sample, by symbol; `dimensions` all that were tried. `wanted` samples were
+    requested; `multiplications` and `sample_bytes` are the costs of one.
     """
 
     samples: tuple[SeededSample, ...]
@@ -70,7 +70,7 @@ class SeededSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededModel:
-    """What a set is made for: `session` runs the model whose `structure` this is. `hints` are what its graph implies
+    """The model of a set: `session` runs the model with this `structure`. `hints` are what its graph implies
     for integers; sizes with `ranges` stay within them.
     """
 
@@ -82,13 +82,13 @@ class SeededModel:
 
     @property
     def run_seconds(self) -> float:
-        """Seconds for one run where the model itself fixes all sizes."""
+        """Time limit in seconds of one run of a model with fixed sizes."""
         sizes = Maker(signature=self.signature, sizes=Sizes(), hints=IntegerHints(), ranges=self.ranges).shapes
         return limit_run(count_multiplications(self.structure, sizes))
 
     @property
     def hints(self) -> IntegerHints:
-        """What the graph says of its integers."""
+        """What the graph implies for the model's integers."""
         names = tuple(port.name for port in self.signature.inputs)
         return IntegerHints(
             bounds=index_bounds(self.structure, names), compared=compared_constants(self.structure, names)
@@ -96,10 +96,10 @@ class SeededModel:
 
 
 def make_seeded_set(
-    model: SeededModel, seed: int, count: int, report: Report, *, least: int = LEAST_SAMPLES
+    model: SeededModel, seed: int, count: int, report: Report, *, least: int = MIN_SAMPLES
 ) -> SeededSet:
-    """A set of at most `count` samples that the model runs on, and of `least` where one costs much. Raises `ModelError`
-    when there is none.
+    """A set of at most `count` samples that the model runs on, and of `least` for an expensive model. Raises
+    `ModelError` when there is none.
     """
     search = SizeSearch(
         session=model.session,
@@ -128,13 +128,13 @@ def make_seeded_set(
 
 
 def count_affordable(wanted: int, least: int, multiplications: int, sample_bytes: int) -> int:
-    """How many samples cost little, by what the graph says of one; no clock has a say, so every machine agrees."""
+    """The number of cheap samples, by the costs of one in the graph; time is not measured, so all machines agree."""
     affordable = min(MAX_SET_MULTIPLICATIONS // max(multiplications, 1), MAX_SET_BYTES // max(sample_bytes, 1))
     return min(wanted, max(least, affordable))
 
 
 def count_bytes(values: Mapping[str, Value]) -> int:
-    """Bytes that values take on disk; text and maps count nothing."""
+    """Bytes of values on disk; text and maps are not counted."""
     return sum(_bytes(value) for value in values.values())
 
 
@@ -149,8 +149,8 @@ def _bytes(value: Value) -> int:
 def _run_others(
     model: SeededModel, seed: int, base: Maker, planned: Sequence[Maker], seconds: float
 ) -> Iterator[SeededSample]:
-    """Every sample but the first, once. One that is refused gives way: to plain values, to the first sizes, or to
-    nothing.
+    """Run every sample but the first once. A rejected one is replaced: by plain values, by the first sizes, or not
+    at all.
     """
     feeds = (planned[index].make(seed, index) for index in range(1, len(planned)))
     for index, outputs in enumerate(run_in_lanes(model.session, feeds, model.lanes, seconds), start=1):
@@ -166,23 +166,23 @@ def _run_others(
 
 
 def _endless(maker: Maker, seconds: float) -> ModelError:
-    """Leaving such a sample out would make the set depend on how fast the machine is."""
+    """An error, because skipping such a sample would make the set depend on the machine's speed."""
     return ModelError(
-        f"the model does not come to an end on a seeded input: one run took more than {seconds:g} s",
-        details=(f"at {describe_sizes(maker)}, where it came to one on other values",),
+        f"the model did not finish on a seeded input: one run took more than {seconds:g} s",
+        details=(f"at {describe_sizes(maker)}, where it finished on other values",),
         hint="give real inputs with --samples",
     )
 
 
 def _plan(base: Maker, others: OtherSizes, index: int) -> Maker:
-    """Every second sample has other sizes, the sets of them in turn."""
+    """Every second sample has other sizes, in turn."""
     if index % 2 == 0 or not others.changes:
         return base
     return replace(base, changes=others.changes[index // 2 % len(others.changes)])
 
 
 def _gentler(base: Maker, planned: Maker) -> Iterator[Maker]:
-    """What to try where a sample is refused, the nearest first."""
+    """Replacements for a rejected sample, the most similar first."""
     yield replace(planned, plain=True)
     if planned != base:
         yield base

@@ -1,4 +1,4 @@
-"""Seeded values of one tensor: numbers of several scales, masks that end in padding, integers inside their range."""
+"""Seeded values of one tensor: numbers of several scales, masks that end in padding, integers in their range."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ Shape = tuple[int, ...]
 
 WORDS: Final = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel")
 _SPRINKLED: Final = 1 / 8
-"""The share of a tensor's integers that are constants which the model compares them with."""
+"""The share of a tensor's integers that are constants which the model compares with."""
 
 
 def draw_floats(shape: Shape, index: int, generator: np.random.Generator) -> np.ndarray:
-    """Standard normal numbers, numbers from 0 to 1, half of normal, normal: a round of four, shifted by one each round.
+    """Standard normal numbers, numbers from 0 to 1, half of normal, normal: a cycle of four, shifted by one each cycle.
 
-    Nothing is wider than normal: of a few samples at twice the width, some leave the range that other such samples
-    calibrated, and good int8 models of few features lose 10 dB to that (19 to 9 dB, measured).
+    Nothing is wider than normal: at twice the width, some samples leave the calibrated range, which costs good int8
+    models with few features 10 dB (19 to 9 dB, measured).
     """
     kind = (index + index // 4) % 4
     if kind == 1:
         return generator.random(shape)
-    return generator.standard_normal(shape) * (0.5 if kind == 2 else 1.0)  # noqa: PLR2004 - of a round of four
+    return generator.standard_normal(shape) * (0.5 if kind == 2 else 1.0)  # noqa: PLR2004 - of a cycle of four
 
 
 def draw_mask(shape: Shape, index: int, generator: np.random.Generator) -> np.ndarray:
-    """True, then False, along the last axis, as in rows that are padded; every second row is full.
+    """True, then False, along the last axis, as in padded rows; every second row is full.
 
-    All that stands under one place of the first axis is cut at one length.
+    All rows under one index of the first axis have the same length.
     """
     if not shape:
         return np.ones((), bool)
@@ -46,7 +46,7 @@ def draw_lengths(rows: int, full: int, index: int, generator: np.random.Generato
 
 
 def draw_integers(shape: Shape, bound: int, sprinkled: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
-    """Integers from 0 to below `bound`, and in some places one of `sprinkled`."""
+    """Integers from 0 to below `bound`, with `sprinkled` ones in some places."""
     values = generator.integers(0, max(bound, 1), shape)
     if not sprinkled:
         return values
@@ -55,5 +55,5 @@ def draw_integers(shape: Shape, bound: int, sprinkled: tuple[int, ...], generato
 
 
 def selector_bit(index: int, place: int) -> int:
-    """0 or 1 for a value that chooses between two ways; with two of them, all four pairs come within four samples."""
+    """0 or 1 for a value that selects a branch; for two of them, all four pairs occur within four samples."""
     return (index >> 1) & 1 if place % 2 == 0 else (index + (index >> 2)) & 1

@@ -1,4 +1,4 @@
-"""Open a session of ONNX Runtime, and say what is wrong when that fails."""
+"""Create sessions of ONNX Runtime, and explain failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEVELS: Final = {
     "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
-    # Runtimes before 1.23 have no level of this name; what they call ALL includes it.
+    # Runtimes before 1.23 have no level of this name; their ALL includes it.
     "layout": getattr(
         onnxruntime.GraphOptimizationLevel, "ORT_ENABLE_LAYOUT", onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     ),
@@ -43,9 +43,9 @@ _NOISE: Final = re.compile(
     r"|\S+\.(?:cc|h|cpp):\d+ [^()]*\((?:[^()]|\([^()]*\))*\)\s*(?:const )?"  # source position and function
     r"|Load model from \S* failed:\s*"
 )
-_LONGEST: Final = 600
+_MAX_LENGTH: Final = 600
 _NOTHING_LEFT: Final = 1 << 20
-"""Free bytes of a disk on which a model could not be written."""
+"""Free bytes of a disk below which a failed write is explained by a full disk."""
 
 RUNTIME_ERRORS: Final[tuple[type[Exception], ...]] = (
     *(item for item in vars(state).values() if isinstance(item, type) and issubclass(item, Exception)),
@@ -54,16 +54,16 @@ RUNTIME_ERRORS: Final[tuple[type[Exception], ...]] = (
     TypeError,
     UserWarning,
 )
-"""What the binding raises: its own classes, which share no base but `Exception`, and those of Python that pybind11
-makes of C++ exceptions. A provider that is not there is only warned of; here that is an error."""
+"""Errors of the binding: its own classes, which share no base but `Exception`, and those of Python that pybind11
+creates from C++ exceptions. The runtime only warns about a missing provider; here that is an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettings:
-    """How to open a session: `providers` by the runtime's names with their options in order (none: its CPU), `session`
-    attributes of its options, `session_config` its configuration entries. `plugins` are the providers that are no part
-    of the runtime, by its names. With `check_providers` a session whose first provider took no node is an error; a
-    first provider from a plugin is always checked so.
+    """How to create a session: `providers` by the runtime's names, with options, in order (none: its CPU), `session`
+    attributes of its options, `session_config` its configuration entries. `plugins` are the providers that are not part
+    of the runtime, by its names. With `check_providers` some node must be assigned to the session's first provider; a
+    first provider from a plugin is always checked.
     """
 
     providers: tuple[tuple[str, Mapping[str, str]], ...] = ()
@@ -75,7 +75,7 @@ class SessionSettings:
 
     @property
     def checked(self) -> str:
-        """The provider that must take nodes, or nothing."""
+        """The provider to which nodes must be assigned, or an empty text."""
         first = self.providers[0][0] if self.providers else ""
         return first if self.check_providers or first in self.plugins else ""
 
@@ -91,14 +91,14 @@ REFERENCE: Final = SessionSettings(
     },
     session_config={"session.disable_prepacking": "1"},
 )
-"""The model exactly as it is written: nothing optimised, one thread (so that sums are always taken in one order), and
-no second copy of the weights in a layout of the kernels' own.
+"""The model as written: no optimisation, one thread (so that sums are always computed in the same order), and
+no copy of the weights in the kernels' own layout.
 """
 
 
 def read_settings(given: Mapping[str, Any]) -> SessionSettings:
-    """The settings that a stage's options name (`providers`, `session`, `session_config`, `disabled_optimizers`,
-    `plugins`, `check_providers`); the reference's where none is given.
+    """The settings in a stage's options (`providers`, `session`, `session_config`, `disabled_optimizers`,
+    `plugins`, `check_providers`); the reference's without options.
     """
     if not any(given.values()):
         return REFERENCE
@@ -113,8 +113,8 @@ def read_settings(given: Mapping[str, Any]) -> SessionSettings:
 
 
 def session_options(settings: SessionSettings) -> onnxruntime.SessionOptions:
-    """The runtime's options for `settings`; it logs nothing by itself. Where plugins are among the providers, these are
-    in the options. Raises `StageError` for a plugin that is not there or does not work.
+    """The runtime's options for `settings`, with logging disabled. If plugins are among the providers, these are
+    part of the options. Raises `StageError` for a plugin that is missing or does not work.
     """
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _SEVERITY_FATAL
@@ -134,7 +134,7 @@ def _uses_plugins(settings: SessionSettings) -> bool:
 
 
 def _add_providers(options: onnxruntime.SessionOptions, settings: SessionSettings) -> None:
-    """One way for all: the runtime takes the providers of its options or those of a session, never both."""
+    """Either all providers are in the options or all in the session: the runtime does not combine both."""
     for name, values in settings.providers:
         try:
             if name in settings.plugins:
@@ -142,14 +142,14 @@ def _add_providers(options: onnxruntime.SessionOptions, settings: SessionSetting
             else:
                 options.add_provider(name, dict(values))
         except RUNTIME_ERRORS as cause:
-            hint = "a version of the plugin that does not fit the runtime, or a library that it needs is missing"
+            hint = "an incompatible version of the plugin, or a missing library that it requires"
             raise StageError(f"{name} cannot be used here", details=(clean_message(cause),), hint=hint) from cause
 
 
 def open_session(
     path: Path, settings: SessionSettings, *, error: type[BundlerError] = ModelError, hint: str | None = None
 ) -> onnxruntime.InferenceSession:
-    """A session on the model at `path`. Raises `error` with the runtime's own words."""
+    """A session on the model at `path`. Raises `error` with the runtime's own message."""
     session = _start(path, session_options(settings), settings, error, hint)
     if settings.checked:
         _check_placement(session, settings.checked)
@@ -157,18 +157,18 @@ def open_session(
 
 
 def _check_placement(session: onnxruntime.InferenceSession, provider: str) -> None:
-    """The runtime goes on with its CPU where a provider does not take the model, and says nothing."""
+    """Check that the provider has nodes: without any, the runtime silently uses its CPU."""
     placement: list[Any] = getattr(session, "get_provider_graph_assignment_info", list)()
     if provider not in session.get_providers():
         reason = f"it is not among the session's providers: {', '.join(session.get_providers())}"
     elif not any(part.ep_name == provider and part.get_nodes() for part in placement):
-        reason = "it took no node of the model: the runtime's CPU would run them all"
+        reason = "no node is assigned to it: the runtime's CPU would run them all"
     else:
         return
     raise StageError(
         f"{provider} does not run this model",
         details=(reason,),
-        hint="check the provider's options (a device that it does not know, a precision that it lacks) and that every "
+        hint="check the provider's options (an unknown device, an unsupported precision) and that every "
         "dimension is fixed (`--dim NAME=SIZE`, `--shape INPUT=SIZES`)",
     )
 
@@ -176,7 +176,7 @@ def _check_placement(session: onnxruntime.InferenceSession, provider: str) -> No
 def save_through_session(
     model: Path | bytes, options: onnxruntime.SessionOptions, settings: SessionSettings, *, error: type[BundlerError]
 ) -> None:
-    """Open the model only for what the session writes (`optimized_model_filepath`)."""
+    """Create a session only for the file that it writes (`optimized_model_filepath`)."""
     _start(model, options, settings, error, None)
 
 
@@ -201,25 +201,25 @@ def _start(
     except RUNTIME_ERRORS as cause:
         _check_disk(options.optimized_model_filepath, cause)
         raise error(
-            "ONNX Runtime cannot open the model",
+            "ONNX Runtime cannot load the model",
             details=(clean_message(cause, model if isinstance(model, Path) else None),),
-            hint=hint or "`bundler inspect MODEL` shows what stands in the way",
+            hint=hint or "`bundler inspect MODEL` shows the problems",
         ) from cause
 
 
 def _check_disk(target: str, cause: Exception) -> None:
-    """The runtime does not say why it cannot write. Raises `OSError` where the disk of its `target` is full."""
+    """Explain a failed write, which the runtime does not. Raises `OSError` where the disk of its `target` is full."""
     folder = Path(target).parent
     if target and shutil.disk_usage(folder).free < _NOTHING_LEFT:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from cause
 
 
 def clean_message(error: BaseException, path: Path | None = None) -> str:
-    """The runtime's message without codes, source positions and the model's folder (they differ by machine), cut where
-    it gets too long.
+    """The runtime's message without codes, source positions and the model's folder (they differ by machine), shortened
+    if it is too long.
     """
     message = str(error)
     if path is not None:
         message = message.replace(str(path), path.name).replace(str(path.parent), "…")
     text = " ".join(_NOISE.sub("", message).split())
-    return text if len(text) <= _LONGEST else text[:_LONGEST].rstrip() + " …"
+    return text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH].rstrip() + " …"

@@ -1,4 +1,4 @@
-"""A model's inputs and outputs as our own types."""
+"""A model's inputs and outputs as bundler's own types."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bundler.model.signature import Dimension, Port, Signature, ValueType
 from bundler.onnxkit.elements import element_of_onnx
 
 LISTED_INITIALIZERS_END = 4
-"""From this IR version on an initializer that is also an input is a default value; before, every one had to be."""
+"""IR version from which an initializer that is also an input is a default value; before, every one had to be."""
 
 
 def model_signature(model: ModelProto) -> Signature:
-    """What a caller gives and gets. Raises `ModelError` for an element type that nobody knows.
+    """The model's inputs and outputs. Raises `ModelError` for an unknown element type.
 
-    Before IR version 4 all weights stood among the inputs: those are left out. Since then an initializer among the
-    inputs is a default that the caller may override: those are optional.
+    Before IR version 4 all weights were listed among the inputs: those are omitted. Since then an initializer among
+    the inputs is a default that the caller may override: those are optional.
     """
     defaults = {tensor.name for tensor in model.graph.initializer}
     old = model.ir_version < LISTED_INITIALIZERS_END
@@ -31,7 +31,7 @@ def _port(info: ValueInfoProto, *, optional: bool = False) -> Port:
 
 
 def value_type(proto: TypeProto) -> ValueType:
-    """One ONNX type. An output without a type (which the format allows) is a tensor of nothing known."""
+    """One ONNX type. An output without a type (which the format allows) is a tensor of unknown type and shape."""
     which = proto.WhichOneof("value")
     if which == "sequence_type":
         return ValueType(kind="sequence", element=value_type(proto.sequence_type.elem_type))
@@ -59,8 +59,7 @@ def _shape(shape: TensorShapeProto) -> tuple[Dimension, ...]:
 
 
 PLACEHOLDERS = frozenset({"", "?", "*", "-1", "None", "none", "unk"})
-"""What exporters write for a size that they do not know. As a name it would tie sizes together that have nothing to do
-with each other."""
+"""Exporters' names for an unknown size. As names they would tie unrelated sizes together."""
 
 
 def _dimension(dim: TensorShapeProto.Dimension) -> Dimension:
@@ -70,11 +69,11 @@ def _dimension(dim: TensorShapeProto.Dimension) -> Dimension:
 
 
 def check_interface(before: ModelProto, after: ModelProto) -> None:
-    """Names, kinds and element types of what a caller gives and gets. Raises `StageError`."""
+    """Compare names, kinds and element types of inputs and outputs. Raises `StageError`."""
     old, new = (_outline(model_signature(model)) for model in (before, after))
     if old != new:
         details = (f"before: {old}", f"after: {new}")
-        hint = "a tool took an input with a default value for a constant, or lost one: give such inputs no initializer"
+        hint = "a tool folded or lost an input with a default value: remove the initializers of such inputs"
         raise StageError("the model's inputs or outputs changed", details=details, hint=hint)
 
 

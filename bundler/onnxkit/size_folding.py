@@ -1,7 +1,7 @@
-"""Take out of a graph what only computes sizes, as the runtime does before providers choose nodes.
+"""Remove nodes that only compute sizes from a graph, as the runtime does before it assigns nodes to providers.
 
-Where all dimensions are fixed, a chain such as Shape, Gather, Unsqueeze, Concat is a constant, and the shapes behind a
-Reshape are known. Without this the checker sees nodes that will not be there, and dynamic shapes that are fixed.
+With fixed dimensions, a chain such as Shape, Gather, Unsqueeze, Concat is a constant, and the shapes after a Reshape
+are known. Without this step the checker sees nodes that will be folded, and dynamic shapes that are fixed.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from bundler.onnxkit.structure import subgraphs
 
 _ROUNDS: Final = 32
 _STANDARD: Final = ("", "ai.onnx")
-_MOST_ELEMENTS: Final = 1024
+_MAX_ELEMENTS: Final = 1024
 _FOLDED: Final = frozenset(
     {"Gather", "Unsqueeze", "Squeeze", "Concat", "Slice", "Cast", "Add", "Sub", "Mul", "Div", "Mod", "Neg", "Min"}
     | {"Max", "Equal", "Greater", "Less", "Not", "And", "Or", "Where", "ReduceProd", "Identity", "Floor", "Ceil"}
 )
-"""Operators of which sizes are computed, and whose result is not larger than their inputs by much."""
+"""Operators that compute sizes, and whose result is not much larger than their inputs."""
 _ERRORS: Final = (
     *(ValueError, TypeError, IndexError, KeyError, RuntimeError, AttributeError, NotImplementedError, ArithmeticError),
     onnx.shape_inference.InferenceError,
 )
-"""What ONNX's reference raises for a node that it cannot compute: that node stays."""
+"""Errors of ONNX's reference for a node that it cannot compute: that node stays."""
 
 
 def fold_sizes(model: ModelProto) -> ModelProto:
-    """The model with the shapes of its values, as far as ONNX can tell, without the nodes that compute sizes alone."""
+    """The model with the inferred shapes of its values, without the nodes that only compute sizes."""
     for _ in range(_ROUNDS):
         model = _infer_shapes(model)
         if not _fold_once(model):
@@ -43,14 +43,14 @@ def fold_sizes(model: ModelProto) -> ModelProto:
 
 
 def fixed_values(model: ModelProto) -> frozenset[str]:
-    """Names of the values of the main graph whose shapes are fixed; the empty name is that of an input left out."""
+    """Names of the main graph's values with fixed shapes; the empty name is an omitted input."""
     infos = (*model.graph.input, *model.graph.value_info, *model.graph.output)
     fixed = {info.name for info in infos if _fixed_shape(info) is not None}
     return frozenset(fixed | {tensor.name for tensor in model.graph.initializer} | {""})
 
 
 def _infer_shapes(model: ModelProto) -> ModelProto:
-    # What is declared wins over what follows: a dimension that nobody knew before the folding would stay unknown.
+    # Declared shapes override inferred ones: a dimension that was unknown before the folding would stay unknown.
     untyped = {name for node in model.graph.node if node.domain not in _STANDARD for name in node.output}
     declared = [info for info in model.graph.value_info if info.name in untyped]
     del model.graph.value_info[:]
@@ -64,7 +64,7 @@ def _infer_shapes(model: ModelProto) -> ModelProto:
 
 @dataclass(slots=True)
 class _Known:
-    """Small values that are known before the model runs, and fixed shapes, by name."""
+    """Small values that are known before a run, and fixed shapes, by name."""
 
     values: dict[str, np.ndarray[Any, Any]]
     shapes: dict[str, tuple[int, ...]]
@@ -86,7 +86,7 @@ class _Known:
             result = np.asarray(results[0])
         except _ERRORS:
             return None
-        return result if result.size <= _MOST_ELEMENTS else None
+        return result if result.size <= _MAX_ELEMENTS else None
 
     def _measure(self, node: NodeProto) -> np.ndarray[Any, Any] | None:
         if not node.input or node.input[0] not in self.shapes:
@@ -98,7 +98,7 @@ class _Known:
 
 
 def _fold_once(model: ModelProto) -> int:
-    """Make initializers of the nodes of the main graph whose values are known; how many there were."""
+    """Turn the main graph's nodes with known values into initializers; returns their number."""
     graph = model.graph
     kept = {info.name for info in graph.output}
     infos = (*graph.input, *graph.value_info)
@@ -127,10 +127,10 @@ def _small_weights(graph: GraphProto) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _is_small(tensor: TensorProto) -> bool:
-    """Whether a weight is at hand: those that are not were left in the file."""
+    """Whether a weight is loaded: the others were left in the file."""
     elements = int(np.prod(tensor.dims, dtype=np.float64))
     has_data = any(getattr(tensor, name) for name in ("raw_data", "int64_data", "int32_data", "float_data"))
-    return (has_data or not elements) and elements <= _MOST_ELEMENTS and tensor.data_type != TensorProto.STRING
+    return (has_data or not elements) and elements <= _MAX_ELEMENTS and tensor.data_type != TensorProto.STRING
 
 
 def _fixed_shape(info: onnx.ValueInfoProto) -> tuple[int, ...] | None:

@@ -1,4 +1,4 @@
-"""Which sizes does a model run at? Small ones first, within limits of memory and time, and each try is told."""
+"""Find sizes at which a model runs: small ones first, within limits of memory and time, and every try is reported."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from bundler.onnxkit.value_files import MAX_SAMPLE_BYTES, Value
 from bundler.support.text import visible
 
 MAX_SEARCHED_BYTES: Final = 64 << 20
-"""Bytes of one sample's inputs at sizes that are only a guess."""
+"""Limit for one sample's inputs at guessed sizes."""
 SEARCH_SECONDS: Final = 300.0
 RUN_SECONDS: Final = 60.0
 FIXED_RUN_SECONDS: Final = 1800.0
-"""A model whose sizes are all fixed has no smaller ones to try, so it gets its time: by what it multiplies, but no
-more than this."""
+"""A model with fixed sizes only has no smaller ones to try, so it gets more time: in proportion to its multiplications,
+up to this."""
 SLOWEST_MULTIPLICATIONS: Final = 20_000_000
-"""A second; the reference runtime's one thread does a hundred times as many of 32-bit floats."""
+"""Multiplications a second; the reference runtime's single thread does a hundred times as many with 32-bit floats."""
 _LISTED_TRIES: Final = 12
 _REASON_LENGTH: Final = 160
 
@@ -51,14 +51,14 @@ GUESSES: Final = (
     Sizes(batch=4000, length=16000),
     Sizes(batch=16000, length=16000),
 )
-"""Tried in this order until the model runs: what vision, text, classical and audio models take. In a waveform of one
-axis this axis passes for the batch."""
+"""Tried in this order until the model runs: typical sizes of vision, text, classical and audio models. The axis of a
+one-dimensional waveform counts as the batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Try:
-    """Sizes that did not run, and why. `by_model` says that the model refused them, in the runtime's words, and not a
-    limit of the search.
+    """Sizes that did not run, and the reason. `by_model` says that the model rejected them, with the runtime's message,
+    and not a limit of the search.
     """
 
     sizes: str
@@ -68,7 +68,7 @@ class Try:
 
 @dataclass(slots=True, kw_only=True)
 class SizeSearch:
-    """Runs a model on guesses. `clock` and the limits are there to be set by tests."""
+    """Runs a model on guesses. Tests set `clock` and the limits."""
 
     session: onnxruntime.InferenceSession
     signature: Signature
@@ -98,22 +98,22 @@ class SizeSearch:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time of the search is spent."""
+        """Whether the time of the search is used up."""
         return self.clock() >= self._ends
 
     def attempt(self, maker: Maker, index: int = 0) -> dict[str, Value] | None:
-        """The outputs of one run, or None where the model (or a limit) refuses it: `refused` then holds why."""
+        """The outputs of one run, or None where the model (or a limit) rejects it: `refused` then holds the reason."""
         size = maker.count_bytes()
         limit = MAX_SEARCHED_BYTES if self._is_free else MAX_SAMPLE_BYTES
         by_model = False
         if size > limit:
-            reason = f"not tried: the inputs would take {_describe_bytes(size)}, more than {_describe_bytes(limit)}"
+            reason = f"not tried: the inputs would have {_describe_bytes(size)}, more than {_describe_bytes(limit)}"
         else:
             try:
                 return run_within(self.session, maker.make(self.seed, index), self._run_limit())
             except RunTimeError:
                 reason = (
-                    f"ended: one run took more than {self.run_seconds if self._is_free else self.fixed_seconds:g} s"
+                    f"stopped: one run took more than {self.run_seconds if self._is_free else self.fixed_seconds:g} s"
                 )
             except RunError as error:
                 reason, by_model = str(error), True
@@ -133,7 +133,7 @@ class SizeSearch:
         return min(self.run_seconds, max(self._ends - self.clock(), 0.0))
 
     def _makers(self) -> Iterator[Maker]:
-        """Sizes vary only where one is free, integers only where one goes in."""
+        """Sizes vary only if one is free, integers only if an input has them."""
         modes: tuple[Integers, ...] = ("implied", "bits", "ones") if _has_integers(self.signature) else ("implied",)
         for mode in modes:
             seen: list[Mapping[Key, int]] = []
@@ -149,14 +149,14 @@ class SizeSearch:
         spent = f" within {self._limit():g} s" if self.is_over else ""
         named = ", or sizes with --dim NAME=SIZE or --shape INPUT=SIZES" if self._is_free else ""
         return ModelError(
-            f"the model ran on no seeded input that was tried{spent}",
+            f"the model ran on none of the seeded inputs{spent}",
             details=tuple(_list_tries(self.refused)),
             hint=f"give real inputs with --samples{named}",
         )
 
 
 def limit_run(multiplications: int) -> float:
-    """Seconds for one run that multiplies so often. The bodies of loops count once, so that the least is much."""
+    """Time limit in seconds for a run of so many multiplications. Loop bodies count once, so the minimum is large."""
     return min(FIXED_RUN_SECONDS, RUN_SECONDS + round(multiplications / SLOWEST_MULTIPLICATIONS))
 
 
@@ -165,7 +165,7 @@ def _has_integers(signature: Signature) -> bool:
 
 
 def describe_sizes(maker: Maker) -> str:
-    """`batch=1, image[2]=64`, and how integers are made where that is not as usual."""
+    """`batch=1, image[2]=64`, and how integers are generated if not in the usual way."""
     assigned = maker.assigned
     parts = [f"{item.label}={assigned[item.key]}" for item in free_dimensions(maker.signature)]
     how = {"implied": "", "bits": "integers of 0 and 1", "ones": "integers of 1"}[maker.integers]
@@ -173,7 +173,7 @@ def describe_sizes(maker: Maker) -> str:
 
 
 def _list_tries(tries: list[Try]) -> Iterator[str]:
-    """One line for each; sizes that were refused with the same words share one."""
+    """One line for each; sizes rejected with the same message share one."""
     reasons: dict[str, list[str]] = {}
     for item in tries:
         reasons.setdefault(item.reason, []).append(item.sizes)
@@ -189,6 +189,6 @@ def _describe_bytes(size: int) -> str:
 
 
 def _shorten(reason: str) -> str:
-    """The runtime's words hold names from the model."""
+    """The runtime's messages contain names from the model."""
     first = visible(" ".join(reason.split()))
     return first if len(first) <= _REASON_LENGTH else first[:_REASON_LENGTH].rstrip() + " …"

@@ -1,8 +1,8 @@
-"""Cut the weights out of a model file without loading them.
+"""Read a model file without loading its weights.
 
-A model file is one protobuf message, and its weights stand in it as byte fields with a length before them. So a walk
-over the mapped file that steps over large tensor payloads touches only the pages that hold structure: a model of
-gigabytes is read in milliseconds and in the memory of its graph alone.
+A model file is one protobuf message, and its weights are byte fields with a length in front. A walk over the mapped
+file that skips large tensor payloads touches only the pages with structure: a model of gigabytes is read in
+milliseconds and in the memory of its graph alone.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 KEPT_PAYLOAD: Final = 4096
-"""Bytes of tensor data that stay: shapes, axes and other small constants, which shape inference reads."""
+"""Bytes of tensor data that are kept: shapes, axes and other small constants, which shape inference reads."""
 
 
 class WireError(ValueError):
-    """The bytes are no protobuf message. `truncated` says that they end too early."""
+    """The bytes are not a protobuf message. `truncated` says that they end too early."""
 
     def __init__(self, message: str, *, truncated: bool) -> None:
         super().__init__(message)
@@ -27,8 +27,8 @@ class WireError(ValueError):
 
 @dataclass(slots=True)
 class _Message:
-    """Which fields of a message hold messages to walk into, which hold tensor data, and from which on there is neither:
-    long lists of numbers, each a field of its own.
+    """The fields of a message that hold messages to walk into, those with tensor data, and the number from which there
+    is neither: long lists of numbers, each a field of its own.
     """
 
     inner: dict[int, _Message] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class _Message:
 
 
 def _schema() -> _Message:
-    """The part of onnx.proto that leads to tensors, by field numbers."""
+    """The part of onnx.proto on the path to tensors, by field numbers."""
     tensor = _Message(payload=frozenset({4, 5, 6, 7, 9, 10, 11}))
     sparse = _Message({1: tensor, 2: tensor})
     graph, attribute = _Message(), _Message(lists=frozenset({7, 8, 9}))
@@ -53,16 +53,16 @@ _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION, _EXTERNAL = 9, 13, 14, 1
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 """Wire types of the protobuf encoding."""
 _MORE: Final = 0x80
-"""The bit that says that a number goes on in the next byte."""
+"""The bit that marks a number that continues in the next byte."""
 _FIXED: Final[Mapping[int, int]] = {_FIXED64: 8, _FIXED32: 4}
 """Sizes in bytes."""
 
 
 def read_without_weights(path: Path, *, link: bool = False) -> bytes:
-    """The bytes of the model file at `path` with tensor payloads over 4 KiB left out. Raises `WireError`, `OSError`.
+    """The bytes of the model file at `path` without tensor payloads over 4 KiB. Raises `WireError`, `OSError`.
 
-    With `link`, a raw payload is not just left out: the tensor says that its data is external, in this very file, at
-    the place where the payload stands. So whoever writes the model anew can copy it from file to file.
+    With `link`, an omitted raw payload is declared as external data in this file, at the position of the payload, so
+    that a writer of the model can copy it from file to file.
     """
     with path.open("rb") as stream:
         if path.stat().st_size == 0:
@@ -92,7 +92,7 @@ class _Slimmer:
             length, body = _varint(self.data, position, end)
             position = body + length
             if position > end:
-                text = f"a field at byte {body} needs {length} bytes, and {end - body} are left"
+                text = f"a field at byte {body} has {length} bytes, and {end - body} are left"
                 raise WireError(text, truncated=True)
             if not self._may_leave_out(message, tag >> 3, length):
                 whole = tag >> 3 not in message.inner
@@ -111,7 +111,7 @@ class _Slimmer:
 
 
 def _external_data(location: str, offset: int, length: int) -> bytes:
-    """The fields of a TensorProto that say where its data is."""
+    """The fields of a TensorProto with the location of its data."""
     entries = (("location", location), ("offset", str(offset)), ("length", str(length)))
     fields = b"".join(
         _bytes_field(_EXTERNAL_DATA, _bytes_field(1, k.encode()) + _bytes_field(2, v.encode())) for k, v in entries
@@ -127,10 +127,10 @@ def _skip(data: mmap.mmap, position: int, end: int, wire: int) -> int:
     if wire == _VARINT:
         return _varint(data, position, end)[1]
     if wire not in _FIXED:
-        raise WireError(f"byte {position} follows no protobuf field", truncated=False)
+        raise WireError(f"no protobuf field before byte {position}", truncated=False)
     position += _FIXED[wire]
     if position > end:
-        raise WireError(f"the last field ends {position - end} bytes behind the end", truncated=True)
+        raise WireError(f"the last field ends {position - end} bytes after the end", truncated=True)
     return position
 
 
@@ -138,13 +138,13 @@ def _varint(data: mmap.mmap, position: int, end: int) -> tuple[int, int]:
     result = 0
     for shift in range(0, 70, 7):
         if position >= end:
-            raise WireError(f"a number is cut off at byte {position}", truncated=True)
+            raise WireError(f"a number is truncated at byte {position}", truncated=True)
         byte = data[position]
         position += 1
         result |= (byte & 0x7F) << shift
         if byte < _MORE:
             return result, position
-    raise WireError(f"byte {position} ends no protobuf number", truncated=False)
+    raise WireError(f"no protobuf number before byte {position}", truncated=False)
 
 
 def _encode(number: int) -> bytes:

@@ -1,4 +1,4 @@
-"""A model's structure, read without its weights, and what can be said of a file that is no model."""
+"""Read a model's structure without its weights, and explain why a file is not a model."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _SNIFF_BYTES: Final = 512
 
 _SIGNATURES: Final = (
     (0, b"version https://git-lfs", "a Git LFS pointer, not the model itself", "fetch the real file: `git lfs pull`"),
-    (4, b"ORTM", "already in ORT format", "give the ONNX file that it was made from"),
+    (4, b"ORTM", "already in ORT format", "give the original ONNX file"),
     (4, b"TFL3", "a TensorFlow Lite model", "convert it with tf2onnx and give the ONNX file"),
     (0, b"PK\x03\x04", "a ZIP archive (PyTorch checkpoints are ZIP archives, too)", "export the model to ONNX first"),
     (0, b"\x89HDF", "an HDF5 file (Keras)", "export the model to ONNX first"),
     (0, b"\x1f\x8b", "compressed with gzip", "unpack it first"),
     (0, b"\x80\x02", "a Python pickle (an old PyTorch checkpoint)", "export the model to ONNX first"),
 )
-"""What people hand in by mistake: offset, first bytes, what it is, what to do."""
+"""Files that are not ONNX models: offset, first bytes, what it is, what to do."""
 
 _RANDOM: Final = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
-"""The operators of the ONNX standard whose result differs from run to run."""
+"""The standard ONNX operators with random results."""
 
 
 def read_structure(path: Path, *, link: bool = False) -> ModelProto:
     """The model at `path` without tensor payloads over 4 KiB and without external data. Raises `ModelError`.
 
-    With `link`, raw payloads that are left out are declared as external data in the file at `path` itself.
+    With `link`, omitted raw payloads are declared as external data in the file at `path` itself.
     """
     if not path.is_file():
         raise ModelError(f"{path.name} is not a file", hint="give the path of an ONNX file")
@@ -59,12 +59,12 @@ def _unreadable(path: Path, error: Exception | None) -> ModelError:
         if head[offset:].startswith(signature):
             return ModelError(f"{path.name} is not an ONNX file: it is {what}", hint=hint)
     if head.lstrip()[:1] == b"<":
-        hint = "the download probably answered with an error page; download the file again"
+        hint = "the download was probably an error page; download the file again"
         return ModelError(f"{path.name} is not an ONNX file: it is an HTML or XML page", hint=hint)
     if _is_text(head):
         return ModelError(f"{path.name} is not an ONNX file: it is text", hint="give the binary ONNX file")
     if isinstance(error, WireError) and error.truncated and head[:1] == b"\x08":
-        hint = "the file was cut off, by an interrupted download or a full disk: export or download it again"
+        hint = "the file is incomplete after an interrupted download or on a full disk: export or download it again"
         return ModelError(f"{path.name} is truncated", details=(str(error),), hint=hint)
     details = (str(error),) if error else ("it has no graph",)
     return ModelError(f"{path.name} is not an ONNX file", details=details, hint="give a model in ONNX format")
@@ -108,7 +108,7 @@ def iterate_nodes(model: ModelProto) -> Iterator[NodeProto]:
 
 
 def iterate_tensors(model: ModelProto) -> Iterator[TensorProto]:
-    """Every tensor that the file holds: initializers, the parts of sparse ones, attributes."""
+    """Every tensor in the file: initializers, the parts of sparse ones, attributes."""
     for graph in iterate_graphs(model):
         yield from graph.initializer
         for sparse in graph.sparse_initializer:
@@ -121,37 +121,37 @@ def iterate_tensors(model: ModelProto) -> Iterator[TensorProto]:
 
 
 def external_names(model: ModelProto) -> tuple[str, ...]:
-    """The files that hold its external data, relative to its own folder, sorted.
+    """The files with external data, relative to the model's own folder, sorted.
 
-    Raises `ModelError` for a place outside that folder.
+    Raises `ModelError` for a path outside that folder.
     """
     external = (tensor for tensor in iterate_tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
     names = {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
-        raise ModelError("the model keeps weights outside its own folder", hint="save it anew, with its data beside it")
+        raise ModelError("the model has weights outside its own folder", hint="save it again, with its data beside it")
     return tuple(sorted(names))
 
 
 def tensor_bytes(tensor: TensorProto) -> int:
-    """Bytes of a tensor in memory; text counts as it stands in the file."""
+    """Bytes of a tensor in memory; for text, in the file."""
     if tensor.data_type == TensorProto.STRING:
         return sum(len(item) for item in tensor.string_data)
     return storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
 
 
 def qualified_name(item: NodeProto | FunctionProto) -> str:
-    """`Conv`, `com.microsoft.Gelu`: an operator with its domain, unless that is ONNX's own."""
+    """`Conv`, `com.microsoft.Gelu`: an operator with its domain, unless that is the standard one."""
     name = item.op_type if isinstance(item, NodeProto) else item.name
     return name if item.domain in ("", "ai.onnx") else f"{item.domain}.{name}"
 
 
 def random_operators(model: ModelProto) -> tuple[str, ...]:
-    """Operators whose result differs from run to run; Dropout only where it can be told to train."""
+    """Operators with random results; Dropout only if it can be in training mode."""
     names = {node.op_type for node in iterate_nodes(model) if node.op_type in _RANDOM}
     trains = any(node.op_type == "Dropout" and any(node.input[2:]) for node in iterate_nodes(model))
     return tuple(sorted(names | ({"Dropout"} if trains else set())))
 
 
 def count_operators(model: ModelProto) -> dict[str, int]:
-    """How often each operator occurs, by qualified name, in alphabetical order."""
+    """The number of nodes by qualified operator name, in alphabetical order."""
     return dict(sorted(Counter(qualified_name(node) for node in iterate_nodes(model)).items()))

@@ -1,9 +1,9 @@
-"""Whether a model does better than one that gives the same answer to every input.
+"""Check whether a model is better than one with constant outputs.
 
-An output may owe most of its size to what no input changes (an offset for each class, a fill that masks places, a
-prior), to a level that all places of a row share, or to columns of another unit (a salary beside a rating, boxes
-beside scores). Noise beside that looks small, and may still be all that tells one input from another. So the output is
-looked at in several ways, and the one in which it does worst counts.
+Most of an output's size may come from what no input changes (an offset for each class, a fill value of masked places, a
+prior), from a level that all places of a row share, or from columns of another unit (a salary beside a rating, boxes
+beside scores). Noise looks small in comparison, and may still hide everything that depends on the input. So the output
+is examined in several ways, and the worst one counts.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import numpy as np
 from bundler.onnxkit.column_units import find_units, ranges_of
 
 MAX_ELEMENTS: Final = 4_000_000
-"""Of one output, in memory at once; samples beyond are not looked at here."""
+"""Limit for one output's elements in memory; samples beyond it are ignored here."""
 
 MAX_SAMPLE_ELEMENTS: Final = 65_536
-"""Of one sample: of larger ones every second, fourth … place is looked at, the same in all samples of a shape."""
+"""Limit for one sample: larger ones are subsampled by 2, 4, …, equally in all samples of a shape."""
 
-LEAST_UNITS: Final = 4
-"""Fewer answers of one shape say nothing of what they have in common."""
+MIN_UNITS: Final = 4
+"""Minimum number of outputs of one shape for finding what they have in common."""
 
 WIDE: Final = 8
-"""From so many elements on an answer, or a row, has a level of its own, which is left out, too."""
+"""Number of elements from which an output, or a row, has a level of its own, which is subtracted as well."""
 
 IMAGE: Final = 4
-"""Dimensions from which on the second axis holds channels of each place, as in NCHW."""
+"""Number of dimensions from which the second axis holds channels of each place, as in NCHW."""
 
 Kept = tuple[np.ndarray, np.ndarray]
 """Reference and error of some units."""
@@ -38,13 +38,13 @@ Kept = tuple[np.ndarray, np.ndarray]
 
 @dataclass(slots=True)
 class TrivialAnswers:
-    """Gathers answers and their errors. A unit is a row along the first axis, which is the batch of most outputs."""
+    """Collects outputs and their errors. A unit is a row along the first axis, which is the batch of most outputs."""
 
     kept: dict[tuple[int, ...], list[Kept]] = field(default_factory=dict)
     elements: int = 0
 
     def add(self, reference: np.ndarray, error: np.ndarray) -> None:
-        """Take in one sample's output; what is not finite has neither signal nor error."""
+        """Add one sample's output; values that are not finite count as zero signal and zero error."""
         if not reference.size or self.elements >= MAX_ELEMENTS:
             return
         rows = reference.reshape(1, -1) if reference.ndim < 2 else reference  # noqa: PLR2004 - rows and something in them
@@ -56,11 +56,11 @@ class TrivialAnswers:
         self.kept.setdefault(rows.shape[1:], []).append(pair)
 
     def ratio_db(self) -> float | None:
-        """The signal over the noise in what does worst, in decibels. An answer that no input changes reaches about 0.
+        """The worst signal-to-noise ratio in decibels. Outputs that do not depend on the input reach about 0.
 
-        Looked at are answers of one shape, by the median answer and without the mean of each place (`_answer_ratio`),
-        and columns of one unit over all places of all answers, without the mean of each column (`_column_ratio`). None
-        where there are too few answers, or no noise.
+        Examined are outputs of one shape, by the median output and without the mean of each place (`_answer_ratio`),
+        and columns of one unit over all places of all outputs, without the mean of each column (`_column_ratio`). None
+        where there are too few outputs, or no noise.
         """
         found = [*self._answer_ratios(), *self._column_ratios()]
         return min((ratio for ratio in found if ratio is not None), default=None)
@@ -68,7 +68,7 @@ class TrivialAnswers:
     def _answer_ratios(self) -> Iterator[float | None]:
         for pairs in self.kept.values():
             reference, error = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
-            if len(reference) < LEAST_UNITS:
+            if len(reference) < MIN_UNITS:
                 continue
             for axis, columns in _split(reference):
                 yield _answer_ratio(np.compress(columns, reference, axis), np.compress(columns, error, axis))
@@ -76,15 +76,15 @@ class TrivialAnswers:
     def _column_ratios(self) -> Iterator[float | None]:
         for (dimensions, axis, _), pairs in self._by_columns().items():
             reference, error = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
-            if len(reference) < LEAST_UNITS:
+            if len(reference) < MIN_UNITS:
                 continue
             leveled = reference.shape[1] >= WIDE and (axis == -1 or dimensions >= IMAGE)
             for columns in find_units(*ranges_of(reference)):
                 yield _column_ratio(reference[:, columns], error[:, columns], leveled=leveled)
 
     def _by_columns(self) -> dict[tuple[int, int, int], list[Kept]]:
-        """Places as rows, with the entries of the last axis, or of the second, as columns: answers of any size share
-        those.
+        """Places as rows, with the entries of the last axis, or of the second, as columns, which outputs of all sizes
+        share.
         """
         found: dict[tuple[int, int, int], list[Kept]] = {}
         for shape, pairs in self.kept.items():
@@ -96,7 +96,7 @@ class TrivialAnswers:
 
 
 def _thin_out(shape: tuple[int, ...]) -> tuple[slice, ...]:
-    """Every n-th place of the largest axes, so that no more than `MAX_SAMPLE_ELEMENTS` are left."""
+    """Every n-th place of the largest axes, so that at most `MAX_SAMPLE_ELEMENTS` are left."""
     steps, sizes = [1] * len(shape), list(shape)
     while math.prod(sizes) > MAX_SAMPLE_ELEMENTS:
         largest = sizes.index(max(sizes))
@@ -110,7 +110,7 @@ def _as_rows(array: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _split(reference: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """The columns of each unit along the axis that holds several units, or all of them."""
+    """The columns of each unit along the axis with several units, or all of them."""
     for axis in sorted({1, reference.ndim - 1}):
         units = list(find_units(*ranges_of(_as_rows(reference, axis))))
         if len(units) > 1:
@@ -120,8 +120,8 @@ def _split(reference: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def _answer_ratio(reference: np.ndarray, error: np.ndarray) -> float | None:
-    """The median unit's signal over the median unit's noise. The signal is what is left without the mean of each place
-    over all units and, of wide units, the unit's own mean.
+    """The median unit's signal over the median unit's noise. The signal is the rest after subtracting the mean of each
+    place over all units and, of wide units, the unit's own mean.
     """
     units, count = reference.reshape(len(reference), -1), reference[0].size
     around = units - units.mean(axis=0)
@@ -132,8 +132,8 @@ def _answer_ratio(reference: np.ndarray, error: np.ndarray) -> float | None:
 
 
 def _column_ratio(reference: np.ndarray, error: np.ndarray, *, leveled: bool) -> float | None:
-    """The signal of all rows over their noise. The signal is what is left without the mean of each column; where rows
-    are `leveled`, both are without each row's own mean.
+    """The signal of all rows over their noise. The signal is the rest after subtracting the mean of each column; where
+    rows are `leveled`, each row's own mean is subtracted from both.
     """
     around = reference - reference.mean(axis=0)
     if leveled:
@@ -142,7 +142,7 @@ def _column_ratio(reference: np.ndarray, error: np.ndarray, *, leveled: bool) ->
 
 
 def decibels(signal: float, noise: float) -> float | None:
-    """Signal to noise; None where there is no noise, or nothing to hold it against."""
+    """Signal to noise; None without noise or without signal."""
     return 10 * (math.log10(signal) - math.log10(noise)) if signal and noise else None
 
 

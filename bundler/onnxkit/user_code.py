@@ -1,4 +1,4 @@
-"""A function in a user's Python file: loaded, called, and its errors told with the lines of his own code."""
+"""Load and call a function in a user's Python file, and report its errors with the lines of the user's code."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bundler.support.text import visible
 
 _MODULE: Final = "_bundler_user_code"
 _LINES: Final = 12
-_LONGEST: Final = 300
-_HINT: Final = "it runs in the environment that bundler is installed in; what it imports must be installed there"
+_MAX_LENGTH: Final = 300
+_HINT: Final = "it runs in bundler's own environment: install the packages that it imports there"
 
 
 @contextlib.contextmanager
 def open_function(file: Path | None, entry: str) -> Iterator[Callable[..., Any]]:
     """The function that `entry` names: `function` of `file`, or `package.module:function` (whose file is `file`, or
-    None for an installed one). It may import what stands beside it (beside its topmost package). Afterwards all that
-    came from there is forgotten, so that the next call sees what is then in the files. Raises `UsageError`.
+    None for an installed one). It may import modules beside it (beside its topmost package). Afterwards all modules
+    from there are unloaded, so that the next call reads the files again. Raises `UsageError`.
     """
     module, _, name = entry.rpartition(":")
     with _importable(file, module):
-        with told(file, entry):
+        with report_user_errors(file, entry):
             loaded = _load(file, module)
         found = getattr(loaded, name, None)
         if not callable(found):
@@ -41,8 +41,8 @@ def open_function(file: Path | None, entry: str) -> Iterator[Callable[..., Any]]
 
 
 @contextlib.contextmanager
-def told(file: Path | None, entry: str = "") -> Iterator[None]:
-    """Turn whatever the user's code raises into a `UsageError`."""
+def report_user_errors(file: Path | None, entry: str = "") -> Iterator[None]:
+    """Turn any error of the user's code into a `UsageError`."""
     try:
         yield
     except BundlerError:
@@ -62,9 +62,9 @@ def _importable(file: Path | None, module: str) -> Iterator[None]:
         return
     depth = module.count(".") + (file.name == "__init__.py") if module else 0
     place, before, writes = str(file.parents[depth]), set(sys.modules), sys.dont_write_bytecode
-    sys.dont_write_bytecode = True  # nothing is left beside the files of the user
-    # A module that he names is his and comes first. Otherwise his folder is last: what stands beside his file must not
-    # stand in for a library of ours.
+    sys.dont_write_bytecode = True  # leave nothing beside the user's files
+    # A module that the user names comes first. Otherwise the user's folder is last: modules beside the file must not
+    # replace libraries of the environment.
     sys.path.insert(0 if module else len(sys.path), place)
     importlib.invalidate_caches()
     try:
@@ -85,7 +85,7 @@ def _load(file: Path | None, module: str) -> ModuleType:
         return importlib.import_module(module)
     spec = importlib.util.spec_from_file_location(_MODULE, file)
     if spec is None or spec.loader is None:
-        raise UsageError(f"{visible(file.name)} is no Python file", hint="name it as file.py:function")
+        raise UsageError(f"{visible(file.name)} is not a Python file", hint="name it as file.py:function")
     made = importlib.util.module_from_spec(spec)
     sys.modules[_MODULE] = made  # dataclasses and pickles look their module up
     spec.loader.exec_module(made)
@@ -94,12 +94,12 @@ def _load(file: Path | None, module: str) -> ModuleType:
 
 def describe(error: BaseException) -> str:
     """`ValueError: its text`, the first line of it."""
-    text = str(error).strip().partition("\n")[0][:_LONGEST]
+    text = str(error).strip().partition("\n")[0][:_MAX_LENGTH]
     return visible(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def _own_lines(error: BaseException) -> list[str]:
-    """The traceback without our frames."""
+    """The traceback without bundler's frames."""
     ours = str(Path(__file__).resolve().parents[1])
     frames = [
         frame

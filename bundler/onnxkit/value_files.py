@@ -1,6 +1,6 @@
-"""Values to the golden set's files and back.
+"""Convert values to the golden set's files and back.
 
-A value is what the runtime's Python API gives and takes: an array (strings as objects), a list for a sequence, a
+Values have the types of the runtime's Python API: an array (strings as objects), a list for a sequence, a
 dict for a map, None for an empty optional.
 """
 
@@ -20,7 +20,7 @@ from bundler.model.signature import ValueType
 from bundler.onnxkit.elements import Element, element_named, element_of_array, storage_bytes
 
 MAX_SAMPLE_BYTES: Final = 1 << 30
-"""Bytes of one sample's inputs, whether they are made or read."""
+"""Limit for one sample's inputs in bytes, generated or read."""
 
 Value = np.ndarray | list[Any] | dict[Any, Any] | None
 
@@ -29,7 +29,7 @@ _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 @dataclass(slots=True)
 class ValueWriter:
-    """Writes values below `root`; files are named by `folder` and by count, never by anything from the model."""
+    """Writes values below `root`; files are named by `folder` and a count, never by anything from the model."""
 
     root: Path
     folder: str
@@ -37,7 +37,7 @@ class ValueWriter:
     written: int = 0
 
     def write(self, value: Value, kind: ValueType) -> dict[str, Any]:
-        """Store one value of the type `kind` and answer its entry for `index.json`."""
+        """Store one value of the type `kind` and return its entry for `index.json`."""
         if value is None:
             return {"kind": "none"}
         if isinstance(value, Mapping):
@@ -60,14 +60,14 @@ class ValueWriter:
 
 
 def _inner(kind: ValueType) -> ValueType:
-    """The type of a sequence's items; an optional that holds a sequence is looked through."""
+    """The type of a sequence's items; for an optional sequence, of its items."""
     if kind.kind == "optional" and kind.element is not None:
         return _inner(kind.element)
     return kind.element or ValueType()
 
 
 def encode_map(value: Mapping[Any, Any], kind: ValueType) -> dict[str, Any]:
-    """A map's entry; its types are those of the signature, for an empty map shows none."""
+    """A map's entry; its types are those of the signature, because an empty map shows none."""
     number = kind.element.element_type if kind.element else None
     return {
         "kind": "map",
@@ -105,20 +105,20 @@ def to_storage(array: np.ndarray, element: Element) -> bytes:
 
 
 def from_storage(data: bytes, element: Element, shape: Sequence[int]) -> np.ndarray:
-    """The array that `to_storage` made bytes of. Raises `StageError` when the bytes do not fit the shape."""
+    """The inverse of `to_storage`. Raises `StageError` when the bytes do not fit the shape."""
     count = math.prod(shape)
     if len(data) != storage_bytes(element, count):
         raise StageError(
             f"a golden tensor of {element.name}{list(shape)} holds {len(data)} bytes instead of "
             f"{storage_bytes(element, count)}",
-            hint="the cache was altered; `bundler cache clear` makes room for a fresh build",
+            hint="the cache was changed; run `bundler cache clear` and build again",
         )
     if not element.packed:
         return np.frombuffer(data, element.dtype).reshape(shape)
     per_byte = 8 // element.bits
     shifts = np.arange(per_byte, dtype=np.uint8) * element.bits
     spread = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & ((1 << element.bits) - 1)
-    # A cast from the integer, not a view: the sign bit of a small integer stands at its own place.
+    # A cast from the integer, not a view: the sign bit of a small integer is at another position.
     flat = spread.reshape(-1)[:count]
     return _from_codes(flat, element).reshape(shape)
 
@@ -134,8 +134,8 @@ def _from_codes(codes: np.ndarray, element: Element) -> np.ndarray:
 
 
 def read_value(root: Path, entry: Mapping[str, Any]) -> Value:
-    """A value from its entry in the `index.json` that stands in `root`. Raises `ValueError` where an entry names a file
-    elsewhere, or none that can be read to its end.
+    """A value from its entry in the `index.json` in `root`. Raises `ValueError` where an entry names a file
+    outside, or a file that cannot be read completely.
     """
     kind = entry["kind"]
     if kind == "none":

@@ -1,4 +1,4 @@
-"""Where the values of an input go in a graph, and which constants stand beside them."""
+"""Follow the values of an input through a graph, to the constants that they meet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ValueFlow:
     tensors: Mapping[str, TensorProto]
 
     def uses(self, start: str) -> Iterator[tuple[NodeProto, int]]:
-        """Each node that reads the values of `start`, at which of its inputs; also behind nodes that pass them on."""
+        """Each node that reads the values of `start`, with the input's index; also after nodes that pass them on."""
         pending, seen = [start], {start}
         while pending:
             for node, position in self.readers.get(pending.pop(), ()):
@@ -53,7 +53,7 @@ class ValueFlow:
         return self.tensors[name]
 
     def varies(self, name: str) -> bool:
-        """Whether a value depends on what goes in: on numbers or sizes, not only on constants and ranks."""
+        """Whether a value depends on the inputs' numbers or sizes, not only on constants and ranks."""
         pending, seen = [name], {name}
         while pending:
             current = pending.pop()

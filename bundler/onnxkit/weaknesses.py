@@ -1,4 +1,4 @@
-"""What a golden set cannot show because of what goes in."""
+"""Find weaknesses of a golden set that come from its inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bundler.onnxkit.seeded_sets import SeededSet
 from bundler.onnxkit.value_files import Value
 
 FEW_SAMPLES: Final = 8
-"""Fewer say little of how wide the figures spread."""
+"""With fewer samples the spread of the figures is uncertain."""
 MAX_LISTED_BRANCHES: Final = 8
 _BILLION: Final = 1e9
 
@@ -26,11 +26,11 @@ Inputs = Mapping[str, Value]
 
 
 def describe_seeded(found: SeededSet) -> Iterator[Weakness]:
-    """What is weak in a set because its inputs are seeded."""
+    """Weaknesses of a set with seeded inputs."""
     yield SYNTHETIC
     count = len(found.samples)
     if count < found.wanted:
-        text = f"{_count(count)} instead of {found.wanted}: one run of the model takes {_cost(found)}"
+        text = f"{_count(count)} instead of {found.wanted}: one run of the model costs {_cost(found)}"
         yield Weakness(kind="few-samples", name="", text=text)
 
 
@@ -40,7 +40,7 @@ def _cost(found: SeededSet) -> str:
 
 
 def describe_count(count: int) -> Iterator[Weakness]:
-    """Whether a user's set is small."""
+    """A weakness if a user's set is small."""
     if count < FEW_SAMPLES:
         judge = "judges" if count == 1 else "judge"
         text = f"{_count(count)} {judge} the model; from {FEW_SAMPLES} on the figures say how far they spread"
@@ -62,7 +62,7 @@ def describe_sizes(
         if len(sizes) != 1:
             continue
         others = ", ".join(str(entry.size) for entry in refused.get(item.label, ()))
-        why = f"the model refused {others}" if others else "no other size was compared"
+        why = f"the model rejected {others}" if others else "no other size was compared"
         text = f"{item.label} is {min(sizes)} in all samples: {why}"
         yield Weakness(kind="one-size", name=item.label, text=text)
 
@@ -75,7 +75,7 @@ def _sizes_of(item: FreeDimension, values: Inputs) -> Iterator[int]:
 
 
 def describe_repeated(model: ModelProto) -> Iterator[Weakness]:
-    """The outputs that hold an input as it came in beside what is new, as a decoder's keys and values do."""
+    """The outputs that repeat an input beside new values, as a decoder's keys and values do."""
     producers = {name: node for node in model.graph.node for name in node.output}
     inputs = {item.name for item in model.graph.input} - {item.name for item in model.graph.initializer}
     for output in model.graph.output:
@@ -83,14 +83,14 @@ def describe_repeated(model: ModelProto) -> Iterator[Weakness]:
         repeated = [name for name in node.input if name in inputs] if node and node.op_type == "Concat" else []
         if repeated:
             what = f"output {output.name!r} repeats input {repeated[0]!r}"
-            text = f"{what}, beside which an error in what is new counts little"
+            text = f"{what}, so an error in its new part counts little"
             yield Weakness(kind="repeats-input", name=output.name, text=text)
 
 
 def describe_branches(untaken: Sequence[Branch] | None) -> Iterator[Weakness]:
-    """The branches that no sample went through."""
+    """The branches that no sample took."""
     if untaken is None:
-        text = "which branches of its conditions the model took could not be followed"
+        text = "the branches that the model took could not be determined"
         yield Weakness(kind="branches-not-followed", name="", text=text)
     for branch in (untaken or ())[:MAX_LISTED_BRANCHES]:
         text = f"no sample took the {branch.side} branch of the condition {branch.node}"

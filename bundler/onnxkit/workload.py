@@ -1,4 +1,4 @@
-"""What one run of a model costs, counted from its graph and no clock: the same on every machine."""
+"""Count the costs of one run of a model from its graph, without a clock: the same on every machine."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _CONVOLUTIONS: Final = frozenset({"Conv", "FusedConv", "ConvInteger", "ConvTrans
 _PRODUCTS: Final = frozenset({"MatMul", "Gemm", "FusedMatMul", "MatMulInteger", "FusedGemm"})
 _RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN"})
 _QUANTIZED: Final = {"QLinearConv": 3, "QLinearMatMul": 3, "QGemm": 3}
-"""Operators whose second factor stands at another place than the second."""
+"""Operators whose second factor is another input than the second."""
 _MATRIX: Final = 2
 
 
 def count_multiplications(structure: ModelProto, shapes: Mapping[str, Shape]) -> int:
-    """Multiplications of one run on inputs of these shapes, of the operators that have most of them.
+    """Multiplications of one run on inputs of these shapes, by the operators that have most of them.
 
-    Where shape inference does not get through, a weight counts once for each element of the largest input that holds
-    positions (token ids, frames). The body of a loop counts once.
+    Where shape inference fails, a weight counts once for each element of the largest input that holds
+    positions (token ids, frames). Loop bodies count once.
     """
     inferred = _infer(structure, shapes)
     known = _known_shapes(inferred)
@@ -43,7 +43,7 @@ def _infer(structure: ModelProto, shapes: Mapping[str, Shape]) -> ModelProto:
                 info.type.tensor_type.shape.dim.add(dim_value=size)
     try:
         inferred: ModelProto = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except Exception:  # noqa: BLE001 - what it raises for a graph that it cannot take is not written down anywhere
+    except Exception:  # noqa: BLE001 - its errors for an unsupported graph are not documented
         return model
     return inferred
 
@@ -66,7 +66,7 @@ def _declared_shapes(graph: GraphProto) -> dict[str, Shape]:
 
 
 def _positions(shape: Shape) -> int:
-    """Of [batch, length, features] the first two; all of token ids."""
+    """The first two of [batch, length, features]; all of token ids."""
     return math.prod(shape if len(shape) <= _MATRIX else shape[:-1])
 
 
@@ -86,7 +86,7 @@ def _count_node(node: NodeProto, known: Mapping[str, Shape], rows: int) -> int:
 
 
 def _spatial(node: NodeProto, known: Mapping[str, Shape]) -> int:
-    """How often the kernel is laid on: the places of the output, or of a transposed convolution's input."""
+    """How often the kernel is applied: the places of the output, or of a transposed convolution's input."""
     shape = known.get(node.input[0] if node.op_type == "ConvTranspose" else node.output[0])
     return shape[0] * math.prod(shape[2:]) if shape else 1
 

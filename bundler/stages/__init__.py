@@ -1,1 +1,1 @@
-"""Stages: one folder each, `spec.py` for everybody and `run.py` for a worker only."""
+"""Stages, one folder each: every process may import `spec.py`, only a worker imports `run.py`."""

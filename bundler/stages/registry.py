@@ -1,4 +1,4 @@
-"""Finds stages by name. Built-in stages register through the same entry points as third parties' stages."""
+"""Find stages by name. Built-in stages register through the same entry points as third-party stages."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ GROUP = "bundler.stages"
 
 
 def find_stage(name: str) -> StageSpec:
-    """What is known of the stage `name`. Raises `UsageError` when nobody registered it."""
+    """The specification of the stage `name`. Raises `UsageError` when no stage has that name."""
     spec = _entry_point(name).load()
     if not isinstance(spec, StageSpec) or spec.name != name:
-        raise DefectError(f"the entry point of stage {name!r} does not lead to a StageSpec of that name")
+        raise DefectError(f"the entry point of stage {name!r} is not a StageSpec of that name")
     return spec
 
 
 def run_module(name: str) -> str:
-    """The module with the stage's `run` function, beside that of its spec. It is imported in a worker only."""
+    """The module that holds the stage's `run` function, beside its spec. Only a worker imports it."""
     return _entry_point(name).module.rpartition(".")[0] + ".run"
 
 

@@ -15,10 +15,10 @@ from tests.unit.execution.test_limits import LINUX
 
 MODEL, STAGE = 3, 6
 
-MEMORY = "it asked for more memory than a step may take (BUNDLER_MEMORY_LIMIT)"
+MEMORY = "it required more memory than a step may use (BUNDLER_MEMORY_LIMIT)"
 HOSTILE: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "functions": (lambda: hostile_models.nested_functions(depth=30, calls=2), "come to 536,870,912 nodes"),
-    "input": (lambda: hostile_models.large_input(1_000_000, 1_000_000), "the inputs would take 3725.3 GiB"),
+    "input": (lambda: hostile_models.large_input(1_000_000, 1_000_000), "the inputs would have 3725.3 GiB"),
     "constant": (lambda: hostile_models.large_constant(1_000_000, 1_000_000), MEMORY),
     "answer": (lambda: hostile_models.large_answer(1_000_000, 1_000_000), MEMORY),
     "growing": (hostile_models.growing_loop, MEMORY),

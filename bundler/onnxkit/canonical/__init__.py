@@ -1,5 +1,5 @@
-"""One canonical form for ONNX models, so that equal graphs are equal files.
+"""The canonical form of ONNX models: equal graphs become equal files.
 
-ONNX Runtime's saved models may differ from run to run in the order of nodes, in the names that its optimisers make up,
-and in the order of initializers and attributes. None of these mean anything. This package removes that freedom.
+ONNX Runtime's saved models may differ between runs in the order of nodes, in the names that its optimisers generate,
+and in the order of initializers and attributes, which have no meaning. This package makes all of these unique.
 """

@@ -1,4 +1,4 @@
-"""Rename and reorder a model in place: what a tool made up becomes what the graph's own shape says."""
+"""Rename and reorder a model in place: generated names and orders are replaced by those that the graph implies."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ INFERRED_DOMAINS: Final = frozenset(
     {"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training", "com.microsoft"}
 )
 GENERATED_DIM_PREFIXES: Final = ("unk__",)
-"""Names that shape inference makes up for unknown dimensions, numbered in the order in which it ran."""
+"""Names that shape inference generates for unknown dimensions, numbered in the order in which it ran."""
 POSITIONAL_SUBGRAPH_DOMAINS: Final = frozenset({"", "ai.onnx"})
-"""Here a subgraph's inputs and outputs are matched by position, so their names are free. BeamSearch and its kin
-(com.microsoft) look into the names, so those stay."""
+"""In these domains a subgraph's inputs and outputs are matched by position, so their names can change. BeamSearch and
+similar operators (com.microsoft) read the names, so those stay."""
 
 
 class _Names:
-    """Hands out names by order of asking. One counter for all graphs, so that no subgraph shadows an outer name."""
+    """Generates names in order. One counter for all graphs, so that no subgraph shadows an outer name."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
         self._taken = set(reserved)
@@ -48,7 +48,7 @@ class _Rewriter:
     values: _Names
     nodes: _Names
     tensors: list[TensorProto] = field(default_factory=list)
-    """Every initializer, all graphs, in canonical order: the order of the external file."""
+    """The initializers of all graphs in canonical order, which is that of the external file."""
 
     def graph(self, graph: GraphProto, outer: Mapping[str, str], *, keep_formals: bool) -> None:
         walk = self.walker.walk(graph)
@@ -95,7 +95,7 @@ class _Rewriter:
                     names[name] = self.values.of(node.op_type)
 
     def _initializers(self, graph: GraphProto, walk: Walk, names: Mapping[str, str]) -> None:
-        # A default value of a graph input is part of the interface even when no node reads it.
+        # A default value of a graph input is part of the interface even if no node reads it.
         rank = {
             names[name]: i for i, name in enumerate(dict.fromkeys((*walk.used_initializers, *formal_inputs(graph))))
         }
@@ -143,7 +143,7 @@ class _Rewriter:
 
 
 def _untyped_outputs(nodes: Iterable[NodeProto]) -> set[str]:
-    """Values whose type cannot be inferred again, so that their value_info must stay."""
+    """Values whose type cannot be inferred again, so that their value_info must be kept."""
     return {
         name
         for node in nodes
@@ -179,7 +179,7 @@ def _all_nodes(scope: Scope) -> Iterator[NodeProto]:
 
 
 def _formals_everywhere(model: ModelProto) -> set[str]:
-    """Names that are never given away: every interface that keeps its own names."""
+    """Names that are never generated: every interface that keeps its own names."""
     names: set[str] = set()
     for scope in (model.graph, *model.functions):
         names.update(formal_inputs(scope), formal_outputs(scope))
@@ -193,7 +193,7 @@ def _formals_everywhere(model: ModelProto) -> set[str]:
 def _clean_model(model: ModelProto) -> None:
     used = {node.domain for scope in (model.graph, *model.functions) for node in _all_nodes(scope)}
     used = {"" if domain == "ai.onnx" else domain for domain in used} | {""}
-    # ONNX Runtime imports every domain that it knows; an older or smaller runtime may not know them all.
+    # ONNX Runtime imports every domain that it has; an older or smaller runtime may not have them all.
     _keep(model.opset_import, lambda opset: ("" if opset.domain == "ai.onnx" else opset.domain) in used)
     model.opset_import.sort(key=lambda opset: opset.domain)
     model.functions.sort(key=lambda function: (function.domain, function.name, function.overload))
@@ -203,12 +203,12 @@ def _clean_model(model: ModelProto) -> None:
 
 
 def rewrite_model(model: ModelProto) -> list[TensorProto]:
-    """Bring a model into canonical form in place; answers every initializer in canonical order. Reads no tensor data.
+    """Bring a model into canonical form in place; returns all initializers in canonical order. Reads no tensor data.
 
     Raises `StageError` for a model with a cycle or with training information.
     """
     if model.training_info:
-        raise StageError("the model carries training information", hint="export the model for inference")
+        raise StageError("the model contains training information", hint="export the model for inference")
     walker = Walker()
     for scope in (model.graph, *model.functions):
         walker.walk(scope)

@@ -1,4 +1,4 @@
-"""Where a model's tensor data stands, and its way into a file of its own, from file to file."""
+"""Locate a model's tensor data, and copy it to an external file, from file to file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bundler.model.errors import StageError
 from bundler.onnxkit.structure import iterate_graphs, iterate_tensors, tensor_bytes
 
 PAGE: Final = 4096
-"""Start of every external tensor: a page, so that mapping it costs no neighbouring page."""
+"""Alignment of every external tensor: a page, so that mapping it loads no neighbouring page."""
 WINDOWS_GRANULARITY: Final = 65536
-"""Start of a tensor so big that the padding does not matter: what MapViewOfFile on Windows asks of an offset."""
+"""Alignment of tensors that are large compared with the padding: MapViewOfFile on Windows requires it of an offset."""
 BIG: Final = 1 << 20
 CHUNK: Final = 1 << 22
 SAMPLE: Final = 1 << 14
@@ -26,12 +26,12 @@ _RAW_TYPES: Final = frozenset({
     TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64,
     TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64,
 })  # fmt: skip
-"""Types whose typed fields convert to little-endian bytes without packing. Others are left as they stand."""
+"""Types whose typed fields convert to little-endian bytes without packing. Others are not changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a tensor's bytes stand in the file that they came from."""
+    """The position of a tensor's bytes in their original file."""
 
     path: Path
     offset: int
@@ -52,17 +52,17 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class DataFolders:
-    """Where external data may stand: in the model file itself (`saved`, whose payloads are linked), or in the folder of
-    the model that it was made from. `saved` has a name that no file there has, unless it is that model.
+    """Folders for external data: the model file itself (`saved`, whose payloads are linked), or the folder of the
+    original model. `saved` has a name that no file there has, unless it is that model.
     """
 
     saved: Path
     source: Path
 
     def span(self, tensor: TensorProto) -> Span | None:
-        """Where the tensor's bytes are, or None when they are in the tensor. Raises `StageError`.
+        """The position of the tensor's bytes, or None when they are in the tensor. Raises `StageError`.
 
-        Where no length is given it is that of the values, as for the runtime: others may follow in the file.
+        A missing length is that of the values, as for the runtime: others may follow in the file.
         """
         if tensor.data_location != TensorProto.EXTERNAL:
             return None
@@ -76,12 +76,12 @@ class DataFolders:
             return self.saved
         path = self.source / location
         if not path.is_file() or not path.resolve().is_relative_to(self.source.resolve()):
-            raise StageError(f"the optimised model points to external data {location!r}, which is not there")
+            raise StageError(f"the optimised model refers to external data {location!r}, which does not exist")
         return path
 
 
 def _to_raw(tensor: TensorProto) -> None:
-    """Typed fields to raw bytes, so that one value has one form."""
+    """Convert typed fields to raw bytes, so that one value has one form."""
     if tensor.data_type in _RAW_TYPES and not tensor.HasField("raw_data"):
         raw = numpy_helper.tobytes_little_endian(numpy_helper.to_array(tensor))
         for name in ("float_data", "double_data", "int32_data", "int64_data", "uint64_data"):
@@ -90,17 +90,17 @@ def _to_raw(tensor: TensorProto) -> None:
 
 
 class _DataFile:
-    """Writes tensors one after the other, aligned; equal bytes are stored once. Made only if something is stored."""
+    """Writes tensors one after another, aligned; equal bytes are stored once. The first write creates the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: BinaryIO | None = None
         self._end = 0
         self._known: dict[tuple[int, bytes], list[int]] = {}
-        """Where tensors of one length and one sample of their bytes start."""
+        """Offsets of tensors with one length and one sample of their bytes."""
 
     def store(self, data: Span | bytes) -> tuple[int, int]:
-        """Where the bytes stand in the file, and how many they are."""
+        """The offset of the bytes in the file, and their number."""
         if self._file is None:
             self._file = self.path.open("w+b")
         length = data.length if isinstance(data, Span) else len(data)
@@ -133,7 +133,7 @@ def _chunks(data: Span | bytes) -> Iterable[bytes]:
 
 
 def _sample(data: Span | bytes) -> bytes:
-    """A digest of the first and the last bytes: what differs there is not the same tensor."""
+    """A digest of the first and the last bytes, to find candidates for equal tensors."""
     if isinstance(data, bytes):
         return hashlib.sha256(data[:SAMPLE] + data[-SAMPLE:]).digest()
     with data.path.open("rb") as file:
@@ -144,7 +144,7 @@ def _sample(data: Span | bytes) -> bytes:
 
 
 def _write(file: BinaryIO, data: Span | bytes) -> None:
-    """Append to `file`; between files the kernel copies, where it can."""
+    """Append to `file`; between files the kernel copies if it can."""
     if isinstance(data, bytes):
         file.write(data)
         return
@@ -154,7 +154,7 @@ def _write(file: BinaryIO, data: Span | bytes) -> None:
 
 
 def _copy_in_kernel(file: BinaryIO, span: Span) -> bool:
-    """Whether the whole span was copied; file systems that cannot say so before the first byte."""
+    """Whether the whole span was copied; unsupported file systems fail before the first byte."""
     if not hasattr(os, "copy_file_range"):
         return False
     start, done = file.tell(), 0
@@ -178,8 +178,8 @@ def _copy_in_kernel(file: BinaryIO, span: Span) -> bool:
 def place_initializers(
     tensors: Iterable[TensorProto], folders: DataFolders, data_path: Path, threshold: int | None
 ) -> None:
-    """Tensors of `threshold` bytes or more to the file at `data_path`, in the order given; others into the model. None
-    keeps all in the model. The file is made only if something goes there.
+    """Move tensors of `threshold` bytes or more to the file at `data_path`, in the given order, and others into the
+    model. None keeps all in the model. The file is only created if it has contents.
     """
     out = _DataFile(data_path)
     try:
@@ -207,7 +207,7 @@ def _place(tensor: TensorProto, folders: DataFolders, out: _DataFile, threshold:
 
 
 def embed_data(tensor: TensorProto, folders: DataFolders) -> None:
-    """Put a tensor's external bytes into the tensor."""
+    """Copy a tensor's external bytes into the tensor."""
     span = folders.span(tensor)
     if span is not None:
         tensor.raw_data = b"".join(span.chunks())
@@ -216,7 +216,7 @@ def embed_data(tensor: TensorProto, folders: DataFolders) -> None:
 
 
 def embed_non_initializers(model: ModelProto, folders: DataFolders) -> None:
-    """Only initializers may have external data: all other tensors of `model` take theirs back."""
+    """Embed the data of all tensors other than initializers, which alone may have external data."""
     initializers = {id(tensor): tensor for graph in iterate_graphs(model) for tensor in graph.initializer}
     for tensor in iterate_tensors(model):
         if tensor.data_location == TensorProto.EXTERNAL and id(tensor) not in initializers:

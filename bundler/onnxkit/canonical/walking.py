@@ -1,8 +1,8 @@
 """The canonical order of a graph's nodes.
 
-Why it is exact: every live node is reached from a graph output through *ordered* ports (outputs in order, then each
+It is exact: every live node is reached from a graph output through *ordered* ports (outputs in order, then each
 node's inputs in order). A depth-first post-order walk along these ports visits isomorphic graphs in the same order,
-whatever their nodes are called and however they are listed. So there are no ties to break, no hashes of weights, and
+for all names of the nodes and all orders of the list. So there are no ties to break and no weights to hash, and
 the cost is linear.
 """
 
@@ -28,12 +28,12 @@ def ordered_subgraphs(node: NodeProto) -> Iterator[GraphProto]:
 
 
 def formal_inputs(scope: Scope) -> list[str]:
-    """Names of what goes into a graph or function."""
+    """Names of the inputs of a graph or function."""
     return list(scope.input) if isinstance(scope, FunctionProto) else [value.name for value in scope.input]
 
 
 def formal_outputs(scope: Scope) -> list[str]:
-    """Names of what comes out of a graph or function."""
+    """Names of the outputs of a graph or function."""
     return list(scope.output) if isinstance(scope, FunctionProto) else [value.name for value in scope.output]
 
 
@@ -48,14 +48,14 @@ class Walk:
     """The canonical order of one graph's live nodes and read initializers, and the outer values that it reads."""
 
     scope: Scope
-    """Held, so that its identity stays its own: protobuf makes wrappers on demand."""
+    """Kept alive, so that its identity stays unique: protobuf creates wrappers on demand."""
     order: list[NodeProto]
     used_initializers: list[str]
     captures: list[str]
 
 
 class Walker:
-    """Walks every graph of a model once. Captures are kept by identity of the graph, so nesting costs no repeated
+    """Walks every graph of a model once. Captures are cached by identity of the graph, so nesting costs no repeated
     walks.
     """
 
@@ -70,7 +70,7 @@ class Walker:
         return done
 
     def reads(self, node: NodeProto) -> list[str]:
-        """All values that a node reads: its inputs by position, then what its subgraphs capture, in their own order."""
+        """All values that a node reads: its inputs by position, then the captures of its subgraphs in order."""
         names = [name for name in node.input if name]
         for graph in ordered_subgraphs(node):
             names.extend(self.walk(graph).captures)

@@ -12,17 +12,17 @@ from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_non_initial
 from bundler.onnxkit.structure import read_structure, tensor_bytes
 
 PROTOBUF_LIMIT = 2**31 - 1
-"""Bytes that one protobuf message can hold."""
+"""Limit of one protobuf message in bytes."""
 
 
 def canonicalize(
     saved: Path, target: Path, *, source: Path, external_threshold: int | None, external_minimum: int = 0
 ) -> ModelProto:
-    """Write the canonical form of the model at `saved` to `target`, and answer its structure.
+    """Write the canonical form of the model at `saved` to `target`, and return its structure.
 
     Initializers of `external_threshold` bytes or more go to `<target>.data`, each at the start of a page, copied from
-    file to file; None keeps them in the model, and so does a model with less than `external_minimum` bytes of them:
-    small files open faster whole. `source` is the folder of the model that `saved` was made from: a tool
+    file to file; None keeps them in the model, as for a model with less than `external_minimum` bytes of them:
+    small files load faster whole. `source` is the folder of the original model of `saved`: a tool
     may have left references to external data there. Raises `StageError`, `ModelError`, `OSError`.
     """
     model = read_structure(saved, link=True)
@@ -34,7 +34,7 @@ def canonicalize(
     if model.ByteSize() > PROTOBUF_LIMIT:
         raise StageError(
             "the model is larger than the 2 GB that one ONNX file can hold",
-            hint="it needs external data: set an external threshold",
+            hint="it requires external data: set an external threshold",
         )
     target.write_bytes(model.SerializeToString(deterministic=True))
     return model

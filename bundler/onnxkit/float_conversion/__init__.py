@@ -1,1 +1,1 @@
-"""A model's 32-bit floats as 16-bit ones: conversion by the reference, its repair, and what it does to the answers."""
+"""Convert 32-bit floats to 16 bits: by the reference, with repaired casts, and an emulation of the outputs."""

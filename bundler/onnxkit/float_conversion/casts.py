@@ -1,8 +1,8 @@
-"""Put the converter's casts where they belong.
+"""Move the converter's casts to the right graphs.
 
-The reference writes every cast into the main graph, once for each node that wants it: two nodes that read one value
-define the same name twice, a value of a branch is cast outside of it, and a value that passes from one 32-bit node to
-the next is rounded on its way, or overflows. Nothing is touched where none of that happens.
+The reference writes every cast into the main graph, once for each reading node: two nodes that read one value
+define the same name twice, a value of a branch is cast outside of it, and a value between two 32-bit nodes is rounded,
+or overflows. Models without these problems are not changed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _copy(node: NodeProto) -> NodeProto:
 
 
 def _place_once(model: ModelProto, casts: list[NodeProto]) -> None:
-    """Each cast goes to the graph that makes its input, if that is not the main one, and stands there once."""
+    """Move each cast to the graph that computes its input, if that is not the main one, without duplicates."""
     homes = {name: graph for graph in iterate_graphs(model) for name in _defined(graph)}
     pending, made = list(casts), set[str]()
     while pending:
@@ -43,7 +43,7 @@ def _place_once(model: ModelProto, casts: list[NodeProto]) -> None:
                 homes[cast.output[0]] = home
                 home.node.append(cast)
         if len(waiting) == len(pending):
-            model.graph.node.extend(waiting)  # of values that nobody makes: opening the model will say so
+            model.graph.node.extend(waiting)  # of undefined values: loading the model will report them
             return
         pending = waiting
 
@@ -64,7 +64,7 @@ class _Pair:
 
 
 def _join(model: ModelProto, made: set[str]) -> None:
-    """What was narrowed by the converter, and is widened again, is read where it was still wide."""
+    """Remove pairs of casts: a reader of a value that was narrowed and widened again reads the original wide value."""
     narrowed = {
         node.output[0]: node.input[0]
         for node in iterate_nodes(model)
@@ -103,7 +103,7 @@ def _rename_reads(model: ModelProto, old: str, new: str) -> None:
 
 
 def _bypass(model: ModelProto, pair: _Pair) -> None:
-    """An output that is an input: its cast becomes a node that does nothing."""
+    """For an output that is an input, the cast becomes an Identity node."""
     for node in iterate_nodes(model):
         if pair.again in node.output:
             node.op_type = "Identity"
@@ -112,7 +112,7 @@ def _bypass(model: ModelProto, pair: _Pair) -> None:
 
 
 def _rename_writes(model: ModelProto, pair: _Pair) -> None:
-    """The node that makes the wide value makes the graph's output; the second cast goes."""
+    """Let the node that computes the wide value write the graph's output, and remove the second cast."""
     for graph in iterate_graphs(model):
         for index in reversed(range(len(graph.node))):
             node = graph.node[index]

@@ -1,4 +1,4 @@
-"""Convert by the reference, `onnxruntime.transformers.float16`, on a model whose weights are not loaded."""
+"""Convert by the reference, `onnxruntime.transformers.float16`, without loading the model's weights."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, iterate_ten
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """What is converted: `kind` is a key of `ONNX_TYPES`; `keep_io` leaves inputs and outputs as they are;
-    `block_operators` and `block_nodes` stay in 32 bits (nodes by the names that they have when it starts).
+    """Options of a conversion: `kind` is a key of `ONNX_TYPES`; `keep_io` keeps the types of inputs and outputs;
+    `block_operators` and `block_nodes` stay in 32 bits (nodes by their names before the conversion).
     """
 
     kind: str
@@ -30,8 +30,8 @@ class Conversion:
 
 @dataclass(slots=True)
 class Converted:
-    """The new model, the weights that became narrower (names of the model that came in), their bytes before, and of how
-    many values of each the magnitude was too great.
+    """The new model, the converted weights (names of the input model) with their former bytes, and for each the number
+    of values that were out of range.
     """
 
     linked: LinkedModel
@@ -40,9 +40,9 @@ class Converted:
 
 
 def convert(linked: LinkedModel, conversion: Conversion) -> Converted:
-    """A converted copy of a model whose types are inferred and whose nodes have names of their own.
+    """A converted copy of a model with inferred types and unique node names.
 
-    Raises `StageError` for a weight that is NaN, and for a graph that the reference cannot take.
+    Raises `StageError` for a weight that is NaN, and for a graph that the reference does not support.
     """
     model = ModelProto()
     model.CopyFrom(linked.model)
@@ -60,7 +60,7 @@ def convert(linked: LinkedModel, conversion: Conversion) -> Converted:
 
 
 def _float_tensors(model: ModelProto) -> Iterator[tuple[TensorProto, str]]:
-    """Every tensor of 32-bit floats, with the name of the value that it is."""
+    """Every tensor of 32-bit floats, with the name of its value."""
     for graph in iterate_graphs(model):
         yield from ((tensor, tensor.name) for tensor in graph.initializer if tensor.data_type == TensorProto.FLOAT)
     for node in iterate_nodes(model):
@@ -89,13 +89,13 @@ def _convert_structure(model: ModelProto, conversion: Conversion) -> ModelProto:
             )
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError) as cause:
         details = (f"{type(cause).__name__}: {str(cause)[:300]}",)
-        raise StageError("ONNX Runtime's float converter cannot take this model", details=details) from cause
+        raise StageError("ONNX Runtime's float converter does not support this model", details=details) from cause
     return converted
 
 
 @contextlib.contextmanager
 def _shapes_from_sizes() -> Iterator[None]:
-    """While this holds, the reference learns a weight's shape without its values, which are not loaded."""
+    """Inside this context, the reference reads a weight's shape without its values, which are not loaded."""
     before = reference.make_value_info_from_tensor
 
     def describe(tensor: TensorProto) -> ValueInfoProto:
@@ -109,7 +109,7 @@ def _shapes_from_sizes() -> Iterator[None]:
 
 
 def _retarget(model: ModelProto, number: int) -> None:
-    """The reference knows one narrow type; whatever it made of that becomes another."""
+    """Replace the reference's only narrow type by another."""
     for graph in iterate_graphs(model):
         for info in (*graph.input, *graph.output, *graph.value_info):
             for kind in (info.type.tensor_type, info.type.sequence_type.elem_type.tensor_type):
@@ -125,7 +125,7 @@ def _retarget(model: ModelProto, number: int) -> None:
 
 
 def _fill(result: Converted, tensor: TensorProto, original: TensorProto, kind: str) -> None:
-    """The tensor's values from those that it had."""
+    """Convert the tensor's original values."""
     narrowed = narrow(result.linked.array(original), kind, original.name)
     for name in ("float_data", "int32_data", "external_data", "data_location"):
         tensor.ClearField(name)
@@ -136,7 +136,7 @@ def _fill(result: Converted, tensor: TensorProto, original: TensorProto, kind: s
 
 
 def lift_constants(graph: GraphProto) -> None:
-    """Constant nodes that hold a tensor become initializers."""
+    """Turn Constant nodes with a tensor into initializers."""
     for index in reversed(range(len(graph.node))):
         node = graph.node[index]
         if node.op_type == "Constant" and (value := constant_tensor(node)) is not None:
@@ -146,7 +146,7 @@ def lift_constants(graph: GraphProto) -> None:
 
 
 def constant_tensor(node: NodeProto) -> TensorProto | None:
-    """The tensor of a Constant node that holds one."""
+    """The tensor of a Constant node, or None."""
     return next((item.t for item in node.attribute if item.type == AttributeProto.TENSOR), None)
 
 

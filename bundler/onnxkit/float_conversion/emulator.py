@@ -1,9 +1,9 @@
-"""What a half-precision device answers, computed on a CPU, for any choice of the nodes that stay in 32 bits.
+"""Emulate a half-precision device on a CPU, for any choice of the nodes that stay in 32 bits.
 
-ONNX Runtime's CPU runs most half-precision operators in 32 bits and drops the casts between them: what overflows on a
-GPU passes there unseen. So a model is judged by one that rounds every value to 16 bits where the device would store it.
-Each rounding hangs on a switch that is an input, so that one session serves a whole search. Operators are taken to
-compute in 32 bits and to round their results, as GPUs accumulate; one that overflows inside itself is not seen.
+ONNX Runtime's CPU runs most half-precision operators in 32 bits and removes the casts between them: an overflow on a
+GPU does not occur there. So this model rounds every value to 16 bits where the device would store it. Each rounding has
+a switch that is an input, so that one session serves a whole search. Operators are assumed to compute in 32 bits and to
+round their results, as GPUs accumulate; an overflow inside an operator is not detected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bundler.onnxkit.value_files import Value
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """A session on the model with its switches, and what they are wired to."""
+    """A session on the model with its switches, and their wiring."""
 
     session: onnxruntime.InferenceSession
     conversion: Conversion
@@ -37,7 +37,7 @@ class Emulator:
         return dict(zip(self.wiring.outputs, (values[name] for name in names), strict=True))
 
     def run(self, inputs: Mapping[str, Value], kept: Collection[str] | None, names: Sequence[str]) -> dict[str, Value]:
-        """The values called `names`, as their nodes make them, before they are rounded. Raises `StageError`."""
+        """The values called `names`, as their nodes compute them, before rounding. Raises `StageError`."""
         rounds = self._rounds(kept)
         switches = {name: np.array(edge in rounds) for edge, name in self.wiring.switches.items()}
         options = onnxruntime.RunOptions()
@@ -51,7 +51,7 @@ class Emulator:
         return dict(zip(names, values, strict=True))
 
     def _rounds(self, kept: Collection[str] | None) -> set[Edge]:
-        """The edges whose value is rounded: all but those from one 32-bit node to the next."""
+        """The edges whose value is rounded: all except those between two 32-bit nodes."""
         if kept is None:
             return set()
         wide = self.wiring.blocked | set(kept)
@@ -67,8 +67,8 @@ class Emulator:
 
 
 def open_emulator(linked: LinkedModel, conversion: Conversion, clamped: Collection[str]) -> Emulator:
-    """The emulator of a model whose types are inferred and whose nodes have names of their own. `clamped` are weights
-    with values that are out of range. Raises `StageError`.
+    """The emulator of a model with inferred types and unique node names. `clamped` are weights with values that
+    are out of range. Raises `StageError`.
     """
     model, wiring = wire_switches(linked.model, conversion, clamped)
     return Emulator(open_structure(model, linked.folders.source, REFERENCE), conversion, wiring)

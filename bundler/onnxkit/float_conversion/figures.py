@@ -1,4 +1,4 @@
-"""How far the outputs of a model in half precision are from their reference, and whether that meets a gate."""
+"""Compare the outputs of a half-precision model with their reference, and check them against a gate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Judgement:
     references: dict[str, ReferenceTally] = field(default_factory=dict)
 
     def add(self, reference: Mapping[str, Value], actual: Mapping[str, Value]) -> None:
-        """Take in one sample."""
+        """Add one sample."""
         for name, value in reference.items():
             self.tallies.setdefault(name, Tally(name=name)).add(value, actual[name])
             self.references.setdefault(name, ReferenceTally(name=name)).add(value)

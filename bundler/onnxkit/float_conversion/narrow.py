@@ -1,4 +1,4 @@
-"""Values of 32-bit weights in 16 bits, and what is lost of them."""
+"""Convert the values of 32-bit weights to 16 bits, and count those out of range."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ GREATEST: Final[Mapping[str, float]] = {
     "float16": float(np.finfo(np.float16).max),
     "bfloat16": 3.3895313892515355e38,  # seven bits of fraction: (2 - 2**-7) * 2**127
 }
-"""The greatest finite number of each type."""
+"""The largest finite number of each type."""
 _PIECE: Final = 1 << 22
-"""Elements that are converted at a time: the reference makes several copies of what it is given."""
+"""Elements that are converted at a time: the reference makes several copies of its input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """A weight's new bytes, and how many of its values were out of range (they take the greatest number there is)."""
+    """A weight's new bytes, and the number of values that were out of range and clamped to the limit."""
 
     data: bytes
     clamped: int
@@ -39,7 +39,7 @@ def narrow(values: np.ndarray, kind: str, name: str) -> Narrowed:
         piece = flat[start : start + _PIECE]
         if np.isnan(piece).any():
             raise StageError(
-                f"the weight {name[:80]!r} holds NaN, which no conversion can mend",
+                f"the weight {name[:80]!r} holds NaN, which cannot be converted",
                 hint="the model is damaged: export or download it again",
             )
         clamped += int((np.isfinite(piece) & (np.abs(piece) > GREATEST[kind])).sum())

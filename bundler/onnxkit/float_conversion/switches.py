@@ -1,4 +1,4 @@
-"""Build the model that rounds on demand: a switch for every pair of a value and a node that reads it."""
+"""Build the model with switchable rounding: a switch for every pair of a value and a node that reads it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bundler.onnxkit.float_conversion.narrow import GREATEST, ONNX_TYPES
 from bundler.onnxkit.float_conversion.value_types import float_values
 from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, subgraphs
 
-_LEAST_OPSET: Final = 9
-"""From which on `Where` is there."""
+_MIN_OPSET: Final = 9
+"""The first opset with `Where`."""
 
 
 class Edge(NamedTuple):
-    """A value and a node that reads it; None stands for whoever reads the model's outputs."""
+    """A value and a node that reads it; None for the reader of the model's outputs."""
 
     value: str
     reader: str | None
@@ -30,8 +30,8 @@ class Edge(NamedTuple):
 @dataclass(slots=True)
 class Wiring:
     """`nodes` may be converted, in the model's order; `blocked` never are. `made` and `read` are the float values that
-    each node makes, and those that it reads which are no weights; `makers` turns `made` around. `outputs` are the
-    values that stand for the model's outputs, `switches` the inputs that say whether an edge is rounded.
+    each node computes, and those other than weights that it reads; `makers` is the inverse of `made`. `outputs` are the
+    values of the model's outputs, `switches` the inputs that select whether an edge is rounded.
     """
 
     nodes: list[str] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Wiring:
     read: dict[str, list[str]] = field(default_factory=dict)
     makers: dict[str, str] = field(default_factory=dict)
     weights: dict[str, list[str]] = field(default_factory=dict)
-    """Who reads each weight."""
+    """The readers of each weight."""
     outputs: dict[str, str] = field(default_factory=dict)
     switches: dict[Edge, str] = field(default_factory=dict)
 
@@ -54,9 +54,9 @@ class Wiring:
 
 
 def wire_switches(model: ModelProto, conversion: Conversion, clamped: Collection[str]) -> tuple[ModelProto, Wiring]:
-    """A copy of the model with its switches. Raises `StageError` for an operator set without `Where`."""
+    """A copy of the model with its switches. Raises `StageError` for an opset without `Where`."""
     opset = next((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), 0)
-    if opset < _LEAST_OPSET:
+    if opset < _MIN_OPSET:
         raise StageError(f"a model of opset {opset} cannot be searched", hint="export it with opset 13 or newer")
     copy = ModelProto()
     copy.CopyFrom(model)
@@ -117,7 +117,7 @@ class _Builder:
                 self.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
 
     def _switch(self, edge: Edge) -> str:
-        """The value that the reader of the edge gets."""
+        """The value that the edge's reader receives."""
         if edge.value in self.wiring.weights and edge.reader is not None:
             self.wiring.weights[edge.value].append(edge.reader)
         if edge.value not in self.rounded:
@@ -142,7 +142,7 @@ class _Builder:
 
 
 def _free_mark(model: ModelProto) -> str:
-    """The start of names that the model has not."""
+    """A prefix that no name in the model has."""
     taken = {name for node in iterate_nodes(model) for name in (*node.input, *node.output)}
     taken |= {info.name for graph in iterate_graphs(model) for info in (*graph.input, *graph.output)}
     mark = "emulated "

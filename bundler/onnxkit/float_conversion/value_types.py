@@ -1,4 +1,4 @@
-"""Which values of a graph are 32-bit floats: the converter must know, or it makes a model that does not load."""
+"""Find the 32-bit float values of a graph: without them, the converter writes a model that does not load."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bundler.onnxkit.structure import iterate_graphs
 def infer_types(linked: LinkedModel) -> LinkedModel:
     """The model with its functions inlined and with the types of its values written into it.
 
-    ONNX's own inference knows nothing of the runtime's operators; for those the runtime is asked. Raises `StageError`.
+    ONNX's own inference does not support the runtime's operators; the runtime infers those. Raises `StageError`.
     """
     model = linked.model
     if model.functions:
@@ -56,7 +56,7 @@ def float_values(model: ModelProto) -> set[str]:
 
 
 def has_type(model: ModelProto, number: int) -> bool:
-    """Whether any weight or value is of the element type `number`."""
+    """Whether any weight or value has the element type `number`."""
     infos = (info for graph in iterate_graphs(model) for info in (*graph.input, *graph.output, *graph.value_info))
     tensors = (tensor for graph in iterate_graphs(model) for tensor in graph.initializer)
     return any(info.type.tensor_type.elem_type == number for info in infos) or any(

@@ -1,1 +1,1 @@
-"""ONNX Runtime's own quantiser, driven in constant memory. Imported in workers only."""
+"""Run ONNX Runtime's own quantiser in constant memory. Imported in workers only."""

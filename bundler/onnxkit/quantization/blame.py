@@ -1,7 +1,7 @@
-"""Which tensors lose the accuracy of a QDQ model: the reference's `qdq_loss_debug`, one sample at a time.
+"""Measure the noise of a QDQ model's tensors: the reference's `qdq_loss_debug`, one sample at a time.
 
-The reference keeps every activation of every sample of both models. A ratio of signal to noise is a ratio of two sums
-of squares, and sums can be kept instead.
+The reference keeps every activation of every sample of both models. A signal-to-noise ratio is a ratio of two sums
+of squares, and the sums can be kept instead.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from bundler.onnxkit.sessions import SessionSettings, open_session
 _POSTFIXES: Final = (DEQUANT_OUTPUT_SUFFIX, DEQUANT_OUTPUT_SUFFIX + "_1")
 _UNOPTIMIZED: Final = SessionSettings(session={"graph_optimization_level": "none"})
 _LEAST: Final = float(np.finfo("float").eps)
-"""What the reference takes for zero, in norms."""
+"""Norms that the reference treats as zero."""
 
 
 @dataclass(slots=True)
 class Noise:
-    """Sums of squares over everything that was added."""
+    """Sums of squares over all added values."""
 
     signal: float = 0.0
     noise: float = 0.0
 
     def add(self, clean: np.ndarray, noisy: np.ndarray) -> None:
-        """Take in two arrays of one size."""
+        """Add two arrays of one size."""
         left = clean.astype(np.float64, copy=False).ravel()
         difference = left - noisy.ravel()
         self.signal += float(left @ left)
@@ -45,14 +45,14 @@ class Noise:
 
     @property
     def decibels(self) -> float:
-        """The ratio of signal to quantisation noise, as the reference's own function gives it."""
+        """The ratio of signal to quantisation noise, as computed by the reference's own function."""
         return 20 * math.log10(max(math.sqrt(self.signal), _LEAST) / max(math.sqrt(self.noise), _LEAST))
 
 
 @dataclass(slots=True)
 class ActivationNoise:
-    """`pair`: what the tensor's own pair of operators does to it (the reference's `qdq_err`). `model`: how far it is
-    from the same tensor of the untouched model (`xmodel_err`), with all that came before.
+    """`pair`: the error of the tensor's own Q/DQ pair (the reference's `qdq_err`). `model`: its distance from the same
+    tensor of the original model (`xmodel_err`), including all earlier errors.
     """
 
     pair: Noise
@@ -60,7 +60,7 @@ class ActivationNoise:
 
 
 def matched_tensors(float_model: ModelProto, quantized: ModelProto) -> dict[str, tuple[str, str]]:
-    """Names in the quantised model, before and after its pair, of each tensor of the untouched model."""
+    """Names in the quantised model, before and after its pair, of each tensor of the original model."""
     known = _values(float_model)
     present = _values(quantized)
     matched = {}
@@ -80,7 +80,7 @@ def _values(model: ModelProto) -> set[str]:
 def activation_noise(
     float_path: Path, quantized_path: Path, samples: Iterable[Sample], scratch: Path
 ) -> dict[str, ActivationNoise]:
-    """How much noise each quantised activation has, by the untouched model's names. Raises `StageError`."""
+    """The noise of each quantised activation, by the original model's names. Raises `StageError`."""
     plain, quantized = onnx.load(float_path), onnx.load(quantized_path)
     matched = matched_tensors(plain, quantized)
     clean, pairs = list(matched), [name for pair in matched.values() for name in pair]
@@ -105,7 +105,7 @@ def _open(model: ModelProto, names: list[str], target: Path) -> onnxruntime.Infe
 
 
 def weight_noise(float_path: Path, quantized_path: Path) -> dict[str, Noise]:
-    """How much noise each quantised weight has, by the untouched model's names."""
+    """The noise of each quantised weight, by the original model's names."""
     plain = {item.name: item for item in onnx.load(float_path).graph.initializer}
     found = {}
     for name, values in _dequantized(onnx.load(quantized_path)):

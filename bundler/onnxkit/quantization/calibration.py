@@ -1,9 +1,9 @@
 """Calibrate with the reference's own calibrators, in constant memory.
 
-The reference keeps what it collects from all samples until the end: for histograms, every activation of every sample.
-Here the samples pass one at a time, and the ranges are the same to the bit. MinMax merges ranges, which the reference
-can do itself. A histogram over everything has edges that depend on the extremes of everything, so those are found in
-a first pass; a second one counts, and counts add up.
+The reference keeps its data from all samples until the end: for histograms, every activation of every sample.
+Here the samples are processed one at a time, and the ranges are equal to the bit. MinMax merges ranges, which the
+reference supports. The edges of a histogram depend on the extremes of all samples, so a first pass finds those; a
+second one counts, and counts are added.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _PASSED_ON: Final = {
     "CalibMovingAverageConstant": "averaging_constant",
     "CalibPercentile": "percentile",
 }
-"""Which of the reference's `extra_options` its calibrators get, under which name."""
+"""The reference's `extra_options` for calibrators, and the names under which they are passed."""
 _MERGE_EVERY: Final = 32
-"""Samples whose ranges (a few bytes for each tensor) wait to be merged."""
+"""Samples whose ranges (a few bytes for each tensor) are merged at once."""
 _CORES: Final = os.cpu_count() or 1
 _AT_ONCE: Final = min(4, _CORES)
-"""Samples that run at the same time, each with its activations in memory."""
-_NAMED: Final = 5
+"""Concurrent samples, each with its activations in memory."""
+_MAX_NAMED: Final = 5
 _FAILED: Final = "the reference cannot calibrate this model"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationRequest:
-    """`model` is shape-inferred or will be; `operators` are those whose tensors are measured (empty: all).
+    """`model` may be shape-inferred or not; `operators` are those whose tensors are measured (empty: all).
 
-    `extra` are the reference's `extra_options`; `large` leaves weights outside of the model that is run.
+    `extra` are the reference's `extra_options`; `large` stores the weights of the measured model externally.
     """
 
     model: Path
@@ -65,8 +65,8 @@ class CalibrationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranges:
-    """What the reference's calibrators find in one go, without the tensors that hold values that are no finite numbers:
-    it stumbles over those even where it does not quantise them.
+    """The result of the reference's calibrators, without the tensors with values that are not finite: it fails on those
+    even where it does not quantise them.
     """
 
     data: TensorsData
@@ -96,9 +96,9 @@ def _passed_on(request: CalibrationRequest) -> dict[str, Any]:
 
 
 def _open_minmax(request: CalibrationRequest, augmented: Path) -> MinMaxCalibrater:
-    """What `create_calibrator` makes, with a session for several samples at once.
+    """The result of `create_calibrator`, with a session for several samples at once.
 
-    The reference lets all threads share one sample: the operators are small, and threads mostly wait for each other.
+    The reference uses all threads for one sample: the operators are small, and threads mostly wait for each other.
     """
     settings = {name: value for name, value in _passed_on(request).items() if name != "percentile"}
     calibrator = MinMaxCalibrater(
@@ -114,7 +114,7 @@ def _open_minmax(request: CalibrationRequest, augmented: Path) -> MinMaxCalibrat
 
 
 def _open(augmented: Path, threads: int) -> onnxruntime.InferenceSession:
-    """As the reference opens it, but threads that wait do not keep a core busy."""
+    """The reference's session, except that waiting threads do not keep a core busy."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = threads
@@ -123,7 +123,7 @@ def _open(augmented: Path, threads: int) -> onnxruntime.InferenceSession:
 
 
 def _run_all(session: onnxruntime.InferenceSession, samples: SampleStream) -> Iterator[list[Any]]:
-    """All outputs for each sample, in order; a few samples run at once."""
+    """All outputs for each sample, in order; a few samples run concurrently."""
     waiting: deque[Future[list[Any]]] = deque()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for sample in samples:
@@ -135,7 +135,7 @@ def _run_all(session: onnxruntime.InferenceSession, samples: SampleStream) -> It
 
 
 def _merge_ranges(calibrator: MinMaxCalibrater, samples: SampleStream, progress: Progress) -> Ranges:
-    """A moving average over all samples is no merge of averages: then their ranges are kept, a few bytes each."""
+    """Merge ranges; for a moving average, which cannot be merged, all ranges are kept, a few bytes each."""
     originals = calibrator.model_original_outputs
     names = [output.name for output in calibrator.infer_session.get_outputs()]
     for done, values in enumerate(_run_all(calibrator.infer_session, samples), 1):
@@ -171,7 +171,7 @@ def _count(
 
     def activations(sample: Sample) -> dict[str, Any]:
         values = zip(wanted, run_sample(session, sample, wanted), strict=True)
-        # An output that is an input, too, lies in the sample's own memory, and does not hold it.
+        # An output that is also an input uses the sample's own memory, and does not keep it alive.
         return {name: value.copy() if name in given else value for name, value in values}
 
     for done, sample in enumerate(samples, 1):
@@ -188,17 +188,17 @@ def _count(
 
 
 def not_finite(names: tuple[str, ...]) -> StageError:
-    """What to say of tensors that no range fits."""
-    shown = tuple(f"tensor {name!r}" for name in names[:_NAMED])
+    """The error for tensors without a finite range."""
+    shown = tuple(f"tensor {name!r}" for name in names[:_MAX_NAMED])
     return StageError(
-        "values that are no finite numbers came up while calibrating",
-        details=(*shown, *((f"and {len(names) - _NAMED} more",) if len(names) > _NAMED else ())),
-        hint="keep the nodes around these tensors in floating point (`exclude_nodes`), or look at the samples",
+        "values that are not finite occurred during calibration",
+        details=(*shown, *((f"and {len(names) - _MAX_NAMED} more",) if len(names) > _MAX_NAMED else ())),
+        hint="keep the nodes around these tensors in floating point (`exclude_nodes`), or check the samples",
     )
 
 
 def _again(histograms: Histograms, samples: SampleStream, activations: Any) -> Iterable[dict[str, Any]]:
-    """Every sample's activations once more: those still in memory first, the others by running the model again."""
+    """Every sample's activations again: those still in memory first, the others by running the model again."""
     kept = histograms.release()
     count = len(kept)
     while kept:

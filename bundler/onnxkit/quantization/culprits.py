@@ -1,7 +1,7 @@
-"""Which nodes lose the accuracy: where errors arise in a changed model, and whether they reach its outputs.
+"""Find the nodes where errors of a changed model arise, and whether they reach its outputs.
 
-Both models run on the same samples and show the tensors that they share, a few at a time. An error is noise power over
-signal power, so that errors of tensors can be compared, and what a node adds is its output's less its inputs'.
+Both models run on the same samples and output the tensors that they share, a few at a time. An error is noise power
+over signal power, which makes errors of tensors comparable; a node adds its output's error minus its inputs'.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from bundler.onnxkit.structure import read_structure
 from bundler.onnxkit.value_files import Value
 
 BATCH: Final = 48
-"""Tensors that are looked at in one run: they are all in memory at once."""
+"""Tensors that are compared in one run: they are all in memory at once."""
 MOST: Final = 480
-"""Tensors that are looked at in all; where a model has more, they are taken evenly."""
+"""Maximum number of compared tensors, evenly spaced over the model."""
 
 AMPLIFIED: Final = 4.0
-"""A node may multiply the noise that comes in so many times without being where it arises: 6 dB."""
+"""Factor by which a node may amplify the noise of its inputs without counting as its source: 6 dB."""
 _LITTLE: Final = 0.02
 _LARGE: Final = 1 << 30
-"""Bytes of a model file whose weights are not loaded."""
-_MOST_HIDDEN: Final = 8
-"""Nodes that are looked through; what a quantiser fuses is less."""
+"""Size of a model file in bytes from which its weights are not loaded."""
+_MAX_HIDDEN: Final = 8
+"""Maximum number of fused nodes to look through; quantisers fuse fewer."""
 
 Report = Callable[[float, str], None]
 
 
 @dataclass(slots=True)
 class Ratio:
-    """Noise over signal, of everything that was added; infinite where the changed model answers no finite numbers."""
+    """Noise over signal of all added values; infinite where the changed model's outputs are not finite."""
 
     signal: float = 0.0
     noise: float = 0.0
     narrowed: bool = False
-    """Whether the changed model has another element type there."""
+    """Whether the tensor has another element type in the changed model."""
 
     def add(self, clean: np.ndarray, noisy: np.ndarray) -> None:
-        """Take in one sample; places where the untouched model is not finite are left out."""
+        """Add one sample; places where the original model is not finite are ignored."""
         self.narrowed = self.narrowed or clean.dtype != noisy.dtype
         left, right = to_wide(clean).ravel(), to_wide(noisy).ravel()
         finite = np.isfinite(left)
@@ -63,7 +63,7 @@ class Ratio:
 
     @property
     def value(self) -> float:
-        """The ratio; 0 where nothing differs."""
+        """The ratio; 0 without differences."""
         if not self.noise:
             return 0.0
         return self.noise / self.signal if self.signal else math.inf
@@ -71,8 +71,8 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A tensor of the untouched model and its names in the changed one: as it is computed, and as it is then read
-    (after a quantiser's pair; the same name where there is none).
+    """A tensor of the original model and its names in the changed one: where it is computed, and where it is read
+    (after a Q/DQ pair; the same name without one).
     """
 
     name: str
@@ -82,7 +82,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The errors of one tensor: as it is computed, and as it is read."""
+    """The errors of one tensor: where it is computed, and where it is read."""
 
     computed: Ratio = field(default_factory=Ratio)
     read: Ratio = field(default_factory=Ratio)
@@ -90,8 +90,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Culprit:
-    """A tensor whose error arises at `node`. `error` is noise over signal as it is found there, `share` the part that
-    arises there and reaches an output; `remedy` are the nodes that must keep their precision for it to vanish.
+    """A tensor whose error arises at `node`. `error` is its noise over signal, `share` the part that
+    arises there and reaches an output; `remedy` are the nodes that must keep their precision to avoid it.
     """
 
     tensor: str
@@ -104,7 +104,7 @@ class Culprit:
 
 
 def find_probes(source: ModelProto, changed: ModelProto) -> list[Probe]:
-    """The tensors that nodes of both models compute, in the order of the untouched one, at most `MOST`."""
+    """The tensors that nodes of both models compute, in the order of the original, at most `MOST`."""
     matched = matched_tensors(source, changed)
     present = {name for node in changed.graph.node for name in node.output if name}
     probes = []
@@ -120,7 +120,7 @@ def find_probes(source: ModelProto, changed: ModelProto) -> list[Probe]:
 def measure_probes(
     paths: tuple[Path, Path], probes: Sequence[Probe], samples: Callable[[], Iterable[Sample]], report: Report
 ) -> dict[str, Measured]:
-    """The errors of all probes whose values are floating-point numbers of one shape, by name. Raises `StageError`."""
+    """The errors of all probes with floating-point values of one shape, by name. Raises `StageError`."""
     found: dict[str, Measured] = {}
     for start in range(0, len(probes), BATCH):
         report(start / len(probes), f"tensors {start + 1} to {min(start + BATCH, len(probes))} of {len(probes)}")
@@ -133,8 +133,8 @@ def measure_probes(
 
 
 def open_probed(path: Path, names: Iterable[str]) -> onnxruntime.InferenceSession:
-    """A session on the model at `path` that also answers these tensors; many weights stay in their file."""
-    small = path.stat().st_size < _LARGE  # not every form of data can be linked
+    """A session on the model at `path` that also outputs these tensors; large weights stay in their file."""
+    small = path.stat().st_size < _LARGE  # some forms of data cannot be linked
     model = onnx.load(path, load_external_data=False) if small else read_structure(path, link=True)
     present = {item.name for item in (*model.graph.output, *model.graph.input)}
     model.graph.output.extend(ValueInfoProto(name=name) for name in dict.fromkeys(names) if name not in present)
@@ -143,7 +143,7 @@ def open_probed(path: Path, names: Iterable[str]) -> onnxruntime.InferenceSessio
     try:
         return onnxruntime.InferenceSession(model.SerializeToString(), options)
     except RUNTIME_ERRORS as cause:
-        raise StageError("ONNX Runtime cannot open the model", details=(clean_message(cause, path),)) from cause
+        raise StageError("ONNX Runtime cannot load the model", details=(clean_message(cause, path),)) from cause
 
 
 def _run(session: onnxruntime.InferenceSession, sample: Sample) -> Mapping[str, Value]:
@@ -168,14 +168,14 @@ def _take(
 
 
 def _numbers(value: Value) -> np.ndarray | None:
-    """Floating-point numbers; None for all else."""
+    """Floating-point numbers; None for other values."""
     return value if isinstance(value, np.ndarray) and is_float(value) else None
 
 
 def find_culprits(
     source: ModelProto, changed: ModelProto, measured: Mapping[str, Measured], weights: Mapping[str, float]
 ) -> list[Culprit]:
-    """Where errors arise, the worst first. `weights` are errors of weights by name."""
+    """The tensors where errors arise, the worst first. `weights` are errors of weights by name."""
     graph = _Graph(source, changed)
     reach = graph.reach(measured)
     found = [*_blame_weights(graph, weights, reach), *_blame_tensors(graph, measured, reach)]
@@ -196,10 +196,10 @@ def _blame_tensors(graph: _Graph, measured: Mapping[str, Measured], reach: Mappi
 def _blame_tensor(
     graph: _Graph, node: NodeProto, name: str, measured: Mapping[str, Measured], *, inherited: float, reach: float
 ) -> Iterator[Culprit]:
-    """A node that the change left alone may make an error larger, but it makes none. Of nodes that a quantiser fused,
-    whose tensors cannot be looked at, the one with the weights is blamed.
+    """A node that did not change may amplify an error, but is not its source. Of nodes that a quantiser fused, whose
+    tensors cannot be measured, the one with the weights is the source.
 
-    Quantisers let a range do what an activation function did: then what is computed is right only as it is read.
+    Quantisers replace an activation function by a range: then only the read value is comparable.
     """
     ratios = measured[name]
     read = ratios.read.value
@@ -237,8 +237,8 @@ def _blame_weights(graph: _Graph, weights: Mapping[str, float], reach: Mapping[s
 
 
 def _excess(error: float, before: float) -> float:
-    """The part of an error that is new. Where it is not several times what was there before, it is that, amplified:
-    little of it counts.
+    """The new part of an error. Unless it is several times the earlier error, it is mostly an amplification: only a
+    small part of it counts.
     """
     if error <= before or math.isinf(before):
         return 0.0
@@ -246,7 +246,7 @@ def _excess(error: float, before: float) -> float:
 
 
 class _Graph:
-    """The untouched model's nodes, and what became of them."""
+    """The original model's nodes, and their state in the changed model."""
 
     def __init__(self, source: ModelProto, changed: ModelProto) -> None:
         self.nodes = list(source.graph.node)
@@ -269,7 +269,7 @@ class _Graph:
     def hidden(self, node: NodeProto, measured: Mapping[str, Measured]) -> list[NodeProto]:
         """`node`, and those before it whose outputs could not be measured, the nearest first."""
         found, waiting = [node], [node]
-        while waiting and len(found) < _MOST_HIDDEN:
+        while waiting and len(found) < _MAX_HIDDEN:
             for name in waiting.pop(0).input:
                 maker = self._makers.get(name)
                 if maker is not None and name not in measured and maker not in found and maker.op_type != "Constant":
@@ -290,7 +290,7 @@ class _Graph:
         return any(before.get(name) != after.get(name) for name in node.input)
 
     def reach(self, measured: Mapping[str, Measured]) -> dict[str, float]:
-        """How much of each tensor's error arrives at an output: the least error on the way that keeps the most."""
+        """How much of each tensor's error reaches an output: the smallest error on the path that keeps the most."""
         reach: dict[str, float] = {}
         for node in reversed(self.nodes):
             for name in filter(None, node.output):

@@ -1,4 +1,4 @@
-"""The reference's `extra_options`: it ignores a misspelt name, we do not."""
+"""Check the reference's `extra_options`, of which it ignores misspelt names."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ _STATIC: Final = frozenset({
     "QuantizeBias", "UseQDQContribOps",
 })  # fmt: skip
 _NEEDLESS: Final = {
-    "CalibMaxIntermediateOutputs": "calibration already keeps no more than one sample's activations",
-    "CalibStridedMinMax": "calibration already keeps no more than one sample's activations",
-    "SmoothQuant": "it needs neural-compressor, which is no part of bundler; try `nncf-int8` instead",
-    "SmoothQuantAlpha": "it belongs to SmoothQuant, which needs neural-compressor",
-    "SmoothQuantFolding": "it belongs to SmoothQuant, which needs neural-compressor",
+    "CalibMaxIntermediateOutputs": "calibration already keeps the activations of one sample only",
+    "CalibStridedMinMax": "calibration already keeps the activations of one sample only",
+    "SmoothQuant": "it requires neural-compressor, which bundler does not contain; use `nncf-int8` instead",
+    "SmoothQuantAlpha": "it belongs to SmoothQuant, which requires neural-compressor",
+    "SmoothQuantFolding": "it belongs to SmoothQuant, which requires neural-compressor",
 }
 
 
 def check_extra(extra: Mapping[str, Any], *, static: bool) -> dict[str, Any]:
-    """`extra` as the reference takes it. Raises `StageError` for a name that it does not know."""
+    """`extra` in the reference's form. Raises `StageError` for an unknown name."""
     known = _BOTH | _STATIC if static else _BOTH
     for name in extra:
         if name in _NEEDLESS:
-            raise StageError(f"the option {name} is not taken: {_NEEDLESS[name]}", hint=f"leave {name} out")
+            raise StageError(f"the option {name} is not supported: {_NEEDLESS[name]}", hint=f"leave {name} out")
         if name not in known:
             close = difflib.get_close_matches(name, sorted(known), n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it knows {', '.join(sorted(known))}"
+            hint = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(sorted(known))}"
             raise StageError(f"the quantiser has no option {name!r}", hint=hint)
     try:
         return typed_overrides(extra)
     except (TypeError, AttributeError) as cause:
-        raise StageError("the tensor overrides are no lists of tables by tensor name", details=(str(cause),)) from cause
+        raise StageError(
+            "the tensor overrides must be lists of tables by tensor name", details=(str(cause),)
+        ) from cause

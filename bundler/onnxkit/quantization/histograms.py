@@ -1,4 +1,4 @@
-"""Histograms over all samples without holding them: extremes first, then counts over the same edges."""
+"""Compute histograms over all samples without keeping them: extremes first, then counts over the same edges."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Final
 import numpy as np
 
 _KEPT_BYTES: Final = 64 << 20
-"""Activations that may wait in memory for the second pass, so that a small set is run once only."""
+"""Limit for activations that are kept for the second pass, so that a small set runs only once."""
 _THREADS: Final = min(8, os.cpu_count() or 1)
 
 
 @dataclass(slots=True)
 class _Extremes:
-    """Of one tensor over all samples; the least absolute value counts where the histogram is of absolute values."""
+    """Extremes of one tensor over all samples; also the minimum absolute value, for histograms of absolute values."""
 
     dtype: np.dtype
     low: Any = None
@@ -43,7 +43,7 @@ class _Extremes:
         self.edges = edges
 
     def span(self, *, absolute: bool) -> tuple[Any, Any]:
-        """Where the reference's one histogram over everything begins and ends, of the types that it uses."""
+        """The ends of the reference's histogram over all samples, in its own types."""
         if self.low is None:
             zero = np.array(0, dtype=self.dtype)
             return (0.0, 1.0) if absolute else (-zero, zero)
@@ -53,9 +53,9 @@ class _Extremes:
 
 @dataclass(slots=True)
 class Histograms:
-    """First `measure` every sample, then `count` every sample; `finished` is what the reference's collector holds.
+    """First `measure` every sample, then `count` every sample; `finished` equals the reference's collector.
 
-    A tensor with a value that is no finite number is left out of `finished` and named in `not_finite`.
+    A tensor with a value that is not finite is omitted from `finished` and named in `not_finite`.
     """
 
     bins: int
@@ -66,7 +66,7 @@ class Histograms:
     _room: int = _KEPT_BYTES
 
     def measure(self, activations: Mapping[str, np.ndarray]) -> None:
-        """Take one sample into account, first pass."""
+        """Add one sample in the first pass."""
         for name, values in activations.items():
             self.tensors.setdefault(name, _Extremes(values.dtype)).widen(values, absolute=self.absolute)
         size = sum(values.nbytes for values in activations.values())
@@ -74,10 +74,10 @@ class Histograms:
             self._room -= size
             self._kept.append(dict(activations))
         else:
-            self._room = 0  # Only a beginning is kept: the others are run again in order.
+            self._room = 0  # Only the first samples are kept: the others run again in order.
 
     def release(self) -> list[dict[str, np.ndarray]]:
-        """The first samples' activations, as far as there was room; whoever takes them lets them go one by one."""
+        """The first samples' activations, up to the limit, which the caller frees one by one."""
         kept, self._kept = self._kept, []
         for name, extremes in self.tensors.items():
             if extremes.low is not None and not np.isfinite([extremes.low, extremes.high]).all():
@@ -85,7 +85,7 @@ class Histograms:
         return kept
 
     def count(self, activations: Mapping[str, np.ndarray]) -> None:
-        """Take one sample into account, second pass. Counting lets go of the interpreter, so tensors are shared out."""
+        """Add one sample in the second pass. Counting releases the GIL, so tensors are counted in threads."""
         names = [name for name in activations if name not in self.not_finite]
 
         def add(name: str) -> None:
@@ -95,7 +95,7 @@ class Histograms:
             list(pool.map(add, names))
 
     def finished(self) -> dict[str, tuple[Any, ...]]:
-        """Counts, edges, least and greatest value by tensor, and how far from zero the edges reach."""
+        """Counts, edges, minimum and maximum by tensor, and the distance of the edges from zero."""
         return {name: self._finish(self.tensors[name]) for name in self.tensors if name not in self.not_finite}
 
     def _finish(self, extremes: _Extremes) -> tuple[Any, ...]:

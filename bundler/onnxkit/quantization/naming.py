@@ -1,6 +1,6 @@
-"""Quantisers leave nodes out by their names: so each needs one of its own, and a name may be of a node that is gone.
+"""Resolve node names: quantisers exclude nodes by name, so each needs a unique one, and a named node may be gone.
 
-Users and gates name nodes of the model as it came. The pre-process fuses nodes, folds constants, and gives new names.
+Users and gates name nodes of the original model. The pre-process fuses nodes, folds constants, and gives new names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bundler.onnxkit.structure import iterate_nodes
 
 
 def name_nodes(model: ModelProto) -> ModelProto:
-    """Give every node of the main graph a name of its own, in place; equal graphs get equal names."""
+    """Give every node of the main graph a unique name, in place; equal graphs get equal names."""
     taken = {node.name for node in model.graph.node}
     seen: set[str] = set()
     for place, node in enumerate(model.graph.node):
@@ -35,16 +35,16 @@ def _proposals(stem: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Finds the nodes of a prepared model that do what named nodes of its `source` did.
+    """Finds the nodes of a prepared model that replace named nodes of its `source`.
 
-    `prepared` maps the names that `name_nodes` gives to the nodes as they are in the prepared model.
+    `prepared` maps the names from `name_nodes` to the nodes of the prepared model.
     """
 
     source: ModelProto
     prepared: Mapping[str, NodeProto]
 
     def resolve(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Names in the prepared model, each once. Raises `StageError` for a name that leads to no node."""
+        """Names in the prepared model, without duplicates. Raises `StageError` for a name without a node."""
         found = dict.fromkeys(itertools.chain.from_iterable(map(self._resolve, names)))
         return tuple(found)
 
@@ -57,14 +57,14 @@ class Resolver:
         heirs = self._successors(nodes)
         if not heirs:
             raise StageError(
-                f"nothing is left of the node {name!r}, which is to be left out",
-                details=("the preparation before quantising removed it and all that follows from it",),
+                f"the excluded node {name!r} no longer exists",
+                details=("the preparation before quantisation removed it and its successors",),
                 hint="leave the name out, or set `preprocess` to false",
             )
         return heirs
 
     def _by_name(self, name: str) -> list[str]:
-        """The nodes of that name, or those that were fused with one of that name. Other nodes named so are not."""
+        """The nodes with that name, or those that were fused with one of that name, and no other nodes with it."""
         nested = {node.name for node in iterate_nodes(self.source)}
         same = [own for own, node in self.prepared.items() if name in (own, node.name)]
         return same or [
@@ -74,7 +74,7 @@ class Resolver:
         ]
 
     def _successors(self, nodes: list[NodeProto]) -> list[str]:
-        """What makes an output of these nodes; or else the first that is left of what reads them."""
+        """The nodes that compute an output of these nodes; else the first remaining ones that read them."""
         waiting, seen = list(nodes), set()
         while waiting:
             outputs = {output for node in waiting for output in node.output if output}
@@ -95,7 +95,7 @@ class Resolver:
 
 
 def make_resolver(source: ModelProto, prepared: ModelProto) -> Resolver:
-    """`prepared` is left as it is; subgraphs keep their names, where they have any."""
+    """`prepared` is not changed; subgraphs keep their names, if they have any."""
     named = ModelProto()
     named.CopyFrom(prepared)
     name_nodes(named)

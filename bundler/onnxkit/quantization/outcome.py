@@ -1,4 +1,4 @@
-"""What a quantised model has become, as facts."""
+"""Describe a quantised model as facts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def describe_outcome(before: ModelProto, target: Path, *, qdq: bool) -> dict[str
     counts = Counter(qualified_name(node) for node in (_in_pairs(after) if qdq else _on_integers(after)))
     if not counts:
         raise nothing_quantized(
-            "the quantiser found no operator that it can take; it looks at weights and known shapes"
+            "the quantiser found no operator that it supports; it requires weights and known shapes"
         )
     graphs = list(iterate_graphs(after))
     weights = {item.name for graph in graphs for item in graph.initializer if _is_quantized(item.name)}
@@ -46,7 +46,7 @@ def describe_outcome(before: ModelProto, target: Path, *, qdq: bool) -> dict[str
 
 
 def _in_pairs(model: ModelProto) -> Iterator[NodeProto]:
-    """Nodes between a DequantizeLinear and either weights of few bits or a QuantizeLinear: what a runtime fuses."""
+    """Nodes between a DequantizeLinear and either narrow weights or a QuantizeLinear: those that a runtime fuses."""
     for graph in iterate_graphs(model):
         constants = {item.name for item in graph.initializer}
         restored = {node.output[0]: node.input[0] in constants for node in graph.node if node.op_type == DEQUANTIZE}
@@ -60,7 +60,7 @@ def _in_pairs(model: ModelProto) -> Iterator[NodeProto]:
 
 
 def _on_integers(model: ModelProto) -> Iterator[NodeProto]:
-    """Nodes that take quantised values themselves."""
+    """Nodes with quantised inputs."""
     for graph in iterate_graphs(model):
         for node in graph.node:
             if node.op_type not in _CONVERSIONS and any(map(_is_quantized, node.input)):

@@ -1,7 +1,7 @@
-"""A model on its way to the quantiser: opset raised where the format needs it, then the reference's own pre-process.
+"""Prepare a model for the quantiser: raise the opset if the format requires it, then run the reference's pre-process.
 
-Of that, symbolic shape inference is the slow part (16 of 17 seconds for a text detector, and it cannot take every
-model); ONNX's own shape inference knows as much of most models.
+Its symbolic shape inference is slow (16 of 17 seconds for a text detector) and does not support every model; ONNX's own
+shape inference finds the same shapes in most models.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from bundler.onnxkit.quantization.shapes import infer_structure, infer_symbolica
 from bundler.onnxkit.structure import iterate_tensors, read_structure, tensor_bytes
 
 LARGE: Final = 1 << 30
-"""Bytes of weights from which on they leave the model file, which can hold 2 GB: some steps keep two copies."""
+"""Bytes of weights from which they leave the model file, which can hold 2 GB: some steps keep two copies."""
 DATA_SUFFIX: Final = ".data"
-LEAST_OPSET: Final = 10
-"""Below, there are no pairs of quantising operators; the reference raises such models to 11 itself."""
+MIN_OPSET: Final = 10
+"""The first opset with Q/DQ pairs; the reference raises older models to 11 itself."""
 _UPSAMPLE_OPSET: Final = 10
-"""Up to here the pre-process raises the opset itself: it knows what becomes of Upsample, the converter does not."""
+"""Up to this opset the pre-process raises the opset itself: it converts Upsample, which the converter does not."""
 _UPSAMPLE_TARGET: Final = 11
 
 Shapes = Literal["auto", "plain", "symbolic"]
-"""Who infers shapes: ONNX (`plain`), the reference's symbolic inference before that, or whoever is needed."""
+"""Shape inference: by ONNX (`plain`), with the reference's symbolic inference before it, or as needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """`form` says what was done: `plain`, `full` (with symbolic shapes), `merged`, `unmerged shapes`, `shapes only`,
-    the name of a provider's rules or `none`. `marked`: whether the file lacks the mark of the pre-process, which is
-    then given in memory. `named`: whether nodes get names.
+    """`form` is the pre-process that was used: `plain`, `full` (with symbolic shapes), `merged`, `unmerged shapes`,
+    `shapes only`, the name of a provider's rules or `none`. `marked`: whether the mark of the pre-process is in the
+    file; otherwise it is set in memory. `named`: whether nodes get names.
     """
 
     path: Path
@@ -61,8 +61,8 @@ class Prepared:
     notes: tuple[Note, ...] = ()
 
     def read(self) -> ModelProto:
-        """The whole model, a fresh copy: quantisers change what they are given. Raises `StageError`."""
-        with own_errors("the model cannot be read whole"):
+        """The whole model, a new copy, because quantisers change their input. Raises `StageError`."""
+        with own_errors("the model cannot be read"):
             model = load_with_shapes(self.path)
             if not self.marked:
                 add_pre_process_metadata(model)
@@ -75,13 +75,13 @@ class Prepared:
         return name_nodes(model) if self.named else model
 
     def resolver(self, source: ModelProto) -> Resolver:
-        """Finds what has become of the nodes of `source`."""
+        """Finds the successors of the nodes of `source`."""
         return make_resolver(source, read_structure(self.path))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
-    """What is asked for. `operators` are those that will be quantised; `rules` names a provider's own."""
+    """The requested preparation. `operators` are those that will be quantised; `rules` names a provider's own."""
 
     preprocess: bool = True
     shapes: Shapes = "auto"
@@ -98,7 +98,7 @@ def prepare(source: Path, scratch: Path, asked: Preparation) -> Prepared:
     source = _sort(source, scratch, large)
     opset, least_opset, notes = opset_of(structure), asked.least_opset, []
     if not asked.raise_opset:
-        _check_opset(opset, max(least_opset, LEAST_OPSET))
+        _check_opset(opset, max(least_opset, MIN_OPSET))
     if _UPSAMPLE_OPSET < opset < least_opset:
         source = _raise_opset(source, scratch, opset, least_opset)
     done = _preprocess(source, scratch, large, asked) if asked.preprocess else _Done(None, "none")
@@ -109,25 +109,25 @@ def prepare(source: Path, scratch: Path, asked: Preparation) -> Prepared:
     if reached < least_opset:
         path, reached = _raise_opset(path, scratch, reached, least_opset), least_opset
     if opset < reached:
-        notes.append(Note(text=f"the opset was raised from {opset} to {reached}, which the format needs"))
+        notes.append(Note(text=f"the opset was raised from {opset} to {reached}, which the format requires"))
     return Prepared(path=path, form=done.form, opset=reached, large=large, marked=done.marked, notes=tuple(notes))
 
 
 def _sort(source: Path, scratch: Path, large: bool) -> Path:  # noqa: FBT001 - private
-    """The reference goes from node to node, and finds no scale for what it has not come by."""
-    with own_errors("the model cannot be read whole"):
+    """Sort nodes: the reference visits them in order, and has no scales for values that it has not seen."""
+    with own_errors("the model cannot be read"):
         return write_sorted(source, scratch / "sorted.onnx", external=large)
 
 
 def opset_of(model: ModelProto) -> int:
-    """The version of ONNX's own operator set, or 0."""
+    """The version of the standard ONNX opset, or 0."""
     return next((int(entry.version) for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
 
 
 def _check_opset(opset: int, least: int) -> None:
     if opset < least:
         raise StageError(
-            f"the model has opset {opset}, and this format needs {least}",
+            f"the model has opset {opset}, and this format requires {least}",
             hint="allow raising it (`raise_opset`), quantise per tensor to 8 bits, or export the model again",
         )
 
@@ -135,7 +135,7 @@ def _check_opset(opset: int, least: int) -> None:
 def _raise_opset(source: Path, scratch: Path, opset: int, least: int) -> Path:
     target = scratch / "raised.onnx"
     with own_errors(
-        f"the model's opset {opset} cannot be raised to {least}, which this format needs",
+        f"the model's opset {opset} cannot be raised to {least}, which this format requires",
         hint="export the model again with a newer opset, or quantise per tensor to 8 bits",
     ):
         save(onnx.version_converter.convert_version(onnx.load(source), least), target)
@@ -145,8 +145,8 @@ def _raise_opset(source: Path, scratch: Path, opset: int, least: int) -> Path:
 _FALLBACKS: Final = {
     "merged": "the quantisation pre-process ran with conflicting symbolic dimensions merged",
     "unmerged shapes": "the quantisation pre-process ran without symbolic shape inference, which fails on this model",
-    "shapes only": "the quantisation pre-process only inferred shapes: the rest of it cannot take this model",
-    "none": "the quantisation pre-process cannot take this model; it was quantised as it is",
+    "shapes only": "the quantisation pre-process only inferred shapes: the rest of it does not support this model",
+    "none": "the quantisation pre-process does not support this model; it was quantised without",
 }
 
 
@@ -166,7 +166,7 @@ def _preprocess(source: Path, scratch: Path, large: bool, asked: Preparation) ->
         plain = _optimize(source, scratch / "preprocessed.onnx", large, "plain")
         if asked.shapes == "plain" or _is_enough(plain.path or source, asked.operators):
             return plain
-    # Some real models fail without merging, and some with it.
+    # Some models fail without merging, and some with it.
     for form, merge in (("full", False), ("merged", True)):
         inferred = _infer_symbolically(source, scratch, large, merge=merge)
         if inferred:
@@ -183,7 +183,7 @@ def _is_enough(path: Path, operators: Collection[str]) -> bool:
 
 
 def _raise_old(source: Path, scratch: Path, large: bool) -> Path:  # noqa: FBT001 - private
-    """As the reference does with models of an opset that knows Upsample."""
+    """Raise an opset with Upsample, as the reference does."""
     opset, target = opset_of(read_structure(source)), scratch / "modern.onnx"
     if opset > _UPSAMPLE_OPSET:
         return source
@@ -204,7 +204,7 @@ def _infer_symbolically(source: Path, scratch: Path, large: bool, *, merge: bool
 
 
 def _optimize(source: Path, target: Path, large: bool, form: str) -> _Done:  # noqa: FBT001 - private
-    """What is left of the reference's pre-process: ONNX Runtime's basic optimisation, then the mark, given later."""
+    """The rest of the reference's pre-process: ONNX Runtime's basic optimisation, then the mark, set later."""
     if large:
         data = {**_external(target), "external_data_size_threshold": 1024}
         for skipped in (False, True):
@@ -214,7 +214,7 @@ def _optimize(source: Path, target: Path, large: bool, form: str) -> _Done:  # n
         return _Done(None, "none")
     if _has_external_data(source):
         whole = target.with_name("whole.onnx")
-        with own_errors("the model cannot be read whole"):
+        with own_errors("the model cannot be read"):
             save(onnx.load(source), whole)
         source = whole
     done = _succeeds(lambda: _write_optimized(source, target))
@@ -242,10 +242,10 @@ def _external(target: Path) -> dict[str, Any]:
 
 
 def _preprocess_by_rules(source: Path, scratch: Path, large: bool, rules: str) -> _Done:  # noqa: FBT001 - private
-    """A provider's own pre-process writes nothing where it finds nothing to do.
+    """A provider's own pre-process writes nothing when it finds nothing to do.
 
-    It leaves batch normalisations as they are, whose rounded scales wreck a model on the device: one that kept 55 dB on
-    the CPU had 5 in emulation, and 55 with them folded into the convolutions before.
+    It keeps batch normalisations, whose rounded scales lose accuracy on the device: a model with 55 dB on the CPU had 5
+    in emulation, and 55 with them folded into the convolutions before.
     """
     target = scratch / "preprocessed.onnx"
     folded: Path | None = None
@@ -268,15 +268,15 @@ def _succeeds(step: Callable[[], object]) -> bool:
 
 
 def _lift_constants(path: Path, scratch: Path, large: bool) -> Path:  # noqa: FBT001 - private
-    """Weights of Constant nodes become initializers: the reference takes only those for weights.
+    """Turn weights in Constant nodes into initializers, which the reference requires.
 
-    A file outside `scratch` is copied there, too: the reference writes beside its input.
+    A file outside `scratch` is copied there as well, because the reference writes beside its input.
     """
     structure = read_structure(path)
     constants = any(node.op_type == "Constant" and not node.domain for node in structure.graph.node)
     if not constants and path.is_relative_to(scratch):
         return path
-    with own_errors("the model cannot be read whole"):
+    with own_errors("the model cannot be read"):
         model = onnx.load(path)
         lift_constants(model)
         save(model, scratch / "lifted.onnx", large=large)
@@ -284,7 +284,7 @@ def _lift_constants(path: Path, scratch: Path, large: bool) -> Path:  # noqa: FB
 
 
 def lift_constants(model: ModelProto) -> int:
-    """Make initializers of the main graph's Constant nodes that hold one tensor, in place; answers how many."""
+    """Turn the main graph's Constant nodes with one tensor into initializers, in place; returns their number."""
     lifted = 0
     for index in reversed(range(len(model.graph.node))):
         node = model.graph.node[index]
@@ -300,6 +300,6 @@ def lift_constants(model: ModelProto) -> int:
 
 
 def save(model: ModelProto, target: Path, *, large: bool = False) -> None:
-    """Write `model`; where its weights are large, they go to one file beside it."""
+    """Write `model`; large weights go to one file beside it."""
     location = target.name + DATA_SUFFIX if large else None
     onnx.save_model(model, str(target), save_as_external_data=large, location=location)

@@ -1,4 +1,4 @@
-"""ONNX Runtime's quantiser behind a quiet door: its words for types and methods, its errors as ours."""
+"""Wrap ONNX Runtime's quantiser: its types and methods by name, its output silenced, its errors as `StageError`."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ METHODS: Final[Mapping[str, CalibrationMethod]] = {
 }
 
 REFERENCE_ERRORS: Final[tuple[type[Exception], ...]] = (Exception,)
-"""What the reference raises on a model that it was not made for: whatever its Python happened to stumble over, a bare
-`Exception` of its own among it, so that no narrower list can be made."""
+"""Errors of the reference on a model that it does not support: any Python error, including a bare
+`Exception` of its own, so that no narrower list is possible."""
 
 _OUT_OF_MEMORY: Final = ("failed to allocate memory", "bad_alloc", "unable to allocate")
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """The reference prints to standard output, which is a worker's pipe, and logs advice that we have already taken."""
+    """Silence the reference: it prints to standard output, which is a worker's pipe, and logs needless advice."""
     previous = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -51,7 +51,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def own_errors(message: str, *, hint: str | None = None) -> Iterator[None]:
-    """Run the reference quietly; what it raises becomes a `StageError` that says `message` and its own words."""
+    """Run the reference quietly; its errors become a `StageError` with `message` and their own text."""
     try:
         with quiet():
             yield
@@ -68,7 +68,7 @@ def own_errors(message: str, *, hint: str | None = None) -> Iterator[None]:
 
 
 def no_memory() -> StageError:
-    """What to say when the machine has too little memory for one sample's activations."""
+    """The error when the machine has too little memory for one sample's activations."""
     return StageError(
         "there is not enough memory to calibrate: the activations of a single sample do not fit",
         hint="give smaller samples, fix dynamic dimensions to smaller sizes (--dim), calibrate by `minmax` (which keeps"
@@ -77,9 +77,9 @@ def no_memory() -> StageError:
 
 
 def typed_overrides(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The reference's `extra_options`; types in its tensor overrides, which are text in JSON, become its own.
+    """The reference's `extra_options`, with the types in its tensor overrides converted from text.
 
-    Raises `StageError` for a type that it has not.
+    Raises `StageError` for an unknown type.
     """
     plain = dict(extra)
     if "TensorQuantOverrides" in plain:
@@ -104,5 +104,5 @@ def _typed(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _type_named(name: str) -> QuantType:
     plain = name.lower().removeprefix("q")
     if plain not in TYPES:
-        raise StageError(f"a tensor override names no type that can be quantised to: {name!r}", hint=", ".join(TYPES))
+        raise StageError(f"a tensor override names an unsupported type: {name!r}", hint=", ".join(TYPES))
     return TYPES[plain]

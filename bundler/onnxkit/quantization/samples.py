@@ -15,12 +15,12 @@ from bundler.onnxkit.quantization.reference import no_memory
 from bundler.onnxkit.sessions import RUNTIME_ERRORS, clean_message
 
 Progress = Callable[[int, int], None]
-"""Called with how many samples are done and how many there are."""
+"""Called with the number of finished samples and their total."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleStream:
-    """The samples of a set on disk, of which one at a time is in memory."""
+    """The samples of a set on disk, one at a time in memory."""
 
     golden: GoldenSet
 
@@ -38,10 +38,10 @@ class SampleStream:
 
 
 def open_samples(path: Path) -> SampleStream:
-    """The set whose `index.json` is at `path`. Raises `StageError` where it is empty or cannot be read."""
+    """The set whose `index.json` is at `path`. Raises `StageError` if it is empty or cannot be read."""
     stream = SampleStream(read_golden(path))
     if not len(stream):
-        raise StageError("there are no samples to calibrate with", hint="give some: --calibration PATH")
+        raise StageError("there are no samples for calibration", hint="give some: --calibration PATH")
     return stream
 
 
@@ -58,6 +58,6 @@ def run_sample(session: onnxruntime.InferenceSession, sample: Sample, names: lis
         raise StageError(
             f"the model cannot run on the sample {sample.name!r}",
             details=(text,),
-            hint="samples need the model's own input names, types and shapes",
+            hint="samples must have the names, types and shapes of the model's inputs",
         ) from cause
     return values

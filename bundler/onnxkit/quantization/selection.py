@@ -1,4 +1,4 @@
-"""Which operators and nodes are quantised, checked against the model: a misspelt name must not go unnoticed."""
+"""Choose the operators and nodes to quantise, checked against the model, so that a misspelt name is an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bundler.model.errors import StageError
 from bundler.onnxkit.structure import iterate_nodes
 
 STATIC_OPERATORS: Final = tuple(sorted({*QLinearOpsRegistry, *QDQRegistry}))
-"""What the reference quantises statically when nobody says what."""
+"""Operators that the reference quantises statically by default."""
 DYNAMIC_OPERATORS: Final = tuple(IntegerOpsRegistry)
 _KNOWN: Final = frozenset({*STATIC_OPERATORS, *DYNAMIC_OPERATORS})
 
@@ -31,13 +31,13 @@ _QUANTIZED_STEMS: Final = (
 )
 _INTEGER_STEMS: Final = ("ConvInteger", "MatMulInteger")
 _WEIGHTS_ONLY: Final = {"MatMulNBits": "MatMul", "MatMulBnb4": "MatMul", "GatherBlockQuantized": "Gather"}
-_NAMED: Final = 5
+_MAX_NAMED: Final = 5
 
 
 def check_not_quantized(model: ModelProto, operators: Collection[str]) -> None:
-    """Raises `StageError` for a model that is quantised already.
+    """Raise `StageError` for a model that is quantised already.
 
-    Weights that alone have few bits may stay, if `operators` names others: then nothing is quantised twice.
+    Weight-only quantisation may stay, if `operators` names others: then nothing is quantised twice.
     """
     types = {node.op_type for node in iterate_nodes(model)}
     found = {name for name in types if name in _QUANTIZED or name.startswith((*_QUANTIZED_STEMS, *_INTEGER_STEMS))}
@@ -46,34 +46,34 @@ def check_not_quantized(model: ModelProto, operators: Collection[str]) -> None:
         raise StageError(
             "the model is already quantised",
             details=(f"it has {', '.join(sorted(found))}",),
-            hint="give the floating-point model that it was made from, or keep it: precision.method = 'none'",
+            hint="give the original floating-point model, or keep this one: precision.method = 'none'",
         )
 
 
 def choose_operators(
     model: ModelProto, operators: Collection[str], excluded: Collection[str], default: Collection[str]
 ) -> list[str] | None:
-    """The operator types to quantise; None where the reference's own choice stands. Raises `StageError`."""
+    """The operator types to quantise; None for the reference's own choice. Raises `StageError`."""
     present = {node.op_type for node in iterate_nodes(model)}
     check_operators(present, (*operators, *excluded))
     if not operators and not excluded:
         return None
     chosen = [name for name in (operators or default) if name not in excluded]
     if not present.intersection(chosen):
-        raise nothing_quantized(f"of the operators to quantise the model has none: {_few(chosen)}")
+        raise nothing_quantized(f"the model has none of the operators to quantise: {_few(chosen)}")
     return chosen
 
 
 def check_operators(present: Collection[str], names: Iterable[str]) -> None:
-    """Raises `StageError` for the name of an operator that neither the model nor anybody else has."""
+    """Raise `StageError` for the name of an unknown operator that the model does not have either."""
     for name in names:
-        # A preset names operators that not every model has; what nobody has is misspelt.
+        # A preset names operators that a model may lack; an unknown one is misspelt.
         if name not in present and name not in _KNOWN and not onnx.defs.has(name):
             raise _unknown("operator", name, present)
 
 
 def check_nodes(model: ModelProto, excluded: Iterable[str]) -> None:
-    """Raises `StageError` for a node name that the model has not."""
+    """Raise `StageError` for a node name that the model does not have."""
     present = {node.name for node in iterate_nodes(model) if node.name}
     for name in excluded:
         if name not in present:
@@ -81,11 +81,11 @@ def check_nodes(model: ModelProto, excluded: Iterable[str]) -> None:
 
 
 def nothing_quantized(detail: str) -> StageError:
-    """A method that quantises nothing is not a success."""
+    """The error of a method that quantises nothing, which is not a success."""
     return StageError(
         "nothing was quantised",
         details=(detail,),
-        hint="name other operators, exclude fewer, or keep the model as it is with precision.method = 'none'",
+        hint="name other operators, exclude fewer, or keep the model's precision with precision.method = 'none'",
     )
 
 
@@ -96,5 +96,5 @@ def _unknown(kind: str, name: str, present: Collection[str]) -> StageError:
 
 
 def _few(names: Collection[str]) -> str:
-    shown = ", ".join(repr(name) for name in list(names)[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown or "none"
+    shown = ", ".join(repr(name) for name in list(names)[:_MAX_NAMED])
+    return f"{shown} and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else shown or "none"

@@ -1,4 +1,4 @@
-"""Shape inference as the reference does it, without copies of weights and without files in the current folder."""
+"""Infer shapes as the reference does, without copies of weights and without files in the current folder."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bundler.onnxkit.structure import iterate_graphs, read_structure
 
 
 def load_with_shapes(path: Path) -> ModelProto:
-    """The whole model with all shapes that ONNX infers: what the reference's `load_model_with_shape_infer` answers.
+    """The whole model with all shapes that ONNX infers: the result of the reference's `load_model_with_shape_infer`.
 
-    That one writes the model once more. Shapes follow from small tensors, so its structure is enough to infer them.
+    That function writes the model once more. Shapes depend on small tensors only, so the structure is enough.
     """
     model = onnx.load(path)
     inferred = infer_structure(path)
@@ -41,7 +41,7 @@ def _take_types(graph: GraphProto, other: GraphProto) -> None:
 def knows_types(model: ModelProto, operators: Collection[str]) -> bool:
     """Whether every tensor around nodes of these operators has an element type.
 
-    Of activations the quantisers and calibrators ask for no more; without a type a tensor is left out in silence.
+    Quantisers and calibrators require no more of activations; a tensor without a type is skipped silently.
     """
     graph = model.graph
     known = {item.name for item in (*graph.value_info, *graph.input, *graph.output) if _has_type(item)}
@@ -60,9 +60,9 @@ def _has_type(item: ValueInfoProto) -> bool:
 
 
 def infer_symbolically(model: ModelProto, *, merge: bool) -> ModelProto:
-    """What the reference's `SymbolicShapeInference.infer_shapes` answers. Raises what it raises.
+    """The result of the reference's `SymbolicShapeInference.infer_shapes`. Raises its errors.
 
-    That one, where it fails, writes the model into the current folder, which is anybody's.
+    On failure, that function writes the model into the current folder.
     """
     # sympy takes half a second to import
     from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference  # noqa: PLC0415

@@ -1,9 +1,9 @@
-"""Convolutions that eight bits do little good, by their place and shape.
+"""Find convolutions that gain little from int8, by their place and shape.
 
-Measured on an x86 CPU with VNNI and AMX, with four real networks: a depthwise convolution in eight bits runs slower
-than ONNX Runtime's blocked one in floating point, and its few weights a channel make it noisy; a squeeze-and-excite
-branch works on one pixel, and its gate scales whole channels; a narrow convolution (an image's first, a few channels)
-costs little time and much accuracy. Without them a network was as fast as with them, or faster, and 3 to 10 dB nearer.
+Measured on an x86 CPU with VNNI and AMX, with four real networks: a depthwise convolution in int8 is slower than ONNX
+Runtime's blocked one in floating point, and noisy with its few weights per channel; a squeeze-and-excite branch
+computes one pixel, and its gate scales whole channels; a narrow convolution (an image's first, a few channels) costs
+little time and much accuracy. Without them a network was as fast or faster, and 3 to 10 dB more accurate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onnx import ModelProto, NodeProto, TensorProto
 Structure = Literal["depthwise", "squeeze", "narrow"]
 
 NARROW: Final = 16
-"""Channels, in or out, up to which a convolution is narrow."""
+"""Number of channels, in or out, up to which a convolution is narrow."""
 _CONVOLUTIONS: Final = frozenset({"Conv", "ConvTranspose"})
 _GATES: Final = frozenset({
     "Relu", "HardSigmoid", "Sigmoid", "HardSwish", "Add", "Mul", "Clip", "Div", "Conv", "Reshape", "Squeeze",
@@ -24,12 +24,12 @@ _GATES: Final = frozenset({
 })  # fmt: skip
 _POOLS: Final = frozenset({"GlobalAveragePool", "ReduceMean", "GlobalMaxPool"})
 _STEPS: Final = 8
-"""Nodes from a pooling down to the last convolution of its branch, at most."""
+"""Maximum number of nodes from a pooling to the last convolution of its branch."""
 _WEIGHT_INPUTS: Final = 2
 
 
 def find_structures(model: ModelProto, kinds: Iterable[Structure]) -> tuple[str, ...]:
-    """Names of the main graph's convolutions of these kinds, in order. Only a kernel that is a constant tells."""
+    """Names of the main graph's convolutions of these kinds, in order. Kernels that are not constant are ignored."""
     wanted = set(kinds)
     kernels = {tensor.name: tensor for tensor in model.graph.initializer}
     producers = {name: node for node in model.graph.node for name in node.output}
@@ -58,7 +58,7 @@ def _group(node: NodeProto) -> int:
 
 
 def _after_pooling(node: NodeProto, producers: Mapping[str, NodeProto]) -> bool:
-    """Whether a chain of first inputs leads up to a pooling over whole images."""
+    """Whether a chain of first inputs starts at a pooling over whole images."""
     for _ in range(_STEPS):
         above = producers.get(node.input[0]) if node.input else None
         if above is None:

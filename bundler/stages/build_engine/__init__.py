@@ -1,1 +1,1 @@
-"""Build an engine of TensorRT for RTX, with no GPU."""
+"""Build an engine of TensorRT for RTX without a GPU."""

@@ -1,4 +1,4 @@
-"""Have one engine built for several devices, and tell what kept TensorRT from it. No GPU and no driver is needed."""
+"""Build one engine for several devices and report why TensorRT failed. No GPU and no driver is required."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NARROW: Final = re.compile(r"Turing|SM75|FP32 GEMM")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """How dynamic inputs are bounded in an engine. `tf32`: products of 32-bit floats are rounded to that; `repeatable`:
+    """How dynamic inputs are bounded in an engine. `tf32`: products of 32-bit floats are rounded to TF32; `repeatable`:
     building it again gives the same bytes.
     """
 
@@ -45,7 +45,7 @@ def build_engine(source: Path, model: ModelProto, names: Mapping[str, str], shap
     """Write the engine of the model at `source`, whose structure is `model`, for the devices `names` (the library's, by
     ours), to `target`.
 
-    Raises `StageError` for a model that TensorRT cannot take, with the nodes that it stumbles over.
+    Raises `StageError` for a model that TensorRT does not support, with the nodes that it rejects.
     """
     profiles = {name: [list(shape) for shape in shapes[name]] for name in sorted(shapes)}
     job = {"model": source.name, "devices": list(names.values()), "profiles": profiles}
@@ -57,12 +57,12 @@ def build_engine(source: Path, model: ModelProto, names: Mapping[str, str], shap
         raise _unparsable(answer["errors"], answer["lines"], model)
     if not target.is_file() or not target.stat().st_size:
         raise _unbuildable(answer["lines"], tuple(names))
-    repeatable = not answer["profiles"] or (answer["repeatable"] and _settle(job, source.parent, target))
+    repeatable = not answer["profiles"] or (answer["repeatable"] and _build_until_equal(job, source.parent, target))
     return Built(answer["profiles"], answer["tf32"], repeatable)
 
 
-def _settle(job: Mapping[str, Any], folder: Path, target: Path) -> bool:
-    """Build again until two engines are equal: on a busy machine the threads of one may have been out of turn."""
+def _build_until_equal(job: Mapping[str, Any], folder: Path, target: Path) -> bool:
+    """Build again until two engines are equal: on a busy machine threads may run in another order."""
     seen = {_digest(target)}
     for _ in range(_TRIES):
         _ask_child(job, folder, target)
@@ -93,12 +93,12 @@ def _ask_child(job: Mapping[str, Any], folder: Path, target: Path) -> Any:
             check=False,
         )
         if done.returncode or not place.is_file():
-            raise _dead(done.returncode, done.stderr)
+            raise _describe_crash(done.returncode, done.stderr)
         return json.loads(place.read_text(encoding="utf-8"))
 
 
 def _environment() -> dict[str, str]:
-    """The same for all, but for what Windows needs. Byte code is looked for where there is none."""
+    """The same environment for every build, except for what Windows needs. Bytecode is read from an empty folder."""
     kept = {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ and sys.platform == "win32"}
     root = Path(bundler.__file__).parents[1]
     return {
@@ -110,12 +110,12 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _dead(code: int, said: str) -> StageError:
+def _describe_crash(code: int, said: str) -> StageError:
     how = f"was stopped by signal {-code}" if code < 0 else f"ended with exit code {code}"
     return StageError(
-        f"TensorRT for RTX did not survive this model: its process {how}",
+        f"TensorRT for RTX crashed on this model: its process {how}",
         details=tidy_lines(said.splitlines()[-6:]),
-        hint="leave the building to the device: compile = { here = false }",
+        hint="compile on the device: compile = { here = false }",
     )
 
 
@@ -129,42 +129,42 @@ def _unparsable(errors: Sequence[Sequence[Any]], lines: Sequence[str], model: Mo
         else:
             found.setdefault(index, left_node(node, _explain(text)))
     left = tuple(found.values())
-    details = (*list_left(left), *tidy_lines(others)) or tidy_lines(lines) or ("it says nothing of the reason",)
-    hint = "TensorRT for RTX takes a whole model or nothing: leave these operators out of the model, or " + (
-        "quantise for it: its operators take symmetric int8, per channel (--set precision.method=static-tensorrt)"
+    details = (*list_left(left), *tidy_lines(others)) or tidy_lines(lines) or ("it gives no reason",)
+    hint = "TensorRT for RTX compiles only whole models: remove these operators from the model, or " + (
+        "quantise for it: it supports symmetric int8, per channel (--set precision.method=static-tensorrt)"
         if any(node.operator in ("QuantizeLinear", "DequantizeLinear") for node in left)
         else "compile on the device, where ONNX Runtime runs the rest on other providers: compile = { here = false }"
     )
-    count = f" {len(left)} of its {len(model.graph.node)} nodes" if left else " this model"
-    return StageError(f"TensorRT for RTX does not take{count}", details=details, hint=hint)
+    count = f" {len(left)} of the {len(model.graph.node)} nodes" if left else " this model"
+    return StageError(f"TensorRT for RTX does not support{count}", details=details, hint=hint)
 
 
 def _node_at(index: int, model: ModelProto) -> NodeProto | None:
-    """The node of the main graph that an error of the parser is about; None where it is about something else."""
+    """The node of the main graph that a parser error refers to, or None."""
     return model.graph.node[index] if 0 <= index < len(model.graph.node) else None
 
 
 def _explain(text: str) -> str:
     if text.strip() == _NO_OPERATOR[0] or _NO_OPERATOR[1] in text:
-        return "it has no such operator"
+        return "operator not supported"
     if _NO_TYPE in text:
-        return "an input is of a type that it lacks, such as text"
+        return "an input has an unsupported type, such as string"
     return tidy(_ASSERTION.sub("", text))
 
 
 def _unbuildable(lines: Sequence[str], devices: tuple[str, ...]) -> StageError:
     narrow = any(_NARROW.search(line) for line in lines)
     hint = (
-        "it takes dimensions of one name for equal: fix them (--dim NAME=SIZE, --shape INPUT=SIZES), or leave it to "
+        "it treats dimensions with one name as equal: fix them (--dim NAME=SIZE, --shape INPUT=SIZES), or compile on "
         "the device: compile = { here = false }"
         if any(_TIED in line for line in lines)
-        else "on GPUs of compute capability 7.5 it multiplies matrices in half precision alone: convert the model "
+        else "on GPUs of compute capability 7.5 it multiplies matrices in half precision only: convert the model "
         "(--set precision.method=fp16), or leave 7.5 out"
         if narrow
-        else "build for fewer devices, or leave it to the device: compile = { here = false }"
+        else "build for fewer devices, or compile on the device: compile = { here = false }"
     )
     return StageError(
         f"TensorRT for RTX cannot build an engine of this model for {', '.join(devices)}",
-        details=tidy_lines(lines) or ("it says nothing of the reason",),
+        details=tidy_lines(lines) or ("it gives no reason",),
         hint=hint,
     )

@@ -1,11 +1,11 @@
-"""Build an engine in a process of its own, whose memory looks the same each time.
+"""Build an engine in a separate process whose memory layout is the same each time.
 
-The builder orders what it names by addresses in memory, and by which of its short threads ends first: a model with
-dynamic shapes gives other bytes each time (measured with TensorRT for RTX 1.7.1: numbers of names in the engine; it
-computes the same). It gives equal bytes where addresses are not randomised, its threads run one after another (one
-processor, and no waking thread takes it from another), and Python's own allocations are the same: hashes are not
-salted, modules are always compiled anew, and paths are read after the work is done. So this file is a script that
-starts itself again, and imports next to nothing.
+The builder orders names by memory address and by which of its short threads ends first, so a model with dynamic shapes
+gives other bytes each time (measured with TensorRT for RTX 1.7.1: the numbers in the names of the engine differ, its
+computation does not). The bytes are equal when addresses are not randomised, the threads run one after another (one
+processor, no preemption by a waking thread), and Python allocates the same memory: hashes are not salted, modules are
+always compiled anew, and paths are read after the build. So this file is a script that restarts itself and imports
+almost nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 _NO_RANDOM_ADDRESSES = 0x0040000
 """ADDR_NO_RANDOMIZE of Linux's personality(2)."""
 _ASK = 0xFFFFFFFF
-_MOST_LINES = 200
+_MAX_LINES = 200
 
 
 def main() -> None:
-    """`start` sets the stage, `fixed` and `random` (addresses as they may be) do the work."""
+    """`start` prepares the process; `fixed` and `random` (addresses fixed or randomised) build."""
     if sys.argv[1] == "start":
         os.execv(sys.executable, [*_command(), "fixed" if _fix_addresses() else "random"])  # noqa: S606 - itself
     job = json.loads(sys.stdin.readline())
@@ -40,7 +40,7 @@ def _command() -> list[str]:
 
 
 def _fix_addresses() -> bool:
-    """Whether this process may say that the next program has no random addresses, and its threads take turns."""
+    """Whether this process may disable address randomisation and preemption for the program that it executes."""
     if sys.platform != "linux":
         return False
     import ctypes  # noqa: PLC0415 - not in the process that builds
@@ -61,7 +61,7 @@ def _queue_threads() -> bool:
 
 
 def _build(job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """What is to be told, and the engine, if there is one."""
+    """The report, and the engine if it was built."""
     import tensorrt_rtx_bindings as library  # type: ignore[import-not-found]  # noqa: PLC0415 - 95 MB
 
     from bundler.model.errors import StageError  # noqa: PLC0415 - not in the process that starts
@@ -89,7 +89,7 @@ def _build(job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 
 def _listen(library: Any, lines: list[str]) -> Any:
-    """A logger that keeps errors in `lines`; nothing that TensorRT says goes to the screen."""
+    """A logger that keeps errors in `lines`; nothing from TensorRT goes to the screen."""
     kept = {library.ILogger.Severity.INTERNAL_ERROR, library.ILogger.Severity.ERROR}
 
     class Logger(library.ILogger):  # type: ignore[misc]
@@ -97,7 +97,7 @@ def _listen(library: Any, lines: list[str]) -> Any:
             library.ILogger.__init__(self)
 
         def log(self, severity: Any, text: str) -> None:
-            if severity in kept and len(lines) < _MOST_LINES:
+            if severity in kept and len(lines) < _MAX_LINES:
                 lines.append(text)
 
     return Logger()

@@ -1,6 +1,6 @@
-"""The first 64 bytes of an engine: what made it, how long it is, and for which devices.
+"""The first 64 bytes of an engine: the version that built it, its length, and its devices.
 
-The layout is not documented. It was read off engines of TensorRT for RTX 1.7.1: `vtrt` at 0, the file's length at 16,
+The layout is not documented. It was read from engines of TensorRT for RTX 1.7.1: `vtrt` at 0, the file's length at 16,
 the library's version at 24 (four bytes), and at 32 one bit for each compute capability.
 """
 
@@ -13,15 +13,15 @@ from typing import Final
 from bundler.model.errors import StageError
 
 HEADER_BYTES: Final = 64
-"""What the runtime's provider reads of an engine to tell whether a device can run it."""
+"""The part of an engine that the runtime's provider reads to decide whether a device can run it."""
 _LAYOUT: Final = struct.Struct("<4s12xQ4B4xI")
 _MAGIC: Final = b"vtrt"
 
 
 def check_engine(path: Path, version: str, mask: int) -> bytes:
-    """The header of the engine at `path`, made by the library `version` for the devices of `mask`.
+    """The header of the engine at `path`, built by the library `version` for the devices of `mask`.
 
-    Raises `StageError` for a file that is empty, cut off, or not for these devices.
+    Raises `StageError` for a file that is empty, truncated, or for other devices.
     """
     size = path.stat().st_size
     with path.open("rb") as stream:
@@ -32,9 +32,9 @@ def check_engine(path: Path, version: str, mask: int) -> bytes:
     if magic != _MAGIC:
         raise _refuse(f"it begins with {magic!r}")
     if declared != size:
-        raise _refuse(f"it has {size} bytes, and says {declared}")
+        raise _refuse(f"it has {size} bytes, and its header declares {declared}")
     if ".".join(map(str, release)) != version:
-        raise _refuse(f"it says that TensorRT for RTX {'.'.join(map(str, release))} made it, not {version}")
+        raise _refuse(f"it was built by TensorRT for RTX {'.'.join(map(str, release))}, not {version}")
     if found != mask:
         raise _refuse(f"it is for the devices {found:#x}, not {mask:#x}")
     return head
@@ -42,7 +42,7 @@ def check_engine(path: Path, version: str, mask: int) -> bytes:
 
 def _refuse(reason: str) -> StageError:
     return StageError(
-        "TensorRT for RTX wrote an engine that is not what was asked for",
+        "TensorRT for RTX wrote an invalid engine",
         details=(reason,),
-        hint="build again; if it stays, leave the building to the device: compile = { here = false }",
+        hint="build again; if it fails again, compile on the device: compile = { here = false }",
     )

@@ -1,4 +1,4 @@
-"""Optimisation profiles: the smallest, usual and greatest shape of every dynamic input."""
+"""Optimisation profiles: the smallest, typical and largest shape of every dynamic input."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SIZES: Final = 3
 
 
 def add_profile(builder: Any, config: Any, network: Any, shapes: Shapes) -> dict[str, list[list[int]]]:
-    """Set the profile of a parsed network's dynamic inputs, and answer it. Raises `StageError` if it does not fit."""
+    """Set the profile of a parsed network's dynamic inputs and return it. Raises `StageError` if it does not fit."""
     inputs = [network.get_input(index) for index in range(network.num_inputs)]
     problems = tuple(_find_problems(inputs, shapes))
     if problems:
         raise StageError(
             "the shapes do not fit the model's dynamic inputs",
             details=problems,
-            hint="give every dynamic input its smallest, usual and greatest shape, "
+            hint="give every dynamic input its smallest, typical and largest shape, "
             "or fix the sizes: --dim NAME=SIZE, --shape INPUT=SIZES",
         )
     dynamic = [tensor for tensor in inputs if _is_dynamic(tensor)]
@@ -46,14 +46,14 @@ def _find_problems(inputs: list[Any], shapes: Shapes) -> Iterator[str]:
         if tensor.name in shapes:
             yield from _fit(tensor, shapes[tensor.name])
         elif tensor.is_shape_tensor:
-            yield f"the values of {tensor.name!r} are shapes: give the smallest, usual and greatest values"
+            yield f"the values of {tensor.name!r} are shapes: give the smallest, typical and largest values"
         elif _is_dynamic(tensor):
             yield f"{tensor.name!r} is {_describe(tensor)}, and has no shapes"
 
 
 def _fit(tensor: Any, given: tuple[tuple[int, ...], ...]) -> Iterator[str]:
     if len(given) != _SIZES:
-        yield f"{tensor.name!r} has {len(given)} shapes: give three, the smallest, the usual and the greatest"
+        yield f"{tensor.name!r} has {len(given)} shapes: give three, the smallest, the typical and the largest"
         return
     if tensor.is_shape_tensor:
         return
@@ -65,7 +65,7 @@ def _fit(tensor: Any, given: tuple[tuple[int, ...], ...]) -> Iterator[str]:
     if any(size < 1 for size in given[0]) or any(
         less > more for first, second in pairwise(given) for less, more in zip(first, second, strict=True)
     ):
-        yield f"the shapes of {tensor.name!r} do not grow from the smallest, of at least 1, to the greatest"
+        yield f"the shapes of {tensor.name!r} must grow from the smallest, of at least 1, to the largest"
 
 
 def _describe(tensor: Any) -> str:

@@ -1,4 +1,4 @@
-"""Build an engine for GPUs that are not here, and wrap it as a model that ONNX Runtime's provider opens."""
+"""Build an engine for GPUs of other machines, and wrap it as a model that ONNX Runtime's provider loads."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from bundler.stages.build_engine.wrapping import default_inputs, state_compatibi
 ENTRY: Final = "model.onnx"
 ENGINE: Final = "engine.bin"
 _PLATFORM: Final = "windows" if sys.platform == "win32" else "linux"
-"""TensorRT for RTX builds for the system that it runs on: an engine from Linux does not open on Windows."""
+"""TensorRT for RTX builds for the system that it runs on: an engine from Linux does not load on Windows."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """`model.onnx` and, unless it is inside, `engine.bin`. Raises `StageError`, `ModelError`."""
+    """`model.onnx` and, unless it is embedded, `engine.bin`. Raises `StageError`, `ModelError`."""
     source, options = request.input("model"), decode(Options, dict(request.options))
     model = read_structure(source)
     _check_platform(options.platform)
@@ -52,7 +52,7 @@ def _check_platform(asked: str) -> None:
     if asked not in ("", _PLATFORM):
         raise StageError(
             f"TensorRT for RTX cannot build an engine for {asked[:20]!r} on {_PLATFORM}",
-            hint="leave it to the device: compile = { here = false }",
+            hint="compile on the device: compile = { here = false }",
         )
 
 
@@ -65,7 +65,7 @@ def _check_half(model: ModelProto) -> None:
     if not narrow:
         raise StageError(
             "nothing in this model is in half precision",
-            details=("TensorRT for RTX computes in the types that the model declares",),
+            details=("TensorRT for RTX computes in the model's declared types",),
             hint="convert it first: --set precision.method=fp16",
         )
 
@@ -100,8 +100,8 @@ def _note_repeatable(built: Built) -> tuple[Note, ...]:
     if built.repeatable or not built.profiles:
         return ()
     text = (
-        "TensorRT for RTX gives other bytes each time for this model with dynamic shapes: building it again gives "
-        "another engine that computes the same"
+        "TensorRT for RTX does not build this model with dynamic shapes reproducibly: building it again gives "
+        "an engine with other bytes that computes the same"
     )
     return (Note(text=text, level="warning"),)
 

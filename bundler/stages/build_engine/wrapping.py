@@ -1,7 +1,8 @@
 """A model of one EPContext node: the engine, with the interface of the model that it was built from.
 
-The node carries what ONNX Runtime's provider itself writes: it reads `embed_mode`, `ep_cache_context` (the engine, or
-its file beside the model), `partition_name` (which names its runtime cache) and `source`; the rest is for people.
+The node carries the attributes that ONNX Runtime's provider itself writes: it reads `embed_mode`, `ep_cache_context`
+(the engine, or its file beside the model), `partition_name` (the name of its runtime cache) and `source`; the others
+are informative.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from bundler.stages.build_engine.header import HEADER_BYTES
 
 DOMAIN: Final = "com.microsoft"
 STATEMENT: Final = "ep_compatibility_info."
-"""The key of a model's metadata under which a provider, whose name follows, states what its context needs."""
-_LEAST_IR: Final = 4
+"""The key of a model's metadata under which a provider, whose name follows, states what its context requires."""
+_MIN_IR: Final = 4
 _PROTOBUF_LIMIT: Final = 2**31 - 2**20
 
 
 def state_compatibility(header: bytes) -> str:
-    """What the provider states of an engine, and checks before it opens one: the header as hexadecimal digits."""
+    """The statement about an engine that the provider checks before loading it: the header in hexadecimal."""
     return header[:HEADER_BYTES].hex()
 
 
 def wrap_engine(
     source: ModelProto, engine: memoryview, provider: str, version: str, *, devices: str, file: str
 ) -> ModelProto:
-    """The model around `engine`; where `file` is empty, the engine is inside. Raises `StageError` for one too large."""
+    """The model around `engine`; with an empty `file` the engine is embedded. Raises `StageError` for one too large."""
     if not file and engine.nbytes > _PROTOBUF_LIMIT:
         raise StageError(
             "the engine is larger than the 2 GB that one ONNX file can hold",
-            hint="leave it in a file beside: embed = false",
+            hint="store it in a separate file: embed = false",
         )
     inputs = _required_inputs(source)
     node = helper.make_node(
@@ -42,7 +43,7 @@ def wrap_engine(
     node.name = f"engine_{hashlib.sha256(engine).hexdigest()[:16]}"
     _describe(node, bytes(engine) if not file else file.encode(), provider, version, devices=devices, embedded=not file)
     graph = helper.make_graph([node], source.graph.name or "engine", inputs, list(source.graph.output))
-    model = helper.make_model(graph, opset_imports=_opsets(source), ir_version=max(source.ir_version, _LEAST_IR))
+    model = helper.make_model(graph, opset_imports=_opsets(source), ir_version=max(source.ir_version, _MIN_IR))
     statement = {STATEMENT + provider: state_compatibility(bytes(engine[:HEADER_BYTES]))}
     kept = {entry.key: entry.value for entry in source.metadata_props if not entry.key.startswith(STATEMENT)}
     helper.set_model_props(model, dict(sorted((kept | statement).items())))
@@ -50,8 +51,8 @@ def wrap_engine(
 
 
 def default_inputs(source: ModelProto) -> tuple[str, ...]:
-    """Inputs that have a default value: an engine has that value built in, so they are inputs no longer."""
-    if source.ir_version < _LEAST_IR:
+    """Inputs with a default value: it is built into the engine, so they are no longer inputs."""
+    if source.ir_version < _MIN_IR:
         return ()
     values = {tensor.name for tensor in source.graph.initializer}
     return tuple(info.name for info in source.graph.input if info.name in values)

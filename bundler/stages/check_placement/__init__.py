@@ -1,1 +1,1 @@
-"""Estimate which nodes a mobile provider takes."""
+"""Estimate which nodes are assigned to a mobile provider."""

@@ -1,4 +1,4 @@
-"""Ask ONNX Runtime's mobile checker, in a way that gives the same answer each time."""
+"""Run ONNX Runtime's mobile checker, with the same result each time."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _FUNCTION: Final = re.compile(r"check_[a-z0-9_]+_partitions")
 _OPERATORS: Final = re.compile(r"([a-z0-9_]+\.md)?")
 _VERDICT: Final = 400
 _ERRORS: Final = (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OSError)
-"""What the checker raises on a graph that it was not made for."""
+"""Errors of the checker on a graph that it does not support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What the checker found: `taken` are the first outputs of the nodes that the provider would take."""
+    """The checker's result: `taken` are the first outputs of the nodes that would be assigned to the provider."""
 
     info: Any
     taken: Collection[str]
@@ -35,14 +35,14 @@ class Estimate:
     caveats: tuple[str, ...]
 
     def knows(self, node: NodeProto) -> bool:
-        """Whether the provider has the operator at all."""
+        """Whether the provider supports the operator at all."""
         return bool(self.info.supported_ops_checker.is_op_supported(node))
 
 
 def estimate(model: ModelProto, asked: Options) -> Estimate:
-    """The checker's answer on a model with shapes.
+    """The checker's result for a model with shapes.
 
-    Raises `StageError` for a graph that the checker cannot read, and for a function that it has not.
+    Raises `StageError` for a graph that the checker cannot read, and for a function that it lacks.
     """
     check = _find_function(asked)
     try:
@@ -56,7 +56,7 @@ def estimate(model: ModelProto, asked: Options) -> Estimate:
         raise StageError(
             "ONNX Runtime's mobile checker cannot read this model",
             details=(tidy(f"{type(cause).__name__}: {cause}"),),
-            hint="leave the check out, or look at the model: `bundler inspect MODEL`",
+            hint="disable the check, or inspect the model: `bundler inspect MODEL`",
         ) from cause
     return Estimate(info, taken, suitable, verdict, caveats)
 
@@ -65,13 +65,13 @@ def _find_function(asked: Options) -> Callable[..., Any]:
     named = _FUNCTION.fullmatch(asked.function) and _OPERATORS.fullmatch(asked.operators)
     function = getattr(reference, asked.function, None) if named else None
     if function is None:
-        raise StageError(f"ONNX Runtime's mobile checker has no {asked.function[:60]!r}", hint="leave the check out")
+        raise StageError(f"ONNX Runtime's mobile checker has no {asked.function[:60]!r}", hint="disable the check")
     return partial(function, config_filename=asked.operators) if asked.operators else function
 
 
 @dataclass(slots=True)
-class _Ear:
-    """Stands where the checker expects a logger, and keeps what it says."""
+class _MessageLog:
+    """A logger for the checker that keeps its messages."""
 
     lines: list[str] = field(default_factory=list)
 
@@ -79,22 +79,22 @@ class _Ear:
         self.lines.append(text % values if values else text)
 
     def debug(self, text: str, *values: object) -> None:
-        """Nodes of every partition: nobody asks for them."""
+        """Ignore debug messages: the nodes of every partition."""
 
 
 def _listen(info: Any, title: str) -> str:
-    """The last thing that the checker says of its own findings: what it makes of them."""
-    ear = _Ear()
+    """The last line of the checker's own findings: its verdict."""
+    ear = _MessageLog()
     info.print_analysis(ear, title)
     return tidy(ear.lines[-1], _VERDICT)
 
 
 @contextlib.contextmanager
 def _in_order() -> Iterator[None]:
-    """While this holds, the checker visits nodes in the graph's order.
+    """Inside this context, the checker visits nodes in the graph's order.
 
-    It keeps nodes in sets by their address in memory, so that the partitions that it counts depend on chance; and it
-    leaves that hash on the class.
+    It keeps nodes in sets by their address in memory, so that the number of partitions is random, and it leaves that
+    hash on the class.
     """
     before, original = NodeProto.__hash__, reference.get_producer_consumer_maps
 

@@ -1,4 +1,4 @@
-"""Estimate which nodes of a model a mobile provider takes. The model's weights are not loaded."""
+"""Estimate which nodes of a model are assigned to a mobile provider. The model's weights are not loaded."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bundler.stages.check_placement.spec import Options
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """Facts alone. Raises `StageError`, `ModelError`."""
+    """Facts only. Raises `StageError`, `ModelError`."""
     source, options = request.input("model"), decode(Options, dict(request.options))
     model = read_structure(source)
     report(0.1, "inferring shapes")
     shaped = fold_shapes(model)
     if not counted_nodes(shaped):
-        raise StageError("the model has no nodes that a provider could take", hint="nothing is to be gained here")
+        raise StageError("the model has no nodes to assign to a provider", hint="disable the check for this model")
     report(0.5, "estimating")
     found = estimate(shaped, options)
     facts = _describe(options.provider, shaped, found)
@@ -46,7 +46,7 @@ def _describe(provider: str, model: ModelProto, found: Estimate) -> dict[str, An
 
 
 def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the provider would take with all sizes of the inputs fixed; None where that is no more than it takes now."""
+    """The estimate with all sizes of the inputs fixed; None where it assigns no more nodes."""
     signature = model_signature(model)
     words = suggest_options(signature)
     if not words:
@@ -55,7 +55,7 @@ def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) ->
     nodes = counted_nodes(fixed)
     try:
         found = estimate(fixed, options)
-    except StageError:  # what the model has now could be read, and is told
+    except StageError:  # the model with its own sizes could be read, and is reported
         return None
     taken = sum(_takes(found, node) for node in nodes)
     share = round(taken / len(nodes), 6) if nodes else 0.0
@@ -65,7 +65,7 @@ def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) ->
 
 
 def _fix_all(model: ModelProto, signature: Signature) -> ModelProto:
-    """A copy with the sizes of the suggestion."""
+    """A copy of the model with the suggested sizes."""
     copy = ModelProto()
     copy.CopyFrom(model)
     fix_model(copy, suggest_fixing(signature))
@@ -82,10 +82,10 @@ def _takes(found: Estimate, node: NodeProto) -> bool:
 
 def _explain(node: NodeProto, found: Estimate, known: frozenset[str]) -> str:
     if not found.knows(node):
-        return "the provider has no such operator"
+        return "the provider does not support the operator"
     if not known.issuperset(node.input):
         return "an input has a dynamic shape"
-    return "an input has more dimensions than the provider takes"
+    return "an input has more dimensions than the provider supports"
 
 
 def _notes(found: Estimate, gain: Mapping[str, Any] | None) -> tuple[Note, ...]:

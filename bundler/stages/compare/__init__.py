@@ -1,1 +1,1 @@
-"""Compare a model's answers with the golden set."""
+"""Compare a model's outputs with the golden set."""

@@ -1,4 +1,4 @@
-"""Open the model as the bundle will, run the golden inputs, and measure how far its answers are from theirs."""
+"""Load the model as the bundle will, run the golden inputs, and measure the error of its outputs."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from bundler.stages.compare.spec import Options
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """The comparison as facts. Raises `StageError` when the model does not open or does not run."""
+    """The comparison as facts. Raises `StageError` when the model does not load or does not run."""
     settings = read_settings(encode(decode(Options, dict(request.options))))
     golden, model = read_golden(request.input("golden")), request.input("model")
-    report(0.0, "opening the model")
+    report(0.0, "loading the model")
     session = open_session(model, settings, error=StageError, hint=_HINT)
-    # Nothing promises that a plugin's library, or the emulator in it, may be called from several threads.
+    # A plugin's library, or the emulator in it, may not be thread-safe.
     lanes = 1 if settings.plugins else count_lanes(settings, model)
     comparison = _compare(session, golden, lanes, report)
     return StageResult(facts=encode(comparison))
 
 
-_HINT = "the step before wrote a model that its own runtime refuses; a lower `optimization.level` may help"
+_HINT = "the step before wrote a model that its own runtime rejects; try a lower `optimization.level`"
 
 
 def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: int, report: Report) -> Comparison:
     references = dict(golden.references or tally_references(golden))
-    for port in session.get_outputs():  # what the set knows nothing of is no output that was reproduced
+    for port in session.get_outputs():  # an output without a recorded value is not reproduced
         references.setdefault(port.name, ReferenceFigures(name=port.name))
     tallies = {
         name: Tally(name=name, stable=name not in golden.unstable_outputs, quantity=known.quantity)
@@ -58,9 +58,9 @@ def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: in
 
 def _add(tally: Tally, sample: Sample, actual: Mapping[str, Value]) -> None:
     if tally.name not in actual:
-        tally.reject("the model has no such output any more")
+        tally.reject("the model no longer has this output")
     elif tally.name not in sample.outputs:
-        tally.reject(f"the golden sample {sample.name} has no recorded value of it")
+        tally.reject(f"the golden sample {sample.name} has no recorded value for it")
     else:
         tally.add(sample.outputs[tally.name], actual[tally.name], sample.name)
 

@@ -1,4 +1,4 @@
-"""What `compare` takes and finds."""
+"""Inputs, facts and options of the stage `compare`."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ SPEC = StageSpec(
     facts=Comparison,
     least_time=900.0,
 )
-"""Its facts are `bundler.model.results.Comparison`, encoded."""
+"""Facts: `bundler.model.results.Comparison`, encoded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How the session is opened: as the bundle will open it, or, where nothing is given, as the golden set was recorded
-    (nothing optimised). `providers` are (the runtime's name, options) in order; `plugins` says, by such a name, which
-    `library` (a Python module) carries the provider and which device to `select`. With `check_providers` the first
-    provider must take some of the model (one from a plugin always must).
+    """How the session is created: as the bundle will create it, or, without options, as the golden set was recorded
+    (without optimisation). `providers` are (the runtime's name, options) in order; `plugins` says, by name, the
+    `library` (a Python module) with the provider and the device to `select`. With `check_providers` some nodes
+    must be assigned to the first provider (to one from a plugin always).
     """
 
     providers: tuple[Any, ...] = ()

@@ -1,1 +1,1 @@
-"""Compile a model for a provider that a plugin carries."""
+"""Compile a model ahead of time for a provider that a plugin contains."""

@@ -1,6 +1,6 @@
-"""Compiling in a process of its own: run as a script, by path, in the interpreter of the stage's environment.
+"""Compile in a separate process: run as a script, by path, in the interpreter of the stage's environment.
 
-It reads one job from its standard input and writes its answer to the file that the job names.
+It reads one job from standard input and writes its result to the file that the job names.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 _DIE_WITH_PARENT: Final = 1
-"""PR_SET_PDEATHSIG of Linux. Elsewhere, a compiler whose parent died ends when it is done."""
+"""PR_SET_PDEATHSIG of Linux. Elsewhere, a compiler whose parent died runs to its end."""
 _PACKAGE: Final = "bundler"
 NOTHING_TAKEN: Final = "nothing taken"
 
 
 def start_compiler(job: dict[str, Any], answer: Path) -> dict[str, Any]:
-    """What a new process answers to a job; `crash` says how it ended where it wrote no answer."""
+    """The result of a new process for a job; without a result, `crash` says how it ended."""
     message = json.dumps({"job": job, "answer": str(answer), "package": str(Path(__file__).parents[2])})
     command = [sys.executable, "-I", "-X", "utf8", str(Path(__file__))]
     ended = subprocess.run(command, input=message.encode(), check=False)
@@ -41,7 +41,7 @@ def _describe_end(code: int) -> str:
 
 
 def main() -> None:
-    """The new process."""
+    """Run one job in the new process."""
     _die_with_parent()
     message = json.loads(sys.stdin.buffer.read())
     _make_importable(Path(message["package"]))
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _make_importable(folder: Path) -> None:
-    """Only our own package, as in a worker: nothing of what lies beside it."""
+    """Make bundler's package importable, as in a worker, and nothing beside it."""
     spec = importlib.util.spec_from_file_location(
         _PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )

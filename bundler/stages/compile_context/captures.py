@@ -1,7 +1,7 @@
-"""Weights that only the branches and bodies of a model read, put where they are read.
+"""Copy weights of the main graph into the subgraphs that read them.
 
-ONNX Runtime writes a compiled model anew and forgets such weights of the main graph: it counts what the nodes that stay
-behind read, and not what the graphs inside of them take from outside. It then refuses its own model ("nodes in a graph
+ONNX Runtime rewrites a compiled model without the weights of the main graph that only subgraphs read: it counts what
+the remaining nodes read, but not the outer values of their subgraphs. It then rejects its own model ("nodes in a graph
 must be topologically sorted", 1.31).
 """
 
@@ -17,14 +17,14 @@ from bundler.onnxkit.structure import subgraphs
 
 
 def captures_weights(model: ModelProto) -> bool:
-    """Whether a graph inside of a node reads a weight of the main graph."""
+    """Whether a subgraph reads a weight of the main graph."""
     names = {tensor.name for tensor in model.graph.initializer}
     return any(not names.isdisjoint(_taken_from_outside(inner)) for inner in _inner_graphs(model))
 
 
 def write_with_own_weights(source: Path, target: Path) -> None:
-    """A copy of the model at `source` in which each graph inside of a node has the weights that it reads. Those of two
-    graphs stand twice, unless they are external data. External files are to lie beside `target` as beside `source`.
+    """A copy of the model at `source` in which each subgraph contains the weights that it reads. Weights of two
+    subgraphs are duplicated, unless they are external data. External files must lie beside `target` as beside `source`.
     """
     model = onnx.load(source, load_external_data=False)
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
@@ -43,7 +43,7 @@ def write_with_own_weights(source: Path, target: Path) -> None:
 
 
 def _inner_graphs(model: ModelProto) -> list[GraphProto]:
-    """The graphs inside of the main graph's nodes; those within them read from these."""
+    """The subgraphs of the main graph's nodes; those nested in them read from these."""
     return [inner for node in model.graph.node for inner in subgraphs(node)]
 
 
@@ -70,7 +70,7 @@ def _copy_tensor(tensor: TensorProto, name: str) -> TensorProto:
 
 
 def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
-    """Let everything in `graph` read the new names."""
+    """Replace names in everything that `graph` reads."""
     for node in graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
         for inner in subgraphs(node):

@@ -1,5 +1,5 @@
-"""The compiler's own call. Its files depend on where the model lies and on what the process compiled before, so the
-model is named relative to the current folder, and each compiler begins in a process that has not used it yet.
+"""Call the compiler. Its files depend on the path of the model and on what the process compiled before, so the
+model is named relative to the current folder, and each compiler starts in a process that has not used it yet.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _LAST: Final = "ep.stop_share_ep_contexts"
 
 
 class NothingTakenError(Exception):
-    """The provider took no node; the text is the runtime's."""
+    """No node was assigned to the provider; the text is the runtime's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What to compile: `models` are paths below `folder` with the absolute paths of what is written."""
+    """What to compile: `models` are paths below `folder` with the absolute paths of the results."""
 
     provider: str
     library: str
@@ -40,7 +40,7 @@ class Job:
 def compile_models(job: Job) -> None:
     """Compile all models of a job. Raises `StageError`, and `NothingTakenError` when nothing was compiled."""
     if not is_fresh(job.provider):
-        raise StageError(f"this process has used {job.provider} before: what it compiles now would not be repeatable")
+        raise StageError(f"this process has used {job.provider} before, so its result would not be reproducible")
     with contextlib.chdir(job.folder):
         for index, (source, target) in enumerate(job.models):
             _compile(job, source, target, index)
@@ -64,7 +64,7 @@ def _compile(job: Job, source: str, target: str, index: int) -> None:
         raise StageError(
             f"{job.provider} cannot compile the model",
             details=(message,),
-            hint="check the provider's options, or leave compiling to the device",
+            hint="check the provider's options, or compile on the device",
         ) from cause
 
 

@@ -1,4 +1,4 @@
-"""What a compiler wrote, checked and brought into one form: files of fixed names, no paths, nothing unused."""
+"""Check a compiler's result and write it in one form: files of fixed names, no paths, nothing unused."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, qualified_n
 
 _STATEMENT: Final = "ep_compatibility_info."
 _FILE, _EMBEDDED, _SOURCE, _SDK = "ep_cache_context", "embed_mode", "source", "ep_sdk_version"
-_HINT: Final = "a defect of the provider's compiler, or a version of it that does not fit: `bundler doctor` shows them"
+_HINT: Final = (
+    "a defect of the provider's compiler, or an incompatible version of it: `bundler doctor` shows the versions"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """A compiled model: how many `contexts` it has, the compiler's version, and what it states of devices."""
+    """A compiled model: its number of `contexts`, the compiler's version, and its statement about devices."""
 
     model: ModelProto
     contexts: int
@@ -34,13 +36,15 @@ class Compiled:
 
 
 def read_compiled(path: Path, provider: str, before: ModelProto) -> Compiled:
-    """The compiled model at `path`, its weights included. Raises `StageError` when it is not what was asked for."""
+    """The compiled model at `path`, its weights included. Raises `StageError` when it is not as requested."""
     model = _load(path)
     nodes = _contexts(model)
     own = [node for node in nodes if _text(node, _SOURCE) in ("", provider)]
     if not own:
         found = ", ".join(sorted({_text(node, _SOURCE)[:60] for node in nodes})) or "nobody"
-        raise StageError(f"the model has nothing compiled for {provider}", details=(f"by: {found}",), hint=_HINT)
+        raise StageError(
+            f"the model has no part compiled for {provider}", details=(f"compiled by: {found}",), hint=_HINT
+        )
     _check_signature(before, model)
     metadata = {entry.key: entry.value for entry in model.metadata_props}
     sdk = next((found for node in own if (found := _text(node, _SDK))), "")
@@ -48,7 +52,7 @@ def read_compiled(path: Path, provider: str, before: ModelProto) -> Compiled:
 
 
 def rename_contexts(models: Sequence[ModelProto], folder: Path) -> None:
-    """Give the files of all models their names, in the order of their nodes. Raises `StageError` for one missing."""
+    """Give the files of all models fixed names, in the order of their nodes. Raises `StageError` for a missing one."""
     names: dict[str, str] = {}
     for node in (node for model in models for node in _contexts(model)):
         attribute = _attribute(node, _FILE)
@@ -67,7 +71,7 @@ def rename_contexts(models: Sequence[ModelProto], folder: Path) -> None:
 
 
 def holds_all(model: ModelProto, folder: Path, record: str, items: Sequence[str]) -> bool:
-    """Whether what was compiled holds `record` with each of `items` in it. Its files lie in `folder`."""
+    """Whether the compiled files in `folder` contain `record` with each of `items`."""
     wanted = {record.format(item).encode() for item in items}
     for node in _contexts(model):
         attribute = _attribute(node, _FILE)
@@ -77,7 +81,7 @@ def holds_all(model: ModelProto, folder: Path, record: str, items: Sequence[str]
 
 
 def _find_all(place: bytes | Path, texts: set[bytes]) -> set[bytes]:
-    """Those of `texts` that stand in bytes or in a file, which may be larger than memory."""
+    """The `texts` that occur in bytes or in a file, which may be larger than memory."""
     if isinstance(place, bytes):
         return {text for text in texts if text in place}
     with place.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -85,8 +89,8 @@ def _find_all(place: bytes | Path, texts: set[bytes]) -> set[bytes]:
 
 
 def write_canonical(model: ModelProto, before: ModelProto, path: Path) -> None:
-    """Write the model with the interface as it was declared, and no more operator sets or a newer format than it
-    needs. Raises `StageError` for one that no file can hold.
+    """Write the model with the declared interface, and only the operator sets and the format version that it
+    requires. Raises `StageError` for one that no file can hold.
     """
     for new, old in zip((*model.graph.input, *model.graph.output), _declared(before), strict=True):
         new.type.CopyFrom(old.type)
@@ -102,13 +106,13 @@ def write_canonical(model: ModelProto, before: ModelProto, path: Path) -> None:
     try:
         path.write_bytes(model.SerializeToString(deterministic=True))
     except (EncodeError, ValueError) as cause:
-        hint = "keep what was compiled in a file beside the model (`embed = false`)"
+        hint = "store the compiled part in a file beside the model (`embed = false`)"
         raise StageError("the compiled model has more than 2 GB, which its format cannot hold", hint=hint) from cause
 
 
 def _load(path: Path) -> ModelProto:
     if not path.is_file() or not path.stat().st_size:
-        raise StageError("the compiler said that it was done and wrote no model", hint=_HINT)
+        raise StageError("the compiler reported success but wrote no model", hint=_HINT)
     try:
         return onnx.load(path, load_external_data=False)
     except (DecodeError, OSError) as cause:
@@ -119,7 +123,7 @@ def _check_file(folder: Path, name: str) -> None:
     if Path(name).name != name or name in ("", ".", ".."):
         raise StageError(f"the compiled model names a file outside its folder: {name[:120]!r}", hint=_HINT)
     if not (folder / name).is_file() or not (folder / name).stat().st_size:
-        raise StageError(f"the compiled model needs the file {name[:120]!r}, which is missing or empty", hint=_HINT)
+        raise StageError(f"the compiled model requires the file {name[:120]!r}, which is missing or empty", hint=_HINT)
 
 
 def _check_signature(before: ModelProto, after: ModelProto) -> None:
@@ -140,7 +144,7 @@ def _differ(one: Port, two: Port) -> bool:
 
 
 def _declared(model: ModelProto) -> list[ValueInfoProto]:
-    """Inputs and outputs as declared, without the weights that old formats list among the inputs."""
+    """Declared inputs and outputs, without the weights that old formats list among the inputs."""
     ports = {port.name for port in model_signature(model).inputs}
     return [*(info for info in model.graph.input if info.name in ports), *model.graph.output]
 

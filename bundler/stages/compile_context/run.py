@@ -1,4 +1,4 @@
-"""Compile a model with a provider's own compiler, and prove that it did what was asked."""
+"""Compile a model ahead of time with a provider's own compiler, and verify the result."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from bundler.stages.compile_context.spec import Options
 
 ENTRY: Final = "model.onnx"
 PARTNER: Final = "partner.onnx"
-_CRASH_HINT: Final = "the model meets a defect in the compiler; keep part of it out, or leave compiling to the device"
+_CRASH_HINT: Final = "a defect in the compiler; exclude part of the model, or compile on the device"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Model:
-    """One model of the call: where it lies, what it is, and what is made of it."""
+    """One model of the call: its path, its structure, and the path of the result."""
 
     source: Path
     before: ModelProto
@@ -48,7 +48,7 @@ class _Model:
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """`model.onnx` with what was compiled. Raises `StageError`."""
+    """`model.onnx` with the compiled part. Raises `StageError`."""
     options = decode(Options, dict(request.options))
     models = [_open(request, "model", ENTRY)]
     if "partner" in request.inputs:
@@ -71,8 +71,8 @@ def _open(request: StageRequest, role: str, name: str) -> _Model:
     source = request.input(role)
     before = read_structure(source)
     if any(qualified_name(node) == CONTEXT for node in counted_nodes(before)):
-        hint = "give the model that it was made from"
-        raise StageError(f"the {role} was compiled for a device before", hint=hint)
+        hint = "give the original model"
+        raise StageError(f"the {role} is already compiled for a device", hint=hint)
     return _Model(source=source, before=before, target=request.output / name)
 
 
@@ -93,7 +93,7 @@ def _compile(models: list[_Model], options: Options, scratch: Path) -> None:
 
 
 def _stand(models: list[_Model], scratch: Path) -> Path:
-    """The folder in which the models lie under fixed names: compilers mix their path into what they write."""
+    """The folder that holds the models under fixed names: compilers write paths into their results."""
     if len(models) == 1 and models[0].source.name == ENTRY and not captures_weights(models[0].before):
         return models[0].source.parent
     for index, model in enumerate(models):
@@ -118,7 +118,7 @@ def _start(job: Job, scratch: Path) -> None:
         compile_models(job)
         return
     answer = start_compiler(asdict(job), scratch / "answer.json")
-    if "crash" in answer:  # one of about a hundred does for no reason, measured with QNN for several chips at once
+    if "crash" in answer:  # about 1 of 100 crashes without a reason, measured with QNN for several chips at once
         answer = start_compiler(asdict(job), scratch / "answer.json")
     if "crash" in answer:
         raise StageError(f"the compiler of {job.provider} {answer['crash']}", hint=_CRASH_HINT)
@@ -132,16 +132,16 @@ def _nothing_taken(model: ModelProto, options: Options, message: str) -> StageEr
     dynamic = list(_dynamic_dimensions(model))
     if dynamic:
         return StageError(
-            f"{options.provider} takes nothing of the model: it has dynamic dimensions",
+            f"no node can be assigned to {options.provider}: the model has dynamic dimensions",
             details=tuple(f"{port} has the dimension {name}" for port, name in dynamic),
             hint=f"fix them{explain_command(model_signature(model), NOBODY)}",
         )
     asked = ", ".join(f"{key}={value}" for key, value in sorted(options.options.items()))
     return StageError(
-        f"{options.provider} takes nothing of the model",
+        f"no node can be assigned to {options.provider}",
         details=(message, f"options: {asked}", f"the model has {', '.join(count_operators(model))}"[:600]),
-        hint="check that it knows the device that the options name, and that the model has a precision which that "
-        "device computes with (quantise it, or allow half precision)",
+        hint="check that it supports the device that the options name, and that the model has a precision that "
+        "the device supports (quantise it, or allow half precision)",
     )
 
 
@@ -158,9 +158,9 @@ def _judge(model: _Model, compiled: Compiled, options: Options, written: int) ->
     _check_statement(compiled, options, model.target.parent)
     if left and not options.partial:
         raise StageError(
-            f"{options.provider} leaves {len(left)} of {total} nodes to others",
+            f"{len(left)} of {total} nodes are not assigned to {options.provider}",
             details=summarize_left(left),
-            hint="replace those operators, or let the runtime's CPU run them",
+            hint="replace those operators, or allow the CPU to run them",
         )
     return {
         **count_placement(options.provider, total, left),
@@ -182,20 +182,20 @@ def _items(text: str) -> tuple[str, ...]:
 
 
 def _check_statement(compiled: Compiled, options: Options, folder: Path) -> None:
-    """A compiler that does not know a device's name compiles for no device in particular, with a warning in a log."""
+    """A compiler that does not know a device's name compiles for a generic device, with a warning in its log only."""
     stated = {_items(part) for part in compiled.statement.split(":")}
     asked = {key: options.options[key] for key in options.device_options if options.options.get(key)}
     unstated = {key: value for key, value in asked.items() if _items(value) not in stated}
     wrong = tuple(
-        f"{key}={value} was asked for"
+        f"{key}={value} was requested"
         for key, value in unstated.items()
         if key not in options.records or not holds_all(compiled.model, folder, options.records[key], _items(value))
     )
     if wrong:
         raise StageError(
-            f"{options.provider} compiled for another device than was asked",
+            f"{options.provider} compiled for another device than requested",
             details=(*wrong, f"it states {compiled.statement or 'nothing'!r}"),
-            hint="it does not know the name or number of that device, or not in this version",
+            hint="this version of it may not support that device",
         )
 
 
@@ -204,4 +204,4 @@ def _notes(facts: dict[str, Any]) -> tuple[Note, ...]:
         return ()
     left = summarize_left([LeftNode(**node) for node in facts["left_nodes"]])
     total = facts["taken"] + facts["left"]
-    return (Note(text=f"{facts['left']} of {total} nodes stay with the runtime's CPU: {'; '.join(left)}"),)
+    return (Note(text=f"{facts['left']} of {total} nodes are assigned to the CPU: {'; '.join(left)}"),)

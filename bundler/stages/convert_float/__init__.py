@@ -1,1 +1,1 @@
-"""Convert 32-bit floats to 16-bit ones, all of them or all that the accuracy gate allows."""
+"""Convert 32-bit floats to 16-bit ones: all of them, or as many as the accuracy gate allows."""

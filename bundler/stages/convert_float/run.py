@@ -1,4 +1,4 @@
-"""Convert floats by the reference, keep what must be kept, and see that the result opens."""
+"""Convert floats by the reference, keep some nodes in 32 bits, and check that the result loads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bundler.onnxkit.quantization.selection import check_operators
 from bundler.onnxkit.sessions import REFERENCE, open_session
 from bundler.onnxkit.signatures import check_interface
 from bundler.onnxkit.structure import count_operators, iterate_nodes, iterate_tensors, read_structure, tensor_bytes
-from bundler.stages.convert_float.search import MOST_ROUNDS, Found, Search
+from bundler.stages.convert_float.search import MAX_ROUNDS, Found, Search
 from bundler.stages.convert_float.spec import Options
 
 ENTRY = "model.onnx"
@@ -35,24 +35,24 @@ _QUANTIZED: Final = frozenset(
     | {"MatMulInteger"}
 )
 _BFLOAT16_OPSET: Final = 13
-_LEAST_STORED: Final = 1024
-"""Bytes of a weight that is worth a cast of its own."""
-_SHOWN: Final = 80
-_LISTED: Final = 20
-_NAMED: Final = 3
+_MIN_CAST_BYTES: Final = 1024
+"""Bytes from which a weight gets a cast of its own."""
+_MAX_NAME_LENGTH: Final = 80
+_MAX_CLAMPED_FACTS: Final = 20
+_MAX_LISTED_NODES: Final = 3
 _NO_NARROW_FORM: Final = re.compile(r"Type 'tensor\(b?float16\)' of input parameter \(.*?\) of operator \((\w+)\)")
 _PARAMETRIC: Final = frozenset(
     {"BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization", "Conv", "ConvTranspose"}
     | {"Gemm", "MatMul", "PRelu"}
 )
-"""Operators whose weights mean what they are. Elsewhere a number beyond the range is a mask, and the limit serves."""
+"""Operators whose weights are used as numbers. Elsewhere an out-of-range number is a mask, and clamping is right."""
 _NO_KERNEL: Final = "Could not find an implementation"
-"""The runtime's words for an operator that is valid but that its CPU does not have."""
-_MOST_TRIES: Final = 24
+"""ONNX Runtime's message for a valid operator that its CPU provider does not implement."""
+_MAX_TRIES: Final = 24
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """A narrower model. Raises `StageError` when there is nothing to convert, or no choice of nodes meets the gate."""
+    """The converted model. Raises `StageError` when nothing can be converted, or no choice of nodes meets the gate."""
     source, options = request.input("model"), decode(Options, dict(request.options))
     before = read_structure(source)
     _check(before, options, request.inputs)
@@ -68,7 +68,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A model whose nodes have names of their own, what they are called for people, and which the user keeps."""
+    """A model whose nodes have unique names, the nodes' `labels` in messages, and those that the user keeps."""
 
     linked: LinkedModel
     labels: Mapping[str, str]
@@ -80,12 +80,16 @@ def _name_nodes(linked: LinkedModel, options: Options) -> _Named:
     for name in options.block_nodes:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0][:_SHOWN]!r}?" if close else "names are those of the model's own nodes"
-            raise StageError(f"the model has no node named {name[:_SHOWN]!r} to keep", hint=hint)
+            hint = (
+                f"did you mean {close[0][:_MAX_NAME_LENGTH]!r}?"
+                if close
+                else "names are those of the model's own nodes"
+            )
+            raise StageError(f"the model has no node named {name[:_MAX_NAME_LENGTH]!r} to keep", hint=hint)
     labels, blocked = {}, set()
     for number, node in enumerate(iterate_nodes(linked.model)):
         name = f"node {number}"
-        labels[name] = (node.name or f"{node.op_type} that makes {_first_output(node)}")[:_SHOWN]
+        labels[name] = (node.name or f"{node.op_type} that computes {_first_output(node)}")[:_MAX_NAME_LENGTH]
         if node.name in options.block_nodes:
             blocked.add(name)
         node.name = name
@@ -97,33 +101,33 @@ def _first_output(node: NodeProto) -> str:
 
 
 def _check(model: ModelProto, options: Options, inputs: Mapping[str, Path]) -> None:
-    """Raises `StageError` for models and options that cannot come to a good end."""
+    """Raise `StageError` for models and options that cannot be converted."""
     quantized = sorted(_QUANTIZED.intersection(count_operators(model)))
     narrow = [name for name, number in ONNX_TYPES.items() if has_type(model, number)]
     opset = next((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), 0)
     if quantized:
-        hint = "give the float model; 16-bit floats and 8-bit integers are two methods"
+        hint = "give the float model: choose either 16-bit floats or int8, not both"
         raise StageError("the model is quantised already", details=(f"it has {', '.join(quantized)}",), hint=hint)
     if not any(tensor.data_type == TensorProto.FLOAT for tensor in iterate_tensors(model)):
         what = f"it is in {' and '.join(narrow)} already" if narrow else "it has no 32-bit float"
-        raise StageError(f"there is nothing to convert: {what}", hint="give the 32-bit model")
+        raise StageError(f"nothing to convert: {what}", hint="give the 32-bit model")
     if narrow and options.type not in narrow:
         raise StageError(f"the model mixes types: it has {' and '.join(narrow)} already", hint="give the 32-bit model")
     check_operators({node.op_type for node in iterate_nodes(model)}, options.block_operators)
     if options.type == "bfloat16" and opset < _BFLOAT16_OPSET:
         raise StageError(
-            f"bfloat16 came with opset {_BFLOAT16_OPSET}, and the model has opset {opset}",
-            hint="export the model with a newer opset, or take float16",
+            f"bfloat16 requires opset {_BFLOAT16_OPSET}, and the model has opset {opset}",
+            hint="export the model with a newer opset, or use float16",
         )
     if options.search and "samples" not in inputs:
-        raise StageError("the search needs samples", hint="give real inputs (`--calibration`)")
+        raise StageError("the search requires samples", hint="give real inputs (`--calibration`)")
     if options.search and (not options.gate or options.scope == "weights" or options.type != "float16"):
-        raise StageError("the search is for whole float16 models, and needs a gate", hint="leave `search` out")
+        raise StageError("the search is for whole float16 models and requires a gate", hint="leave `search` out")
 
 
 @dataclass(slots=True)
 class _Job:
-    """One conversion; `kept_operators` grows where the runtime says that an operator has no narrow form."""
+    """One conversion; `kept_operators` grows when the runtime reports that an operator has no 16-bit form."""
 
     named: _Named
     options: Options
@@ -131,12 +135,12 @@ class _Job:
     report: Report
     kept_operators: frozenset[str] = frozenset()
     out_of_range: frozenset[str] = frozenset()
-    """Nodes whose weights do not fit."""
+    """Nodes whose weights are out of the 16-bit range."""
     clamped: Mapping[str, int] = field(default_factory=dict)
     runs_on_cpu: bool = True
 
     def conversion(self, kept: Collection[str] = ()) -> Conversion:
-        """What is converted with these nodes kept besides what the user keeps."""
+        """The conversion that keeps these nodes besides those that the user keeps."""
         operators = frozenset(DEFAULT_OP_BLOCK_LIST) | frozenset(self.options.block_operators) | self.kept_operators
         nodes = self.named.blocked | self.out_of_range | frozenset(kept)
         return Conversion(
@@ -147,7 +151,7 @@ class _Job:
         )
 
     def keep_out_of_range(self) -> None:
-        """Keep the nodes whose weights 16 bits cannot hold; a variance at its limit would make garbage of an image."""
+        """Keep the nodes whose weights are out of the 16-bit range: a clamped variance changes the outputs."""
         if self.options.scope == "weights":
             return
         self.clamped = convert(self.named.linked, self.conversion()).clamped
@@ -156,46 +160,48 @@ class _Job:
         self.out_of_range = frozenset(node.name for node in readers if not self.clamped.keys().isdisjoint(node.input))
 
     def examine(self, samples: Path | None) -> Found | None:
-        """What a device would answer, where there are samples; a search where one is asked for."""
+        """The figures on an emulated 16-bit device when there are samples; the search when one was requested."""
         if samples is None or self.options.scope == "weights" or self.options.type != "float16":
             return None
         golden = read_golden(samples)
         if not golden.entries:
-            raise StageError("the set of samples is empty", hint="give real inputs (`--calibration`)")
+            raise StageError("there are no samples", hint="give real inputs (`--calibration`)")
         count = min(len(golden.entries), max(1, self.options.search_samples))
         emulator = open_emulator(self.named.linked, self.conversion(), self.clamped)
         indices = [place * len(golden.entries) // count for place in range(count)]
-        search = Search(emulator, golden, indices, _gate(self.options), self._say)
+        search = Search(emulator, golden, indices, _gate(self.options), self._report_round)
         if self.options.search:
-            return self._insist(search.find())
+            return self._require_gate(search.find())
         first = search.judge(())
         return Found([], sorted(search.find_overflow()), first, first, search.rounds, count)
 
-    def _say(self, number: int, text: str) -> None:
-        self.report(min(0.9, 0.1 + 0.8 * number / MOST_ROUNDS), f"round {number}: {text}")
+    def _report_round(self, number: int, text: str) -> None:
+        self.report(min(0.9, 0.1 + 0.8 * number / MAX_ROUNDS), f"round {number}: {text}")
 
-    def _insist(self, found: Found) -> Found:
+    def _require_gate(self, found: Found) -> Found:
         if not found.holds:
             raise StageError(
                 "no choice of nodes in 32 bits meets the gate",
-                details=tuple(f"{name[:_SHOWN]}: {figures}" for name, figures in list(found.last.facts().items())[:3]),
+                details=tuple(
+                    f"{name[:_MAX_NAME_LENGTH]}: {figures}" for name, figures in list(found.last.facts().items())[:3]
+                ),
                 hint="keep inputs and outputs in 32 bits (`keep_io`), or loosen the gate",
             )
         return found
 
     def write(self, found: Found | None) -> tuple[Converted, ModelProto]:
-        """The converted model at the target, once the runtime takes it."""
+        """Write the converted model to the target until the runtime loads it."""
         self.report(0.9, "converting")
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_TRIES):
             converted = self._convert(found)
             after = write_linked(converted.linked, self.target)
-            if self._opens():
+            if self._loads():
                 return converted, after
         raise StageError("too many operators of this model have no form in 16 bits")
 
     def _convert(self, found: Found | None) -> Converted:
         if self.options.scope == "weights":
-            converted = store_narrow(self.named.linked, self.options.type, _LEAST_STORED)
+            converted = store_narrow(self.named.linked, self.options.type, _MIN_CAST_BYTES)
         else:
             converted = convert(self.named.linked, self.conversion(found.keep if found else ()))
         has_weights = any(tensor.data_type == TensorProto.FLOAT for tensor in self.named.linked.model.graph.initializer)
@@ -208,8 +214,8 @@ class _Job:
             )
         return converted
 
-    def _opens(self) -> bool:
-        """Whether the runtime takes the model; if not, the operator that it names is kept from now on."""
+    def _loads(self) -> bool:
+        """Whether the runtime loads the model; if not, the operator that it names is kept from now on."""
         try:
             open_session(self.target, REFERENCE, error=StageError)
         except StageError as error:
@@ -225,7 +231,7 @@ class _Job:
         return True
 
     def facts(self, converted: Converted, found: Found | None) -> dict[str, Any]:
-        """Plain data of what was done."""
+        """The facts of `SPEC`."""
         weights = [
             tensor for tensor in iterate_tensors(self.named.linked.model) if tensor.data_type == TensorProto.FLOAT
         ]
@@ -237,7 +243,9 @@ class _Job:
             "weights": len(converted.weights),
             "weight_bytes_before": size,
             "weight_bytes_after": size - moved // 2,
-            "clamped": {name[:_SHOWN]: count for name, count in sorted(converted.clamped.items())[:_LISTED]},
+            "clamped": {
+                name[:_MAX_NAME_LENGTH]: count for name, count in sorted(converted.clamped.items())[:_MAX_CLAMPED_FACTS]
+            },
             "kept": self._labels([*self.named.blocked, *self.out_of_range, *(found.keep if found else ())]),
             "kept_operators": sorted(self.kept_operators),
             "runs_on_cpu": self.runs_on_cpu,
@@ -259,22 +267,22 @@ class _Job:
         return [self.named.labels[name] for name in sorted(set(names), key=lambda name: order[name])]
 
     def notes(self, converted: Converted, found: Found | None) -> tuple[Note, ...]:
-        """What the user should know."""
+        """Notes for the user."""
         kind = self.options.type
         clamped, values = sorted(converted.clamped), sum(converted.clamped.values())
         overflow = self._labels(found.overflow) if found is not None and not self.options.search else []
         warnings = (
-            (clamped, f"{values} weights are greater than {kind} can hold and take its limit: {_list(clamped)}"),
+            (clamped, f"{values} weights are out of the range of {kind} and clamped to its limit: {_list(clamped)}"),
             (
                 overflow,
-                f"{len(overflow)} nodes overflow in {kind} on the samples, or read what does: {_list(overflow)}",
+                f"{len(overflow)} nodes overflow in {kind} on the samples, or read such values: {_list(overflow)}",
             ),
-            (not self.runs_on_cpu, f"ONNX Runtime's CPU has no kernels for {kind}: it cannot be tried here"),
+            (not self.runs_on_cpu, f"ONNX Runtime's CPU has no kernels for {kind}: the model cannot be run here"),
         )
         kept, operators = self._labels(self.out_of_range), sorted(self.kept_operators)
         others = (
-            (kept, f"kept in 32 bits, having weights that {kind} cannot hold: {_list(kept)}"),
-            (operators, f"kept in 32 bits, having no form in {kind}: {_list(operators)}"),
+            (kept, f"kept in 32 bits, for their weights are out of the range of {kind}: {_list(kept)}"),
+            (operators, f"kept in 32 bits, for they have no {kind} form: {_list(operators)}"),
         )
         return (
             *(Note(text=text, level="warning") for applies, text in warnings if applies),
@@ -283,8 +291,8 @@ class _Job:
 
 
 def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(name[:_SHOWN] for name in names[:_NAMED])
-    return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    shown = ", ".join(name[:_MAX_NAME_LENGTH] for name in names[:_MAX_LISTED_NODES])
+    return shown + (f" and {len(names) - _MAX_LISTED_NODES} more" if len(names) > _MAX_LISTED_NODES else "")
 
 
 def _gate(options: Options) -> Gate:
@@ -292,7 +300,7 @@ def _gate(options: Options) -> Gate:
 
 
 def _constants_of(model: ModelProto, kept: Collection[str], operators: Collection[str]) -> frozenset[str]:
-    """Constant nodes that only kept nodes read: they are kept, too, as initializers would be."""
+    """Constant nodes that only kept nodes read: they are kept as well, as initializers would be."""
     readers: dict[str, list[bool]] = {}
     for node in iterate_nodes(model):
         for name in node.input:

@@ -1,9 +1,9 @@
 """Find the fewest nodes that must stay in 32 bits, in a bounded number of rounds.
 
-A round asks the emulator for the answers to every sample with one set of kept nodes. Nodes whose results do not fit
-are kept first. Then every node's own share of the error is measured once, all others are ranked by it, and the first
-one, two, four, … of that order are kept until the gate holds; halving finds how many it takes, and in the rounds that
-are left whole pieces of that list are tried without.
+A round emulates the outputs of every sample with one set of kept nodes. Nodes whose results are out of range are kept
+first. Then each node's own share of the error is measured once, all others are ranked by it, and the first one, two,
+four, … of that order are kept until the gate holds. Bisection then finds how many are needed, and the remaining rounds
+try to drop whole ranges of that list.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from bundler.onnxkit.float_conversion.narrow import GREATEST
 from bundler.onnxkit.golden import GoldenSet
 from bundler.onnxkit.value_files import Value
 
-MOST_ROUNDS: Final = 40
+MAX_ROUNDS: Final = 40
 _OVERFLOW_PASSES: Final = 6
-"""An overflow hides those behind it, so they come to light one after the other."""
-_FETCHED: Final = 1 << 28
-"""Bytes of inner values that are looked at in one run; every run computes the whole model."""
-_GUESSED: Final = 1 << 23
-"""Bytes of a value that was not seen yet."""
-_REMEMBERED: Final = 1 << 28
-"""Bytes of reference outputs that are kept; beyond, they are computed again in each round."""
+"""An overflow hides those behind it, so each pass finds only the next ones."""
+_MAX_FETCHED_BYTES: Final = 1 << 28
+"""Bytes of inner values that one run returns; every run computes the whole model."""
+_ASSUMED_BYTES: Final = 1 << 23
+"""Assumed bytes of a value whose size is not known yet."""
+_MAX_CACHED_BYTES: Final = 1 << 28
+"""Bytes of reference outputs that are cached; the others are computed again in each round."""
 
 Say = Callable[[int, str], None]
-"""Called with the number of the round and what it is about."""
+"""Called with the number of the round and a description of it."""
 
 
 @dataclass(slots=True)
 class Found:
-    """What a search answers: the nodes to `keep`, those among them that `overflow`, the figures of `first` (no node
+    """The result of a search: the nodes to `keep`, those among them that `overflow`, the figures of `first` (no node
     kept) and `last` (all of `keep`).
     """
 
@@ -56,7 +56,7 @@ class Found:
 
 @dataclass(slots=True)
 class Search:
-    """One search; `indices` are the samples that it looks at."""
+    """One search; `indices` are the samples that it uses."""
 
     emulator: Emulator
     golden: GoldenSet
@@ -69,7 +69,7 @@ class Search:
     _sizes: dict[str, int] = field(default_factory=dict)
 
     def find(self) -> Found:
-        """The nodes to keep. Raises `StageError` when the model does not run on a sample."""
+        """The nodes to keep. Raises `StageError` when the model fails on a sample."""
         first = self.judge(())
         if first.holds():
             return Found([], [], first, first, self.rounds, len(self.indices))
@@ -83,7 +83,7 @@ class Search:
         return Found(keep, sorted(overflow), first, last, self.rounds, len(self.indices))
 
     def judge(self, kept: Sequence[str]) -> Judgement:
-        """The figures with these nodes kept."""
+        """The figures when these nodes are kept."""
         self.rounds += 1
         self.say(self.rounds, f"{len(kept)} nodes in 32 bits")
         judgement = Judgement(self.gate)
@@ -97,7 +97,7 @@ class Search:
             return self._references[index]
         answer = self.emulator.answer(inputs, None)
         size = sum(value.nbytes for value in answer.values() if isinstance(value, np.ndarray))
-        if self._remembered + size <= _REMEMBERED:
+        if self._remembered + size <= _MAX_CACHED_BYTES:
             self._remembered += size
             self._references[index] = answer
         return answer
@@ -107,7 +107,7 @@ class Search:
         found: set[str] = set()
         readers = self.emulator.wiring.readers()
         for _ in range(_OVERFLOW_PASSES):
-            too_great = {name for name in self._too_great(found) if self._touches(name, readers, found)}
+            too_great = {name for name in self._find_out_of_range(found) if self._is_rounded(name, readers, found)}
             new = {
                 name for value in too_great for name in (self.emulator.wiring.makers[value], *readers.get(value, ()))
             }
@@ -117,11 +117,11 @@ class Search:
             found |= new
         return found
 
-    def _touches(self, value: str, readers: Mapping[str, list[str]], kept: set[str]) -> bool:
-        """Whether the value is still rounded somewhere."""
+    def _is_rounded(self, value: str, readers: Mapping[str, list[str]], kept: set[str]) -> bool:
+        """Whether the value is still rounded by some reader."""
         return any(name not in kept for name in (self.emulator.wiring.makers[value], *readers.get(value, ())))
 
-    def _too_great(self, kept: set[str]) -> set[str]:
+    def _find_out_of_range(self, kept: set[str]) -> set[str]:
         limit = GREATEST[self.emulator.conversion.kind]
         found: set[str] = set()
         for inputs, names in self._chunks():
@@ -136,23 +136,23 @@ class Search:
         return values
 
     def _chunks(self) -> Iterator[tuple[Mapping[str, Value], list[str]]]:
-        """Every sample with all inner values, as many at a time as there is room for."""
+        """Every sample with all inner values, in chunks that fit into memory."""
         for index in self.indices:
             inputs = self.golden.sample(index).inputs
             chunk: list[str] = []
-            room = _FETCHED
+            room = _MAX_FETCHED_BYTES
             for name in self.emulator.wiring.makers:
-                size = self._sizes.get(name, _GUESSED)
+                size = self._sizes.get(name, _ASSUMED_BYTES)
                 if chunk and size > room:
                     yield inputs, chunk
-                    chunk, room = [], _FETCHED
+                    chunk, room = [], _MAX_FETCHED_BYTES
                 chunk.append(name)
                 room -= size
             if chunk:
                 yield inputs, chunk
 
     def rank(self, kept: Sequence[str]) -> list[str]:
-        """All nodes, that which adds most to the error first."""
+        """All nodes, the one that contributes most error first."""
         noise: dict[str, list[float]] = {name: [0.0, 0.0] for name in self.emulator.wiring.makers}
         for inputs, names in self._chunks():
             exact, rough = (self._fetch(inputs, choice, names) for choice in (None, kept))
@@ -164,33 +164,33 @@ class Search:
         for node in wiring.nodes:
             made = max((ratios[name] for name in wiring.made[node]), default=0.0)
             read = max((ratios.get(name, 0.0) for name in wiring.read[node]), default=0.0)
-            # What only hands its inputs' error on comes last, the more of it the earlier.
+            # Nodes that only pass on the error of their inputs come last, the larger errors first.
             scores[node] = made - read if made > read else (made - read) * 1e-9
         places = {node: place for place, node in enumerate(wiring.nodes)}
         return sorted(wiring.nodes, key=lambda node: (-scores[node], places[node]))
 
     def _grow(self, pinned: list[str], ranked: list[str], failed: Judgement) -> tuple[list[str], Judgement]:
-        """The shortest start of `ranked` with which the gate holds, then without what is not needed of it."""
+        """The shortest prefix of `ranked` with which the gate holds, then without the nodes that it does not need."""
         low, high, best = 0, 0, failed
         while not best.holds() and high < len(ranked):
             low, high = high, min(len(ranked), max(1, 2 * high))
             best = self.judge(pinned + ranked[:high])
         if not best.holds():
             return pinned + ranked, best
-        while high - low > 1 and self.rounds < MOST_ROUNDS:
+        while high - low > 1 and self.rounds < MAX_ROUNDS:
             middle = (low + high) // 2
             judgement = self.judge(pinned + ranked[:middle])
             if judgement.holds():
                 high, best = middle, judgement
             else:
                 low = middle
-        return self._thin(pinned + ranked[:high], best)
+        return self._drop_unneeded(pinned + ranked[:high], best)
 
-    def _thin(self, keep: list[str], best: Judgement) -> tuple[list[str], Judgement]:
+    def _drop_unneeded(self, keep: list[str], best: Judgement) -> tuple[list[str], Judgement]:
         size = len(keep) // 2
-        while size and self.rounds < MOST_ROUNDS:
+        while size and self.rounds < MAX_ROUNDS:
             start = 0
-            while start < len(keep) and self.rounds < MOST_ROUNDS:
+            while start < len(keep) and self.rounds < MAX_ROUNDS:
                 fewer = keep[:start] + keep[start + size :]
                 judgement = self.judge(fewer)
                 if judgement.holds():
@@ -202,7 +202,7 @@ class Search:
 
 
 def _add_noise(sums: list[float], exact: Value, rough: Value) -> None:
-    """Add a sample's error and power; what is not finite in the reference says nothing."""
+    """Add a sample's error and power; values that are not finite in the reference are skipped."""
     if not isinstance(exact, np.ndarray) or not isinstance(rough, np.ndarray) or exact.shape != rough.shape:
         return
     finite = np.isfinite(exact)

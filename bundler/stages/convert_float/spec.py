@@ -1,4 +1,4 @@
-"""What `convert_float` takes and makes."""
+"""Inputs, facts and options of the stage `convert_float`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ SPEC = StageSpec(
     changes_model=True,
     time_limit=4 * 3600.0,
 )
-"""Facts: `type`, `scope` and `keep_io` as they were taken; `weights` (how many became narrower), `weight_bytes_before`
+"""Facts: `type`, `scope` and `keep_io` as requested; `weights` (how many were converted), `weight_bytes_before`
 and `weight_bytes_after` of all 32-bit weights; `clamped` (values out of range, by weight); `kept` (nodes that stay in
-32 bits, by name) and `kept_operators` (those that have no narrow form); `runs_on_cpu`; `bytes` (all files).
+32 bits, by name) and `kept_operators` (those without a 16-bit form); `runs_on_cpu`; `bytes` (all files).
 
-With samples `figures` (by output, before any search) and `overflowing` (nodes whose results do not fit, or that read
-such); after a search `search`: `rounds`, `samples`, `nodes` (of the model) and `figures` (of what came out). Figures
-are those of the emulated device.
+With samples, `figures` (by output, before any search) and `overflowing` (nodes whose results are out of range, or that
+read such values); after a search, `search`: `rounds`, `samples`, `nodes` (of the model) and `figures` (of the result).
+Figures are those of the emulated device.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """`scope` is the whole `model`, or its `weights` alone: those are stored in 16 bits and widened when the model is
-    opened, which every runtime can do. `keep_io` leaves inputs and outputs in 32 bits. `block_operators` (besides those
-    that the reference keeps) and `block_nodes` (by the names of the model that comes in) stay in 32 bits.
+    loaded, which every runtime supports. `keep_io` leaves inputs and outputs in 32 bits. `block_operators` (besides
+    those that the reference keeps) and `block_nodes` (named as in the input model) stay in 32 bits.
 
-    `search` finds further nodes to keep, until what a half-precision device would answer to at most `search_samples` of
-    the samples meets `gate` (an encoded `bundler.model.runtime.Gate`).
+    `search` finds further nodes to keep, until the emulated outputs of a half-precision device meet `gate` (an encoded
+    `bundler.model.runtime.Gate`) for at most `search_samples` of the samples.
     """
 
     type: Literal["float16", "bfloat16"] = "float16"

@@ -1,9 +1,9 @@
 """One canonical form for ONNX Runtime's `.ort` files.
 
-What varies between two saves of one model is one section alone: the kernel type string resolver, whose entries are
-created in the order of a hash map that is seeded by a load address. It is built last, so it stands at the front of the
-file; the model behind it refers only forward, hence it may be moved as it is. So: read the resolver, write a new front
-in sorted order, copy the rest file to file.
+Two saves of one model differ only in one section: the kernel type string resolver, whose entries are in the order of a
+hash map that is seeded by a load address. It is built last, so it is at the start of the file; the model after it
+refers only forward and can be moved unchanged. So: read the resolver, write a new start in sorted order, copy the
+rest from file to file.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Buffer = mmap.mmap | bytes
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Just enough of a FlatBuffers reader: the generated code in the onnxruntime wheel cannot be imported cleanly."""
+    """A minimal FlatBuffers reader: the generated code in the onnxruntime wheel cannot be imported cleanly."""
 
     data: Buffer
     at: int
 
     @property
     def vtable(self) -> int:
-        """Where the table of its fields starts."""
+        """The position of the table of its fields."""
         return self.at - int(struct.unpack_from("<i", self.data, self.at)[0])
 
     def _slot(self, number: int) -> int | None:
@@ -47,17 +47,17 @@ class _Table:
         return self.at + int(offset) if offset else None
 
     def target(self, number: int) -> int | None:
-        """Where field `number` points, or None when it is absent."""
+        """The position that field `number` refers to, or None when it is absent."""
         slot = self._slot(number)
         return None if slot is None else _follow(self.data, slot)
 
     def scalar(self, number: int, form: str) -> int:
-        """Field `number`, a number of the struct form given; 0 when absent."""
+        """Field `number`, a number in the given struct format; 0 when absent."""
         slot = self._slot(number)
         return 0 if slot is None else int(struct.unpack_from(form, self.data, slot)[0])
 
     def string(self, number: int) -> str:
-        """Field `number`, a text."""
+        """Field `number`, a string."""
         at = self.target(number)
         if at is None:
             return ""
@@ -81,7 +81,7 @@ def _follow(data: Buffer, at: int) -> int:
 class _KernelTypeStr:
     name: str
     args: tuple[tuple[int, int], ...]
-    """(argument kind, index), in the order of the file: it is stable, and the runtime takes the first that fits."""
+    """(argument kind, index), in the order of the file, which is stable: the runtime uses the first that fits."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -135,7 +135,7 @@ def _write_resolver(ops: Sequence[_Op]) -> bytes:
 
 
 def _front(ops: Sequence[_Op], version_at: int, model_at: int, length: int) -> bytes:
-    """The new front. `version_at` and `model_at` count from the start of the copied part of `length` bytes."""
+    """The new start. `version_at` and `model_at` count from the start of the copied part of `length` bytes."""
     resolver = _write_resolver(ops)
     # At 0 the root offset, 4 the identifier, 8 a vtable of 4 fields (12 bytes), 20 the root table, 36 padding.
     vtable = struct.pack("<6H", 12, 16, 4, 8, 0, 12)
@@ -158,7 +158,7 @@ def canonicalize_ort(path_in: Path, path_out: Path) -> None:
 
 
 def _new_front(data: mmap.mmap, name: str) -> tuple[int, bytes]:
-    """Where the part starts that is copied, and what goes before it."""
+    """The position where the copied part begins, and the bytes before it."""
     if data[4:8] != _IDENTIFIER:
         raise StageError(f"{name}: no ORTM identifier")
     root = _Table(data, _follow(data, 0))
@@ -168,7 +168,7 @@ def _new_front(data: mmap.mmap, name: str) -> tuple[int, bytes]:
     vtable = _Table(data, model_at).vtable
     start = min(model_at, vtable) if vtable > resolver_at else model_at
     if not resolver_at < start < version_at:
-        raise StageError(f"{name}: the model does not stand behind the kernel type resolver")
+        raise StageError(f"{name}: the model is not after the kernel type resolver")
     return start, _front(
         _read_resolver(_Table(data, resolver_at)), version_at - start, model_at - start, len(data) - start
     )

@@ -1,4 +1,4 @@
-"""Write a model in ORT format, with nothing optimised, in canonical form. What cannot take it goes on as it is."""
+"""Write a model in ORT format, without optimisation, in canonical form. A model that cannot be converted stays ONNX."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bundler.stages.convert_ort.canonical_ort import canonicalize_ort
 
 ENTRY = "model.ort"
 LIMIT: Final = 2**31 - 1
-"""Bytes that a FlatBuffers file can hold, with its 32-bit signed offsets."""
+"""Limit of a FlatBuffers file in bytes, with its 32-bit signed offsets."""
 _SETTINGS: Final = SessionSettings(
     session={"graph_optimization_level": "none", "enable_cpu_mem_arena": False},
     session_config={"session.save_model_format": "ORT", "session.disable_prepacking": "1"},
@@ -22,11 +22,11 @@ _SETTINGS: Final = SessionSettings(
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """`model.ort`, or nothing and a note when the model goes on in its own format."""
+    """`model.ort`, or nothing and a note when the model stays in ONNX format."""
     source = request.input("model")
     size = _total_bytes(source)
     if size > LIMIT:
-        return _pass_through(f"the model has {size / 1e9:.1f} GB, and a file in ORT format holds at most 2 GB")
+        return _pass_through(f"the model has {size / 1e9:.1f} GB, and a file in ORT format can have at most 2 GB")
     report(0.0, "converting")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
         saved = Path(scratch) / ENTRY
@@ -46,7 +46,7 @@ def _convert(source: Path, saved: Path) -> None:
 
 
 def _pass_through(reason: str) -> StageResult:
-    note = Note(text=f"not converted to ORT format, so it goes on as ONNX: {reason}", level="warning")
+    note = Note(text=f"not converted to ORT format, it stays ONNX: {reason}", level="warning")
     return StageResult(facts={"format": "onnx"}, notes=(note,))
 
 

@@ -1,4 +1,4 @@
-"""What `convert_ort` takes and makes."""
+"""Inputs, facts and options of the stage `convert_ort`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SPEC = StageSpec(
     changes_model=True,
     least_time=900.0,
 )
-"""Facts: `bytes`, and `format` (`ort`, or `onnx` when the model goes on as it was)."""
+"""Facts: `bytes`, and `format` (`ort`, or `onnx` for a model that was not converted)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """There is nothing to choose: the graph is written as it stands, for the optimise stage came before."""
+    """No options: the graph is written without changes, because the stage `optimize` ran before."""

@@ -1,1 +1,1 @@
-"""Derive which operators, and which of their types, a runtime needs for a model."""
+"""Derive the operators, and their types, that a runtime requires for a model."""

@@ -1,4 +1,4 @@
-"""Write the configuration from which a runtime can be built that has just these operators and types."""
+"""Write the configuration of a custom runtime build with exactly the operators and types of a model."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SETTINGS: Final = SessionSettings(
 )
 
 Row = tuple[str, int, str, str]
-"""Domain, opset, operator, and its types as the runtime's configuration writes them (JSON, or nothing)."""
+"""Domain, opset, operator, and its types in the notation of the runtime's configuration (JSON, or empty)."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """The configuration and the same as facts. Raises `StageError` when the model cannot be written in ORT format,
-    which is the form that names the operators that really run.
+    """The configuration, and the same as facts. Raises `StageError` when the model cannot be written in ORT format,
+    which names the operators that run.
     """
     source = request.input("model")
     report(0.0, "reading operators and types")
@@ -46,7 +46,7 @@ def _as_ort(source: Path, scratch: Path) -> Path:
     try:
         _save_as_ort(read_weightless(source), saved)
     except StageError:
-        # A kernel that insists on a constant weight: then with all weights.
+        # A kernel requires a constant weight: write the model with all weights.
         _save_as_ort(source, saved)
     return saved
 
@@ -61,7 +61,7 @@ def _rows(model: Path) -> Iterable[Row]:
     required: dict[str, dict[int, set[str]]] = {}
     types = OperatorTypeUsageManager()
     with warnings.catch_warnings():
-        # The library leaves it to the collector to close the file that it read.
+        # The library leaves the file open until it is garbage collected.
         warnings.simplefilter("ignore", ResourceWarning)
         OrtFormatModelProcessor(str(model), required, types).process()
     for domain, opsets in required.items():

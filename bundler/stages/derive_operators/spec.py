@@ -1,4 +1,4 @@
-"""What `derive_operators` takes and makes."""
+"""Inputs, facts and options of the stage `derive_operators`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SPEC = StageSpec(
     least_time=900.0,
 )
 """Makes `required_operators.config` in ONNX Runtime's own format. Facts: `operators`, a list of {`domain`, `opset`,
-`operator`, `types`}; `types` is what the operator is used with, or empty where the runtime keeps all of its types.
+`operator`, `types`}; `types` are those that the operator is used with, or empty where the runtime keeps all.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """There is nothing to choose."""
+    """No options."""

@@ -1,4 +1,4 @@
-"""How far two sets of answers are apart. Needs NumPy only."""
+"""Compare two sets of outputs. Requires NumPy only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bundler.model.errors import StageError
 Arrays = dict[str, np.ndarray]
 
 LIMIT: Final = 1e-3
-"""The largest difference that is taken for rounding, as a share of an output's largest value."""
+"""The largest difference that counts as rounding, as a share of an output's largest value."""
 
 HINT: Final = "try another opset (`?opset=17`), or export the model yourself and give the .onnx file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The largest difference of one output over all trials, as it is and as a share of the output's largest value."""
+    """The largest difference of one output over all trials, absolute and as a share of the output's largest value."""
 
     max_absolute: float
     max_relative: float
@@ -34,13 +34,13 @@ def differences(found: Arrays, expected: Arrays) -> dict[str, Difference]:
 def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> Difference:
     if found.shape != expected.shape:
         details = (f"PyTorch: {list(expected.shape)}", f"export: {list(found.shape)}")
-        raise StageError(f"the export answers {name!r} in another shape than PyTorch", details=details, hint=HINT)
+        raise StageError(f"the export outputs {name!r} in another shape than PyTorch", details=details, hint=HINT)
     one, other = found.astype(np.float64), expected.astype(np.float64)
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     with np.errstate(invalid="ignore"):  # infinite on both sides: the same
         gap = np.where(same, 0.0, np.abs(one - other))
     if not np.isfinite(gap).all():
-        raise StageError(f"the export answers NaN or infinity in {name!r} where PyTorch does not", hint=HINT)
+        raise StageError(f"the export outputs NaN or infinity in {name!r} where PyTorch does not", hint=HINT)
     scale = float(np.abs(other[np.isfinite(other)]).max(initial=0.0))
     largest = float(gap.max(initial=0.0))
     return Difference(max_absolute=largest, max_relative=largest / max(scale, 1e-6))

@@ -1,4 +1,4 @@
-"""From a PyTorch model to one ONNX file, through Optimum."""
+"""Export a PyTorch model to one ONNX file, through Optimum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bundler.stages.export_huggingface.folder import ModelFolder
 from bundler.stages.export_huggingface.loading import LIBRARY_ERRORS, Loaded, first_line
 
 OPSETS: Final = (9, 20)
-"""The oldest operator set whose constants the exporter folds, and the newest that it writes."""
+"""The oldest opset whose constants the exporter folds, and the newest that it supports."""
 
 
 def export_config(loaded: Loaded, folder: ModelFolder) -> Any:
@@ -33,19 +33,19 @@ def export_config(loaded: Loaded, folder: ModelFolder) -> Any:
         raise StageError(
             f"Optimum cannot describe {folder.architecture or folder.model_type} for {loaded.task}",
             details=(first_line(error, folder),),
-            hint="look at the numbers in config.json, or export the model yourself and give the .onnx file",
+            hint="check the numbers in config.json, or export the model yourself and give the .onnx file",
         ) from error
 
 
 def export_model(loaded: Loaded, config: Any, opset: int, target: Path, folder: ModelFolder) -> int:
-    """Write the model to `target`, with external data beside it where it is large; answers the opset.
+    """Write the model to `target`, with external data beside it where it is large; returns the opset.
 
-    Raises `UsageError` for an opset that the exporter does not write, `StageError` when the export fails.
+    Raises `UsageError` for an opset that the exporter does not support, `StageError` when the export fails.
     """
     low, high = OPSETS
     if opset and not low <= opset <= high:
         raise UsageError(
-            f"the exporter writes opset {low} to {high}, not {opset}", hint="leave the opset out, or change it"
+            f"the exporter supports opset {low} to {high}, not {opset}", hint="leave the opset out, or change it"
         )
     chosen = opset or int(config.DEFAULT_ONNX_OPSET)
     torch.manual_seed(0)
@@ -63,15 +63,13 @@ def export_model(loaded: Loaded, config: Any, opset: int, target: Path, folder: 
 
 def _hint(folder: ModelFolder) -> str:
     if "preprocessor_config.json" not in folder.preprocessing:
-        return (
-            "the folder has no preprocessor_config.json, which says for some models how large their images are: add it"
-        )
-    return "try another opset (`?opset=17`) or another task, or export it yourself and give the .onnx file"
+        return "the folder has no preprocessor_config.json, which sets the image size of some models: add it"
+    return "try another opset (`?opset=17`) or another task, or export the model yourself and give the .onnx file"
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the libraries' talk of their own affairs."""
+    """Silence the libraries' logs and warnings."""
     transformers.utils.logging.set_verbosity_error()
     for name in ("optimum", "transformers", "torch.onnx"):
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -1,7 +1,7 @@
-"""Fetch a model's folder from the hub: a program of its own, so that what loads and exports models has no network.
+"""Fetch a model's folder from the hub: a separate program, so that loading and exporting a model need no network.
 
 `python fetch.py MODEL REVISION NAME…` prints one JSON object: `folder` and `commit`, or `error` (a kind) and `text`. It
-imports nothing of bundler's. Names are those of files that are wanted where the model has them, `*` allowed.
+imports nothing of bundler's. Names are those of wanted files, which a model may lack, `*` allowed.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ KINDS = {
     "LocalEntryNotFoundError": "unreachable",
     "OfflineModeIsEnabled": "unreachable",
 }
-"""Exceptions by name: they are not in one place in all versions. All else means that the hub was not reached."""
+"""Exceptions by name: their module depends on the version. All others mean that the hub was not reached."""
 
 
 def main(model: str, revision: str, names: list[str]) -> dict[str, str]:
-    """Fetch, or find what was fetched before where there is no network."""
+    """Fetch, or use the local copy where there is no network."""
     os.environ |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "DO_NOT_TRACK": "1"}
     from huggingface_hub import snapshot_download  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
 
     try:
         folder = snapshot_download(model, revision=revision or None, allow_patterns=names)
-    except Exception as error:  # noqa: BLE001 - whatever the library raises becomes an answer
+    except Exception as error:  # noqa: BLE001 - all errors of the library become the result
         kinds = (KINDS[item.__name__] for item in type(error).__mro__ if item.__name__ in KINDS)
         return {"error": next(kinds, "unreachable"), "text": str(error).strip().partition("\n")[0]}
     return {"folder": folder, "commit": Path(folder).name}
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1], sys.argv[2], sys.argv[3:])))  # noqa: T201 - its answer
+    print(json.dumps(main(sys.argv[1], sys.argv[2], sys.argv[3:])))  # noqa: T201 - its result

@@ -1,7 +1,7 @@
-"""A folder with a model, looked at before any library opens it: whole, and with nothing in it that would run.
+"""Check a model's folder before any library reads it: complete, and without code that would run.
 
-Needs the standard library only. Everything in the folder is somebody else's: names and texts are checked before they
-are used, and weights are taken from safetensors alone, for a pickle runs code when it is opened.
+Requires the standard library only. Everything in the folder is untrusted: names and texts are checked before they
+are used, and weights are read from safetensors only, because a pickle runs code when it is loaded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bundler.model.errors import ModelError
 from bundler.stages.export_huggingface.weights import SINGLE, check_weights, find_weights
 
 CONFIG: Final = "config.json"
-_MOST_CONFIG_BYTES: Final = 1 << 24
+_MAX_CONFIG_BYTES: Final = 1 << 24
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -38,7 +38,7 @@ PREPROCESSING: Final = (
     "vocab.json",
     "vocab.txt",
 )
-"""What an application needs beside the model to make its inputs."""
+"""Files beside the model that an application needs to prepare its inputs."""
 
 _OTHERS: Final = (
     (
@@ -54,9 +54,9 @@ _SAVE_AGAIN: Final = "save the model with `model.save_pretrained(FOLDER)`, which
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFolder:
-    """What stands in a folder. `weights` are names of safetensors files; `pooled` says that it is a pipeline of the
-    sentence-transformers library, whose later parts no export holds; `brings_code` that it names Python code of its
-    own.
+    """The contents of a folder. `weights` are names of safetensors files; `pooled` says that it is a pipeline of the
+    sentence-transformers library, whose later parts are not exported; `brings_code` says that it names Python code of
+    its own.
     """
 
     path: Path
@@ -70,13 +70,13 @@ class ModelFolder:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All that decides the export or belongs to the model; `config.json` first."""
+        """All files that determine the export or belong to the model; `config.json` first."""
         extra = (f"{SINGLE}.index.json",) if self.weights != (SINGLE,) else ()
         return tuple(self.path / name for name in (CONFIG, *extra, *self.weights, *self.preprocessing))
 
 
 def read_folder(path: Path) -> ModelFolder:
-    """Look at the folder `path`. Raises `ModelError` for what cannot be exported, saying what to do."""
+    """Read the folder `path`. Raises `ModelError`, with a hint, for what cannot be exported."""
     config = _read_config(path)
     weights = find_weights(path)
     check_weights(path, weights)
@@ -98,8 +98,8 @@ def _read_config(path: Path) -> dict[str, Any]:
     file = path / CONFIG
     if not file.is_file():
         raise _no_config(path)
-    if file.stat().st_size > _MOST_CONFIG_BYTES:
-        raise ModelError(f"{CONFIG} has {file.stat().st_size} bytes, which no configuration has", hint=_SAVE_AGAIN)
+    if file.stat().st_size > _MAX_CONFIG_BYTES:
+        raise ModelError(f"{CONFIG} has {file.stat().st_size} bytes, too many for a configuration", hint=_SAVE_AGAIN)
     try:
         config = parse_json(file.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -115,8 +115,8 @@ def _read_config(path: Path) -> dict[str, Any]:
 def _no_config(path: Path) -> ModelError:
     for name, what, hint in _OTHERS:
         if (path / name).is_file():
-            return ModelError(f"the folder {path.name} has no {CONFIG}: it holds {what} ({name})", hint=hint)
-    return ModelError(f"the folder {path.name} has no {CONFIG}, so it holds no model", hint=_SAVE_AGAIN)
+            return ModelError(f"the folder {path.name} has no {CONFIG}: it contains {what} ({name})", hint=hint)
+    return ModelError(f"the folder {path.name} has no {CONFIG}, so it contains no model", hint=_SAVE_AGAIN)
 
 
 def _architecture(config: Mapping[str, Any]) -> str:
@@ -124,7 +124,7 @@ def _architecture(config: Mapping[str, Any]) -> str:
     names = config.get("architectures") or [""]
     name = names[0] if isinstance(names, list) else None
     if not isinstance(name, str) or (name and not _IDENTIFIER.fullmatch(name)):
-        raise ModelError(f"{CONFIG} names no architecture but {shorten(names)}", hint=_SAVE_AGAIN)
+        raise ModelError(f"{CONFIG} does not name an architecture but {shorten(names)}", hint=_SAVE_AGAIN)
     return name
 
 
@@ -132,7 +132,7 @@ def _model_type(config: Mapping[str, Any]) -> str:
     name = config.get("model_type")
     if not isinstance(name, str) or not _TYPE.fullmatch(name):
         what = "has no model_type" if name is None else f"has the model_type {shorten(name)}"
-        raise ModelError(f"{CONFIG} {what}: nobody can say which model it is", hint=_SAVE_AGAIN)
+        raise ModelError(f"{CONFIG} {what}, so the kind of model is unknown", hint=_SAVE_AGAIN)
     return name
 
 
@@ -142,10 +142,10 @@ def _refuse_quantized(config: Mapping[str, Any]) -> None:
         method = found.get("quant_method") if isinstance(found, dict) else found
         raise ModelError(
             f"the weights are quantised already ({shorten(method)})",
-            hint="give the original weights; `--set precision.method=…` quantises them behind an accuracy gate",
+            hint="give the original weights; `--set precision.method=…` quantises them with an accuracy gate",
         )
 
 
 def shorten(value: Any) -> str:
-    """A value out of the folder as a message may show it: on one line, escaped, not long."""
+    """A value from the folder for a message: on one line, escaped, shortened."""
     return ascii(value)[:120]

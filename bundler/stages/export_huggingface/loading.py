@@ -1,6 +1,6 @@
-"""From a folder to a PyTorch model, with no code of the folder's run and no weight made up.
+"""Load a PyTorch model from a folder without running the folder's code or inventing weights.
 
-Imported in the environment of Optimum only, after `run` has closed the network.
+Imported only in the environment of Optimum, after `run` has disabled the network.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ AUTO: Final = "auto"
 WITH_PAST: Final = "-with-past"
 GENERATION: Final = "text-generation"
 _SEVERAL_FILES: Final = ("metaclip_2", "musicgen", "sam", "speecht5")
-"""Model types that Optimum exports as several models whatever the task."""
+"""Model types that Optimum exports as several models for every task."""
 
 LIBRARY_ERRORS: Final = (
     ArithmeticError,
@@ -36,13 +36,13 @@ LIBRARY_ERRORS: Final = (
     TypeError,
     ValueError,
 )
-"""What the libraries raise for a configuration, weights or a graph that they cannot take."""
+"""Errors of the libraries for a configuration, weights or a graph that they do not support."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """A model in float32, ready to answer. `missing` are names of its parameters that the checkpoint has not (they hold
-    seeded random numbers), `unused` is how many the checkpoint has more.
+    """A model in float32, ready to run. `missing` are the parameters that the checkpoint lacks (they hold
+    seeded random numbers), `unused` is the number of weights that only the checkpoint has.
     """
 
     model: Any
@@ -70,9 +70,9 @@ def load_model(folder: ModelFolder, task: str) -> Loaded:
         )
     except LIBRARY_ERRORS as error:
         raise ModelError(
-            f"the weights and the configuration make no {folder.architecture or folder.model_type} model",
+            f"the weights and the configuration are not those of a {folder.architecture or folder.model_type} model",
             details=(first_line(error, folder),),
-            hint="save the model again with `save_pretrained`, or look whether another task fits it",
+            hint="save the model again with `save_pretrained`, or try another task",
         ) from error
     _settle(model)
     return Loaded(
@@ -84,7 +84,7 @@ def load_model(folder: ModelFolder, task: str) -> Loaded:
 
 
 def first_line(error: BaseException, folder: ModelFolder) -> str:
-    """What a library said, in one line that shows no path and no control character."""
+    """A library's message in one line, without paths and control characters."""
     text = str(error).strip().partition("\n")[0].replace(str(folder.path), folder.path.name)
     plain = "".join(character if character.isprintable() else " " for character in text)
     return f"{type(error).__name__}: {plain[:300]}" if plain else type(error).__name__
@@ -93,15 +93,15 @@ def first_line(error: BaseException, folder: ModelFolder) -> str:
 def _check_type(folder: ModelFolder) -> None:
     name = folder.model_type
     if name not in transformers.CONFIG_MAPPING:
-        raise _unknown(folder, f"Transformers {transformers.__version__} knows no model of type {name!r}")
+        raise _unknown(folder, f"Transformers {transformers.__version__} does not support models of type {name!r}")
     if not _tasks_of(name):
-        raise _unknown(folder, f"Optimum exports no model of type {name!r}")
+        raise _unknown(folder, f"Optimum does not export models of type {name!r}")
     if name in _SEVERAL_FILES:
         raise _several(folder, f"models of type {name!r} are exported as several")
 
 
 def _tasks_of(model_type: str) -> list[str]:
-    """What Optimum can export a model type for."""
+    """The tasks for which Optimum can export a model type."""
     try:
         return sorted(TasksManager.get_supported_tasks_for_model_type(model_type, "onnx", library_name="transformers"))
     except KeyError:
@@ -111,27 +111,27 @@ def _tasks_of(model_type: str) -> list[str]:
 def _unknown(folder: ModelFolder, message: str) -> ModelError:
     hint = "export it yourself (`torch.onnx.export`) and give the .onnx file"
     if folder.brings_code:
-        message += ", and bundler runs no Python code that comes with a model"
-        hint = "where you trust that code, export the model yourself and give the .onnx file"
+        message += ", and bundler does not run Python code from a model's folder"
+        hint = "if you trust that code, export the model yourself and give the .onnx file"
     return ModelError(message, hint=hint)
 
 
 def _several(folder: ModelFolder, why: str) -> ModelError:
     return ModelError(
-        f"{folder.architecture or folder.model_type} does not become one ONNX model: {why}",
-        hint="bundles of language models that generate are not built yet; give a task that one model answers, like "
+        f"{folder.architecture or folder.model_type} cannot be exported as one ONNX model: {why}",
+        hint="bundles of language models that generate are not supported yet; give a task for one model, like "
         f"`hf:{folder.path.name}?task=feature-extraction` (this one has: {', '.join(_single_tasks(folder)) or 'none'})",
     )
 
 
 def _single_tasks(folder: ModelFolder) -> list[str]:
     tasks = [task for task in _tasks_of(folder.model_type) if not task.endswith(WITH_PAST)]
-    several = TasksManager._ENCODER_DECODER_TASKS  # noqa: SLF001 - it is written down nowhere else
+    several = TasksManager._ENCODER_DECODER_TASKS  # noqa: SLF001 - not available in a public form
     return [task for task in tasks if not (folder.config.get("is_encoder_decoder") and task.startswith(several))]
 
 
 def _named_class(folder: ModelFolder) -> Any:
-    """The class that the configuration names, among the library's own; None where it names none that there is."""
+    """The library's class that the configuration names, or None."""
     found: Any = getattr(transformers, folder.architecture, None) if folder.architecture else None
     return found if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel) else None
 
@@ -139,30 +139,30 @@ def _named_class(folder: ModelFolder) -> Any:
 def _infer_task(folder: ModelFolder, owner: Any) -> str:
     hint = f"name it: `hf:{folder.path.name}?task=TASK`, with one of {', '.join(_single_tasks(folder)) or 'none'}"
     if owner is None and folder.brings_code:
-        raise _unknown(folder, f"Transformers has no model named {folder.architecture!r}")
+        raise _unknown(folder, f"Transformers does not have the model {folder.architecture!r}")
     if owner is None:
         name = folder.architecture or "none"
         raise UsageError(
-            f"the task is not known: Transformers has not the architecture in config.json ({name})", hint=hint
+            f"the task is unknown: Transformers does not have the architecture in config.json ({name})", hint=hint
         )
     try:
-        # Its public form takes no class that has a metaclass of its own.
+        # Its public form does not accept a class with its own metaclass.
         return str(TasksManager._infer_task_from_model_or_model_class(model_class=owner))  # noqa: SLF001
     except LIBRARY_ERRORS as error:
         details = (first_line(error, folder),)
-        raise UsageError(f"nobody knows the task of {folder.architecture}", details=details, hint=hint) from error
+        raise UsageError(f"the task of {folder.architecture} is unknown", details=details, hint=hint) from error
 
 
 def _check_task(folder: ModelFolder, task: str, given: str) -> None:
     known = _tasks_of(folder.model_type)
     if task.startswith(TasksManager._ENCODER_DECODER_TASKS) and folder.config.get("is_encoder_decoder"):  # noqa: SLF001
-        raise _several(folder, f"for {task} its encoder and its decoder are exported apart")
+        raise _several(folder, f"for {task} its encoder and its decoder are exported separately")
     if task.endswith(WITH_PAST) or (task == GENERATION and given == AUTO and task + WITH_PAST in known):
         raise _several(folder, "it generates text step by step, with a cache of past keys and values")
     if task not in known:
         raise UsageError(
-            f"Optimum exports no {folder.model_type} model for the task {task!r}",
-            hint=f"name one of these: {', '.join(_single_tasks(folder)) or 'none'}",
+            f"Optimum does not export {folder.model_type} models for the task {task!r}",
+            hint=f"use one of: {', '.join(_single_tasks(folder)) or 'none'}",
         )
 
 
@@ -171,13 +171,13 @@ def _class_for(task: str, folder: ModelFolder) -> Any:
         return TasksManager.get_model_class_for_task(task, framework="pt", model_type=folder.model_type)
     except LIBRARY_ERRORS as error:
         raise UsageError(
-            f"no class of Transformers answers the task {task!r} for {folder.model_type}",
+            f"Transformers has no class for the task {task!r} of {folder.model_type}",
             details=(first_line(error, folder),),
         ) from error
 
 
 def _settle(model: Any) -> None:
-    """One call answers all, by name, and nothing is kept for a next one: whatever the configuration asks for."""
+    """Configure the model to return all outputs of one call by name, and to keep no cache."""
     for name, value in (("use_cache", False), ("torchscript", False), ("return_dict", True)):
         if hasattr(model.config, name):
             setattr(model.config, name, value)

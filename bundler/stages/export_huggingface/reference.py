@@ -1,4 +1,4 @@
-"""Does the export answer what PyTorch answers? On seeded inputs of two sizes, so that what is dynamic moves."""
+"""Compare the export's outputs with PyTorch's, on seeded inputs of two sizes, so that dynamic dimensions vary."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ SIZES: Final[tuple[Mapping[str, int], ...]] = (
     {},
     {"batch_size": 3, "sequence_length": 11, "width": 96, "height": 64, "audio_sequence_length": 12000},
 )
-"""Those that the exporter traced with (Optimum's own), and others."""
+"""The sizes that the exporter traced with (Optimum's own), and others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """Inputs by PyTorch's names, and its answers by the export's."""
+    """Inputs by PyTorch's names, and its outputs by the export's names."""
 
     inputs: Mapping[str, Any]
     expected: Arrays
 
 
 def make_trials(pair: Pair) -> tuple[Trial, ...]:
-    """What PyTorch answers on inputs of each size that it and the export take.
+    """PyTorch's outputs on inputs of each size that it and the export accept.
 
-    Raises `ModelError` when weights that the checkpoint has not decide an output, `StageError` when there is no trial.
+    Raises `ModelError` when weights that the checkpoint lacks decide an output, `StageError` when there is no trial.
     """
     trials = []
     for number, sizes in enumerate(SIZES):
@@ -49,12 +49,12 @@ def make_trials(pair: Pair) -> tuple[Trial, ...]:
             _check_missing(pair, inputs, expected)
             trials.append(Trial(inputs=inputs, expected=expected))
     if not trials:
-        raise StageError("the export cannot be compared: PyTorch refuses the inputs that Optimum makes", hint=HINT)
+        raise StageError("the export cannot be compared: PyTorch rejects Optimum's inputs", hint=HINT)
     return tuple(trials)
 
 
 def compare(pair: Pair, trials: tuple[Trial, ...]) -> dict[str, Difference]:
-    """The difference by output over all trials that the export takes. Raises `StageError` where it is no rounding."""
+    """The difference by output over all trials that the export accepts. Raises `StageError` when it is not rounding."""
     found: dict[str, Difference] = {}
     for trial in trials:
         feeds = pair.feeds(trial.inputs)
@@ -67,7 +67,7 @@ def compare(pair: Pair, trials: tuple[Trial, ...]) -> dict[str, Difference]:
     if wrong:
         shown = ((name, item.max_absolute, item.max_relative) for name, item in wrong.items())
         lines = tuple(f"{name}: differs by {absolute:g}, {share:.2%} of its range" for name, absolute, share in shown)
-        raise StageError("the exported model does not answer what PyTorch answers", details=lines, hint=HINT)
+        raise StageError("the exported model's outputs differ from PyTorch's", details=lines, hint=HINT)
     return found
 
 
@@ -77,12 +77,12 @@ def _answer(pair: Pair, feeds: Arrays) -> Arrays:
     except RunError as error:
         shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in feeds.items())
         details = (f"inputs: {shapes}", str(error))
-        message = "the exported model does not run on inputs that PyTorch takes"
+        message = "the exported model does not run on inputs that PyTorch accepts"
         raise StageError(message, details=details, hint=HINT) from error
 
 
 def _check_missing(pair: Pair, inputs: Mapping[str, Any], expected: Arrays) -> None:
-    """Weights that the checkpoint has not hold random numbers: with others, the outputs must stay as they are."""
+    """Weights that the checkpoint lacks hold random numbers: with others, the outputs must not change."""
     loaded, names = pair.loaded, [name for name in pair.outputs if name in expected]
     tensors = {**dict(loaded.model.named_parameters()), **dict(loaded.model.named_buffers())}
     held = [tensors[name] for name in loaded.missing if name in tensors and tensors[name].is_floating_point()]
@@ -99,7 +99,7 @@ def _check_missing(pair: Pair, inputs: Mapping[str, Any], expected: Arrays) -> N
         raise ModelError(
             f"{len(loaded.missing)} weights that {', '.join(changed)} depends on are not in the checkpoint",
             details=loaded.missing[:10],
-            hint=f"the checkpoint was not made for {loaded.task}: give the task that it was made for (`?task=…`)",
+            hint=f"the checkpoint is not for {loaded.task}: give the task that it was trained for (`?task=…`)",
         )
 
 

@@ -1,4 +1,4 @@
-"""Load, export, write in canonical form, compare with PyTorch."""
+"""Load, export, write in canonical form, and compare with PyTorch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bundler.stages.export_huggingface.spec import Options
 
 ENTRY: Final = "model.onnx"
 _EMBEDDED_LIMIT: Final = 1 << 30
-"""Bytes of weights from which on they leave the model file, which can hold 2 GB."""
+"""Bytes above which weights are stored outside the model file, which can hold 2 GB."""
 _EXTERNAL_THRESHOLD: Final = 1024
 _CLOSED: Final = {
     "HF_HUB_OFFLINE": "1",
@@ -27,7 +27,7 @@ _CLOSED: Final = {
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-"""What the libraries read when they are imported: this process reaches nobody and tells nobody."""
+"""Environment variables that the libraries read when they are imported: no network, no telemetry."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -61,7 +61,7 @@ def _export(folder: ModelFolder, options: Options, output: Path, report: Report)
         report(0.4, f"exporting for {loaded.task}")
         saved = Path(scratch) / ENTRY
         opset = exporting.export_model(loaded, config, options.opset, saved, folder)
-        report(0.6, "asking PyTorch")
+        report(0.6, "running PyTorch")
         raw = Pair(loaded=loaded, config=config, session=open_session(saved, REFERENCE, error=StageError))
         trials = reference.make_trials(raw)
         fixed, others = shapes.find_fixed(raw, trials[0])
@@ -106,12 +106,12 @@ def _describe(port: Port) -> dict[str, Any]:
 def _notes(folder: ModelFolder, facts: dict[str, Any]) -> tuple[Note, ...]:
     worst = max(item["max_relative"] for item in facts["reference"].values())
     shown = f"exported {facts['architecture']} for {facts['task']} at opset {facts['opset']}"
-    notes = [Note(text=f"{shown}; it answers what PyTorch answers to within {worst:.1e} of the range")]
+    notes = [Note(text=f"{shown}; its outputs equal PyTorch's to within {worst:.1e} of the range")]
     if folder.pooled:
-        text = "a pipeline of sentence-transformers: pooling and what comes after it are left to the application"
-        notes.append(Note(text=f"{text}, which gets the model's own outputs", level="warning"))
+        text = "a pipeline of sentence-transformers: pooling and later parts must be done by the application"
+        notes.append(Note(text=f"{text}, which receives the model's own outputs", level="warning"))
     if facts["unused"]:
-        notes.append(Note(text=f"{facts['unused']} weights of the checkpoint serve other tasks and are left out"))
+        notes.append(Note(text=f"{facts['unused']} weights of the checkpoint are for other tasks and are not exported"))
     if folder.preprocessing:
-        notes.append(Note(text=f"the application needs from the model's folder: {', '.join(folder.preprocessing)}"))
+        notes.append(Note(text=f"the application requires from the model's folder: {', '.join(folder.preprocessing)}"))
     return tuple(notes)

@@ -1,8 +1,8 @@
-"""Sizes that an export calls dynamic and that are not, and the other way round.
+"""Correct sizes that an export declares dynamic although they are fixed, and the reverse.
 
-Optimum names the height and width of every image, also where the model takes one size only, or where tracing baked the
-traced size in; and it writes down sizes of outputs that do follow the input. A device that wants fixed sizes, and
-whoever makes inputs, need the truth. So each is tried.
+Optimum names the height and width of every image, also where the model accepts one size only or where tracing made the
+traced size a constant; and it declares fixed sizes for outputs that do depend on the input. Devices that require fixed
+sizes, and generators of inputs, need the real ones. So each is tried.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from bundler.stages.export_huggingface.differences import LIMIT, Arrays, differe
 from bundler.stages.export_huggingface.reference import Trial
 from bundler.stages.export_huggingface.trials import Pair
 
-_LEAST_RANK: Final = 3
-"""Images and spectra; the lengths of texts and sounds are tried by the comparison, and must be dynamic."""
+_MIN_RANK: Final = 3
+"""Images and spectra; lengths of texts and sounds are tried by the comparison, and must be dynamic."""
 
 
 def find_fixed(pair: Pair, trial: Trial) -> tuple[dict[str, int], list[Arrays]]:
-    """Symbols that have one size only with that size, and what PyTorch answered where it took another."""
+    """Symbols that accept one size only, with that size, and PyTorch's outputs where another was accepted."""
     fixed: dict[str, int] = {}
     answers: list[Arrays] = []
     feeds = pair.feeds(trial.inputs)
@@ -41,14 +41,16 @@ def find_fixed(pair: Pair, trial: Trial) -> tuple[dict[str, int], list[Arrays]]:
 
 
 def write_shapes(path: Path, fixed: Mapping[str, int], trials: Iterable[Arrays], others: Iterable[Arrays]) -> None:
-    """Correct the shapes that the model at `path` declares. `trials` are answers that differ in the sizes that are
-    always dynamic (batch, length), `others` in the rest. External data stays as it is.
+    """Correct the declared shapes of the model at `path`. `trials` are outputs that differ in the sizes that are
+    always dynamic (batch, length), `others` in the rest. External data is not changed.
     """
     model = onnx.load(str(path), load_external_data=False)
     for port in model.graph.input:
         for dimension in port.type.tensor_type.shape.dim:
             if dimension.dim_param in fixed:
-                dimension.dim_value = fixed[dimension.dim_param]  # the name goes: a dimension has one of the two
+                dimension.dim_value = fixed[
+                    dimension.dim_param
+                ]  # this removes the name: a dimension has one of the two
     seen, all_seen = list(trials), [*trials, *others]
     still = len(seen) > 1 and not _free_symbols(model)
     for port in model.graph.output:
@@ -58,7 +60,7 @@ def write_shapes(path: Path, fixed: Mapping[str, int], trials: Iterable[Arrays],
                 dimension.Clear()
             elif still and axis and len(sizes) == 1:
                 dimension.dim_value = sizes.pop()
-    del model.graph.value_info[:]  # sizes in between, of the traced inputs
+    del model.graph.value_info[:]  # inner sizes, of the traced inputs
     path.write_bytes(model.SerializeToString())
 
 
@@ -66,7 +68,7 @@ def _candidates(shapes: Mapping[str, list[Any]], feeds: Arrays) -> dict[str, int
     return {
         symbol: feeds[name].shape[axis]
         for name, shape in shapes.items()
-        if len(shape) >= _LEAST_RANK and feeds[name].dtype.kind == "f"
+        if len(shape) >= _MIN_RANK and feeds[name].dtype.kind == "f"
         for axis, symbol in enumerate(shape)
         if axis and isinstance(symbol, str)
     }
@@ -80,7 +82,7 @@ def _double(value: Any, shape: list[Any], symbol: str) -> Any:
 
 
 def _agrees(pair: Pair, inputs: Mapping[str, Any], expected: Arrays) -> bool:
-    """Whether the export answers what PyTorch answers at another size than the traced one."""
+    """Whether the export's outputs equal PyTorch's at another size than the traced one."""
     try:
         found = differences(pair.ask_export(pair.feeds(inputs)), expected)
     except (RunError, StageError):

@@ -1,4 +1,4 @@
-"""One question to both: seeded inputs, PyTorch's answer, and the export's."""
+"""Run PyTorch and the export on the same seeded inputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Pair:
         return [port.name for port in self.session.get_outputs()]
 
     def make_inputs(self, sizes: Mapping[str, int], seed: int) -> dict[str, Any] | None:
-        """Seeded tensors by PyTorch's names, in Optimum's sizes but for `sizes`; None where it makes none of these."""
+        """Seeded tensors by PyTorch's names, in Optimum's sizes except `sizes`; None where it has none of these."""
         torch.manual_seed(seed)
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002 - Optimum draws from the old generator
@@ -55,9 +55,9 @@ class Pair:
         )
 
     def ask_model(self, inputs: Mapping[str, Any]) -> Arrays | None:
-        """What PyTorch answers, under the export's names; None when it refuses these inputs.
+        """PyTorch's outputs under the export's names; None when it rejects these inputs.
 
-        The model is asked as its users ask it; only for outputs that Optimum itself adds, as it was patched for the
+        The model is called as users call it; only for outputs that Optimum itself adds, as it was patched for the
         export.
         """
         own = self._run_model(inputs)
@@ -67,7 +67,7 @@ class Pair:
             return self._run_model(inputs)
 
     def ask_export(self, feeds: Arrays) -> Arrays:
-        """What the export answers. Raises `RunError`."""
+        """The export's outputs. Raises `RunError`."""
         return {name: np.asarray(value) for name, value in run_session(self.session, feeds).items()}
 
     def _run_model(self, inputs: Mapping[str, Any]) -> Arrays | None:

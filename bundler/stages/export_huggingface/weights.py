@@ -1,6 +1,6 @@
-"""Are the weights there, whole, and in the one format that holds nothing but numbers? Reads headers, not weights.
+"""Check that the weights are present, complete, and in safetensors, which holds only numbers. Reads headers only.
 
-The format: eight bytes with the length of the header, the header in JSON (type, shape and place of each tensor), and
+The format: 8 bytes with the length of the header, the header in JSON (type, shape and place of each tensor), and
 the numbers. https://github.com/huggingface/safetensors#format
 """
 
@@ -13,7 +13,7 @@ from bundler.model.codec import parse_json
 from bundler.model.errors import ModelError
 
 SINGLE: Final = "model.safetensors"
-_MOST_HEADER_BYTES: Final = 100_000_000
+_MAX_HEADER_BYTES: Final = 100_000_000
 """The limit of the library itself."""
 _LENGTH_BYTES: Final = 8
 _POINTER: Final = b"version https://git-lfs"
@@ -33,18 +33,18 @@ def find_weights(folder: Path) -> tuple[str, ...]:
         named = parse_json(index.read_text(encoding="utf-8"))["weight_map"].values()
         parts = sorted({str(name) for name in named})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{index.name} is no list of weights", hint=_DOWNLOAD_AGAIN) from error
+        raise ModelError(f"{index.name} is not a list of weights", hint=_DOWNLOAD_AGAIN) from error
     for name in parts:
         if Path(name).name != name or not name.endswith(".safetensors"):
-            raise ModelError(f"{index.name} names {ascii(name)[:120]}, which is no safetensors file beside it")
+            raise ModelError(f"{index.name} names {ascii(name)[:120]}, which is not a safetensors file beside it")
     missing = [name for name in parts if not (folder / name).is_file()]
     if missing or not parts:
-        raise ModelError(f"of {len(parts)} files of weights {len(missing)} are missing", details=tuple(missing[:10]))
+        raise ModelError(f"{len(missing)} of {len(parts)} weight files are missing", details=tuple(missing[:10]))
     return tuple(parts)
 
 
 def check_weights(folder: Path, names: tuple[str, ...]) -> None:
-    """Raise `ModelError` for a file that is cut, altered in its header, or no safetensors file."""
+    """Raise `ModelError` for a file that is truncated, has a changed header, or is not safetensors."""
     for name in names:
         try:
             problem = _problem(folder / name)
@@ -59,15 +59,15 @@ def _none_found(folder: Path) -> ModelError:
     pickles = [name for name in _PICKLES if (folder / name).is_file()]
     if pickles:
         return ModelError(
-            f"the weights are a pickle ({pickles[0]}), which can run code when it is opened",
-            hint="where you trust it, load the model with Transformers and save it again "
+            f"the weights are a pickle ({pickles[0]}), which can run code when it is loaded",
+            hint="if you trust it, load the model with Transformers and save it again "
             "(`save_pretrained` writes safetensors), or look for a revision that has safetensors",
         )
     foreign = [name for name in _FOREIGN if (folder / name).is_file()]
     if foreign:
         hint = "load it into PyTorch (`from_tf=True` or `from_flax=True`) and save it again"
-        return ModelError(f"the weights are not PyTorch's ({foreign[0]})", hint=hint)
-    hint = f"{_DOWNLOAD_AGAIN}; a model that comes only as pickles must be saved again with `save_pretrained`"
+        return ModelError(f"the weights are not for PyTorch ({foreign[0]})", hint=hint)
+    hint = f"{_DOWNLOAD_AGAIN}; if there are only pickles, save the model again with `save_pretrained`"
     return ModelError(f"there are no weights: {SINGLE} is missing", hint=hint)
 
 
@@ -78,8 +78,8 @@ def _problem(path: Path) -> tuple[str, str] | None:
         if head == _POINTER:
             return "is a Git LFS pointer, not the weights themselves", "fetch the real file: `git lfs pull`"
         length = int.from_bytes(head[:_LENGTH_BYTES], "little")
-        if size < _LENGTH_BYTES or length > min(size - _LENGTH_BYTES, _MOST_HEADER_BYTES):
-            return "is cut off, or no safetensors file", _DOWNLOAD_AGAIN
+        if size < _LENGTH_BYTES or length > min(size - _LENGTH_BYTES, _MAX_HEADER_BYTES):
+            return "is truncated, or not a safetensors file", _DOWNLOAD_AGAIN
         stream.seek(_LENGTH_BYTES)
         header = stream.read(length)
     try:
@@ -88,12 +88,12 @@ def _problem(path: Path) -> tuple[str, str] | None:
         return "has a header that cannot be read", _DOWNLOAD_AGAIN
     present = size - _LENGTH_BYTES - length
     if present != end:
-        return f"has {present} bytes of weights where its header asks for {end}", _DOWNLOAD_AGAIN
+        return f"has {present} bytes of weights, but its header declares {end}", _DOWNLOAD_AGAIN
     return None
 
 
 def _end_of_data(header: dict[str, Any]) -> int:
-    """Where the last tensor ends, in bytes after the header. Raises where a place makes no sense."""
+    """The end of the last tensor, in bytes after the header. Raises for an invalid position."""
     places = [entry["data_offsets"] for name, entry in header.items() if name != "__metadata__"]
     if any(not 0 <= int(start) <= int(end) for start, end in places):
         raise ValueError("a tensor ends before it begins")

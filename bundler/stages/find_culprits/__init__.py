@@ -1,1 +1,1 @@
-"""Which nodes lose the accuracy."""
+"""Find the nodes that contribute most error."""

@@ -1,4 +1,4 @@
-"""Run the model before and after a step side by side, and rank the nodes where errors arise."""
+"""Run the model before and after a step on the same inputs, and rank the nodes where errors arise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bundler.stages.find_culprits.spec import Options
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """`tensors`. Raises `StageError` when the models share nothing or one of them does not run."""
+    """The fact `tensors`. Raises `StageError` when the models share no tensor or one of them does not run."""
     options = decode(Options, dict(request.options))
     golden = read_golden(request.input("samples"))
     paths = (request.input("model"), request.input("changed"))
@@ -43,7 +43,7 @@ def _first(golden: GoldenSet, count: int) -> Iterator[Sample]:
 
 
 def _weights(paths: tuple[Path, Path]) -> dict[str, float]:
-    """Noise over signal of each weight of a model that has quantised ones."""
+    """Noise-to-signal ratio of each weight of a quantised model."""
     noise = weight_noise(*paths)
     return {name: found.noise / found.signal for name, found in noise.items() if found.signal}
 

@@ -1,4 +1,4 @@
-"""What `find_culprits` takes and finds."""
+"""Inputs, facts and options of the stage `find_culprits`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SPEC = StageSpec(
 """`model` is the one before the step that lost the accuracy, `changed` the one after it.
 
 Facts: `tensors`, the worst first, each with `tensor`, `node` and `operator` (of the model before), `kind` (`activation`
-or `weight`), `sqnr_db` (None where the changed model answers NaN or infinity) and `remedy` (nodes that must keep their
-precision for this error to vanish); `compared` (tensors that were looked at), `samples`.
+or `weight`), `sqnr_db` (None where the changed model outputs NaN or infinity) and `remedy` (nodes that must keep their
+precision for this error to vanish); `compared` (number of compared tensors), `samples`.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """At most so many `samples` are run, and at most so many tensors are told."""
+    """Limits: `samples` that are run, and `most`, the tensors that are reported."""
 
     samples: int = 4
     most: int = 20

@@ -1,4 +1,4 @@
-"""Replace dimensions by sizes: named ones everywhere, others where they stand in an input. No weights are loaded."""
+"""Replace dimensions by sizes: named ones everywhere, others in inputs. No weights are loaded."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bundler.stages.fix_dimensions.spec import Options
 
 ENTRY = "model.onnx"
 _EMBEDDED_LIMIT = 1 << 26
-"""Bytes of a model file from which on its weights go to an external file."""
+"""Size of a model file in bytes from which its weights go to an external file."""
 _EXTERNAL_THRESHOLD = 1024
-"""Bytes of a tensor from which on it goes there."""
+"""Size of a tensor in bytes from which it goes there."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """`model.onnx` with its external files beside it. Raises `UsageError` for dimensions that the model has not."""
+    """`model.onnx` with its external files beside it. Raises `UsageError` for dimensions that the model lacks."""
     source, options = request.input("model"), decode(Options, dict(request.options))
     model = read_structure(source, link=True)
     sort_model(model)
@@ -67,7 +67,7 @@ def _check_names(symbols: tuple[str, ...], dimensions: Mapping[str, int]) -> Non
 
 
 def _place_weights(model: ModelProto, source: Path, data: Path) -> None:
-    """Small models keep their weights inside; others get one external file, copied from file to file."""
+    """Small models embed their weights; others get one external file, copied from file to file."""
     external = any(tensor.data_location == TensorProto.EXTERNAL for tensor in _declared_tensors(source))
     threshold = _EXTERNAL_THRESHOLD if external or source.stat().st_size > _EMBEDDED_LIMIT else None
     folders = DataFolders(source, source.parent)
@@ -77,5 +77,5 @@ def _place_weights(model: ModelProto, source: Path, data: Path) -> None:
 
 
 def _declared_tensors(source: Path) -> Iterator[TensorProto]:
-    """The tensors as the file itself declares them."""
+    """The tensors as declared in the file."""
     return iterate_tensors(read_structure(source))

@@ -1,4 +1,4 @@
-"""What `fix_dimensions` takes and makes."""
+"""Inputs, facts and options of the stage `fix_dimensions`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bundler.model.stage import StageSpec
 
 
 class Facts(TypedDict):
-    """Facts that others read, as they are encoded."""
+    """Encoded facts that other stages read."""
 
     signature: Signature
 
@@ -28,13 +28,13 @@ SPEC = StageSpec(
     facts=Facts,
 )
 """Facts: `dimensions` and `shapes` (what was fixed) and `signature` (encoded, after). Weights of models
-that have external data, or more than 64 MiB, stand in `model.onnx.data`.
+that have external data, or more than 64 MiB, are in `model.onnx.data`.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`dimensions` gives each named dimension its size, `shapes` the others theirs: by input, None where nothing is
+    """`dimensions` gives each named dimension its size, `shapes` the others: by input, None where nothing is
     fixed.
     """
 

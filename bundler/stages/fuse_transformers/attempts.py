@@ -1,4 +1,4 @@
-"""One model type tried on a model, and the best of several."""
+"""Try a model type on a model, and choose the best of several attempts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One model type tried. `fused` counts by operator what the source had not; `problem` is why it failed."""
+    """One model type tried. `fused` counts new operators by name; `problem` is why it failed."""
 
     candidate: Candidate
     choice: Choice
@@ -76,18 +76,18 @@ class Attempt:
 
     @property
     def score(self) -> tuple[int, int]:
-        """What is best: attentions first, then anything fused."""
+        """Rank of the attempt: by fused attentions, then by all fused operators."""
         return self.attentions, sum(self.fused.values())
 
 
 def list_candidates(subject: Subject) -> tuple[Candidate, ...]:
-    """The types to try: the one named, or those that the graph may be. Raises `StageError` for no transformer."""
+    """The types to try: the given one, or those that may fit the graph. Raises `StageError` for no transformer."""
     options = subject.options
     if options.model_type != "auto":
         return (Candidate(model_type=options.model_type, reason="named by the caller"),)
     if not count_attentions(subject.structure):
         raise StageError(
-            "nothing was fused: the model has no attention in small operators",
+            "nothing was fused: the model has no unfused attention",
             details=_fused_before(subject.structure),
             hint="leave fusion out for this model, or name its model_type",
         )
@@ -118,21 +118,21 @@ def attempt_fusion(subject: Subject, candidate: Candidate, folder: Path) -> Atte
 
 
 def count_gained(before: ModelProto, after: ModelProto) -> dict[str, int]:
-    """Fused operators by name, those that were there before taken off."""
+    """Fused operators by name, without those that existed before."""
     old, new = count_operators(before), count_operators(after)
     gained = {name: count - old.get(name, 0) for name, count in new.items() if name.removeprefix(_DOMAIN) in _FUSED}
     return {name: count for name, count in gained.items() if count > 0}
 
 
 def choose_best(attempts: Iterable[Attempt], subject: Subject) -> tuple[Attempt, ModelProto]:
-    """The attempt that fused most, the earliest of equals, with its model. Raises `StageError` when none fused any."""
+    """The attempt that fused most, the first of equal ones, with its model. Raises `StageError` when none fused any."""
     tried = tuple(attempts)
     best = max(tried, key=lambda attempt: attempt.score)
     if best.fused and best.model is not None:
         return best, best.model
     lines = tuple(f"as {item.choice.model_type}: {item.problem or 'no pattern matched'}" for item in tried)
     raise StageError(
-        "nothing was fused: the library knows no pattern in this model",
+        "nothing was fused: the library recognises no pattern in this model",
         details=(*lines, *_fused_before(subject.structure)),
         hint=_hint(subject),
     )
@@ -140,7 +140,7 @@ def choose_best(attempts: Iterable[Attempt], subject: Subject) -> tuple[Attempt,
 
 def _hint(subject: Subject) -> str:
     if subject.options.backend == "onnxruntime-tools":
-        return "onnxruntime-tools knows models of 2021 (opset 12 and fixed shapes); take the backend `onnxruntime`"
+        return "onnxruntime-tools supports models of 2021 (opset 12 and fixed shapes); use the backend `onnxruntime`"
     return "leave fusion out for this model, or name its model_type, heads and hidden_size"
 
 

@@ -1,4 +1,4 @@
-"""Options that make no sense are refused before anything is loaded."""
+"""Reject invalid options before anything is loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHOICES = {
 
 
 def check_options(options: Options) -> tuple[str, ...]:
-    """The fusions to leave out, by their names in `FUSIONS`. Raises `UsageError`."""
+    """The fusions to disable, by their names in `FUSIONS`. Raises `UsageError`."""
     types = TOOLS_MODEL_TYPES if options.backend == "onnxruntime-tools" else tuple(MODEL_TYPES)
     disabled = tuple(dict.fromkeys(name.replace("-", "_").removeprefix(_PREFIX) for name in options.disabled))
     problems = [
@@ -29,7 +29,7 @@ def check_options(options: Options) -> tuple[str, ...]:
     ]
     found = tuple(problem for problem in problems if problem)
     if found:
-        raise UsageError("the options of transformer fusion do not fit", details=found)
+        raise UsageError("invalid options of transformer fusion", details=found)
     return tuple(sorted(disabled))
 
 
@@ -37,7 +37,7 @@ def _unknown(what: str, name: str, known: Collection[str]) -> str:
     if name in known:
         return ""
     close = difflib.get_close_matches(name, known, 1)
-    guess = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    guess = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(known)}"
     return f"no {what} {name[:100]!r} ({guess})"
 
 

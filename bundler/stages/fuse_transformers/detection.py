@@ -1,4 +1,4 @@
-"""Which of the library's model types a graph may be, from its operators, names and producer."""
+"""Find the library's model types that may fit a graph, from its operators, names and producer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bundler.onnxkit.small_constants import read_constant
 _BETWEEN: Final = frozenset(
     {"Add", "Sub", "Mul", "Div", "Where", "Cast", "Reshape", "Max", "Min", "Dropout", "IsNaN", "Identity", "Clip"}
 )
-"""What may stand between a softmax and the two products of an attention: scale, mask, a guard against NaN."""
+"""Operators between a softmax and the two products of an attention: scale, mask, a guard against NaN."""
 _STEPS: Final = 8
 _QUICK_GELU: Final = 1.702
 _IMAGE_RANK: Final = 4
@@ -22,7 +22,7 @@ _IMAGE_RANK: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A model type that the graph may be, and what speaks for it."""
+    """A model type that may fit the graph, and the reason."""
 
     model_type: str
     reason: str
@@ -47,7 +47,7 @@ class _Traits:
 
 
 def count_attentions(model: ModelProto) -> int:
-    """Softmax nodes between two matrix products: attentions in small operators."""
+    """Softmax nodes between two matrix products: unfused attentions."""
     makers = {name: node for node in model.graph.node for name in node.output}
     readers: dict[str, list[NodeProto]] = {}
     for node in model.graph.node:
@@ -79,7 +79,7 @@ def _reaches_product(node: NodeProto, step: Callable[[NodeProto], Iterator[NodeP
 
 
 def find_candidates(model: ModelProto) -> tuple[Candidate, ...]:
-    """Types that the graph may be, the likeliest first, three at most. It is for models with attentions."""
+    """Types that may fit the graph, the likeliest first, three at most. For models with attentions."""
     found = {item.model_type: item for item in reversed([*_rules(_traits(model))])}
     return tuple(reversed(found.values()))[:3]
 
@@ -111,7 +111,7 @@ def _diffusion(traits: _Traits) -> Iterator[Candidate]:
 
 def _pictures(traits: _Traits) -> Iterator[Candidate]:
     if traits.takes("image_embed", "point_coords", "point_labels", "high_res_feats", "backbone_fpn"):
-        yield Candidate(model_type="sam2", reason="inputs of a segmenting model: image embeddings, points")
+        yield Candidate(model_type="sam2", reason="inputs of a segmentation model: image embeddings, points")
     if traits.quick_gelu:
         yield Candidate(model_type="clip", reason="x * sigmoid(1.702 x), the activation of CLIP")
     if traits.image and traits.has("Conv"):
@@ -159,13 +159,13 @@ def _is_image(item: ValueInfoProto) -> bool:
 
 
 def _has_rotary(model: ModelProto) -> bool:
-    """Half of a vector negated and put before the other half: what rotary positions are made of."""
+    """Whether half of a vector is negated and put before the other half, as in rotary positions."""
     negated = {name for node in model.graph.node if node.op_type == "Neg" for name in node.output}
     return any(node.op_type == "Concat" and negated.intersection(node.input) for node in model.graph.node)
 
 
 def _has_root_mean_square(model: ModelProto) -> bool:
-    """A mean of squares of what had no mean taken off."""
+    """Whether there is a mean of squares without a subtracted mean."""
     names = {"SimplifiedLayerNormalization", "RMSNormalization", "SkipSimplifiedLayerNormalization"}
     makers = {name: node for node in model.graph.node for name in node.output}
 

@@ -1,4 +1,4 @@
-"""How many heads a transformer's attention has, read from the shapes that split them."""
+"""Derive the number of a transformer's attention heads from the shapes that split them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from bundler.onnxkit.structure import tensor_bytes
 _SPLIT_RANK = 4
 """Dimensions of [batch, tokens, heads, size of a head]."""
 _SMALL = 1024
-"""Bytes up to which an integer tensor may be a shape; `read_structure` keeps the payloads of such."""
+"""Size in bytes up to which an integer tensor may be a shape; `read_structure` keeps the payloads of those."""
 _STEPS = 6
-"""Nodes between a projection and the Reshape that splits its heads, at most."""
+"""Maximum number of nodes between a projection and the Reshape that splits its heads."""
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Lookups into one graph: who makes a value, who reads it, and weights by name."""
+    """Lookups into one graph: the producers and readers of values, and weights by name."""
 
     makers: dict[str, NodeProto]
     readers: dict[str, list[NodeProto]]
     weights: dict[str, TensorProto]
 
     def shape_tail(self, name: str) -> tuple[int, int] | None:
-        """The last two sizes of a shape of `_SPLIT_RANK` entries; -1 where unknown. None: it is no such shape."""
+        """The last two sizes of a shape of `_SPLIT_RANK` entries; -1 where unknown. None for other shapes."""
         values = self._integers(name)
         maker = self.makers.get(name)
         if values is None and maker is not None and maker.op_type == "Concat":
@@ -49,14 +49,14 @@ class _Graph:
         return None if values is None else [int(entry) for entry in values.ravel()]
 
     def width(self, name: str) -> int:
-        """How wide the projection is that `name` comes from; 0 where none is found."""
+        """The width of the projection that computes `name`; 0 where none is found."""
         for _ in range(_STEPS):
             maker = self.makers.get(name)
             if maker is None:
                 return 0
             if maker.op_type in ("MatMul", "Gemm"):
                 return self._columns(maker)
-            # A bias may stand on either side of its addition.
+            # A bias may be either input of its addition.
             name = next((item for item in maker.input if item in self.makers), "")
         return 0
 
@@ -67,8 +67,8 @@ class _Graph:
 
 
 def find_heads(model: ModelProto) -> tuple[int, int]:
-    """Number of heads and hidden size, (0, 0) where the graph does not say. Key and value may have fewer heads than the
-    query (grouped attention): the widest counts.
+    """Number of heads and hidden size, (0, 0) if unknown. Key and value may have fewer heads than the query (grouped
+    attention): the largest number counts.
     """
     graph = _read(model)
     votes: Counter[tuple[int, int]] = Counter()

@@ -1,6 +1,6 @@
-"""The two libraries that fuse: `onnxruntime.transformers`, and `onnxruntime-tools`, which it came from.
+"""The two libraries for fusion: `onnxruntime.transformers`, and its predecessor `onnxruntime-tools`.
 
-`onnxruntime.transformers.optimizer.optimize_model` imports torch for a question about GPUs; what it calls does not.
+`onnxruntime.transformers.optimizer.optimize_model` imports torch to find a GPU; the functions that it calls do not.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ LIBRARY_ERRORS = (
     AssertionError,
     shape_inference.InferenceError,
 )
-"""What the fusers raise on a graph that they were not made for."""
+"""Errors of the fusers on a graph that they do not support."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One way to fuse: the model type, and the sizes of its attention (0: the library looks for itself)."""
+    """One way to fuse: the model type, and the sizes of its attention (0: the library detects them)."""
 
     model_type: str
     heads: int
@@ -54,7 +54,7 @@ def fuse(model: ModelProto, choice: Choice, options: Options, disabled: Collecti
 
 
 def _import_domain(model: ModelProto) -> None:
-    """The fusers infer shapes halfway, when their operators are there and their domain is not yet declared."""
+    """Declare the operators' domain, because the fusers infer shapes before they declare it themselves."""
     if all(item.domain != RUNTIME_DOMAIN for item in model.opset_import):
         model.opset_import.append(helper.make_opsetid(RUNTIME_DOMAIN, 1))
 
@@ -81,7 +81,7 @@ def _pack(fused: Any) -> None:
     if not any(node.op_type.startswith("Packed") for node in fused.model.graph.node):
         raise StageError(
             "no attention could be packed",
-            hint="packing needs fused attention with one mask for all layers; leave out `packed`",
+            hint="packing requires fused attention with one mask for all layers; leave out `packed`",
         )
 
 
@@ -91,7 +91,7 @@ def _fuse_with_tools(model: ModelProto, choice: Choice, options: Options, disabl
     except ImportError as cause:
         raise EnvironmentMissingError(
             "the backend onnxruntime-tools is not in this environment",
-            hint="run the stage in the environment `onnxruntime-tools`, or take the backend `onnxruntime`",
+            hint="run the stage in the environment `onnxruntime-tools`, or use the backend `onnxruntime`",
         ) from cause
     settings = optimizer.BertOptimizationOptions(choice.model_type)
     _leave_out(settings, disabled)
@@ -113,7 +113,7 @@ def _leave_out(settings: Any, disabled: Collection[str]) -> None:
 
 
 def _set_mask(settings: Any, mask: str) -> None:
-    """The library's own default is `end` for BERT, none for images, raw for all others."""
+    """The library's own default is `end` for BERT, none for images, `raw` for all others."""
     if mask == "end":
         settings.use_raw_attention_mask(False)
     elif mask == "none":
@@ -124,7 +124,7 @@ def _set_mask(settings: Any, mask: str) -> None:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """The libraries log and print every fusion that does not match."""
+    """Silence the libraries, which log and print every fusion that does not match."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

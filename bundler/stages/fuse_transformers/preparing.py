@@ -1,4 +1,4 @@
-"""What comes before fusion: the runtime folds constants, and the graph gets one order."""
+"""Prepare a model for fusion: the runtime folds constants, and the nodes get a fixed order."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bundler.onnxkit.structure import iterate_tensors
 from bundler.stages.fuse_transformers.spec import Options
 
 EMBEDDED_LIMIT = 1 << 30
-"""Bytes of a model from which on its weights leave the file, which can hold 2 GB: fusion may copy some."""
+"""Size of a model in bytes from which its weights go to an external file: fusion may copy some."""
 EXTERNAL_THRESHOLD = 1024
-"""Bytes of a tensor from which on it goes there."""
+"""Size of a tensor in bytes from which it goes there."""
 _ALWAYS_OFF = ("ConstantSharing", "MatMulAddFusion")
-"""The library itself turns the first off (1.31, `optimize_model`). The second makes Gemm between two Reshapes of every
-projection whose shape is fixed, and then the fusers find no attention at all.
+"""The library itself disables the first (1.31, `optimize_model`). The second makes Gemm between two Reshapes of every
+projection with a fixed shape, and then the fusers find no attention at all.
 """
 _OFF_ABOVE_BASIC = (
     "MatMulScaleFusion",
@@ -26,13 +26,13 @@ _OFF_ABOVE_BASIC = (
     "GemmActivationFusion",
     "BiasSoftmaxFusion",
 )
-"""Optimisers above basic that hide patterns from the fusers; the library itself turns these off, too."""
+"""Optimisers above basic that hide patterns from the fusers; the library itself disables these as well."""
 _HALF = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 def choose_level(structure: ModelProto, options: Options, default: str) -> str:
-    """How far the runtime optimises before fusion: as asked, or as the library does for the type. A model in half
-    precision is left alone: the CPU's optimiser would put casts around its operators.
+    """The runtime's optimisation level before fusion: as requested, or the library's own for the type. A model in half
+    precision is not optimised: the CPU's optimiser would insert casts around its operators.
     """
     if options.level != "default":
         return options.level
@@ -40,12 +40,12 @@ def choose_level(structure: ModelProto, options: Options, default: str) -> str:
 
 
 def prepare_model(source: Path, structure: ModelProto, folder: Path, level: str) -> Path:
-    """The model that the fusers get, in `folder`. Raises `StageError`."""
+    """Write the input of the fusers to `folder`. Raises `StageError`."""
     saved, target = source, folder / "prepared.onnx"
     if level != "none":
         saved = folder / "optimised.onnx"
         _optimise(source, saved, level, external=is_large(source, structure))
-    # The runtime's saved graphs have no fixed order, and what the fusers find may depend on it.
+    # The runtime saves graphs without a fixed order, on which the fusers' results may depend.
     canonicalize(
         saved,
         target,
@@ -57,7 +57,7 @@ def prepare_model(source: Path, structure: ModelProto, folder: Path, level: str)
 
 
 def is_large(path: Path, structure: ModelProto) -> bool:
-    """Whether the model's weights must stand beside it."""
+    """Whether the model's weights must be stored in an external file."""
     external = any(tensor.data_location == TensorProto.EXTERNAL for tensor in iterate_tensors(structure))
     return external or path.stat().st_size > EMBEDDED_LIMIT
 

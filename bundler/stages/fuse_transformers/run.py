@@ -1,4 +1,4 @@
-"""Try the model types that a graph may be, keep the one that fuses most, and write what it made in canonical form."""
+"""Try the model types that may fit a graph, keep the one that fuses most, and write it in canonical form."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENTRY = "model.onnx"
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """`model.onnx` and, for a large model, `model.onnx.data`. Raises `UsageError` for options that do not fit,
+    """`model.onnx` and, for a large model, `model.onnx.data`. Raises `UsageError` for invalid options,
     `StageError` for a model in which nothing can be fused.
     """
     options = decode(Options, dict(request.options))
@@ -117,7 +117,7 @@ def _notes(options: Options, best: Attempt, attentions: int) -> tuple[Note, ...]
         text = f"{best.attentions} of {attentions} attentions were fused: the library has no pattern for the others"
         notes.append(Note(text=text, level="warning"))
     if options.mask == "end" or options.packed:
-        text = "the fused model takes each row's mask as a length: it is right only for padding on the right"
+        text = "the fused model reads each row's mask as a length: it is correct only for padding on the right"
         notes.append(Note(text=text, level="warning"))
     if options.packed:
         notes.append(Note(text="packed attention runs on CUDA only"))

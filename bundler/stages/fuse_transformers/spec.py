@@ -1,4 +1,4 @@
-"""What `fuse_transformers` takes and makes."""
+"""Inputs, facts and options of the stage `fuse_transformers`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SPEC = StageSpec(
     changes_model=True,
     time_limit=3600.0,
 )
-"""Facts: `backend`, `model_type`, `detected` (whether the type was found in the graph), `reasons` (why, a line for each
-type in question), `tried` (list of {model_type, fused, attentions, problem}), `heads` and `hidden_size` (0: left to the
+"""Facts: `backend`, `model_type`, `detected` (whether the type was found in the graph), `reasons` (one line for each
+candidate), `tried` (list of {model_type, fused, attentions, problem}), `heads` and `hidden_size` (0: left to the
 library), `heads_from` ("given", "structure" or "library"), `level`, `mask`, `disabled`, `fused` (count by operator),
 `attentions` (in the source), `attentions_fused`, `nodes_before`, `nodes_after`, `operators` (count by name, after).
 
-Fusion comes before quantisation: the fusers know no quantised graph, and the quantiser knows fused operators
-(`Attention` becomes `QAttention`). On a CPU, ONNX Runtime does at load what is worth doing there.
+Fusion comes before quantisation: the fusers do not recognise quantised graphs, and the quantiser supports fused
+operators (`Attention` becomes `QAttention`). On a CPU, ONNX Runtime does the useful fusions itself at load.
 """
 
 Backend = Literal["onnxruntime", "onnxruntime-tools"]
@@ -50,10 +50,10 @@ MODEL_TYPES: Final = {
     "vae": "basic",
     "vit": "basic",
 }
-"""The library's model types, and how far it lets the runtime optimise before it fuses."""
+"""The library's model types, and its optimisation level before fusion for each."""
 
 TOOLS_MODEL_TYPES: Final = ("bert", "bert_keras", "bert_tf", "gpt2", "gpt2_tf")
-"""The types that `onnxruntime-tools` 1.7.0 knows."""
+"""The types that `onnxruntime-tools` 1.7.0 supports."""
 
 FUSIONS: Final = (
     "attention",
@@ -74,18 +74,18 @@ FUSIONS: Final = (
     "skip_group_norm",
     "skip_layer_norm",
 )
-"""What can be left out: the library's `enable_…` flags that are on by themselves for some model type."""
+"""Fusions that can be disabled: the library's `enable_…` flags that some model type enables by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`model_type` is one of `MODEL_TYPES`, or `auto`: found in the graph. `heads` and `hidden_size` of 0 are found
-    there, too. `gelu_approximation` makes every GELU a FastGelu (tanh), which alters results a little. `disabled` are
-    names of `FUSIONS`. `mask` is how attention takes its mask: `raw` is right for every mask; `end` (the library's own
-    default for BERT) keeps only each row's length, so that any mask but a run of ones from the left gives wrong
-    results; `none` leaves it out. `multi_head_attention` makes MultiHeadAttention nodes, whose weights stay apart.
-    `packed` removes padding between RemovePadding and RestorePadding: for CUDA only, and implies `end`. `level` is how
-    far the runtime optimises before: `default` is what the library does for the model type.
+    """`model_type` is one of `MODEL_TYPES`, or `auto`: detected from the graph, as `heads` and `hidden_size` of 0 are.
+    `gelu_approximation` replaces every GELU by FastGelu (tanh), which changes results a little. `disabled` are
+    names of `FUSIONS`. `mask` is the form of the attention mask: `raw` is correct for every mask; `end` (the library's
+    own default for BERT) keeps only each row's length, so that any mask but a run of ones from the left gives wrong
+    results; `none` removes it. `multi_head_attention` creates MultiHeadAttention nodes, with separate weights.
+    `packed` removes padding between RemovePadding and RestorePadding: for CUDA only, and implies `end`. `level` is the
+    runtime's optimisation level before fusion: `default` is the library's own for the model type.
     """
 
     model_type: str = "auto"

@@ -1,1 +1,1 @@
-"""Read a model's structure and say what stands in the way, without running it."""
+"""Read a model's structure and report problems, without running it."""

@@ -1,4 +1,4 @@
-"""External data: inside the model's folder, there, and long enough. All problems at once."""
+"""Check external data: inside the model's folder, present, and long enough. Reports all problems at once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bundler.model.errors import ModelError
 from bundler.onnxkit.elements import element_of_onnx, storage_bytes
 from bundler.onnxkit.placement_facts import tidy
 
-_SHOWN: Final = 20
-_LONGEST: Final = 400
-"""Characters of a line about one file: a name that no file system takes may have thousands."""
+_MAX_SHOWN: Final = 20
+_MAX_LENGTH: Final = 400
+"""Maximum number of characters of a line about one file: an invalid name may have thousands."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 
 
 def check_external_data(tensors: Iterable[TensorProto], folder: Path) -> tuple[str, ...]:
-    """The relative paths of all external files, sorted. Raises `ModelError` naming every problem."""
+    """The relative paths of all external files, sorted. Raises `ModelError` with every problem."""
     external = [tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL]
     locations = sorted({_entry(tensor, "location") for tensor in external})
     bad = {location: problem for location in locations if (problem := _location_problem(location, folder))}
@@ -37,16 +37,16 @@ def check_external_data(tensors: Iterable[TensorProto], folder: Path) -> tuple[s
 
 
 def _read_number(text: str, other: int) -> int:
-    """Plain digits: what Python reads besides (`1_0`, blanks, digits of other scripts) others read differently."""
+    """Digits only: Python's other forms (`1_0`, blanks, digits of other scripts) are read differently elsewhere."""
     if text and not _NUMBER.fullmatch(text):
         raise ValueError(text)
     return int(text or other)
 
 
 def _refusal(problems: list[str]) -> ModelError:
-    rest = len(problems) - _SHOWN
+    rest = len(problems) - _MAX_SHOWN
     details = (
-        *(tidy(problem, _LONGEST) for problem in problems[:_SHOWN]),
+        *(tidy(problem, _MAX_LENGTH) for problem in problems[:_MAX_SHOWN]),
         *((f"and {rest} more",) if rest > 0 else ()),
     )
     return ModelError(
@@ -63,37 +63,37 @@ def _entry(tensor: TensorProto, key: str) -> str:
 
 def _location_problem(location: str, folder: Path) -> str | None:
     if not location:
-        return "a tensor names no file for its data"
+        return "a tensor does not name a file for its data"
     if _leaves(location):
         return f"{location!r} lies outside the model's folder"
     try:
         return _file_problem(location, folder)
     except OSError as error:
-        return f"a place of {len(location)} characters cannot be looked at: {error.strerror}: {location!r}"
+        return f"a path of {len(location)} characters cannot be read: {error.strerror}: {location!r}"
 
 
 def _file_problem(location: str, folder: Path) -> str | None:
     path = folder / location
     if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
-        return f"{location!r} is a symbolic link, or lies behind one, which the ONNX format forbids"
+        return f"{location!r} is a symbolic link, or below one, which the ONNX format forbids"
     if not path.is_file():
         return f"{location!r} is missing"
     if path.stat().st_nlink > 1:
-        return f"{location!r} is a hard link, which the ONNX library refuses to read"
+        return f"{location!r} is a hard link, which the ONNX library does not read"
     return None
 
 
 def _leaves(location: str) -> bool:
-    """Whether a path leads out of its folder on any system: a model is built here and used elsewhere."""
+    """Whether a path leaves its folder on any system: a model is built here and used elsewhere."""
     kinds = (PurePosixPath(location), PureWindowsPath(location))
     return "\0" in location or any(path.anchor or ".." in path.parts for path in kinds)
 
 
 def _repetition_problems(tensor: TensorProto) -> Iterator[str]:
-    """Of two entries with one key, some readers take the first and others the last."""
+    """Report keys with several entries: some readers use the first and others the last."""
     for key, count in Counter(entry.key for entry in tensor.external_data).items():
         if count > 1:
-            yield f"tensor {tensor.name!r}: {key!r} is given {count} times, and tools differ in which they read"
+            yield f"tensor {tensor.name!r}: {key!r} is given {count} times, and tools differ in which one they read"
 
 
 def _extent_problems(tensor: TensorProto, folder: Path) -> Iterator[str]:
@@ -104,12 +104,12 @@ def _extent_problems(tensor: TensorProto, folder: Path) -> Iterator[str]:
             _read_number(_entry(tensor, key), other) for key, other in (("offset", 0), ("length", needed))
         )
     except ValueError:
-        yield f"tensor {tensor.name!r}: offset or length in {location!r} is no number"
+        yield f"tensor {tensor.name!r}: offset or length in {location!r} is not a number"
         return
     size = (folder / location).stat().st_size
     if offset < 0 or length < 0:
         yield f"tensor {tensor.name!r}: offset or length in {location!r} is negative"
     elif length != needed:
-        yield f"tensor {tensor.name!r}: needs {needed} bytes and has {length} in {location!r}"
+        yield f"tensor {tensor.name!r}: requires {needed} bytes and has {length} in {location!r}"
     elif offset + length > size:
         yield f"{location!r} is truncated: tensor {tensor.name!r} ends at byte {offset + length} of {size}"

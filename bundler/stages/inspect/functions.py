@@ -1,4 +1,4 @@
-"""Functions of a model that call functions: how many nodes they come to, counted before anything expands them."""
+"""Count the nodes of nested functions before anything expands them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from bundler.model.errors import ModelError
 from bundler.onnxkit.structure import subgraphs
 
 MAX_EXPANDED_NODES: Final = 30_000
-"""ONNX Runtime expands functions when it opens a model, and takes longer than in proportion: of functions that call
-functions 8,000 nodes took 3 s, 16,000 took 20 s and 33,000 took 56 s, each time that the model is opened.
+"""ONNX Runtime expands functions when it loads a model, in more than linear time: nested functions with 8,000 nodes
+took 3 s, 16,000 took 20 s and 33,000 took 56 s, at each load.
 """
 
 MAX_CALL_DEPTH: Final = 100
-"""Exporters write one level for each module around another: a dozen. Libraries walk them by recursion."""
+"""Exporters nest one level for each module: a dozen. Libraries process them recursively."""
 
 _Key = tuple[str, str, str]
 
 
 def check_functions(model: ModelProto) -> None:
-    """Raise `ModelError` where the model's functions come to more than `MAX_EXPANDED_NODES` nodes, or call each other
+    """Raise `ModelError` for functions that expand to more than `MAX_EXPANDED_NODES` nodes, or that are nested
     deeper than `MAX_CALL_DEPTH`.
     """
     functions = {(item.domain, item.name, item.overload): item for item in model.functions}
@@ -30,16 +30,13 @@ def check_functions(model: ModelProto) -> None:
     if expanded <= max(MAX_EXPANDED_NODES, _count_plain(model.graph.node)):
         return
     raise ModelError(
-        f"the model's {len(functions)} functions call each other so often that they come to {_rounded(expanded)} nodes",
-        details=(f"at most {MAX_EXPANDED_NODES:,} nodes that only functions hold are expanded",),
+        f"the model's {len(functions)} functions call each other and expand to {_rounded(expanded)} nodes",
+        details=(f"at most {MAX_EXPANDED_NODES:,} nodes inside functions are expanded",),
         hint=_HINT,
     )
 
 
-_HINT: Final = (
-    "where the model really is that large, write its nodes into the file first, with "
-    "onnx.inliner.inline_local_functions"
-)
+_HINT: Final = "if the model really is that large, inline its functions first, with onnx.inliner.inline_local_functions"
 
 
 class _Count:
@@ -61,7 +58,7 @@ class _Count:
         if key not in self._functions:
             return 1
         if key not in self._known:
-            self._known[key] = 1  # what calls itself is refused by ONNX's own checker, and counts once here
+            self._known[key] = 1  # ONNX's own checker rejects recursion; it counts once here
             self._enter()
             self._known[key] = self.nodes(self._functions[key].node)
             self._depth -= 1

@@ -1,4 +1,4 @@
-"""Weights that a model does not hold but generates: networks published for their structure alone."""
+"""Weights that a model generates instead of storing them: networks published for their structure only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bundler.onnxkit.structure import iterate_nodes, iterate_tensors
 
 
 def count_generated_bytes(model: ModelProto) -> int:
-    """Bytes that constant folding would add: what ConstantOfShape makes from shapes that stand in the file."""
+    """Bytes that constant folding would add: the outputs of ConstantOfShape with constant shapes."""
     shapes = {tensor.name: tensor for tensor in iterate_tensors(model) if tensor.data_type == TensorProto.INT64}
     for node in iterate_nodes(model):
         if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):

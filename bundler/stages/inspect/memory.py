@@ -1,4 +1,4 @@
-"""An estimate of what a run needs: weights plus the largest sum of live activations."""
+"""Estimate the memory of a run: weights plus the largest sum of live activations."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from onnx import GraphProto, ModelProto, ValueInfoProto
 from bundler.onnxkit.elements import element_of_onnx, storage_bytes
 from bundler.onnxkit.structure import subgraphs
 
-_MOST_NODES: Final = 20_000
-"""Shape inference of larger graphs takes longer than the estimate is worth."""
+_MAX_NODES: Final = 20_000
+"""Limit of nodes: shape inference of larger graphs takes too long for an estimate."""
 
 
 def estimate_peak_memory(model: ModelProto, weight_bytes: int) -> int | None:
     """Bytes at batch size one, or None where a shape is unknown. `model` has sorted nodes and is changed here."""
-    if len(model.graph.node) > _MOST_NODES or not _fix_batch(model.graph):
+    if len(model.graph.node) > _MAX_NODES or not _fix_batch(model.graph):
         return None
     try:
         graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
@@ -41,7 +41,7 @@ def _fix_batch(graph: GraphProto) -> bool:
                 if axis:
                     return False
                 dim.dim_value = 1
-    # What the exporter noted for other sizes would contradict what is inferred now.
+    # Recorded shapes of other sizes would contradict the inferred ones.
     del graph.value_info[:]
     for info in graph.output:
         info.type.tensor_type.ClearField("shape")

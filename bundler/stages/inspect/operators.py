@@ -1,4 +1,4 @@
-"""Does the runtime know the model's format, operator sets and operators? Asked of the runtime itself."""
+"""Check that the runtime supports the model's format, opsets and operators."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_mess
 from bundler.onnxkit.structure import iterate_nodes, qualified_name
 
 STANDARD_DOMAIN: Final = "ai.onnx"
-_SHOWN: Final = 20
-_LONGEST: Final = 400
-"""Characters of a line about one operator."""
+_MAX_SHOWN: Final = 20
+_MAX_LENGTH: Final = 400
+"""Maximum number of characters of a line about one operator."""
 _CONTROL: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _QUANTIZED: Final = (
     "QLinear",
@@ -33,12 +33,12 @@ _INTEGER: Final = frozenset({"MatMulInteger", "ConvInteger", "MatMulIntegerToFlo
 
 
 def domain_of(item_domain: str) -> str:
-    """The standard's domain has two spellings; people read the long one."""
+    """The name of a domain for people: the standard's domain has two spellings, and this is the long one."""
     return item_domain or STANDARD_DOMAIN
 
 
 def check_versions(model: ModelProto) -> None:
-    """Ask the runtime to open a one-node model of the same format and operator sets. Raises `ModelError`."""
+    """Load a one-node model of the same format and opsets into the runtime. Raises `ModelError`."""
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
     result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "probe", [value], [result])
@@ -46,7 +46,9 @@ def check_versions(model: ModelProto) -> None:
     try:
         onnxruntime.InferenceSession(probe.SerializeToString(), session_options(SessionSettings()))
     except RUNTIME_ERRORS as cause:
-        imports = tidy(", ".join(f"{domain_of(item.domain)} {item.version}" for item in model.opset_import), _LONGEST)
+        imports = tidy(
+            ", ".join(f"{domain_of(item.domain)} {item.version}" for item in model.opset_import), _MAX_LENGTH
+        )
         raise ModelError(
             f"ONNX Runtime {onnxruntime.__version__} cannot read this model's format",
             details=(f"IR version {model.ir_version}; operator sets: {imports}", clean_message(cause)),
@@ -55,7 +57,7 @@ def check_versions(model: ModelProto) -> None:
 
 
 def check_operators(model: ModelProto) -> None:
-    """Every operator is one of the runtime's or a function of the model. Raises `ModelError` naming all others."""
+    """Check that every operator is the runtime's or a function of the model. Raises `ModelError` with all others."""
     known = _known_operators()
     functions = {(item.domain, item.name) for item in model.functions}
     versions = {_short(item.domain): item.version for item in model.opset_import}
@@ -63,13 +65,13 @@ def check_operators(model: ModelProto) -> None:
     for node in iterate_nodes(model):
         if (node.domain, node.op_type) not in functions:
             found = _operator_problems(node, known, versions)
-            problems.update(dict.fromkeys(tidy(problem, _LONGEST) for problem in found))
+            problems.update(dict.fromkeys(tidy(problem, _MAX_LENGTH) for problem in found))
     if problems:
         listed = list(problems)
-        rest = len(listed) - _SHOWN
+        rest = len(listed) - _MAX_SHOWN
         raise ModelError(
-            f"ONNX Runtime {onnxruntime.__version__} does not have all operators of the model",
-            details=(*listed[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ())),
+            f"ONNX Runtime {onnxruntime.__version__} does not support all operators of the model",
+            details=(*listed[:_MAX_SHOWN], *((f"and {rest} more",) if rest > 0 else ())),
             hint="export the model with standard operators; bundler cannot load libraries of custom operators",
         )
 
@@ -79,7 +81,7 @@ def _short(domain: str) -> str:
 
 
 def _known_operators() -> dict[tuple[str, str], int]:
-    """The version in which each operator of the runtime first came, by domain and name."""
+    """The first version of each operator of the runtime, by domain and name."""
     first: dict[tuple[str, str], int] = {}
     for schema in state.get_all_operator_schema():
         key = (_short(schema.domain), schema.name)
@@ -93,25 +95,25 @@ def _operator_problems(
     domain, name = _short(node.domain), qualified_name(node)
     if (domain, node.op_type) not in known:
         if all(domain != other for other, _ in known):
-            yield f"{name}: nobody but a library of custom operators knows the domain {node.domain!r}"
+            yield f"{name}: the domain {node.domain!r} requires a library of custom operators"
             return
         close = difflib.get_close_matches(node.op_type, [op for other, op in known if other == domain], 1)
         yield f"{name}: no such operator" + (f" (did you mean {close[0]}?)" if close else "")
     elif domain not in versions:
-        yield f"{name}: the model imports no operator set for the domain {domain_of(domain)!r}"
+        yield f"{name}: the model imports no opset for the domain {domain_of(domain)!r}"
     elif known[domain, node.op_type] > versions[domain]:
-        yield f"{name}: came with opset {known[domain, node.op_type]}, and the model declares {versions[domain]}"
+        yield f"{name}: requires opset {known[domain, node.op_type]}, and the model declares {versions[domain]}"
 
 
 def foreign_domains(model: ModelProto) -> tuple[str, ...]:
-    """Domains of operators that are neither of the ONNX standard nor functions of the model."""
+    """Domains of operators that are neither standard ONNX nor functions of the model."""
     own = {item.domain for item in model.functions}
     domains = {_short(node.domain) for node in iterate_nodes(model)} - own
     return tuple(sorted(domain for domain in domains if domain and not domain.startswith("ai.onnx.")))
 
 
 def has_control_flow(operators: Mapping[str, int]) -> bool:
-    """Whether a graph runs inside a node."""
+    """Whether a node contains a subgraph."""
     return not _CONTROL.isdisjoint(operators)
 
 

@@ -1,4 +1,4 @@
-"""Read a model's structure, check that it can be used, and collect what planning and people need to know."""
+"""Read a model's structure, check that it can be used, and collect the facts for planning and reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bundler.model.codec import decode, encode
 from bundler.model.errors import ModelError
 from bundler.model.facts import ModelFacts
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.onnxkit.model_faults import blame_model
+from bundler.onnxkit.model_faults import raise_model_error
 from bundler.onnxkit.node_order import sort_model
 from bundler.onnxkit.placement_facts import tidy
 from bundler.onnxkit.signatures import model_signature
@@ -43,10 +43,10 @@ from bundler.stages.inspect.texts import check_names
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """Facts about the model. Raises `ModelError` for one that cannot be used."""
+    """Facts about the model. Raises `ModelError` for an unusable one."""
     path = request.input("model")
     options = decode(Options, dict(request.options))
-    with blame_model("the model is not valid ONNX", _CHECK_HINT):
+    with raise_model_error("the model is not valid ONNX", _CHECK_HINT):
         facts, unsorted = _inspect(path, options.name, report)
     return StageResult(facts=encode(facts), notes=_notes(facts, unsorted=unsorted))
 
@@ -71,40 +71,42 @@ def _inspect(path: Path, name: str, report: Report) -> tuple[ModelFacts, bool]:
     return facts, unsorted
 
 
-_CHECK_HINT: Final = "export it again; `onnx.checker.check_model` repeats this finding"
+_CHECK_HINT: Final = "export it again; `onnx.checker.check_model` reports the same"
 
 
-_MOST_BYTES: Final = 1 << 60
-"""What no machine has: sizes that a file declares are read as numbers before anything is made of them."""
+_MAX_BYTES: Final = 1 << 60
+"""Limit for declared sizes, more than any machine has: they are checked before anything is allocated."""
 
 
 def _check_sizes(facts: ModelFacts) -> None:
     sizes = {
         "elements of its weights": facts.parameter_count,
         "bytes of its weights": facts.weight_bytes,
-        "bytes that its constants make": facts.generated_bytes,
+        "bytes of its generated constants": facts.generated_bytes,
         "bytes of its values": facts.peak_memory_bytes or 0,
     }
-    wrong = tuple(f"{what}: {size}" for what, size in sizes.items() if not 0 <= size < _MOST_BYTES)
+    wrong = tuple(f"{what}: {size}" for what, size in sizes.items() if not 0 <= size < _MAX_BYTES)
     if wrong:
-        raise ModelError("the model declares sizes that no machine has", details=wrong, hint="export the model again")
+        raise ModelError("the model declares impossible sizes", details=wrong, hint="export the model again")
 
 
 def _check_purpose(model: ModelProto) -> None:
     if model.training_info:
-        raise ModelError("the model carries training information", hint="export the model for inference")
+        raise ModelError("the model contains training information", hint="export the model for inference")
 
 
 def _check_outputs(model: ModelProto) -> None:
-    """The ONNX library lets two outputs have one name; callers find each by its name."""
+    """Reject outputs with equal names, which the ONNX library accepts: callers find each by its name."""
     counts = Counter(info.name for info in model.graph.output)
     twice = tuple(tidy(repr(name)) for name, count in counts.items() if count > 1)
     if twice:
-        raise ModelError("several outputs of the model have one name", details=twice, hint="give each its own name")
+        raise ModelError(
+            "several outputs of the model have the same name", details=twice, hint="give each its own name"
+        )
 
 
 def _check_form(model: ModelProto) -> None:
-    """Onnx's own checker, on a copy whose missing weights are declared empty. Raises what it raises."""
+    """Run ONNX's own checker, on a copy whose missing weights are declared empty. Raises its errors."""
     copy = ModelProto()
     copy.CopyFrom(model)
     for tensor in iterate_tensors(copy):
@@ -113,7 +115,7 @@ def _check_form(model: ModelProto) -> None:
 
 
 def _declare_empty(tensor: TensorProto) -> None:
-    """Make a tensor whose data is elsewhere (external, or left out on reading) one of no elements."""
+    """Turn a tensor whose data is elsewhere (external, or not read) into an empty one."""
     del tensor.external_data[:]
     tensor.ClearField("data_location")
     if not tensor.ByteSize() or not _has_data(tensor):
@@ -155,7 +157,7 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
 
 
 def _as_text(text: str | bytes) -> str:
-    """Protobuf hands over a string field that is no UTF-8 as bytes."""
+    """Protobuf returns a string field that is not UTF-8 as bytes."""
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
 
 
@@ -165,6 +167,6 @@ def _notes(facts: ModelFacts, *, unsorted: bool) -> tuple[Note, ...]:
         notes.append(Note(text="the graph's nodes are not in order; ONNX Runtime sorts them"))
     if facts.random_operators:
         names = ", ".join(facts.random_operators)
-        text = f"the model draws random numbers ({names}): outputs that depend on them differ from run to run"
+        text = f"the model draws random numbers ({names}): outputs that depend on them differ between runs"
         notes.append(Note(text=text, level="warning"))
     return tuple(notes)

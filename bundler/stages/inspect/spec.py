@@ -1,4 +1,4 @@
-"""What `inspect` takes and finds."""
+"""Inputs, facts and options of the stage `inspect`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SPEC = StageSpec(
     facts=ModelFacts,
     least_time=60.0,
 )
-"""Its facts are `bundler.model.facts.ModelFacts`, encoded."""
+"""Facts: `bundler.model.facts.ModelFacts`, encoded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`name` is what people call the model."""
+    """`name` is the model's name in messages."""
 
     name: str = "model"

@@ -1,4 +1,4 @@
-"""Names that are no text, or too long to be one."""
+"""Reject names that are not text, or too long."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from bundler.model.errors import ModelError
 from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, iterate_tensors
 
 MAX_NAME: Final = 16_384
-"""Bytes of a name. Exporters join the names of nested modules, and come to some hundreds."""
-_SHOWN: Final = 60
+"""Maximum length of a name in bytes. Exporters join the names of nested modules, up to some hundred."""
+_MAX_SHOWN: Final = 60
 
 
 def check_names(model: ModelProto) -> None:
-    """Every name of a model is text of a bearable length: they go into files, reports and code.
+    """Check that every name of a model is text of limited length: they go into files, reports and code.
 
-    Raises `ModelError`. Protobuf hands over a string that is no UTF-8 as bytes.
+    Raises `ModelError`. Protobuf returns a string that is not UTF-8 as bytes.
     """
     for what, name in _names(model):
         if isinstance(name, bytes):
             raise ModelError(
-                f"{what} is not UTF-8, as the ONNX format asks",
-                details=(ascii(name[:_SHOWN])[1:],),
+                f"{what} is not UTF-8, which the ONNX format requires",
+                details=(ascii(name[:_MAX_SHOWN])[1:],),
                 hint="give it another name and export the model again",
             )
         if len(name) > MAX_NAME:
             raise ModelError(
                 f"{what} is longer than {MAX_NAME:,} characters",
-                details=(f"it begins with {name[:_SHOWN]!a}",),
+                details=(f"it begins with {name[:_MAX_SHOWN]!a}",),
                 hint="give it a shorter name and export the model again",
             )
 
 
 def _names(model: ModelProto) -> Iterator[tuple[str, Any]]:
-    """Each with what it names, for an error."""
+    """Each name with a description of what it names, for an error."""
     for graph in iterate_graphs(model):
         yield from _graph_names(graph)
     for node in iterate_nodes(model):

@@ -1,1 +1,1 @@
-"""The user's own measure of a model's answers."""
+"""Apply the user's own metric to a model's outputs."""

@@ -1,4 +1,4 @@
-"""Values of samples as .npz files for a command of the user's."""
+"""Write the values of samples as .npz files for a user's command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def file_name(position: int, name: str) -> str:
-    """A file's name without its ending: the sample's where any system takes that, else its position."""
+    """A file's name without its suffix: the sample's if it is portable, else its position."""
     return name if _SAFE.fullmatch(name) else f"{position:05d}"
 
 
@@ -42,7 +42,7 @@ def _arrays(name: str, value: Value) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
-    """What every NumPy reads without pickles: text of fixed width, and numbers of types that it has."""
+    """An array that every NumPy reads without pickles: text of fixed width, and numbers of types that it has."""
     if array.dtype.kind == "O":
         return array.astype(np.str_)
     return to_wide(array) if element_of_array(array).foreign else array

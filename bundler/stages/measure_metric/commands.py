@@ -1,4 +1,4 @@
-"""A metric that is a program: folders in, a number out."""
+"""A metric that is a program: folders are its input, a number its output."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from bundler.stages.measure_metric.spec import COMMAND_SECONDS
 from bundler.support.text import visible
 
 _TAIL: Final = 65_536
-"""Bytes of a program's output that are looked at."""
+"""Bytes from the end of a program's output that are read."""
 _LINES: Final = 8
-_WIDEST: Final = 200
+_MAX_WIDTH: Final = 200
 _LAST: Final = "the last line on its standard output must be the number alone; higher is better"
 
 
 def check_command(command: Sequence[str]) -> None:
-    """Raise `UsageError` for a command that never sees the answers."""
+    """Raise `UsageError` for a command that does not use the outputs."""
     if not any("{answers}" in argument for argument in command[1:]):
         raise UsageError(
-            "the metric's command never sees the model's answers",
-            hint="give `{answers}` as an argument: it stands for the folder with one .npz file a sample",
+            "the metric's command does not use the model's outputs",
+            hint="give `{answers}` as an argument: it is replaced by the folder with one .npz file per sample",
         )
 
 
 def write_folders(samples: Samples, folder: Path) -> dict[str, Path]:
-    """The folders that a command reads, by placeholder; one sample is in memory at a time."""
+    """The folders that a command reads, by placeholder; only one sample is in memory at a time."""
     folders = {name: folder / name for name in ("inputs", "reference", "answers")}
     for place in folders.values():
         place.mkdir()
@@ -56,7 +56,7 @@ def measure(command: Sequence[str], folders: Mapping[str, Path], logs: Path) -> 
         raise StageError(
             f"the metric's command {visible(command[0])} ended with exit code {code}",
             details=tuple((complained or said)[-_LINES:]),
-            hint="it must end with 0; run it by hand to see more",
+            hint="it must end with exit code 0; run it yourself for its full output",
         )
     return _read_number(command[0], said)
 
@@ -74,24 +74,24 @@ def _run(command: Sequence[str], output: IO[bytes], errors: IO[bytes]) -> int:
         )
     except subprocess.TimeoutExpired as error:
         raise StageError(
-            f"the metric's command {visible(command[0])} was still at work after {COMMAND_SECONDS:.0f} s and was ended",
+            f"the metric's command {visible(command[0])} was stopped after {COMMAND_SECONDS:.0f} s",
             hint="give fewer samples, or a faster program",
         ) from error
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise StageError(
-            f"the metric's command {visible(command[0])} does not start: {why}",
+            f"the metric's command {visible(command[0])} cannot be started: {why}",
             hint="it is started without a shell, from the folder that bundler runs in; give the program's path",
         ) from error
     return done.returncode
 
 
 def _tail(stream: IO[bytes]) -> list[str]:
-    """The last lines that hold something."""
+    """The last lines that are not blank."""
     size = stream.seek(0, 2)
     stream.seek(max(0, size - _TAIL))
     text = stream.read().decode("utf-8", "replace")
-    return [visible(line.strip())[:_WIDEST] for line in text.splitlines() if line.strip()]
+    return [visible(line.strip())[:_MAX_WIDTH] for line in text.splitlines() if line.strip()]
 
 
 def _read_number(program: str, said: Sequence[str]) -> float:
@@ -102,5 +102,5 @@ def _read_number(program: str, said: Sequence[str]) -> float:
         value = math.nan
     if not math.isfinite(value):
         found = f"its last line is {last!r}" if last else "it printed nothing"
-        raise StageError(f"the metric's command {visible(program)} gave no number", details=(found,), hint=_LAST)
+        raise StageError(f"the metric's command {visible(program)} printed no number", details=(found,), hint=_LAST)
     return value

@@ -1,4 +1,4 @@
-"""Whether a metric can tell right answers from wrong ones: it is given the recorded answers to other samples."""
+"""Check that a metric distinguishes correct outputs from wrong ones: the recorded outputs of other samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bundler.stages.measure_metric.samples import Answer
 
 
 def swapped_answer(golden: GoldenSet) -> Answer:
-    """The recorded answers to the sample that stands half a set further on."""
+    """The recorded outputs of the sample half a set further on."""
     count = len(golden.entries)
     others = {entry["name"]: _opposite(place, count) for place, entry in enumerate(golden.entries)}
 
@@ -26,7 +26,7 @@ def swapped_answer(golden: GoldenSet) -> Answer:
 
 
 def swap_files(folder: Path, swapped: Path) -> Path:
-    """The same for a folder with one file a sample: each name has another's content."""
+    """The same for a folder with one file per sample: each name gets another's content."""
     swapped.mkdir()
     names = sorted(path.name for path in folder.iterdir())
     for place, name in enumerate(names):
@@ -39,8 +39,8 @@ def _opposite(place: int, count: int) -> int:
 
 
 def check_metric(measure: Callable[[], float], reference: float, samples: int) -> tuple[Note, ...]:
-    """A warning where wrong answers have the same value as right ones. A metric that refuses them can tell."""
-    if samples < 2:  # noqa: PLR2004 - of one sample there are no other answers
+    """A warning if wrong outputs have the same value as correct ones. A metric that rejects them passes."""
+    if samples < 2:  # noqa: PLR2004 - one sample has no other outputs
         return ()
     try:
         found = measure()
@@ -48,14 +48,14 @@ def check_metric(measure: Callable[[], float], reference: float, samples: int) -
         return ()
     if found > reference:
         text = (
-            f"the metric is {found:g} when each sample gets the answers to another, and {reference:g} for the right "
+            f"the metric is {found:g} when each sample gets the outputs of another, and {reference:g} for the correct "
             "ones: higher must be better, so return the negative of an error"
         )
         return (Note(text=text, level="warning"),)
     if found != reference:
         return ()
     text = (
-        f"the metric is {reference:g} for the original model's answers, and as much when each sample gets those to "
-        "another: on these samples it cannot tell right from wrong"
+        f"the metric is {reference:g} for the original model's outputs, and as much when each sample gets those of "
+        "another: on these samples it cannot distinguish correct outputs from wrong ones"
     )
     return (Note(text=text, level="warning"),)

@@ -1,4 +1,4 @@
-"""Run the model as the bundle will, and have the user's own metric judge its answers and the untouched model's."""
+"""Run the model as the bundle will, and apply the user's own metric to its outputs and the original model's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bundler.model.errors import StageError, UsageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.golden import read_golden
 from bundler.onnxkit.sessions import SessionSettings, open_session, read_settings
-from bundler.onnxkit.user_code import open_function, told
+from bundler.onnxkit.user_code import open_function, report_user_errors
 from bundler.stages.measure_metric.commands import check_command, measure, write_folders
 from bundler.stages.measure_metric.control import check_metric, swap_files, swapped_answer
 from bundler.stages.measure_metric.samples import Samples, answer_with, recorded_answer
@@ -25,14 +25,14 @@ from bundler.support.text import visible
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """`value` and `reference`. Raises `UsageError` or `StageError` where there is no number."""
+    """`value` and `reference`. Raises `UsageError` or `StageError` when there is no number."""
     options = decode(Options, dict(request.options))
     if options.command:
         check_command(options.command)
     golden = read_golden(request.input("golden"))
     if not golden.entries:
         raise StageError("there are no samples to measure", hint="give some: --samples PATH")
-    report(0.0, "opening the model")
+    report(0.0, "loading the model")
     session = open_session(request.input("model"), _settings(options), error=StageError)
     own, reference, swapped = (
         Samples(golden, answer, _progress(report, step))
@@ -51,20 +51,20 @@ def _settings(options: Options) -> SessionSettings:
 
 
 _STEPS = 3
-"""The model's answers are judged, the recorded ones, and those to other samples."""
+"""The metric is computed for the model's outputs, the recorded ones, and those of other samples."""
 
 _Measured = tuple[float, float, tuple[Note, ...]]
 
 
 def _progress(report: Report, step: int) -> Callable[[int, int], None]:
-    def tell(index: int, total: int) -> None:
+    def report_sample(index: int, total: int) -> None:
         report((step + index / total) / _STEPS, f"sample {index + 1} of {total}")
 
-    return tell
+    return report_sample
 
 
 def _ask_command(options: Options, samples: Samples, output: Path) -> _Measured:
-    """The folders lie where the executor clears them away."""
+    """Create the folders where the executor removes them."""
     folders = write_folders(samples, output)
     value, at_best = (
         measure(options.command, {**folders, "answers": folders[name]}, output) for name in ("answers", "reference")
@@ -85,7 +85,7 @@ def _ask_function(file: Path, name: str, samples: tuple[Samples, Samples, Sample
 
 
 def _call(function: Callable[[Samples], Any], file: Path, samples: Samples) -> float:
-    with told(file):
+    with report_user_errors(file):
         found = function(samples)
     number = found.item() if hasattr(found, "item") and getattr(found, "size", 1) == 1 else found
     with contextlib.suppress(OverflowError):  # an integer beyond every floating-point number
@@ -93,7 +93,7 @@ def _call(function: Callable[[Samples], Any], file: Path, samples: Samples) -> f
             return float(number)
     raise UsageError(
         f"the metric in {visible(file.name)} returned {_describe(found)}, not a number",
-        hint="it takes the samples and returns one finite number; higher is better",
+        hint="it must return one finite number for the samples it is given; higher is better",
     )
 
 

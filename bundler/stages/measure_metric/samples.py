@@ -1,4 +1,4 @@
-"""What a metric sees: samples with inputs, reference and answers, one at a time."""
+"""The input of a metric: samples with inputs, reference and outputs, one at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Answer = Callable[[Recorded], Mapping[str, Value]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One call: `reference` are the untouched model's outputs, `answers` those that are to be judged."""
+    """One call: `reference` are the original model's outputs, `answers` those of the model to be measured."""
 
     name: str
     inputs: Mapping[str, Value]
@@ -27,7 +27,7 @@ class Sample:
 
 
 class Samples:
-    """An iterable that may be walked several times; the model runs as it is walked. `len` counts the samples."""
+    """An iterable that can be iterated several times; the model runs during the iteration. `len` counts the samples."""
 
     def __init__(self, golden: GoldenSet, answer: Answer, progress: Callable[[int, int], None]) -> None:
         self._golden, self._answer, self._progress = golden, answer, progress
@@ -48,7 +48,7 @@ class Samples:
 
 
 def answer_with(session: onnxruntime.InferenceSession) -> Answer:
-    """Answers of a session. Raises `StageError` where it refuses a sample."""
+    """Outputs of a session. Raises `StageError` where it rejects a sample."""
 
     def answer(sample: Recorded) -> Mapping[str, Value]:
         try:
@@ -57,12 +57,12 @@ def answer_with(session: onnxruntime.InferenceSession) -> Answer:
             raise StageError(
                 f"the model no longer runs on the sample {sample.name!r}",
                 details=(str(error),),
-                hint="a step before changed what the model takes",
+                hint="an earlier step changed the model's inputs",
             ) from error
 
     return answer
 
 
 def recorded_answer(sample: Recorded) -> Mapping[str, Value]:
-    """The untouched model's own answers."""
+    """The original model's own outputs."""
     return sample.outputs

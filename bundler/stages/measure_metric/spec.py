@@ -1,4 +1,4 @@
-"""What `measure_metric` takes and finds."""
+"""Inputs, facts and options of the stage `measure_metric`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from bundler.model.stage import StageSpec
 
 COMMAND_SECONDS = 3000.0
-"""For one call of a command."""
+"""Time limit for one call of a command."""
 
 SPEC = StageSpec(
     name="measure_metric",
@@ -22,15 +22,15 @@ SPEC = StageSpec(
 )
 """`golden` is any set with recorded outputs; `metric` is a Python file.
 
-Facts: `value` (of the model's answers), `reference` (of the recorded ones, as if the untouched model had given them
-now), `samples`. A metric that has the same value for the answers to other samples is a warning.
+Facts: `value` (of the model's outputs), `reference` (of the recorded ones), `samples`. A metric with the same value for
+the outputs of other samples is a warning.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """`python` is a function of the file `metric`, or `command` is a program with its arguments, in which `{inputs}`,
-    `{reference}` and `{answers}` stand for folders. The others say how the session is opened, as those of `compare`.
+    `{reference}` and `{answers}` are replaced by folders. The others define the session, as in `compare`.
     """
 
     python: str = ""

@@ -1,1 +1,1 @@
-"""Optimise offline with the target's runtime, and write a canonical model."""
+"""Optimise ahead of time with the target's runtime, and write a canonical model."""

@@ -1,4 +1,4 @@
-"""Weights that an old format listed as inputs become plain weights."""
+"""Convert weights that an old format listed as inputs to plain weights."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bundler.onnxkit.structure import read_structure
 
 
 def has_listed_initializers(model: ModelProto) -> bool:
-    """Whether the model is of an IR version that asked every initializer to stand among the inputs."""
+    """Whether the model's IR version required every initializer to be listed as an input."""
     names = {tensor.name for tensor in model.graph.initializer}
     return model.ir_version < LISTED_INITIALIZERS_END and any(item.name in names for item in model.graph.input)
 
 
 def link_model(path: Path) -> bytes:
-    """The model at `path`, as bytes, with its weights left in that file and none of them listed among the inputs.
+    """The model at `path`, as bytes, with its weights left in that file and none of them listed as an input.
 
-    While an old format lists them there, the runtime can fold none, and leaves inputs behind for those that it merges.
+    The runtime cannot fold weights that are listed as inputs, and leaves inputs behind for those that it merges.
     """
     model = read_structure(path, link=True)
     if has_listed_initializers(model):

@@ -1,4 +1,4 @@
-"""Let the runtime optimise the graph offline, and write what it made in canonical form."""
+"""Optimise the graph ahead of time with the runtime, and write the result in canonical form."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from bundler.stages.optimize.spec import Options
 
 ENTRY = "model.onnx"
 _EMBEDDED_LIMIT = 1 << 28
-"""Bytes from which on a model file is opened as if its weights were external, so that nobody loads or writes them."""
+"""Size of a model file in bytes from which its weights are treated as external: they are not loaded or written."""
 _LAYOUT_DOMAINS = ("com.microsoft.nchwc", "com.ms.internal.nhwc")
-"""Operators whose blocks have the size that suits the building machine's CPU: elsewhere they fail or answer rubbish."""
+"""Domains of operators with a block size for the building machine's CPU: elsewhere they fail or give wrong outputs."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -34,7 +34,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
         saved = (
             source
             if options.level == "none"
-            else _bake(source, before, Path(scratch) / f"{source.name}.optimised", options)
+            else _optimize(source, before, Path(scratch) / f"{source.name}.optimised", options)
         )
         report(0.6, "writing the canonical form")
         target = request.output / ENTRY
@@ -56,8 +56,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     return StageResult(facts=facts, entry=ENTRY, notes=_notes(before))
 
 
-def _bake(source: Path, structure: ModelProto, saved: Path, options: Options) -> Path:
-    """The runtime's own saved model. Its large initializers stay where they are in the source's external data."""
+def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options) -> Path:
+    """The runtime's own saved model. Its large initializers stay in the source's external data."""
     settings = _settings(options)
     model: Path | bytes = source
     if has_listed_initializers(structure) or source.stat().st_size > _EMBEDDED_LIMIT:
@@ -71,7 +71,7 @@ def _settings(options: Options) -> SessionSettings:
         session={"graph_optimization_level": options.level, "enable_cpu_mem_arena": False},
         session_config={
             "session.qdqisint8allowed": "1" if options.int8_allowed else "0",
-            # Packed copies of the weights serve a run, and there is none.
+            # Packed copies of the weights are for runs, and there is none.
             "session.disable_prepacking": "1",
         },
         disabled_optimizers=options.disabled_optimizers,
@@ -91,12 +91,12 @@ def _check(before: ModelProto, after: ModelProto) -> None:
     if layouts:
         raise StageError(
             f"the optimised model has operators for one CPU class ({', '.join(sorted(layouts))})",
-            hint="bake at level `extended` or lower",
+            hint="optimise at level `extended` or lower",
         )
 
 
 def _notes(before: ModelProto) -> tuple[Note, ...]:
     if not has_listed_initializers(before):
         return ()
-    text = "the model's weights were listed as inputs, as its old format asked; they are plain weights now"
+    text = "the model's weights were listed as inputs, as its old format required; they are plain weights now"
     return (Note(text=text),)

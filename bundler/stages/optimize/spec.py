@@ -1,4 +1,4 @@
-"""What `optimize` takes and makes."""
+"""Inputs, facts and options of the stage `optimize`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`level` is what is baked: nothing, what every runtime can run, or what the runtime's CPU operators can run;
-    layouts of one CPU class are never baked. Where the baked weights have `external_minimum` bytes or more, those of
-    `external_threshold` bytes or more go to a file of their own that the runtime maps (None: all stay inside).
-    `int8_allowed` keeps signed 8-bit weights, which Arm likes and x86 does not: the target decides.
-    `disabled_optimizers` are left out, by the runtime's names.
+    """`level` selects the optimisation ahead of time: none, what every runtime can run, or what the runtime's CPU
+    provider can run; never layouts of one CPU class. Where the optimised weights have `external_minimum` bytes or more,
+    those of `external_threshold` bytes or more go to a separate file that the runtime maps (None: all are embedded).
+    `int8_allowed` keeps signed 8-bit weights, which are fast on Arm and slow on x86: the target decides.
+    `disabled_optimizers` are disabled, by the runtime's names.
     """
 
     level: Literal["none", "basic", "extended"] = "extended"

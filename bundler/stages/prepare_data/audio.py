@@ -1,4 +1,4 @@
-"""Recordings: read, brought to one channel and to the model's rate, one at a time."""
+"""Recordings: read, mixed to one channel and resampled to the model's rate, one at a time."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from bundler.stages.prepare_data.resolving import (
 )
 from bundler.stages.prepare_data.spec import Options
 
-MOST_FRAMES: Final = 100_000_000
-"""Of a recording that is taken as long as it is: over an hour and a half at 16 kHz; 400 MB."""
-_MOST_AXES: Final = 3
+MAX_FRAMES: Final = 100_000_000
+"""Limit for recordings without a declared length: over an hour and a half at 16 kHz; 400 MB."""
+_MAX_AXES: Final = 3
 
 
 def open_audio(root: Path, signature: Signature, options: Options) -> DataSet:
@@ -48,10 +48,10 @@ def open_audio(root: Path, signature: Signature, options: Options) -> DataSet:
 
 
 def resolve_audio(declaration: AudioDeclaration, signature: Signature) -> AudioRecord:
-    """The whole record. Raises `UsageError` where the model's input and the declaration cannot both be met."""
+    """The complete record. Raises `UsageError` where the declaration does not fit the model's input."""
     port = _find_port(declaration, signature)
     shape = port.type.shape or (None, None)
-    if not 1 <= len(shape) <= _MOST_AXES or any(isinstance(size, int) and size != 1 for size in shape[:-1]):
+    if not 1 <= len(shape) <= _MAX_AXES or any(isinstance(size, int) and size != 1 for size in shape[:-1]):
         raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a recording is one row of samples")
     fixed = shape[-1] if isinstance(shape[-1], int) else None
     if None not in (fixed, declaration.length) and fixed != declaration.length:
@@ -76,22 +76,24 @@ def _find_port(declaration: AudioDeclaration, signature: Signature) -> Port:
         return only_port(ports, signature, "input", "a recording")
     port = named_port(signature, declaration.input, "input")
     if not is_float_port(port):
-        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a recording is floating-point numbers")
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a recording consists of floating-point numbers")
     return port
 
 
 def load_audio(path: Path, record: AudioRecord) -> np.ndarray:
-    """The recording as the model takes it. Raises `UnreadableError`."""
+    """The recording as model input. Raises `UnreadableError`."""
     found = open_recording(path)
     if not found.frames:
         raise UnreadableError("it has no samples")
     if found.rate != record.sample_rate and record.resample == "none":
-        raise UnreadableError(f"it has {found.rate} Hz, and the model wants {record.sample_rate} Hz (resample is none)")
+        raise UnreadableError(
+            f"it has {found.rate} Hz, and the model requires {record.sample_rate} Hz (resample is none)"
+        )
     needed = found.frames
     if record.length is not None:
         needed = min(needed, needed_frames(record.length, found.rate, record.sample_rate))
-    if needed * found.channels > MOST_FRAMES or needed * record.sample_rate > MOST_FRAMES * found.rate:
-        raise UnreadableError(f"it has more than {MOST_FRAMES:,} samples; declare a length, or cut it")
+    if needed * found.channels > MAX_FRAMES or needed * record.sample_rate > MAX_FRAMES * found.rate:
+        raise UnreadableError(f"it has more than {MAX_FRAMES:,} samples; declare a length, or shorten it")
     frames = found.read(needed)
     single = frames[:, 0] if record.mono == "first" else frames.mean(axis=1, dtype=np.float32)
     values = resample(single, found.rate, record.sample_rate, record.resample)[: record.length]

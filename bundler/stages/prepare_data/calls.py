@@ -1,4 +1,4 @@
-"""A user's Python function that gives samples, called in the worker."""
+"""Samples from a user's Python function, called in the worker."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from bundler.model.errors import UsageError
 from bundler.model.signature import Signature
 from bundler.onnxkit.elements import element_named
-from bundler.onnxkit.user_code import describe, open_function, told
+from bundler.onnxkit.user_code import describe, open_function, report_user_errors
 from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted
 from bundler.support.text import visible
 
-MOST_SAMPLES: Final = 100_000
-"""A function that never ends is a mistake, and says so here."""
+MAX_SAMPLES: Final = 100_000
+"""A function that yields more is taken to be endless, and reported."""
 _HINT: Final = (
     "the function takes no argument and returns an iterable of samples, each a mapping from input name to array; "
     "`yield` them one by one, so that they need not fit into memory"
@@ -26,13 +26,13 @@ _HINT: Final = (
 
 
 def open_calls(file: Path | None, entry: str, signature: Signature) -> DataSet:
-    """What the function `entry` gives; nothing is called yet. Raises `UsageError` where it cannot be found."""
+    """The samples of the function `entry`, which is not called yet. Raises `UsageError` where it cannot be found."""
 
     def take(wanted: Wanted) -> Samples:
         with open_function(file, entry) as function, contextlib.closing(_call(function, file, entry)) as samples:
             for position, sample in enumerate(samples):
-                if position >= MOST_SAMPLES:
-                    raise UsageError(f"{visible(entry)} gives more than {MOST_SAMPLES:,} samples", hint=_HINT)
+                if position >= MAX_SAMPLES:
+                    raise UsageError(f"{visible(entry)} yields more than {MAX_SAMPLES:,} samples", hint=_HINT)
                 if wanted(position):
                     yield f"{entry.rpartition(':')[2]}-{position:03d}", lambda sample=sample: _adopt(sample, signature)  # type: ignore[misc]
 
@@ -40,7 +40,7 @@ def open_calls(file: Path | None, entry: str, signature: Signature) -> DataSet:
 
 
 def _call(function: Callable[..., Any], file: Path | None, entry: str) -> Generator[Any, None, None]:
-    with told(file, entry):
+    with report_user_errors(file, entry):
         result = function()
         if not isinstance(result, Mapping | np.ndarray | str | bytes) and isinstance(result, Iterable):
             yield from result
@@ -49,7 +49,7 @@ def _call(function: Callable[..., Any], file: Path | None, entry: str) -> Genera
 
 
 def _adopt(sample: Any, signature: Signature) -> dict[str, Value]:
-    """One sample as the model takes it. Python's own numbers have no size: they take the input's."""
+    """One sample as model input. Python's own numbers have no size: they get the input's."""
     if not isinstance(sample, Mapping):
         raise UnreadableError(f"it is {_kind(sample)}, not a mapping from input name to array")
     types = {port.name: port.type for port in signature.inputs}
@@ -62,7 +62,7 @@ def _adopt(sample: Any, signature: Signature) -> dict[str, Value]:
         try:
             made[str(key)] = _array(value, kind.element_type if kind else None)
         except Exception as error:  # whatever the value's own conversion raises
-            raise UnreadableError(f"{str(key)!r} cannot be made an array: {describe(error)}") from error
+            raise UnreadableError(f"{str(key)!r} cannot be converted to an array: {describe(error)}") from error
     return made
 
 

@@ -1,4 +1,4 @@
-"""What all kinds of data look like to the stage: named samples, each loaded when it is its turn."""
+"""The form of all kinds of data for the stage: named samples, each loaded on demand."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Take = Callable[[Wanted], Samples]
 
 
 class UnreadableError(Exception):
-    """One sample cannot be used; the text says why. It is told with all others."""
+    """One sample cannot be used, for the reason in the text. It is reported with all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSet:
-    """`take` goes through the samples whose position is wanted, in order; nothing is decoded before it is loaded.
+    """`take` iterates over the samples at the wanted positions, in order; nothing is decoded before it is loaded.
 
-    `total` is None where only the end tells. `seed` and `sizes` are for synthetic data, `record` for what is
-    preprocessed.
+    `total` is None where it is known only at the end. `seed` and `sizes` are for synthetic data, `record` for
+    preprocessed data.
     """
 
     total: int | None
@@ -36,7 +36,7 @@ class DataSet:
 
 
 def taker(names: Sequence[str], load: Callable[[int], Mapping[str, Value]]) -> Take:
-    """`DataSet.take` for samples that can be loaded by position."""
+    """`DataSet.take` for samples that are loaded by position."""
 
     def take(wanted: Wanted) -> Samples:
         for position, name in enumerate(names):

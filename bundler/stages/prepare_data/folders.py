@@ -1,4 +1,4 @@
-"""Files of one kind in a user's folder, in natural order; what is left out is told, never silent."""
+"""Files of one kind in a user's folder, in natural order; other files are reported, not silently skipped."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ SUFFIXES: Final = {
     "text": frozenset({".txt", ".jsonl"}),
 }
 _SYSTEM: Final = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
-"""What systems leave in folders; hidden files (`.DS_Store`) are passed over, too."""
-_NAMED = 5
+"""Files that operating systems create in folders; hidden files (`.DS_Store`) are skipped as well."""
+_MAX_LISTED = 5
 _NOUNS: Final = {"images": "pictures", "audio": "recordings", "text": "texts"}
 _HINTS: Final = {
-    "images": "it takes JPEG, PNG, WebP, BMP, GIF, TIFF and PNM",
-    "audio": "it takes WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts others",
-    "text": "it takes .txt with one text a line, and .jsonl with one object a line",
+    "images": "supported are JPEG, PNG, WebP, BMP, GIF, TIFF and PNM",
+    "audio": "supported are WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts others",
+    "text": "supported are .txt with one text per line, and .jsonl with one object per line",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The files of a kind, each with its name below the folder."""
+    """The files of a kind, each with its path relative to the folder."""
 
     paths: tuple[Path, ...]
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ def find_files(root: Path, kind: str) -> Found:
     others = [name for path, name in files if path.suffix.lower() not in SUFFIXES[kind] and not _is_ours(path, root)]
     if not paths:
         what = f"there are no {_NOUNS[kind]} in {visible(root.name)}"
-        raise UsageError(what, details=_tally(others), hint=_HINTS[kind])
+        raise UsageError(what, details=_count_suffixes(others), hint=_HINTS[kind])
     return Found(
         paths=tuple(path for path, _ in paths),
         names=tuple(visible(name) for _, name in paths),
@@ -57,7 +57,7 @@ def find_files(root: Path, kind: str) -> Found:
 
 
 def _walk(root: Path) -> Iterator[tuple[str, Path]]:
-    """Files by name below `root`; links to folders are not followed, so that there is an end."""
+    """Files by name below `root`; links to folders are not followed, so that the walk ends."""
     for folder, folders, files in os.walk(root, onerror=_refuse):
         folders[:] = sorted(name for name in folders if _is_shown(name))
         for name in files:
@@ -68,16 +68,16 @@ def _walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _check_kind(path: Path, name: str) -> None:
-    """Raise `UsageError` for a pipe, a socket or a device: reading those may never end. A link to nothing goes on, and
-    is told with all else that cannot be read.
+    """Raise `UsageError` for a pipe, a socket or a device: reading those may never end. A broken link passes, and is
+    reported with the other unreadable files.
     """
     if path.exists() and not path.is_file():
-        raise UsageError(f"{visible(name)} is no regular file", hint="remove it from the folder of data")
+        raise UsageError(f"{visible(name)} is not a regular file", hint="remove it from the data folder")
 
 
 def _refuse(error: OSError) -> None:
     raise UsageError(
-        f"a folder of the data cannot be read: {visible(Path(str(error.filename)).name)}",
+        f"a data folder cannot be read: {visible(Path(str(error.filename)).name)}",
         details=(error.strerror or str(error),),
         hint="check its permissions",
     ) from error
@@ -95,16 +95,18 @@ def _is_ours(path: Path, root: Path) -> bool:
     return path.parent == root and path.suffix.lower() in (".toml", ".json")
 
 
-def _tally(names: list[str]) -> tuple[str, ...]:
+def _count_suffixes(names: list[str]) -> tuple[str, ...]:
     if not names:
         return ("it is empty",)
     counts = Counter(Path(name).suffix.lower() or "no suffix" for name in names)
-    return ("it holds " + ", ".join(f"{count} of {visible(suffix)}" for suffix, count in counts.most_common(_NAMED)),)
+    return (
+        "it holds " + ", ".join(f"{count} of {visible(suffix)}" for suffix, count in counts.most_common(_MAX_LISTED)),
+    )
 
 
 def _left_out(names: list[str], kind: str) -> tuple[Note, ...]:
     if not names:
         return ()
-    rest = len(names) - _NAMED
-    listed = ", ".join(map(visible, names[:_NAMED])) + (f" and {rest} more" if rest > 0 else "")
-    return (Note(text=f"left out, for they are no {_NOUNS[kind]}: {listed}", level="warning", names_samples=True),)
+    rest = len(names) - _MAX_LISTED
+    listed = ", ".join(map(visible, names[:_MAX_LISTED])) + (f" and {rest} more" if rest > 0 else "")
+    return (Note(text=f"skipped, because they are not {_NOUNS[kind]}: {listed}", level="warning", names_samples=True),)

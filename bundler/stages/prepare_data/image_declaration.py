@@ -1,4 +1,4 @@
-"""Fills the declaration of pictures from the model's signature."""
+"""Complete the declaration of pictures from the model's signature."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _BYTE: Final = 255
 
 
 def resolve_image(declaration: ImageDeclaration, signature: Signature) -> ImageRecord:
-    """The whole record. Raises `UsageError` where the model's input and the declaration cannot both be met."""
+    """The complete record. Raises `UsageError` where the declaration does not fit the model's input."""
     port = _find_port(declaration, signature)
     shape = _check_shape(port)
     layout, (channels, height, width) = _order_axes(declaration, shape[-3:])
     colour = declaration.colour or ("L" if channels == 1 else "RGB")
     count = 1 if colour == "L" else 3
     if isinstance(channels, int) and channels != count:
-        raise refuse(f"{colour} has {count} channel{'s'[: count - 1]}, and {port.name!r} takes {channels} ({layout})")
+        raise refuse(f"{colour} has {count} channel{'s'[: count - 1]}, and {port.name!r} has {channels} ({layout})")
     size = _size(declaration, port, height, width)
     picture = (count, *size) if layout == "NCHW" else (*size, count)
     check_filled(signature, {port.name, *declaration.constants})
@@ -53,16 +53,16 @@ def resolve_image(declaration: ImageDeclaration, signature: Signature) -> ImageR
 
 
 def _check_shape(port: Port) -> tuple[Dimension, ...]:
-    """The sizes of an input that can take one picture."""
+    """The sizes of an input for one picture."""
     if not (is_float_port(port) or is_integer_port(port)):
-        raise refuse(f"{port.name!r} is {describe_type(port.type)}, which takes no picture")
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, which is not the shape of a picture")
     shape = port.type.shape or (None,) * _RANK
     if len(shape) not in (_RANK - 1, _RANK):
-        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a picture has three axes or four")
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a picture has three or four axes")
     if len(shape) == _RANK and isinstance(shape[0], int) and shape[0] != 1:
         raise refuse(
             f"{port.name!r} takes {shape[0]} pictures at once",
-            hint="give all inputs by a Python function or .npz files, which can put that many into one sample",
+            hint="give all inputs by a Python function or .npz files, which can hold that many in one sample",
         )
     return shape
 
@@ -90,8 +90,8 @@ def _size(declaration: ImageDeclaration, port: Port, height: Dimension, width: D
     if declaration.size is None:
         if None in fixed:
             raise refuse(
-                f"{port.name!r} takes pictures of any size, and none is declared",
-                hint="add size = [HEIGHT, WIDTH] to it, or fix the sizes with --dim NAME=SIZE or --shape INPUT=SIZES",
+                f"{port.name!r} accepts pictures of any size, and no size is declared",
+                hint="add size = [HEIGHT, WIDTH], or fix the sizes with --dim NAME=SIZE or --shape INPUT=SIZES",
             )
         return tuple(size for size in fixed if size is not None)
     asked = tuple(declaration.size)
@@ -110,5 +110,7 @@ def _for_channels(values: tuple[float, ...], count: int, key: str, default: floa
     if len(values) in (0, 1):
         return (float(values[0]) if values else default,) * count
     if len(values) != count:
-        raise refuse(f"{key} has {len(values)} values, and there {'is one channel' if count == 1 else 'are three'}")
+        raise refuse(
+            f"{key} has {len(values)} values, and the picture has {'one channel' if count == 1 else 'three channels'}"
+        )
     return tuple(map(float, values))

@@ -1,4 +1,4 @@
-"""Pictures: decoded by Pillow one at a time, as their record says."""
+"""Pictures: decoded by Pillow one at a time, as their record specifies."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from bundler.stages.prepare_data.image_declaration import resolve_image
 from bundler.stages.prepare_data.resolving import make_constants
 from bundler.stages.prepare_data.spec import Options
 
-MOST_PIXELS: Final = 100_000_000
-"""More than any camera's; 300 MB in memory. A small file can claim any size."""
+MAX_PIXELS: Final = 100_000_000
+"""More than any camera's; 300 MB in memory. A small file can declare any size."""
 _FORMATS: Final = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-"""No format of Pillow's that starts a program (EPS) or that nobody's data are in."""
+"""Formats without Pillow's rare ones and those that start a program (EPS)."""
 _FILTERS: Final = {
     "bilinear": Image.Resampling.BILINEAR,
     "bicubic": Image.Resampling.BICUBIC,
@@ -48,7 +48,7 @@ def open_images(root: Path, signature: Signature, options: Options) -> DataSet:
 
 
 def load_image(path: Path, record: ImageRecord) -> np.ndarray:
-    """The picture as the model takes it. Raises `UnreadableError`."""
+    """The picture as model input. Raises `UnreadableError`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # odd metadata; what the pixels need is checked here
         try:
@@ -57,9 +57,9 @@ def load_image(path: Path, record: ImageRecord) -> np.ndarray:
                 ImageOps.exif_transpose(image, in_place=True)
                 return to_array(_resize(_convert(image, record), record), record)
         except UnidentifiedImageError as error:
-            raise UnreadableError("it is no picture of a format that is taken, or it is damaged") from error
+            raise UnreadableError("it is not a picture of a supported format, or it is damaged") from error
         except Image.DecompressionBombError as error:
-            raise UnreadableError(f"it claims more than {MOST_PIXELS:,} pixels") from error
+            raise UnreadableError(f"it declares more than {MAX_PIXELS:,} pixels") from error
         except OSError as error:
             raise UnreadableError(f"it cannot be read: {error.strerror or error}") from error
         except (ValueError, SyntaxError, EOFError, TypeError, IndexError, KeyError, ZeroDivisionError) as error:
@@ -68,15 +68,15 @@ def load_image(path: Path, record: ImageRecord) -> np.ndarray:
 
 def _check(image: Image.Image) -> None:
     width, height = image.size
-    if width * height > MOST_PIXELS:
-        raise UnreadableError(f"it claims {width} x {height} pixels, more than {MOST_PIXELS:,}")
+    if width * height > MAX_PIXELS:
+        raise UnreadableError(f"it declares {width} x {height} pixels, more than {MAX_PIXELS:,}")
     if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:  # MPO: a photograph with a preview beside it
         frames = getattr(image, "n_frames", 1)
-        raise UnreadableError(f"it has {frames} frames, and which of them the model shall see is not said")
+        raise UnreadableError(f"it has {frames} frames, and only single pictures are supported")
 
 
 def _convert(image: Image.Image, record: ImageRecord) -> Image.Image:
-    """Eight bits a channel, nothing transparent."""
+    """8 bits per channel, without transparency."""
     mode = "L" if record.colour == "L" else "RGB"
     if image.mode in _BITS_16 or (image.mode == "I" and image.format == "PNG"):
         image = Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))
@@ -126,7 +126,7 @@ def _scale(image: Image.Image, width: int, height: int, box: Any, record: ImageR
 
 
 def to_array(image: Image.Image, record: ImageRecord) -> np.ndarray:
-    """Pixels as the model's numbers: scaled, normalised, typed, axes in order."""
+    """Pixels as model input: scaled, normalised, typed, axes in order."""
     pixels = np.asarray(image).reshape(*record.size, -1)
     if record.colour == "BGR":
         pixels = pixels[..., ::-1]

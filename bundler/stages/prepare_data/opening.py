@@ -1,4 +1,4 @@
-"""Opens the data by its kind. What a kind needs is imported only for it: each environment has its own tools."""
+"""Open the data by its kind. A kind's libraries are imported on demand: each environment has its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bundler.stages.prepare_data.spec import Options
 
 
 def open_data(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
-    """The data, of which nothing but names is read yet. Raises `UsageError`."""
+    """The data, of which only names are read so far. Raises `UsageError`."""
     return _OPENERS[options.kind](request, structure, signature, options)
 
 
@@ -66,7 +66,7 @@ def _open_python(request: StageRequest, _: ModelProto, signature: Signature, opt
 
 
 def _open_synthetic(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
-    """Seeded inputs of sizes that the model runs on, as those of a golden set without samples."""
+    """Seeded inputs of sizes that the model runs on, like those of a golden set without samples."""
     from bundler.onnxkit.running import count_lanes  # noqa: PLC0415 - ONNX Runtime
     from bundler.onnxkit.seeded_sets import SeededModel, make_seeded_set  # noqa: PLC0415
     from bundler.onnxkit.sessions import REFERENCE, open_session  # noqa: PLC0415
@@ -76,7 +76,7 @@ def _open_synthetic(request: StageRequest, structure: ModelProto, signature: Sig
     ranges = find_ranges(signature, options.ranges)
     model = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes, ranges=ranges)
     found = make_seeded_set(model, options.seed, options.count, lambda _share, _text: None, least=options.count)
-    text = "the data are synthetic: seeded inputs, not real data; what comes of them is not for shipping"
+    text = "the data are synthetic: seeded inputs, not real data; do not ship a model that was calibrated with them"
     return DataSet(
         total=len(found.samples),
         take=taker([sample.name for sample in found.samples], lambda index: found.samples[index].inputs()),

@@ -1,4 +1,4 @@
-"""Recordings as libsndfile reads them: WAV, FLAC, Ogg and MP3."""
+"""Recordings in the formats that libsndfile reads: WAV, FLAC, Ogg and MP3."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bundler.stages.prepare_data.dataset import UnreadableError
 
 _FORMATS: Final = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3")
 _UNKNOWN_LENGTHS: Final = (0, 0xFFFFFFFF)
-"""What those write as the length of a WAV file who write to a pipe and cannot know it."""
+"""Lengths in the header of a WAV file that was written to a pipe, when the real one was not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What a file's header says. `frames` are samples for each channel, `rate` is in Hz."""
+    """The contents of a file's header. `frames` are samples for each channel, `rate` is in Hz."""
 
     path: Path
     rate: int
@@ -29,26 +29,26 @@ class Recording:
     frames: int
 
     def read(self, count: int) -> np.ndarray:
-        """The first `count` frames as float32, from -1 to 1 where the file holds whole numbers: [frames, channels].
+        """The first `count` frames as float32, from -1 to 1 where the file holds integers: [frames, channels].
 
         Raises `UnreadableError`.
         """
         with _opened(self.path) as sound:
             frames: np.ndarray = sound.read(count, dtype="float32", always_2d=True)
         if len(frames) != count:
-            raise UnreadableError("it is cut off")
+            raise UnreadableError("it is truncated")
         return frames
 
 
 def open_recording(path: Path) -> Recording:
-    """What the header of a file says. Raises `UnreadableError`."""
+    """The header of a file. Raises `UnreadableError`."""
     with _opened(path) as sound:
         if sound.format not in _FORMATS:
-            raise UnreadableError(f"it is {sound.format}: {TAKEN}")
+            raise UnreadableError(f"it is {sound.format}: {SUPPORTED}")
         return Recording(path=path, rate=sound.samplerate, channels=sound.channels, frames=sound.frames)
 
 
-TAKEN: Final = "it takes WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts others"
+SUPPORTED: Final = "supported are WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts others"
 
 
 @contextmanager
@@ -63,15 +63,15 @@ def _opened(path: Path) -> Iterator[soundfile.SoundFile]:
         raise UnreadableError(f"it cannot be read: {error.strerror or error}") from error
     except soundfile.SoundFileError as error:
         words = str(getattr(error, "error_string", error)).rstrip(".")
-        raise UnreadableError(f"it cannot be decoded ({words}): {TAKEN}") from error
+        raise UnreadableError(f"it cannot be decoded ({words}): {SUPPORTED}") from error
 
 
 def _check_length(head: bytes, size: int) -> None:
-    """Libsndfile reads what is there of a WAV file that lacks its end. Raises `UnreadableError`."""
+    """Check for truncation, because libsndfile reads a WAV file without its end. Raises `UnreadableError`."""
     if not size:
         raise UnreadableError("it is empty")
     if head[:4] != b"RIFF" or len(head) < 8:  # noqa: PLR2004 - a name and a length of four bytes each
         return
     (length,) = struct.unpack("<I", head[4:8])
     if length not in _UNKNOWN_LENGTHS and size < length + 8:
-        raise UnreadableError(f"it is cut off: {length + 8:,} bytes are announced, {size:,} are there")
+        raise UnreadableError(f"it is truncated: its header declares {length + 8:,} bytes, it has {size:,}")

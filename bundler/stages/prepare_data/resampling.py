@@ -1,4 +1,4 @@
-"""From one sample rate to another: the same numbers on every machine of a kind, and simple to do elsewhere.
+"""Change the sample rate: with equal results on all machines of a kind, and simple to implement elsewhere.
 
 `sinc` is `torchaudio.functional.resample` with its defaults (Hann window, six zero crossings, roll-off 0.99): see
 https://pytorch.org/audio/stable/generated/torchaudio.functional.resample.html and the paper behind it,
@@ -18,22 +18,22 @@ from bundler.model.preprocessing import Resample
 _CROSSINGS: Final = 6
 _ROLL_OFF: Final = 0.99
 _BLOCK: Final = 1 << 14
-"""Output samples that are made at once: some MB."""
+"""Output samples that are computed at once: some MB."""
 
 
 def resampled_length(count: int, old: int, new: int) -> int:
-    """How many samples `count` at the rate `old` become."""
+    """Number of samples at the rate `new` for `count` samples at `old`."""
     return -(-count * new // old)
 
 
 def needed_frames(length: int, old: int, new: int) -> int:
-    """How many samples at `old` decide the first `length` at `new`."""
+    """Number of samples at `old` on which the first `length` at `new` depend."""
     margin = math.ceil(_CROSSINGS * old / (min(old, new) * _ROLL_OFF)) + 1
     return length * old // new + 1 + margin
 
 
 def resample(values: np.ndarray, old: int, new: int, method: Resample) -> np.ndarray:
-    """`values` (float32, one channel) at the rate `old` as float32 at `new`."""
+    """Resample `values` (float32, one channel) from the rate `old` to `new`; float32."""
     if old == new:
         return values
     count = resampled_length(len(values), old, new)
@@ -54,12 +54,12 @@ def _linear(values: np.ndarray, positions: np.ndarray, old: int, new: int) -> np
 
 
 def _sinc(values: np.ndarray, positions: np.ndarray, old: int, new: int) -> np.ndarray:
-    """Every output is the sum of the inputs around it, weighted by a windowed sinc; beyond the ends is silence."""
+    """Every output is the sum of the inputs around it, weighted by a windowed sinc, with zeros beyond the ends."""
     cutoff = min(old, new) * _ROLL_OFF
     reach = math.ceil(_CROSSINGS * old / cutoff)
     taps = np.arange(-reach, reach + 2, dtype=np.int64)
     found = _take(values, (positions * old // new)[:, None] + taps)
-    # Distances repeat, once for each phase: weights are made for those only.
+    # Distances repeat for each phase: weights are computed once for each.
     phases, which = np.unique(positions * old % new, return_inverse=True)
     weights = _weights((taps - (phases / new)[:, None]) * (cutoff / old)) * (cutoff / old)
     made: np.ndarray = np.einsum("ij,ij->i", found, weights[which])

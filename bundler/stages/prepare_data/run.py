@@ -1,4 +1,4 @@
-"""Decode one sample, check it, write it; then the next. The data may be larger than memory."""
+"""Decode, check and write one sample after another. The data may be larger than memory."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ from bundler.stages.prepare_data.spec import Options
 from bundler.stages.prepare_data.splitting import wanted_positions
 from bundler.stages.prepare_data.survey import Survey, held_out_digests
 
-_LEAST_EVERY = 2
-_MEDIA = "mend or remove what is named above: nothing is left out in silence; docs/preprocessing.md says what is taken"
+_MIN_EVERY = 2
+_MEDIA = (
+    "repair or remove the samples named above: none is skipped silently; docs/preprocessing.md lists what is supported"
+)
 _HINTS = {
     "images": _MEDIA,
     "audio": _MEDIA,
     "text": _MEDIA,
-    "python": "it gives mappings from input name to array; `bundler inspect MODEL` shows what the model takes",
+    "python": "it must give mappings from input name to array; `bundler inspect MODEL` shows the model's inputs",
 }
 
 
 @dataclass(slots=True, kw_only=True)
 class _Written:
-    """What has been done so far."""
+    """Counts and digests so far."""
 
     survey: Survey
     fitting: Fitting
@@ -47,10 +49,10 @@ class _Written:
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """The prepared set. Raises `UsageError` for data that cannot be read, do not fit, or leave nothing to use."""
+    """The prepared set. Raises `UsageError` for data that cannot be read, do not fit, or leave no sample."""
     options = decode(Options, dict(request.options))
-    if options.part != "all" and options.every < _LEAST_EVERY:
-        raise UsageError(f"one of every {options.every} samples cannot be held out", hint="hold out one of 2 or more")
+    if options.part != "all" and options.every < _MIN_EVERY:
+        raise UsageError(f"cannot hold out one of every {options.every} samples", hint="hold out one of 2 or more")
     structure = read_structure(request.input("model"))
     signature = fix_signature(model_signature(structure), Fixing(dimensions=options.dimensions, shapes=options.shapes))
     data = open_data(request, structure, signature, options)
@@ -86,7 +88,7 @@ def _write(data: DataSet, signature: Signature, request: StageRequest, options: 
 def _fitting_samples(
     data: DataSet, signature: Signature, written: _Written, options: Options, report: Report
 ) -> Iterator[tuple[str, dict[str, Value]]]:
-    """Samples until there is something wrong; from then on what else is wrong is looked for."""
+    """Samples until one fails; from then on only further errors are collected."""
     wanted, count = wanted_positions(data.total, options)
     with contextlib.closing(data.take(wanted)) as samples:
         for name, load in samples:
@@ -108,8 +110,8 @@ def _check(written: _Written, options: Options) -> None:
     if not written.entries:
         what = "the one sample is" if written.dropped == 1 else f"all {written.dropped} samples are"
         raise UsageError(
-            f"nothing is left to calibrate with: {what} among those that judge the accuracy",
-            hint="give data for calibration that is not also given by --samples, or more of it",
+            f"no sample is left for calibration: {what} among those that judge the accuracy",
+            hint="give more calibration data, or data that is not also given by --samples",
         )
     if not options.allow_constant:
         written.survey.check_range()
@@ -132,5 +134,5 @@ def _facts(data: DataSet, written: _Written, options: Options) -> dict[str, Any]
 def _notes(written: _Written) -> tuple[Note, ...]:
     if not written.dropped:
         return ()
-    text = f"{written.dropped} of {written.seen} samples are left out: they are equal to held-out ones"
+    text = f"{written.dropped} of {written.seen} samples are skipped: they are equal to held-out ones"
     return (Note(text=text),)

@@ -1,4 +1,4 @@
-"""What `prepare_data` takes and makes."""
+"""Inputs, facts and options of the stage `prepare_data`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SPEC = StageSpec(
 """Writes a set in the golden set's form, without outputs.
 
 `data` is the user's file or folder; a function of an installed module and synthetic data have none. `tokenizer` is for
-texts. `held_out` is another prepared set: what is equal to one of its samples is left out.
+texts. `held_out` is another prepared set: samples equal to one of its samples are skipped.
 
 Facts: `kind`, `part`, `samples` (written), `total` (found; None where a function was not read to its end), `dropped`
-(equal to held-out ones), `distinct` (different ones among those written), `synthetic`, `dimensions` (sizes that seeded
-inputs took, by symbol), `constant_inputs` (the same value in all samples), `constant_samples` (how many hold one value
-only), `preprocessing` (the filled record, or None).
+(equal to held-out ones), `distinct` (different ones among those written), `synthetic`, `dimensions` (sizes of seeded
+inputs, by symbol), `constant_inputs` (the same value in all samples), `constant_samples` (samples with one value
+only), `preprocessing` (the complete record, or None).
 """
 
 Kind = Literal["samples", "images", "audio", "text", "python", "synthetic"]
@@ -36,11 +36,11 @@ class Options:
     """`entry` is `FUNCTION` in the Python file `data`, or `package.module:FUNCTION`. `preprocessing` is the encoded
     declaration.
 
-    `part` `held-out` takes one of every `every` samples, by the natural order of their names and at changing places,
-    and `calibration` the others. `limit` samples at most are taken of those, spread evenly (of a function's the first;
-    0: all).
-    `dimensions` gives dynamic dimensions a size by name, `shapes` those without one; `ranges` bound open ones, by name
-    or place. `allow_constant` takes samples that all hold one value,
+    `part` `held-out` selects one of every `every` samples in the natural order of their names, at a changing position
+    in each block, and `calibration` the others. At most `limit` of those are used, spread evenly (of a function the
+    first; 0: all).
+    `dimensions` gives dynamic dimensions a size by name, `shapes` those without a name; `ranges` bound open ones, by
+    name or place. `allow_constant` accepts samples that all hold one value,
     or NaN, which give no range to calibrate with. `seed` and `count` are for synthetic data.
     """
 

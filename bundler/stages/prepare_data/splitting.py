@@ -1,4 +1,4 @@
-"""Which samples a part takes: decided by their positions alone, before anything is decoded."""
+"""Select the samples of a part by their positions alone, before anything is decoded."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from bundler.stages.prepare_data.spec import Options
 
 
 def belongs(position: int, options: Options) -> bool:
-    """Whether the sample at `position` is in the part: held out is one of every `options.every`.
+    """Whether the sample at `position` is in the part: one of every `options.every` is held out.
 
-    Which one changes from block to block, as if thrown and always the same: samples whose names take turns between
-    kinds would else be judged by one kind alone.
+    Its place changes pseudo-randomly from block to block: otherwise samples whose names alternate between kinds would
+    be judged by one kind alone.
     """
     if options.part == "all":
         return True
     block, place = divmod(position, options.every)
-    chosen = zlib.crc32(block.to_bytes(8, "little")) % options.every if block else 0  # so that any few have one
+    chosen = zlib.crc32(block.to_bytes(8, "little")) % options.every if block else 0  # so that a few samples have one
     return (place == chosen) == (options.part == "held-out")
 
 
 def choose_positions(total: int, options: Options) -> Sequence[int]:
-    """The positions that are taken of `total` samples, in order, `options.limit` of them at most and spread evenly.
+    """The selected positions of `total` samples, in order, at most `options.limit` of them and spread evenly.
 
     Raises `UsageError` when none is left.
     """
@@ -32,8 +32,8 @@ def choose_positions(total: int, options: Options) -> Sequence[int]:
     if total and not found:
         what = "the only sample is held out" if total == 1 else f"all {total} samples are held out"
         raise UsageError(
-            f"nothing is left to calibrate with: {what} to judge the accuracy",
-            hint="give more data, or other data to be judged by with --samples",
+            f"no sample is left for calibration: {what} to judge the accuracy",
+            hint="give more data, or other data for the accuracy with --samples",
         )
     if 0 < options.limit < len(found):
         return [found[index * len(found) // options.limit] for index in range(options.limit)]
@@ -41,7 +41,7 @@ def choose_positions(total: int, options: Options) -> Sequence[int]:
 
 
 def wanted_positions(total: int | None, options: Options) -> tuple[Wanted, int | None]:
-    """Which positions are wanted, and how many (None where that is not known before the end)."""
+    """The wanted positions and their number (None where it is known only at the end)."""
     if total is None:
         return (lambda position: belongs(position, options)), None
     chosen = frozenset(choose_positions(total, options))

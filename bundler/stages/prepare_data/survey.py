@@ -1,4 +1,4 @@
-"""What the samples are like as a whole: equal ones, constant ones, those that calibration can make nothing of."""
+"""Properties of the samples as a whole: equal ones, constant ones, those without a range for calibration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bundler.onnxkit.equality import is_float
 from bundler.onnxkit.golden import read_golden
 from bundler.onnxkit.value_files import Value
 
-_NAMED = 5
+_MAX_LISTED = 5
 
 
 def held_out_digests(index: Path | None) -> frozenset[bytes]:
@@ -28,7 +28,7 @@ def held_out_digests(index: Path | None) -> frozenset[bytes]:
 
 
 class Survey:
-    """Gathers, sample by sample, what `facts` and `notes` tell in the end. `fixed` are inputs that are constant by
+    """Collects, sample by sample, what `facts` and `notes` report at the end. `fixed` are inputs that are constant by
     declaration.
     """
 
@@ -41,7 +41,7 @@ class Survey:
         self._count = 0
 
     def add(self, name: str, inputs: Mapping[str, Value], digest: bytes) -> None:
-        """Take one sample into account."""
+        """Add one sample."""
         self._count += 1
         self._digests.add(digest)
         ranges = {key: found for key, value in inputs.items() if (found := _range(value)) is not None}
@@ -56,12 +56,12 @@ class Survey:
 
     @property
     def constant_inputs(self) -> list[str]:
-        """Inputs that hold one value in all samples, though nobody declared them constant."""
+        """Inputs that hold one value in all samples without being declared constant."""
         found = (key for key, (least, most) in self._ranges.items() if least == most and key not in self._fixed)
         return list(found)
 
     def facts(self) -> dict[str, Any]:
-        """The facts of `spec.SPEC` that come from here."""
+        """The facts of `spec.SPEC` that this class computes."""
         return {
             "distinct": len(self._digests),
             "constant_inputs": self.constant_inputs,
@@ -69,21 +69,21 @@ class Survey:
         }
 
     def check_range(self) -> None:
-        """Raise `UsageError` when all samples together hold one value for each input: there is no range in them."""
+        """Raise `UsageError` when every input holds one value in all samples: they have no range."""
         varying = [key for key in self._ranges if key not in self._fixed]
         if varying and len(self.constant_inputs) == len(varying):
             details = tuple(f"{key!r} is {self._ranges[key][0]:g} everywhere" for key in varying)
             raise UsageError(
-                "the samples cannot be calibrated with: every value in them is the same",
+                "cannot calibrate with these samples: every value in them is the same",
                 details=details,
-                hint="give samples like those that the model will see; blank ones give a range of no width",
+                hint="give samples like those of real use; constant ones have no range",
             )
 
     def notes(self) -> tuple[Note, ...]:
-        """Warnings for what is odd and still can be used."""
+        """Warnings for unusual samples that can still be used."""
         notes = []
         if self._count > 1 and len(self._digests) == 1:
-            text = f"all {self._count} samples are equal: they say no more than one"
+            text = f"all {self._count} samples are equal: they count as one"
             notes.append(Note(text=text, level="warning"))
         texts = []
         if self._constant:
@@ -98,8 +98,8 @@ class Survey:
 
 
 def _names(names: list[str]) -> str:
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(names) - _MAX_LISTED
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _is_field(value: Value) -> bool:
@@ -107,7 +107,7 @@ def _is_field(value: Value) -> bool:
 
 
 def _range(value: Value) -> tuple[float, float] | None:
-    """Least and greatest number of a tensor; None for what is empty, complex, or no tensor of numbers."""
+    """Minimum and maximum of a tensor; None if it is empty, complex, or not numeric."""
     if not isinstance(value, np.ndarray) or not value.size or value.dtype.kind in "OUSTMmc":
         return None
     plain = to_wide(value) if element_of_array(value).foreign else value

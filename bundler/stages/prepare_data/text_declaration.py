@@ -1,4 +1,4 @@
-"""Fills the declaration of texts from the model's signature and the tokenizer."""
+"""Complete the declaration of texts from the model's signature and the tokenizer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bundler.stages.prepare_data.resolving import check_filled, given_ports, nam
 
 _DEFAULT_LENGTH: Final = 512
 _PAD_TOKENS: Final = ("[PAD]", "<pad>", "<|endoftext|>", "</s>")
-_MOST_AXES: Final = 2
+_MAX_AXES: Final = 2
 
 
 def resolve_text(declaration: TextDeclaration, signature: Signature, tool: Any, digest: str) -> TextRecord:
-    """The whole record; `tool` is the opened tokenizer. Raises `UsageError` for what cannot be decided or met."""
+    """The complete record; `tool` is the loaded tokenizer. Raises `UsageError` if undecidable or unsupported."""
     ids, mask, types = _find_ports(declaration, signature)
     fixed = _fixed_length(ids)
     length = declaration.max_length or fixed or (tool.truncation or {}).get("max_length") or _DEFAULT_LENGTH
@@ -68,7 +68,7 @@ def _named_or_like(
 
 def _check_axes(port: Port) -> None:
     shape = port.type.shape or ()
-    if not 1 <= len(shape) <= _MOST_AXES or any(isinstance(size, int) and size != 1 for size in shape[:-1]):
+    if not 1 <= len(shape) <= _MAX_AXES or any(isinstance(size, int) and size != 1 for size in shape[:-1]):
         raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a text is one row of tokens")
 
 
@@ -88,5 +88,5 @@ def _pad_id(declaration: TextDeclaration, tool: Any) -> int:
     known = (tool.token_to_id(token) for token in _PAD_TOKENS)
     first = next((found for found in known if found is not None), None)
     if first is None:
-        raise refuse("the tokenizer does not say which token fills up", hint='name it, as in pad_token = "<pad>"')
+        raise refuse("the tokenizer does not say which token is for padding", hint='name it, as in pad_token = "<pad>"')
     return int(first)

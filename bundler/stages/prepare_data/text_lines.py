@@ -1,4 +1,4 @@
-"""Texts in files, one a line: counted first, then read one at a time."""
+"""Texts in files, one per line: counted first, then read one at a time."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from bundler.model.errors import UsageError
 from bundler.stages.prepare_data.dataset import UnreadableError
 from bundler.support.text import visible
 
-MOST_BYTES: Final = 1_000_000
-"""Of one line: more is no text that anybody tokenizes, but a file of another kind."""
+MAX_LINE_BYTES: Final = 1_000_000
+"""Limit for one line: a longer one shows that the file is not text."""
 
 
 def iterate_lines(path: Path, name: str) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers from 1. Raises `UsageError` for what is no text."""
+    """The lines that are not blank, with their numbers from 1. Raises `UsageError` for a file that is not text."""
     try:
         with path.open("rb") as stream:
-            for number, line in enumerate(iter(lambda: stream.readline(MOST_BYTES + 1), b""), 1):
-                if len(line) > MOST_BYTES:
+            for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), 1):
+                if len(line) > MAX_LINE_BYTES:
                     raise UsageError(
-                        f"{name}:{number} has more than {MOST_BYTES:,} bytes in a line",
-                        hint="one text stands on each line",
+                        f"{name}:{number} has more than {MAX_LINE_BYTES:,} bytes in a line",
+                        hint="put one text on each line",
                     )
                 text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
                 if text.strip():
@@ -46,14 +46,14 @@ def _take(text: str, key: str) -> str:
     try:
         data = parse_json(text)
     except ValueError as error:
-        raise UnreadableError(f"it is no JSON: {str(error).partition(chr(10))[0]}") from error
+        raise UnreadableError(f"it is not JSON: {str(error).partition(chr(10))[0]}") from error
     if not isinstance(data, dict):
-        raise UnreadableError("it is no JSON object")
+        raise UnreadableError("it is not a JSON object")
     found = data.get(key)
     if not isinstance(found, str):
         near = difflib.get_close_matches(key, [name for name, value in data.items() if isinstance(value, str)], n=1)
         meant = f" (did you mean {visible(near[0])!r}?)" if near else ""
-        raise UnreadableError(f"it has no text under {key!r}{meant}; json_key names the key")
+        raise UnreadableError(f"it has no text under {key!r}{meant}; set the key with json_key")
     if not found.strip():
         raise UnreadableError(f"its text under {key!r} is empty")
     try:

@@ -27,7 +27,7 @@ from bundler.support.text import visible
 def open_texts(
     root: Path, tokenizer: Path, signature: Signature, options: Options, bounds: Mapping[str, int]
 ) -> DataSet:
-    """The texts in the files of a folder and below. `bounds` says how many tokens the model knows, by input.
+    """The texts in the files of a folder and below. `bounds` are the vocabulary sizes of the model, by input.
 
     Raises `UsageError`.
     """
@@ -57,7 +57,7 @@ def _count(found: Found) -> int:
 
 
 class _Maker:
-    """Makes a sample of a line."""
+    """Converts a line to a sample."""
 
     def __init__(self, tool: Tokenizer, record: TextRecord, signature: Signature, bound: int | None) -> None:
         self._tool, self._bound = tool, bound
@@ -74,10 +74,10 @@ class _Maker:
         encoding = self._tool.encode(decode_line(line, key=key))
         greatest = max(encoding.ids, default=-1)
         if greatest < 0:
-            raise UnreadableError("the tokenizer makes no token of it")
+            raise UnreadableError("the tokenizer returns no token for it")
         if self._bound is not None and greatest >= self._bound:
             raise UnreadableError(
-                f"it has the token {greatest}, and the model knows {self._bound}: is it its tokenizer?"
+                f"it has the token {greatest}, and the model has {self._bound}: is it the model's tokenizer?"
             )
         made = {name: _array(encoding, what, dtype, rank) for name, what, dtype, rank in self._inputs}
         return {**made, **self._constants}
@@ -96,12 +96,12 @@ def _open_tokenizer(path: Path) -> Tokenizer:
         raise UsageError(
             f"the tokenizer {visible(path.name)} cannot be read",
             details=(str(error).partition("\n")[0][:300],),
-            hint="it is the file tokenizer.json of a Hugging Face tokenizer",
+            hint="give the file tokenizer.json of a Hugging Face tokenizer",
         ) from error
 
 
 def _prepare(tool: Tokenizer, record: TextRecord) -> None:
-    """Cut and fill as the record says, not as the tokenizer's own file; only the side that is filled is the file's."""
+    """Truncate and pad as the record specifies; only the side of the padding comes from the tokenizer's own file."""
     side = (tool.padding or {}).get("direction", "right")
     tool.no_padding()
     tool.enable_truncation(record.max_length)

@@ -1,1 +1,1 @@
-"""Quantise weights, and activations as they come, with ONNX Runtime."""
+"""Quantise weights, and activations at run time, with ONNX Runtime."""

@@ -1,4 +1,4 @@
-"""Quantise weights now and activations as they come: ONNX Runtime's `quantize_dynamic` on a prepared model."""
+"""Quantise weights ahead of time and activations at run time: ONNX Runtime's `quantize_dynamic`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
 
 
 def _later_names(resolver: Resolver, excluded: tuple[str, ...]) -> Iterator[str]:
-    """The reference makes Gemm a MatMul, with a name that it derives, before it looks at names."""
+    """The reference replaces Gemm by MatMul, with a derived name, before it looks at names."""
     for name in excluded:
         if resolver.prepared[name].op_type == "Gemm":
             yield f"{name}_MatMul"
@@ -69,7 +69,7 @@ def _ask(options: Options, operators: list[str] | None) -> Preparation:
 
 
 def _quantize(prepared: Prepared, target: Path, operators: list[str] | None, options: Options) -> tuple[Note, ...]:
-    """The reference asks for a default type where shape inference fails; floating point is what weights are."""
+    """Quantise; where shape inference fails, retry with the default type that the reference asks for (float32)."""
     extra = check_extra(options.extra, static=False)
     try:
         _call(prepared, target, operators, options, extra)
@@ -77,14 +77,14 @@ def _quantize(prepared: Prepared, target: Path, operators: list[str] | None, opt
         if _UNTYPED in extra or not any(_UNTYPED in line for line in error.details):
             raise
         _call(prepared, target, operators, options, {**extra, _UNTYPED: TensorProto.FLOAT})
-        return (Note(text="some tensors' types could not be inferred; they were taken for float32"),)
+        return (Note(text="some tensors' types could not be inferred; float32 is assumed"),)
     return ()
 
 
 def _call(
     prepared: Prepared, target: Path, operators: list[str] | None, options: Options, extra: dict[str, Any]
 ) -> None:
-    """What the reference's `quantize_dynamic` does, without writing the whole model down again first."""
+    """The same as the reference's `quantize_dynamic`, without writing the whole model to a file first."""
     weights = TYPES[options.weight_type]
     with own_errors("the reference cannot quantise this model dynamically"):
         quantizer = ONNXQuantizer(

@@ -1,4 +1,4 @@
-"""What `quantize_dynamic` takes and makes."""
+"""Inputs, facts and options of the stage `quantize_dynamic`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SPEC = StageSpec(
     changes_model=True,
 )
 """Facts: `nodes_before`, `nodes_after`, `quantized` (count by operator), `tensors` (`activations`, `weights`), `bytes`,
-`preprocess` (the form of the pre-process that the model took), `opset`, `exclude_nodes` (names in the prepared model).
+`preprocess` (which pre-process was used), `opset`, `exclude_nodes` (names in the prepared model).
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`operators` to quantise (empty: what the reference can), less `exclude_operators` and the nodes named
+    """`operators` to quantise (empty: all that the reference supports), without `exclude_operators` and the nodes named
     `exclude_nodes`. `reduce_range` uses 7 bits, for x86 without VNNI. `preprocess` runs the reference's own
-    `quant_pre_process` first, in which `shapes` says who infers shapes: ONNX ("plain"), symbolic inference before that
-    (slow), or that only where tensors to be quantised have no types otherwise. `extra` are the reference's
+    `quant_pre_process` first, in which `shapes` selects shape inference: by ONNX ("plain"), with symbolic inference
+    before it (slow), or symbolic only when tensors to be quantised have no types otherwise. `extra` are the reference's
     `extra_options`.
     """
 

@@ -1,4 +1,4 @@
-"""Bring a model into the form that NNCF takes: in memory, opset 13 or later, every node with a name of its own."""
+"""Convert a model to the form that NNCF requires: in memory, opset 13 or later, every node with a unique name."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from bundler.onnxkit.structure import count_operators, iterate_graphs, iterate_t
 from bundler.stages.quantize_nncf.scope import check_exclusions
 from bundler.stages.quantize_nncf.spec import Options
 
-LEAST_OPSET: Final = 13
-"""The first in which `QuantizeLinear` has scales by channel."""
-_LEAST_IR: Final = 7
-"""The format's version of that opset."""
+MIN_OPSET: Final = 13
+"""The first opset in which `QuantizeLinear` has scales per channel."""
+_MIN_IR: Final = 7
+"""The IR version of that opset."""
 _LIMIT: Final = 2**31 - 1
-"""Bytes of a model in one protobuf message, which is how NNCF hands it to ONNX Runtime."""
+"""Limit in bytes of one protobuf message, in which NNCF passes the model to ONNX Runtime."""
 _TURNS_MATMUL_TO_GEMM: Final = "MatMulAddFusion"
-"""Left out where the user keeps something out: what was called MatMul would be quantised as Gemm."""
+"""Disabled when the user excludes nodes or operators: MatMul would become Gemm and be quantised."""
 _STANDARD: Final = ("", "ai.onnx")
 _QUANTIZED: Final = ("Quantize", "Dequantize", "DynamicQuantize", "QLinear", "QAttention", "QGemm", "QOrdered")
 _INTEGER: Final = frozenset({"ConvInteger", "MatMulInteger", "MatMulNBits", "MatMulIntegerToFloat", "MatMulBnb4"})
 
 
 def check_input(structure: ModelProto) -> None:
-    """Refuse what NNCF cannot take, before any weight is read. Raises `StageError`, `ModelError`."""
+    """Reject what NNCF does not support, before any weight is read. Raises `StageError`, `ModelError`."""
     operators = count_operators(structure)
     found = sorted(name for name in operators if is_quantized(name.rpartition(".")[2]))
     if found:
         raise StageError(
             "the model is quantised already",
             details=(f"it has {', '.join(found)}",),
-            hint="give the float model that it was made from, or leave precision as it is (precision.method = none)",
+            hint="give the original float model, or keep the precision (precision.method = none)",
         )
     if sum(map(tensor_bytes, iterate_tensors(structure))) > _LIMIT:
         raise StageError(
-            "NNCF takes no model with more than 2 GB of weights",
-            hint="weights-8bit and weights-4bit take larger ones: --set precision.method=weights-8bit",
+            "NNCF does not support models with more than 2 GB of weights",
+            hint="weights-8bit and weights-4bit support larger ones: --set precision.method=weights-8bit",
         )
     if not any(opset.domain in _STANDARD for opset in structure.opset_import):
-        raise ModelError("the model imports no version of ONNX's own operators")
+        raise ModelError("the model does not import the standard ONNX opset")
 
 
 def is_quantized(operator: str) -> bool:
@@ -57,7 +57,7 @@ def is_quantized(operator: str) -> bool:
 
 
 def prepare_model(source: Path, scratch: Path, options: Options) -> ModelProto:
-    """The model with all its weights, ready for NNCF. Writes below `scratch` only. Raises `StageError`."""
+    """The model with all its weights, ready for NNCF. Writes only below `scratch`. Raises `StageError`."""
     model = onnx.load(source)
     sort_model(model)
     name_nodes(model.graph)
@@ -71,35 +71,35 @@ def prepare_model(source: Path, scratch: Path, options: Options) -> ModelProto:
 
 
 def standard_opset(model: ModelProto) -> int:
-    """The version of ONNX's own operators."""
+    """The version of the standard ONNX opset."""
     version: int = max(opset.version for opset in model.opset_import if opset.domain in _STANDARD)
     return version
 
 
 def raise_opset(model: ModelProto, *, allowed: bool) -> ModelProto:
-    """The model at opset 13 or later. Raises `StageError` where it is older and may not or cannot be converted."""
+    """The model at opset 13 or later. Raises `StageError` if it is older and may not or cannot be converted."""
     version = standard_opset(model)
-    if version >= LEAST_OPSET:
+    if version >= MIN_OPSET:
         return model
     if not allowed:
         raise StageError(
-            f"the model has opset {version}, and quantising by channel needs {LEAST_OPSET}",
-            hint="let it be converted (`raise_opset`), or export it again with a newer opset",
+            f"the model has opset {version}, and per-channel quantisation requires {MIN_OPSET}",
+            hint="allow the conversion (`raise_opset`), or export it again with a newer opset",
         )
     try:
-        raised = version_converter.convert_version(model, LEAST_OPSET)
+        raised = version_converter.convert_version(model, MIN_OPSET)
     except (version_converter.ConvertError, RuntimeError, ValueError, EncodeError) as cause:
         raise StageError(
-            f"the model has opset {version}, and cannot be converted to {LEAST_OPSET}, which quantising needs",
+            f"the model has opset {version}, and cannot be converted to {MIN_OPSET}, which quantisation requires",
             details=(clean_message(cause),),
-            hint=f"export it again with opset {LEAST_OPSET} or later",
+            hint=f"export it again with opset {MIN_OPSET} or later",
         ) from cause
-    raised.ir_version = max(raised.ir_version, _LEAST_IR)
+    raised.ir_version = max(raised.ir_version, _MIN_IR)
     return raised
 
 
 def _unlist_initializers(model: ModelProto) -> None:
-    """Before IR version 4 weights stood among the inputs, where NNCF would take them for what a caller gives."""
+    """Before IR version 4 weights were listed among the inputs, where NNCF would use them as model inputs."""
     if model.ir_version >= LISTED_INITIALIZERS_END:
         return
     weights = {tensor.name for tensor in model.graph.initializer}
@@ -124,8 +124,8 @@ def _fold(model: ModelProto, scratch: Path, options: Options) -> ModelProto:
 
 
 def find_excluded(structure: ModelProto, options: Options) -> tuple[str, ...]:
-    """The names, after `name_nodes`, of the nodes that the user keeps out. Raises `UsageError` for what is not there.
-
+    """The names, after `name_nodes`, of the nodes that the user excludes. Raises `UsageError` for unknown names.
+    A name that several nodes have selects all of them.
     A name that several nodes have stands for all of them.
     """
     old = [node.name for node in structure.graph.node]
@@ -137,7 +137,7 @@ def find_excluded(structure: ModelProto, options: Options) -> tuple[str, ...]:
 
 
 def name_nodes(graph: GraphProto) -> None:
-    """Give every node a name that no other has; NNCF refuses two of one name. Nodes without one get NNCF's."""
+    """Give every node a unique name, which NNCF requires. Unnamed nodes get NNCF's own names."""
     taken = {node.name for node in graph.node}
     seen: Counter[str] = Counter()
     for position, node in enumerate(graph.node):

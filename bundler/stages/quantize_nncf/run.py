@@ -1,4 +1,4 @@
-"""Quantise a model with NNCF, reading one sample at a time."""
+"""Quantise a model with NNCF, with one sample in memory at a time."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from bundler.stages.quantize_nncf.telemetry import silence_telemetry
 
 ENTRY: Final = "model.onnx"
 _LIBRARY_ERRORS: Final = (KeyError, IndexError, AttributeError, NotImplementedError, AssertionError, OverflowError)
-"""What NNCF raises, besides its own errors, on a graph that it was not made for."""
+"""What NNCF raises, besides its own errors, on a graph that it does not support."""
 _PASSES: Final = 2
-"""About as often as every sample is read: for the ranges, and once more in part for biases or smoothing."""
+"""Approximate number of passes over the samples: for the ranges, and again in part for biases or smoothing."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """A QDQ model. Raises `StageError`, `ModelError`, and `UsageError` for nodes that are not there."""
+    """A QDQ model. Raises `StageError`, `ModelError`, and `UsageError` for unknown nodes."""
     source, options = request.input("model"), decode(Options, dict(request.options))
     before = read_structure(source)
     check_input(before)
@@ -59,7 +59,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
 
 @dataclass(slots=True)
 class Samples:
-    """The calibration set as NNCF takes one: it is read as often as asked for, one sample in memory at a time."""
+    """The calibration set in NNCF's form: it is read as often as requested, with one sample in memory at a time."""
 
     golden: GoldenSet
     report: Report
@@ -72,13 +72,13 @@ class Samples:
         return (self[index] for index in range(len(self)))
 
     def __getitem__(self, index: int) -> dict[str, np.ndarray[Any, Any]]:
-        """The inputs of one sample. Raises `UsageError` for one that holds more than tensors."""
+        """The inputs of one sample. Raises `UsageError` for one with values other than tensors."""
         self.read += 1
         self.report(min(0.95, 0.1 + 0.85 * self.read / (_PASSES * len(self))), f"calibrating, sample {index + 1}")
         sample = self.golden.sample(index)
         tensors = {name: value for name, value in sample.inputs.items() if isinstance(value, np.ndarray)}
         if len(tensors) < len(sample.inputs):
-            raise UsageError(f"sample {sample.name} holds values that are no tensors: NNCF cannot calibrate on it")
+            raise UsageError(f"sample {sample.name} holds values that are not tensors: NNCF cannot calibrate on it")
         return tensors
 
 
@@ -86,7 +86,7 @@ def _quantize(model: ModelProto, samples: Samples, excluded: tuple[str, ...], op
     if not len(samples):
         raise UsageError("there are no samples to calibrate on", hint="give some with --calibration")
     silence_telemetry()
-    import nncf  # type: ignore[import-not-found]  # noqa: PLC0415 - only after its telemetry was switched off
+    import nncf  # type: ignore[import-not-found]  # noqa: PLC0415 - only after its telemetry was disabled
 
     nncf.set_log_level(logging.ERROR)
     preset = None if options.preset == "auto" else nncf.QuantizationPreset(options.preset)
@@ -111,7 +111,7 @@ def _quantize(model: ModelProto, samples: Samples, excluded: tuple[str, ...], op
         raise StageError(
             "NNCF cannot quantise this model",
             details=(f"{type(cause).__name__}: {clean_message(cause)}",),
-            hint="keep the operators that it stumbles over out of it, or quantise with ONNX Runtime: "
+            hint="exclude the operators that it does not support, or quantise with ONNX Runtime: "
             "--set precision.method=static-int8",
         ) from cause
     return result
@@ -123,17 +123,17 @@ def _check(before: ModelProto, after: ModelProto) -> None:
         raise StageError(
             "NNCF found nothing to quantise in this model",
             details=(f"it has {', '.join(count_operators(before))}"[:600],),
-            hint="leave its precision as it is (--set precision.method=none), or keep less out of quantisation",
+            hint="keep its precision (--set precision.method=none), or exclude less from quantisation",
         )
     try:
         onnx.checker.check_model(after)
     except onnx.checker.ValidationError as cause:
         first = str(cause).partition("\n")[0][:300]
-        raise StageError("NNCF wrote a model that is not valid", details=(first,)) from cause
+        raise StageError("NNCF wrote an invalid model", details=(first,)) from cause
 
 
 def _count_quantized(model: ModelProto) -> dict[str, int]:
-    """Nodes of which some input was quantised, by operator."""
+    """Number of nodes with a quantised input, by operator."""
     values = {name for node in model.graph.node if node.op_type == "DequantizeLinear" for name in node.output}
     counts = Counter(node.op_type for node in model.graph.node if not values.isdisjoint(node.input))
     del counts["QuantizeLinear"]
@@ -144,4 +144,4 @@ def _notes(before: ModelProto, after: ModelProto) -> tuple[Note, ...]:
     old, new = standard_opset(before), standard_opset(after)
     if old == new:
         return ()
-    return (Note(text=f"the model was raised from opset {old} to {new}, the first that quantises by channel"),)
+    return (Note(text=f"the model was raised from opset {old} to {new}, the first with per-channel quantisation"),)

@@ -1,4 +1,4 @@
-"""Which nodes stay as they are: the user's names, checked against the model."""
+"""Check the user's names of excluded nodes and operators against the model."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from onnx import GraphProto
 
 from bundler.model.errors import UsageError
 
-_SHOWN = 60
-"""Characters of a name that an error repeats."""
+_MAX_SHOWN = 60
+"""Maximum number of a name's characters in an error."""
 
 
 def check_exclusions(names: set[str], graph: GraphProto, nodes: Sequence[str], operators: Sequence[str]) -> None:
-    """Refuse what nothing in the graph is called; `names` are those of its nodes. Raises `UsageError`."""
+    """Reject names that the graph does not have; `names` are those of its nodes. Raises `UsageError`."""
     known = {"node": names, "operator": {node.op_type for node in graph.node}}
     unknown = [
         (kind, name)
@@ -24,9 +24,9 @@ def check_exclusions(names: set[str], graph: GraphProto, nodes: Sequence[str], o
     ]
     if unknown:
         raise UsageError(
-            "what shall be kept out of quantisation is not in the model",
+            "nodes or operators to exclude from quantisation are not in the model",
             details=tuple(_explain(kind, name, known[kind]) for kind, name in unknown),
-            hint="`bundler inspect MODEL` lists the operators; names of nodes are those in the ONNX file",
+            hint="`bundler inspect MODEL` lists the operators; node names are those in the ONNX file",
         )
 
 
@@ -36,4 +36,4 @@ def _explain(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def _show(name: str) -> str:
-    return repr(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
+    return repr(name if len(name) <= _MAX_SHOWN else f"{name[:_MAX_SHOWN]}…")

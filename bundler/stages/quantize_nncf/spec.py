@@ -1,4 +1,4 @@
-"""What `quantize_nncf` takes and makes."""
+"""Inputs, facts and options of the stage `quantize_nncf`."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ SPEC = StageSpec(
 """Facts: `samples`, `opset` (of the result), `nodes_before`, `nodes_after`, `operators` (count by name, after),
 `quantized` (how many nodes compute on quantised values, by operator), `bytes` (of the result).
 
-The result is an ordinary QDQ model, which ONNX Runtime's CPU takes as OpenVINO does; nodes and tensors that were in the
-model keep their names. NNCF wrote equal bytes in every trial, whatever the seed of the process's hashes.
+The result is an ordinary QDQ model for ONNX Runtime's CPU as well as for OpenVINO; existing nodes and tensors keep
+their names. NNCF wrote equal bytes in every trial, for every hash seed of the process.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of `nncf.quantize`, every sample of the set being its subset.
+    """The options of `nncf.quantize`; its subset is the whole set of samples.
 
     `preset` is `performance` (symmetric activations) or `mixed` (asymmetric ones); `auto` is NNCF's own choice:
-    `mixed` for a transformer, else `performance`. Without `fast_bias_correction` the slower correction keeps what goes
-    through the network for a fifth of the samples in memory; with it, memory does not grow with the set (500 images of
+    `mixed` for a transformer, else `performance`. Without `fast_bias_correction` the slower correction keeps the
+    activations of a fifth of the samples in memory; with it, memory does not grow with the set (500 images of
     224 by 224: 153 MB against 373). `exclude_nodes` are names of nodes of the main graph; a node
     without a name is called `<operator>_nncf_<position>`, as NNCF does. `exclude_operators` are ONNX operators.
     `preprocess` lets ONNX Runtime fold constants and fuse batch normalisation first (level basic); without it, weights
     in `Constant` nodes stay float. `raise_opset` converts a model below opset 13, which has no scales by channel;
-    without it such a model is refused.
+    without it such a model is rejected.
     """
 
     preset: Literal["auto", "performance", "mixed"] = "auto"

@@ -1,4 +1,4 @@
-"""Biases of one row, `[1, N]`, as the pre-process makes them of an addition after a matrix product."""
+"""Biases of shape `[1, N]`, which the pre-process creates from an addition after a matrix product."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _ROW = 2
 
 
 def flatten_biases(graph: GraphProto) -> int:
-    """Give biases of Gemm that are one row one axis only, which means the same, in place; answers how many.
+    """Reshape Gemm biases of shape `[1, N]` to `[N]`, which is equivalent, in place; returns how many.
 
-    Per channel, the reference writes as many scales as a bias has columns, along its first axis: of a row that is one
-    element, and no runtime takes the result (onnxruntime 1.31.1).
+    Per channel, the reference writes one scale for each entry of a bias's first axis: only one for a row, and no
+    runtime loads the result (onnxruntime 1.31.1).
     """
     others = {
         name for node in graph.node for place, name in enumerate(node.input) if (node.op_type, place) != ("Gemm", _BIAS)

@@ -1,9 +1,9 @@
-"""Leave the nodes that cost the most accuracy in floating point: as few as the accuracy asks for.
+"""Keep the nodes that cost the most accuracy in floating point: as few as the required accuracy allows.
 
-Noise from different nodes adds up, nearly. So the noise that a group of nodes makes is measured with nothing else
-quantised, the noisiest group is halved and measured again, down to single nodes, which are then kept out; until the
-noise that is left is little enough. The reference's own figures (`qdq_loss_debug`) sort the nodes at first, so that the
-bad ones stand together.
+Noise from different nodes adds up approximately. So the noise of a group of nodes is measured with nothing else
+quantised, the noisiest group is halved and measured again, down to single nodes, which are then kept in floating
+point, until the remaining noise is low enough. The reference's own figures (`qdq_loss_debug`) sort the nodes first, so
+that noisy nodes are in the same groups.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from bundler.stages.quantize_static.quantizing import quantize
 from bundler.stages.quantize_static.recipe import Recipe
 
 SAMPLES: Final = 8
-"""Calibration samples on which accuracy is looked at; the gate looks at others."""
+"""Calibration samples on which the accuracy is measured; the gate uses other samples."""
 DEFAULT_SQNR_DB: Final = 20.0
 _GROUPS: Final = 8
-_MOST_TRIALS: Final = 28
-"""Models that are quantised and run at most: each takes seconds where weights are many."""
+_MAX_TRIALS: Final = 28
+"""Limit of models that are quantised and run: each takes seconds for a model with many weights."""
 _TIGHTER: Final = 0.7
-"""By how much less noise is allowed after an estimate turned out too bright."""
+"""Factor on the allowed noise after an estimate turned out too low."""
 _START: Final = 0.8
 _END: Final = 0.97
-"""Shares of the stage's work between which the search reports."""
+"""Progress of the stage at the start and the end of the search."""
 _CANDIDATE: Final = "candidate.onnx"
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A model whose ranges are known, to be quantised in several ways."""
+    """A model with known ranges, to be quantised in several ways."""
 
     loaded: Prepared
     recipe: Recipe
@@ -50,7 +50,7 @@ class Trial:
     scratch: Path
 
     def noise(self, clean: Clean, kept: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> np.ndarray:
-        """Each output's share of noise (power to power), with the nodes `kept` left out, or none but `only` taken."""
+        """Each output's noise-to-signal power, with the nodes `kept` not quantised, or with `only` those quantised."""
         recipe = replace(self.recipe, exclude_nodes=(*self.recipe.exclude_nodes, *kept), only_nodes=only)
         target = self.scratch / _CANDIDATE
         quantize(self.loaded, recipe, self.ranges, target)
@@ -75,9 +75,9 @@ class Trial:
 
 
 def keep_worst_float(trial: Trial, least_db: float | None, report: Report) -> tuple[Trial, Mapping[str, Any]]:
-    """The trial with few of the worst nodes left out, whose outputs reach `least_db`, and the facts.
+    """The trial without the fewest of the worst nodes whose outputs reach `least_db`, and the facts.
 
-    Raises `StageError` where leaving out half of the nodes is not enough.
+    Raises `StageError` when excluding half of the nodes is not enough.
     """
     least = DEFAULT_SQNR_DB if least_db is None else least_db
     given, trial = trial.loaded, replace(trial, loaded=replace(trial.loaded, named=True))
@@ -104,7 +104,7 @@ class _Search:
     trials: int = 0
 
     def run(self, before: float) -> tuple[tuple[str, ...], np.ndarray]:
-        """The nodes to keep out, and the noise that is left. `before` is what all of them quantised reach."""
+        """The nodes to keep, and the remaining noise. `before` is the noise with all nodes quantised."""
         ranked = self.trial.ranked()
         for names in _parts(ranked, _GROUPS):
             self._measure(names)
@@ -115,12 +115,12 @@ class _Search:
         return self._narrow(len(half)) or (half, noise)
 
     def _narrow(self, most: int) -> tuple[tuple[str, ...], np.ndarray] | None:
-        """Fewer than `most` nodes that are enough, if few trials show them."""
+        """Fewer than `most` nodes that are enough, if a few trials find them."""
         allowed = 10 ** (-self.least / 10)
         while True:
             while len(self.groups) > 1 and sum(noise for _, noise in self.groups).max() > allowed:  # type: ignore[union-attr]
                 self._take_worst()
-            if len(self.kept) >= most or self.trials >= _MOST_TRIALS:
+            if len(self.kept) >= most or self.trials >= _MAX_TRIALS:
                 return None
             noise = self._try(tuple(self.kept))
             if decibels(noise) >= self.least:
@@ -130,36 +130,36 @@ class _Search:
             allowed *= _TIGHTER
 
     def _worst_half(self) -> tuple[str, ...]:
-        """The noisiest of the groups that were measured first."""
+        """The noisier half of the groups that were measured first."""
         worst = sorted(self.groups, key=lambda group: -float(group[1].max()))[: (len(self.groups) + 1) // 2]
         return tuple(sorted(name for names, _ in worst for name in names))
 
     def _take_worst(self) -> None:
         worst = max(range(len(self.groups)), key=lambda place: float(self.groups[place][1].max()))
         names, _ = self.groups.pop(worst)
-        if len(names) == 1 or self.trials + 2 >= _MOST_TRIALS:
+        if len(names) == 1 or self.trials + 2 >= _MAX_TRIALS:
             self.kept.extend(names)
             return
         for half in _parts(names, 2):
             self._measure(half)
 
     def _measure(self, names: tuple[str, ...]) -> None:
-        self._tell(f"the noise of {len(names)} nodes alone")
+        self._report_trial(f"the noise of {len(names)} nodes alone")
         self.groups.append((names, self.trial.noise(self.clean, only=names)))
 
     def _try(self, kept: tuple[str, ...]) -> np.ndarray:
-        self._tell(f"{len(kept)} nodes in floating point")
+        self._report_trial(f"{len(kept)} nodes in floating point")
         return self.trial.noise(self.clean, kept=kept)
 
-    def _tell(self, what: str) -> None:
+    def _report_trial(self, what: str) -> None:
         self.trials += 1
-        share = min(1.0, self.trials / _MOST_TRIALS)
-        self.report(_START + (_END - _START) * share, f"trial {self.trials} of at most {_MOST_TRIALS}: {what}")
+        share = min(1.0, self.trials / _MAX_TRIALS)
+        self.report(_START + (_END - _START) * share, f"trial {self.trials} of at most {_MAX_TRIALS}: {what}")
 
 
 def _hopeless(half: int, total: int, before: float, after: float, least: float) -> StageError:
     return StageError(
-        f"leaving out nodes does not reach {least:g} dB",
+        f"keeping nodes in floating point does not reach {least:g} dB",
         details=(
             f"all {total} nodes quantised: {before:.1f} dB",
             f"the worst {half} in floating point: {after:.1f} dB",
@@ -174,11 +174,11 @@ def _parts(names: tuple[str, ...], count: int) -> list[tuple[str, ...]]:
 
 
 Clean = Sequence[Mapping[str, np.ndarray]]
-"""The untouched model's outputs of floating-point numbers, for each of the first samples."""
+"""The original model's outputs of floating-point numbers, for each of the first samples."""
 
 
 def run_clean(path: Path, samples: SampleStream) -> Clean:
-    """What the untouched model answers to the first samples."""
+    """The original model's outputs for the first samples."""
     session = open_session(path, SessionSettings(), error=StageError)
     outputs = [output.name for output in session.get_outputs()]
     found = []

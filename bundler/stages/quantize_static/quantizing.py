@@ -1,4 +1,4 @@
-"""Calls the reference's quantisers on a model in memory whose ranges are known."""
+"""Call the reference's quantisers on a model in memory with known ranges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onnxruntime.quantization.quantize import check_static_quant_arguments
 from bundler.model.errors import StageError
 from bundler.model.stage import Note
 from bundler.onnxkit.quantization.calibration import Ranges, not_finite
-from bundler.onnxkit.quantization.preparing import LEAST_OPSET, Prepared, opset_of, save
+from bundler.onnxkit.quantization.preparing import MIN_OPSET, Prepared, opset_of, save
 from bundler.onnxkit.quantization.reference import REFERENCE_ERRORS, TYPES, own_errors, quiet
 from bundler.onnxkit.small_constants import read_constant
 from bundler.onnxkit.structure import read_structure
@@ -37,13 +37,13 @@ FAILED: Final = "the reference cannot quantise this model statically"
 
 
 def raise_for(recipe: Recipe, known: Prepared, scratch: Path, *, raise_opset: bool) -> Prepared:
-    """As the reference does, 16 bits raise the opset to 21. Where that fails, ONNX Runtime's own operators serve."""
-    if known.opset >= (WIDE_OPSET if recipe.wide else LEAST_OPSET):
+    """Raise the opset to 21 for 16-bit types, as the reference does; else use ONNX Runtime's own operators."""
+    if known.opset >= (WIDE_OPSET if recipe.wide else MIN_OPSET):
         return known
     if not recipe.wide:
         with own_errors(f"the model's opset {known.opset} cannot be raised", hint="export the model again"):
             return _raised(known, recipe, scratch)
-    own = "ONNX Runtime's own operators stand for 16-bit pairs"
+    own = "ONNX Runtime's own operators are used for 16-bit Q/DQ pairs"
     if not raise_opset:
         note = Note(text=f"{own}: the opset {known.opset} has none")
         return replace(known, notes=(*known.notes, note))
@@ -59,7 +59,7 @@ def _raised(known: Prepared, recipe: Recipe, scratch: Path) -> Prepared:
     model = update_opset_version(known.read(), TYPES[recipe.weight_type], TYPES[recipe.activation_type])
     save(model, scratch / "raised-by-reference.onnx", large=known.large)
     reached = opset_of(model)
-    note = Note(text=f"the opset was raised from {known.opset} to {reached}, which the format needs")
+    note = Note(text=f"the opset was raised from {known.opset} to {reached}, which the format requires")
     path = scratch / "raised-by-reference.onnx"
     return replace(known, path=path, opset=reached, marked=True, notes=(*known.notes, note))
 
@@ -76,7 +76,7 @@ def quantize(loaded: Prepared, recipe: Recipe, ranges: Ranges, target: Path) -> 
 
 
 def _quantize(loaded: Prepared, recipe: Recipe, ranges: Ranges, target: Path) -> None:
-    """The reference stumbles over biases of a shape of their own while it widens scales for them; it can leave that."""
+    """Quantise; if the reference fails on a bias's shape while it widens the bias's scale, retry without widening."""
     formats = (_FORMATS[recipe.format], TYPES[recipe.activation_type], TYPES[recipe.weight_type])
     try:
         with own_errors(FAILED):
@@ -116,10 +116,10 @@ def _quantizer(model: ModelProto, recipe: Recipe, ranges: Ranges) -> Any:
 
 
 def _check_scales(target: Path, ranges: Ranges) -> None:
-    """A range without end makes a scale that is none; the model would load and answer nonsense."""
+    """Raise `StageError` for scales that are not finite: the model would load and its outputs would be meaningless."""
     for tensor in read_structure(target).graph.initializer:
         if tensor.name.endswith(_SCALE) and tensor.data_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16):
-            values = read_constant(tensor)  # None for a payload of many channels, which is left out of a structure
+            values = read_constant(tensor)  # None for a long payload, which a structure does not hold
             if values is not None and not np.isfinite(values).all():
                 raise not_finite(ranges.not_finite or (tensor.name.removesuffix(_SCALE),))
 

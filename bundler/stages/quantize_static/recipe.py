@@ -1,4 +1,4 @@
-"""Options and flavour become one recipe: what the reference's quantiser is to be told."""
+"""Resolve options and flavour to one recipe: the arguments of the reference's quantiser."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from bundler.onnxkit.quantization.selection import STATIC_OPERATORS
 from bundler.stages.quantize_static.spec import Options
 
 PER_CHANNEL_OPSET: Final = 13
-"""From here on the pairs have an axis. Below, the reference writes models per channel that cannot be loaded."""
+"""Opset from which Q/DQ pairs have an axis. Below it, the reference writes per-channel models that do not load."""
 WIDE_OPSET: Final = 21
-"""From here on they take 16 bits."""
+"""Opset from which they support 16 bits."""
 WIDE: Final = frozenset({"uint16", "int16"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """One call of the quantiser. `only_nodes` empty means all."""
+    """One call of the quantiser. Empty `only_nodes` means all."""
 
     format: str
     activation_type: str
@@ -37,17 +37,17 @@ class Recipe:
 
     @property
     def wide(self) -> bool:
-        """Whether 16 bits are asked for."""
+        """Whether a 16-bit type is requested."""
         return bool(WIDE.intersection((self.activation_type, self.weight_type)))
 
     @property
     def least_opset(self) -> int:
-        """What the format cannot do without; for 16 bits there are ONNX Runtime's own operators, too."""
+        """The opset that the format requires; 16-bit types can also use ONNX Runtime's own operators."""
         return PER_CHANNEL_OPSET if self.per_channel and self.format == "qdq" else 0
 
 
 def make_recipe(options: Options, operators: list[str] | None) -> Recipe:
-    """What `options` ask for. Raises `StageError` for what cannot be had together."""
+    """The recipe for `options`. Raises `StageError` for incompatible options."""
     extra = check_extra(options.extra, static=True)
     for name, value in (
         ("ActivationSymmetric", options.symmetric_activations),
@@ -73,20 +73,20 @@ def _check(recipe: Recipe, options: Options) -> None:
     types = f"{recipe.activation_type} activations with {recipe.weight_type} weights"
     if recipe.format == "qoperator" and (recipe.wide or options.rules):
         what = "16-bit types" if recipe.wide else f"the rules of {options.rules}"
-        raise StageError(f"{what} cannot go into the QOperator format", hint="use format = 'qdq'")
+        raise StageError(f"the QOperator format does not support {what}", hint="use format = 'qdq'")
     if recipe.activation_type == "int8" and recipe.weight_type == "uint8":
-        raise StageError(f"ONNX Runtime has no {types}", hint="use int8 weights, or uint8 activations")
+        raise StageError(f"ONNX Runtime does not support {types}", hint="use int8 weights, or uint8 activations")
     if options.percentile is not None and not 0 <= options.percentile <= 100:  # noqa: PLR2004 - a share of a hundred
-        raise StageError(f"{options.percentile:g} is no percentile", hint="give one from 0 to 100, such as 99.999")
+        raise StageError(f"{options.percentile:g} is not a percentile", hint="give one from 0 to 100, such as 99.999")
 
 
 def for_provider(
     recipe: Recipe, model: Path, options: Options, operators: list[str] | None, excluded: tuple[str, ...]
 ) -> Recipe:
-    """The recipe with what the reference's rules for one provider add for this prepared model."""
+    """The recipe with the additions of the reference's rules for one provider and this prepared model."""
     overrides = recipe.extra.get("TensorQuantOverrides")
     rules = find_rules(options.rules)
-    with own_errors(f"the configuration for {options.rules} cannot be made for this model"):
+    with own_errors(f"the configuration for {options.rules} cannot be created for this model"):
         config = rules.configure(
             model,
             None,

@@ -1,4 +1,4 @@
-"""Quantise weights and activations by the ranges that samples show: ONNX Runtime's quantiser, in constant memory."""
+"""Quantise weights and activations by calibrated ranges with ONNX Runtime's quantiser, in constant memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from bundler.stages.quantize_static.spec import Options
 ENTRY: Final = "model.onnx"
 _PREPARED: Final = 0.1
 _CALIBRATED: Final = 0.8
-"""Shares of the work that are done by then, roughly."""
+"""Approximate progress at these points."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -77,7 +77,7 @@ def _ask(options: Options, recipe: Recipe) -> Preparation:
 
 
 def _exclude(loaded: Prepared, recipe: Recipe, before: ModelProto, options: Options) -> tuple[Prepared, Recipe]:
-    """Both with the nodes that are to be left out; nodes get names where that takes names."""
+    """Both with the nodes to exclude; unnamed nodes get names when an excluded one needs a name."""
     resolver = loaded.resolver(before)
     excluded = resolver.resolve(options.exclude_nodes)
     if options.exclude_structures:

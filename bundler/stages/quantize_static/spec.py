@@ -1,4 +1,4 @@
-"""What `quantize_static` takes and makes."""
+"""Inputs, facts and options of the stage `quantize_static`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SPEC = StageSpec(
     time_limit=4 * 3600.0,
 )
 """Facts: `nodes_before`, `nodes_after`, `quantized` (count by operator), `tensors` (`activations`, `weights`), `bytes`,
-`calibration` (`method`, `samples`), `preprocess` (the form of the pre-process that the model took), `opset`,
-`activation_type`, `weight_type`, `per_channel`, `exclude_nodes` (names in the prepared model); with `keep_float`:
-`kept_nodes` and `sqnr_db`.
+`calibration` (`method`, `samples`), `preprocess` (which pre-process was used), `opset`, `activation_type`,
+`weight_type`, `per_channel`, `exclude_nodes` (names in the prepared model); with `keep_float`: `kept_nodes` and
+`sqnr_db`.
 """
 
 ActivationType = Literal["uint8", "int8", "uint16", "int16"]
@@ -28,18 +28,18 @@ ActivationType = Literal["uint8", "int8", "uint16", "int16"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`rules` names a provider for which the reference has a configuration and a pre-process of its own (a module of
-    `onnxruntime.quantization.execution_providers`); empty: none. Symmetry that is left None follows the types.
+    """`rules` names a provider for which the reference has its own configuration and pre-process (a module of
+    `onnxruntime.quantization.execution_providers`); empty: none. Symmetry that is None follows the types.
 
-    `operators` to quantise (empty: what the reference can), less `exclude_operators`, the nodes named `exclude_nodes`
-    and convolutions of the kinds `exclude_structures`, which eight bits do little good
+    `operators` to quantise (empty: all that the reference supports), without `exclude_operators`, the nodes named
+    `exclude_nodes` and convolutions of the kinds `exclude_structures`, which gain little from int8
     (`bundler.onnxkit.quantization.structures`). `preprocess` runs the reference's pre-process first, in which
-    `shapes` says who infers shapes: ONNX ("plain"), symbolic inference before that (slow), or that only where tensors
-    to be quantised have no types otherwise. `raise_opset` lets a format have the opset that it needs. `reduce_range`
-    uses 7 bits for weights, for x86 without VNNI. `percentile` is of that calibration.
+    `shapes` selects shape inference: by ONNX ("plain"), with symbolic inference before it (slow), or symbolic only when
+    tensors to be quantised have no types otherwise. `raise_opset` allows a higher opset when the format requires it.
+    `reduce_range` uses 7 bits for weights, for x86 without VNNI. `percentile` applies to that calibration method.
 
-    `keep_float` "auto" leaves as many of the worst nodes alone as it takes for the outputs of some calibration
-    samples to reach `least_sqnr_db`. `extra` are the reference's `extra_options`.
+    `keep_float` "auto" excludes as many of the worst nodes as needed for the outputs of some calibration samples to
+    reach `least_sqnr_db`. `extra` are the reference's `extra_options`.
     """
 
     format: Literal["qdq", "qoperator"] = "qdq"

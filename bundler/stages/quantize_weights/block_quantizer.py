@@ -1,4 +1,4 @@
-"""Round-to-nearest and HQQ in the reference's frame, which gets each weight when its turn comes."""
+"""Round-to-nearest and HQQ with the reference's code, one loaded weight at a time."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ LIBRARY_ERRORS: Final = (
     AssertionError,
     np.linalg.LinAlgError,
 )
-"""What the reference raises on a model that it was not made for."""
+"""Errors of the reference on a model that it does not support."""
 _RTN_OPERATORS: Final = ("MatMul", "Gather")
 
 Tick = Callable[[int, int], None]
-"""Called with how many weights are done, and of how many."""
+"""Called with the number of finished weights and their total."""
 
 
 def quantize_blocks(linked: LinkedModel, targets: Targets, options: Options, tick: Tick) -> None:
@@ -42,13 +42,13 @@ def quantize_blocks(linked: LinkedModel, targets: Targets, options: Options, tic
     quantizer = reference.MatMulNBitsQuantizer(
         linked.model, bits=options.bits, nodes_to_exclude=others, algo_config=_configuration(options)
     )
-    quantizer.model.clean_initializers = lambda: None  # the canonical form leaves them out, and keeps the inputs
+    quantizer.model.clean_initializers = lambda: None  # the canonical form removes unused ones, and keeps the inputs
     inner = HqqQuantizer(quantizer.algo_config) if options.algorithm == "hqq" else quantizer.node_quantizer
     quantizer.node_quantizer = _OneByOne(inner, linked, len(targets.operators), tick)
     with explain_failure():
         quantizer.process()
     for node in iterate_nodes(linked.model):
-        # The reference makes nodes that hold graphs anew, and forgets their domain.
+        # The reference recreates nodes with subgraphs, and loses their domain.
         if domains.get(node.name):
             node.domain = domains[node.name]
 
@@ -64,14 +64,14 @@ def _configuration(options: Options) -> reference.WeightOnlyQuantConfig:
 
 
 class _OneByOne:
-    """Hands nodes to the reference's quantiser with their weight loaded, and links the weight again afterwards."""
+    """Passes nodes to the reference's quantiser with their weight loaded, and unloads the weight again afterwards."""
 
     def __init__(self, inner: Any, linked: LinkedModel, total: int, tick: Tick) -> None:
         self._inner, self._linked, self._total, self._tick = inner, linked, total, tick
         self._done = 0
 
     def quantize(self, node: NodeProto, graph_stack: list[GraphProto]) -> list[NodeProto]:
-        """The nodes that take this node's place. Raises `StageError` for a weight that is not finite."""
+        """The nodes that replace this node. Raises `StageError` for a weight that is not finite."""
         weight, graph = reference.get_initializer(node.input[WEIGHT_INPUT[node.op_type]], graph_stack)
         known = [tensor.name for tensor in graph.initializer]
         with loaded(self._linked, weight):
@@ -85,7 +85,7 @@ class _OneByOne:
 
 @contextlib.contextmanager
 def loaded(linked: LinkedModel, tensor: TensorProto) -> Iterator[None]:
-    """While this holds, the tensor has its data inside."""
+    """Inside this context, the tensor contains its data."""
     link = TensorProto()
     link.CopyFrom(tensor)
     tensor.CopyFrom(linked.whole(tensor))
@@ -96,18 +96,18 @@ def loaded(linked: LinkedModel, tensor: TensorProto) -> Iterator[None]:
 
 
 def check_finite(tensor: TensorProto) -> None:
-    """Raises `StageError` where a loaded weight holds NaN or infinity."""
+    """Raise `StageError` when a loaded weight holds NaN or infinity."""
     values = reference.ir.from_proto(tensor).numpy()
     wrong = int(values.size - np.isfinite(values.astype(np.float32, copy=False)).sum())
     if wrong:
         raise StageError(
             f"the weight {tensor.name[:80]!r} cannot be quantised: {wrong} of {values.size} values are NaN or infinite",
-            hint="the model is damaged, or keep the node that reads it out (`exclude_nodes`)",
+            hint="the model may be damaged; or exclude the node that reads it (`exclude_nodes`)",
         )
 
 
 def _drop_repeated(graph: GraphProto, known: list[str]) -> None:
-    """A weight that two nodes read is quantised twice, to the same values under the same names."""
+    """Remove duplicates: a weight that two nodes read is quantised twice, with the same values and names."""
     for index in reversed(range(len(known), len(graph.initializer))):
         if graph.initializer[index].name in known:
             del graph.initializer[index]
@@ -115,7 +115,7 @@ def _drop_repeated(graph: GraphProto, known: list[str]) -> None:
 
 @contextlib.contextmanager
 def explain_failure() -> Iterator[None]:
-    """The reference quiet, and its errors as `StageError`."""
+    """Silence the reference, and raise its errors as `StageError`."""
     for name in ("onnxruntime.quantization.matmul_nbits_quantizer", "neural_compressor", "onnx_ir"):
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
@@ -123,5 +123,5 @@ def explain_failure() -> Iterator[None]:
     except LIBRARY_ERRORS as cause:
         first = str(cause).partition("\n")[0][:300]
         raise StageError(
-            "ONNX Runtime's weight quantiser cannot take this model", details=(f"{type(cause).__name__}: {first}",)
+            "ONNX Runtime's weight quantiser does not support this model", details=(f"{type(cause).__name__}: {first}",)
         ) from cause

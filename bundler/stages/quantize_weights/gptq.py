@@ -1,4 +1,4 @@
-"""GPTQ by the reference, on samples that are read one at a time."""
+"""GPTQ by the reference, with samples that are read one at a time."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ from bundler.stages.quantize_weights.block_quantizer import Tick, check_finite, 
 from bundler.stages.quantize_weights.spec import Options
 from bundler.stages.quantize_weights.targets import Targets
 
-_MOST_BYTES: Final = 2**31 - 2**26
-"""The reference passes the model through one protobuf message, with its weights."""
+_MAX_BYTES: Final = 2**31 - 2**26
+"""The reference serialises the whole model with its weights as one protobuf message."""
 
 
 def quantize_gptq(linked: LinkedModel, targets: Targets, options: Options, samples: Path, tick: Tick) -> int:
-    """Quantise the targets of a linked model in place; answers how many samples were read. Raises `StageError`.
+    """Quantise the targets of a linked model in place; returns the number of samples. Raises `StageError`.
 
-    The reference turns its Cholesky factor over, and then reads the half of it that is zero: it hands no error on, and
-    makes the very codes of round-to-nearest, whatever the samples (a test shows it). It is given the factor turned
-    over, so that it reads the right half.
+    The reference transposes its Cholesky factor, and then reads the half of it that is zero: it propagates no error,
+    and its codes equal those of round-to-nearest for all samples (a test shows it). It is given the transposed factor,
+    so that it reads the right half.
     """
     golden = read_golden(samples)
     if not golden.entries:
-        raise StageError("GPTQ needs samples, and the set has none", hint=_HINT)
-    if sum(map(tensor_bytes, iterate_tensors(linked.model))) > _MOST_BYTES:
-        raise StageError("GPTQ takes models up to 2 GB", hint="algorithm `hqq` needs no data and takes any size")
+        raise StageError("GPTQ requires samples, and the set has none", hint=_HINT)
+    if sum(map(tensor_bytes, iterate_tensors(linked.model))) > _MAX_BYTES:
+        raise StageError(
+            "GPTQ supports models up to 2 GB", hint="algorithm `hqq` requires no data and supports any size"
+        )
     for tensor in iterate_tensors(linked.model):
         embed_data(tensor, linked.folders)
     _prepare_weights(linked, targets)
@@ -60,12 +62,12 @@ def quantize_gptq(linked: LinkedModel, targets: Targets, options: Options, sampl
     return len(golden.entries)
 
 
-_HINT = "give real inputs (`--calibration`), or take algorithm `hqq`, which needs none"
+_HINT = "give real inputs (`--calibration`), or use algorithm `hqq`, which requires none"
 
 
 def _prepare_weights(linked: LinkedModel, targets: Targets) -> None:
-    """Each target gets a weight of its own: the reference names the result after the weight, but its values depend on
-    what the node reads.
+    """Duplicate shared weights: the reference names the result after the weight, but its values depend on the inputs
+    of the node.
     """
     graph = linked.model.graph
     weights = {tensor.name: tensor for tensor in graph.initializer}
@@ -82,7 +84,7 @@ def _prepare_weights(linked: LinkedModel, targets: Targets) -> None:
 
 
 class _Quantizer(reference.MatMulNBitsQuantizer):  # type: ignore[misc] # the library has no types
-    """The reference honours nodes to keep out for every algorithm but this one."""
+    """Support excluded nodes, which the reference ignores for this algorithm only."""
 
     wanted: set[str]
 
@@ -96,7 +98,7 @@ class _Quantizer(reference.MatMulNBitsQuantizer):  # type: ignore[misc] # the li
 
 
 class _Samples:
-    """The inputs of every sample, read anew for each pass: the reference would keep them all."""
+    """The inputs of every sample, read again for each pass: the reference would keep them all."""
 
     def __init__(self, golden: GoldenSet) -> None:
         self._golden = golden
@@ -108,8 +110,8 @@ class _Samples:
 
 @contextlib.contextmanager
 def _streaming(samples: _Samples, tick: Tick) -> Iterator[None]:
-    """While this holds, the reference takes its inputs from `samples` (its own reader holds all of them, and asks torch
-    what type they have), runs quietly, and says how far it is.
+    """Inside this context, the reference reads its inputs from `samples` (its own reader holds all of them, and uses
+    torch to find their types), runs quietly, and reports progress.
     """
     before = weight_only.prepare_inputs, weight_only.simple_progress_bar, np.linalg.cholesky
     options = session_options(SessionSettings())

@@ -1,8 +1,8 @@
-"""Half-quadratic quantisation to 4 bits: zero points that keep most weights closer than rounding does, without data.
+"""Half-quadratic quantisation to 4 bits: its zero points lower the error of most weights, without calibration data.
 
 Badri and Shaji, "Half-Quadratic Quantization of Large Machine Learning Models" (2023), in the steps of ONNX
-Runtime's own quantiser, which does them with torch: its scales to the byte, its zero points to a last bit, and of four
-million codes fifty one step beside (sums are taken in another order).
+Runtime's own quantiser, which uses torch: with equal scales, zero points equal to the last bit, and 50 of 4 million
+codes off by one (sums are computed in another order).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from onnxruntime.quantization import matmul_nbits_quantizer as reference
 _GREATEST: Final = np.float32(15)
 _LARGEST_SCALE: Final = np.float32(2e4)
 _NORM: Final = 0.7
-"""The power of errors that is made small: below 1, so that few large ones count less than many small ones."""
+"""Exponent of the minimised errors: below 1, so that a few large ones count less than many small ones."""
 _BETA: Final = 10.0
 _GROWTH: Final = 1.01
 _ROUNDS: Final = 20
 
 
 class HqqQuantizer(reference.DefaultWeightOnlyQuantizer):  # type: ignore[misc]
-    """The reference's quantiser of matrix products with the codes of HQQ; zero points are no integers."""
+    """The reference's quantiser of matrix products with HQQ's codes; zero points are floating-point numbers."""
 
     def quantize_matmul(self, node: NodeProto, graph_stack: list[GraphProto]) -> list[NodeProto]:
-        """`MatMulNBits` in place of a product; scales and zero points have the weight's own type."""
+        """`MatMulNBits` instead of a product; scales and zero points have the weight's own type."""
         weight, _ = reference.get_initializer(node.input[1], graph_stack)
         self._dtype = tensor_dtype_to_np_dtype(weight.data_type)
         nodes: list[NodeProto] = super().quantize_matmul(node, graph_stack)
@@ -59,7 +59,7 @@ def _encode(rows: np.ndarray, steps: np.ndarray, zeros: np.ndarray) -> np.ndarra
 
 
 def _find_zeros(rows: np.ndarray, steps: np.ndarray, zeros: np.ndarray) -> np.ndarray:
-    """Zero points that make the norm of the errors small, until it no longer falls."""
+    """Zero points that minimise the norm of the errors, iterated until it no longer decreases."""
     beta, best = _BETA, np.inf
     for _ in range(_ROUNDS):
         codes = _encode(rows, steps, zeros)
@@ -74,7 +74,7 @@ def _find_zeros(rows: np.ndarray, steps: np.ndarray, zeros: np.ndarray) -> np.nd
 
 
 def _shrink(error: np.ndarray, beta: float) -> np.ndarray:
-    """The proximal operator of the norm: what is left of an error that counts as an outlier."""
+    """The proximal operator of the norm: the part of an error that counts as an outlier."""
     size = np.abs(error)
     shrunk: np.ndarray = np.sign(error) * np.maximum(
         size - (1 / beta) * np.power(size + 1e-8, np.float32(_NORM - 1)), 0

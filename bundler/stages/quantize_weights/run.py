@@ -1,4 +1,4 @@
-"""Quantise weights with ONNX Runtime's own quantiser, and say how many there were to quantise."""
+"""Quantise weights with ONNX Runtime's own quantiser, and report how many were quantised."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from bundler.stages.quantize_weights.targets import WEIGHT_INPUT, Targets, prepa
 
 ENTRY = "model.onnx"
 _QUANTIZED: Final[Mapping[str, tuple[int, ...]]] = {"MatMulNBits": (1, 2, 3), "GatherBlockQuantized": (0, 2, 3)}
-"""What the reference makes, and which of its inputs are the weight now."""
+"""The reference's quantised operators, and their inputs that hold the weight."""
 _ALREADY: Final = frozenset({"com.microsoft.MatMulNBits", "DequantizeLinear", "MatMulInteger", "QLinearMatMul"})
-_LEAST_BLOCK: Final = 16
+_MIN_BLOCK: Final = 16
 _FOUR_BIT_OPSET: Final = 21
 _FOUR_BITS: Final = 4
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """A model with `MatMulNBits` in place of matrix products. Raises `StageError` when there is none to replace."""
+    """A model with `MatMulNBits` instead of matrix products. Raises `StageError` when there is none to replace."""
     source, options = request.input("model"), decode(Options, dict(request.options))
     before, linked = read_structure(source), open_linked(source)
     _check_options(options, before, has_samples="samples" in request.inputs)
@@ -70,49 +70,49 @@ def _taken(options: Options) -> dict[str, Any]:
 
 
 def _check_options(options: Options, model: ModelProto, *, has_samples: bool) -> None:
-    """Raises `StageError` for what the reference would answer with a failed assertion, or with nothing done."""
+    """Raise `StageError` where the reference would fail an assertion or do nothing."""
     unknown = [name for name in options.operators if name not in WEIGHT_INPUT]
     opset = next((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), 0)
     size = options.block_size
     faults = (
         (
             unknown,
-            f"there is no weight-only form of {', '.join(unknown)}",
-            f"there is one of {', '.join(WEIGHT_INPUT)}",
+            f"weight-only quantisation does not support {', '.join(unknown)}",
+            f"use {', '.join(WEIGHT_INPUT)}",
         ),
         (
-            size < _LEAST_BLOCK or size & (size - 1),
+            size < _MIN_BLOCK or size & (size - 1),
             f"a block of {size} weights is not possible",
-            "take 16, 32, 64, 128 or 256",
+            "use 16, 32, 64, 128 or 256",
         ),
         (
             options.algorithm == "hqq" and options.symmetric,
-            "HQQ has no symmetric form: what it looks for are zero points",
-            "leave `symmetric` out, or take algorithm `rtn`",
+            "HQQ has no symmetric form: it optimises zero points",
+            "leave `symmetric` out, or use algorithm `rtn`",
         ),
         (
             options.algorithm == "hqq" and options.bits != _FOUR_BITS,
-            "ONNX Runtime has no kernel for 8-bit weights with the zero points of HQQ, which are no integers",
-            "take algorithm `rtn`: 8 bits lose next to nothing",
+            "ONNX Runtime has no kernel for 8-bit weights with the zero points of HQQ, which are not integers",
+            "use algorithm `rtn`: 8-bit weights lose almost no accuracy",
         ),
         (
             options.algorithm == "gptq" and options.bits != _FOUR_BITS,
-            f"GPTQ makes 4-bit weights, not {options.bits}-bit ones",
-            "take algorithm `rtn` or `hqq` for 8 bits",
+            f"GPTQ supports 4-bit weights, not {options.bits}-bit ones",
+            "use algorithm `rtn` or `hqq` for 8 bits",
         ),
         (
             options.algorithm == "gptq" and not has_samples,
-            "GPTQ needs samples",
-            "give real inputs (`--calibration`), or take algorithm `hqq`, which needs none",
+            "GPTQ requires samples",
+            "give real inputs (`--calibration`), or use algorithm `hqq`, which requires none",
         ),
         (
             "Gather" in options.operators and (options.algorithm != "rtn" or options.bits != _FOUR_BITS),
-            "tables (Gather) can be quantised by round-to-nearest to 4 bits only",
+            "embedding tables (Gather) can be quantised only to 4 bits, by round-to-nearest",
             "leave Gather out of `operators`",
         ),
         (
             "Gather" in options.operators and opset < _FOUR_BIT_OPSET,
-            f"tables (Gather) become 4-bit tensors, which opset 21 brought, and the model has opset {opset}",
+            f"embedding tables (Gather) become 4-bit tensors, which require opset 21, and the model has opset {opset}",
             "export the model with opset 21, or leave Gather out of `operators`",
         ),
     )
@@ -128,16 +128,16 @@ def _nothing(model: ModelProto, targets: Targets, options: Options) -> StageErro
         return StageError("the model's weights are quantised already", details=details, hint="give the float model")
     others = ", ".join(f"{count} {name}" for name, count in counts.items() if name in ("Conv", "Gemm"))
     return StageError(
-        f"the model has no weight that could be quantised: no {' or '.join(options.operators)} with a constant matrix",
+        f"the model has no weight to quantise: no {' or '.join(options.operators)} with a constant matrix",
         details=details + ((f"it has {others}",) if others else ()),
-        hint="for convolutions take dynamic or static quantisation; Gemm can be named in `operators`",
+        hint="for convolutions use dynamic or static quantisation; Gemm can be named in `operators`",
     )
 
 
 _REASONS: Final[Mapping[str, str]] = {
-    "excluded": "kept out as asked",
+    "excluded": "excluded by an option",
     "computed": "the weight is computed, not constant",
-    "shape": "the weight is no plain matrix",
+    "shape": "the weight is not a matrix",
     "type": "the weight is not in floating point",
     "odd blocks": "a row has an odd number of blocks, which the reference's GPTQ packs wrongly (`symmetric` can help)",
 }
@@ -158,4 +158,4 @@ def _notes(model: ModelProto, options: Options) -> tuple[Note, ...]:
     others = count_operators(model).get("Gemm", 0)
     if not others or "Gemm" in options.operators:
         return ()
-    return (Note(text=f"{others} Gemm keep their weights; name Gemm in `operators` to quantise them, too"),)
+    return (Note(text=f"{others} Gemm keep their weights; add Gemm to `operators` to quantise them as well"),)

@@ -1,4 +1,4 @@
-"""What `quantize_weights` takes and makes."""
+"""Inputs, facts and options of the stage `quantize_weights`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from bundler.model.stage import StageSpec
 
 ENVIRONMENT = "weight-only"
-"""Holds the one package that the reference needs and bundler does not: `onnx-ir`."""
+"""Contains `onnx-ir`, which the reference requires and bundler does not."""
 
 SPEC = StageSpec(
     name="quantize_weights",
@@ -19,8 +19,8 @@ SPEC = StageSpec(
     changes_model=True,
     time_limit=4 * 3600.0,
 )
-"""Facts: the options as they were taken (`algorithm`, `bits`, `block_size`, `symmetric`, `accuracy_level`), `quantized`
-(count by operator, as it was before), `left` (count by reason: `excluded`, `computed` weights, `shape`, `type`,
+"""Facts: the options used (`algorithm`, `bits`, `block_size`, `symmetric`, `accuracy_level`), `quantized`
+(count by original operator), `left` (count by reason: `excluded`, `computed` weights, `shape`, `type`,
 `odd blocks`), `samples` (how many were read), `weight_bytes_before`, `weight_bytes_after`, `bytes` (all files).
 """
 
@@ -29,11 +29,11 @@ SPEC = StageSpec(
 class Options:
     """`block_size` weights share one scale (16 or more, a power of two). `symmetric` weights have no zero points.
 
-    `algorithm` is round-to-nearest, HQQ (4 bits; finds better zero points; needs no data, has no symmetric form) or
-    GPTQ (4 bits; needs samples, and asks what each weight does to them). `accuracy_level` is the least precision of the
-    computation (0: the runtime's choice, 1: float32, 2: float16, 3: bfloat16, 4: int8, the fastest on CPUs). Of
-    `operators` there are MatMul, Gemm (which becomes MatMul and Add) and Gather (tables; 4 bits, round-to-nearest,
-    opset 21). `exclude_nodes` are nodes' names in the model that comes in.
+    `algorithm` is round-to-nearest, HQQ (4 bits; optimises zero points; no calibration data, no symmetric form) or
+    GPTQ (4 bits; requires samples, on which it minimises the error of each layer). `accuracy_level` is the minimum
+    precision of the computation (0: the runtime's choice, 1: float32, 2: float16, 3: bfloat16, 4: int8, the fastest on
+    CPUs). `operators` can be MatMul, Gemm (which becomes MatMul and Add) and Gather (embedding tables; 4 bits,
+    round-to-nearest, opset 21). `exclude_nodes` are nodes' names in the input model.
     """
 
     bits: Literal[4, 8] = 4

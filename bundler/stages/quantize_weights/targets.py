@@ -1,4 +1,4 @@
-"""Which nodes have weights that can be quantised, and the shape in which the reference finds them."""
+"""Find the nodes whose weights can be quantised, and bring them into the form that the reference recognises."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, subgraphs, 
 from bundler.stages.quantize_weights.spec import Options
 
 _MATRIX: Final = 2
-_SHOWN: Final = 80
+_MAX_SHOWN: Final = 80
 WEIGHT_INPUT: Final[Mapping[str, int]] = {"MatMul": 1, "Gemm": 1, "Gather": 0}
-"""Operators of ONNX whose weights the reference quantises, and where those stand."""
+"""ONNX operators whose weights the reference quantises, and the input that holds the weight."""
 _TYPES: Final = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
 @dataclass(slots=True)
 class Targets:
-    """Names of the nodes to quantise, each with its operator as it was in the model that came in."""
+    """Names of the nodes to quantise, each with its operator in the input model."""
 
     operators: dict[str, str] = field(default_factory=dict)
     left: Counter[str] = field(default_factory=Counter)
-    """Why others were not."""
+    """Counts of other nodes by reason."""
     weights: dict[str, int] = field(default_factory=dict)
     """Bytes of each weight by its name; a shared one counts once."""
 
 
 def prepare_targets(linked: LinkedModel, options: Options) -> Targets:
-    """Lift constant weights to initializers, turn Gemm into MatMul where asked, give every node a name of its own.
+    """Lift constant weights to initializers, turn Gemm into MatMul where requested, give every node a unique name.
 
     Raises `StageError` for a name to exclude that no node has.
     """
@@ -52,7 +52,7 @@ def prepare_targets(linked: LinkedModel, options: Options) -> Targets:
 
 
 def _check_room(linked: LinkedModel, found: Targets) -> None:
-    """The reference names what it makes after the weight, and does not look whether such a name is taken."""
+    """The reference names its results after the weight, without checking that the name is free."""
     taken = {tensor.name for graph in iterate_graphs(linked.model) for tensor in graph.initializer}
     taken |= {name for node in iterate_nodes(linked.model) for name in node.output}
     for weight in found.weights:
@@ -60,7 +60,7 @@ def _check_room(linked: LinkedModel, found: Targets) -> None:
             (name for name in taken if name != weight and name.startswith(f"{weight}_") and _is_made(name)), ""
         )
         if clash:
-            raise StageError(f"the name {clash[:_SHOWN]!r}, which the quantised weight needs, is taken in the model")
+            raise StageError(f"the name {clash[:_MAX_SHOWN]!r} of the quantised weight already exists in the model")
 
 
 def _is_made(name: str) -> bool:
@@ -73,13 +73,13 @@ def _check_names(linked: LinkedModel, options: Options) -> None:
         if name not in names or not name:
             close = difflib.get_close_matches(name, names, n=1)
             raise StageError(
-                f"the model has no node named {name[:_SHOWN]!r} to keep out",
-                hint=f"did you mean {close[0][:_SHOWN]!r}?" if close else "names are those of the model's own nodes",
+                f"the model has no node named {name[:_MAX_SHOWN]!r} to exclude",
+                hint=f"did you mean {close[0][:_MAX_SHOWN]!r}?" if close else "use the names of the model's own nodes",
             )
 
 
 def _lift_constants(linked: LinkedModel, options: Options) -> None:
-    """The reference looks for weights among initializers only, and exporters also write them as Constant nodes."""
+    """The reference finds weights among initializers only, and exporters also write them as Constant nodes."""
     wanted = {weight for node in iterate_nodes(linked.model) if (weight := _weight_name(node, options))}
     for graph in iterate_graphs(linked.model):
         for index in reversed(range(len(graph.node))):
@@ -107,7 +107,7 @@ class _Finder:
     found: Targets = field(default_factory=Targets)
 
     def visit(self, graph: GraphProto, outer: tuple[dict[str, TensorProto], ...]) -> None:
-        """All nodes of a graph; `outer` are the initializers that it sees around it."""
+        """Visit all nodes of a graph; `outer` are the initializers of the graphs around it."""
         scopes = (*outer, {tensor.name: tensor for tensor in graph.initializer})
         for node in list(graph.node):
             for inner in subgraphs(node):
@@ -128,7 +128,7 @@ class _Finder:
         self.found.weights[weight.name] = tensor_bytes(weight)
 
     def _reason(self, node: NodeProto, weight: TensorProto | None) -> str | None:
-        """Why a node is left as it is."""
+        """The reason why a node is not quantised, or None."""
         if node.name in self.excluded:
             return "excluded"
         if weight is None:
@@ -142,7 +142,7 @@ class _Finder:
         return None
 
     def _fits_gptq(self, weight: TensorProto) -> bool:
-        """The reference packs two zero points to a byte across rows, which is wrong where a row has an odd number."""
+        """The reference packs two zero points into a byte across rows, which is wrong for rows with an odd number."""
         return self.options.symmetric or -(-weight.dims[0] // self.options.block_size) % 2 == 0
 
 
@@ -151,7 +151,7 @@ def _find(scopes: tuple[dict[str, TensorProto], ...], name: str) -> TensorProto 
 
 
 def _is_matrix(weight: TensorProto, node: NodeProto) -> bool:
-    """Sizes of one before the last two are no matter for MatMul."""
+    """All dimensions before the last two must be 1, which MatMul ignores."""
     dims = list(weight.dims)
     if node.op_type == "Gemm":
         return len(dims) == _MATRIX and _is_plain_product(node)
@@ -164,7 +164,7 @@ def _is_plain_product(node: NodeProto) -> bool:
 
 
 def split_gemm(linked: LinkedModel, graph: GraphProto, node: NodeProto, weight: TensorProto) -> NodeProto:
-    """MatMul and Add in place of Gemm; the weight is turned over where the node said so. Answers the MatMul."""
+    """Replace Gemm by MatMul and Add; the weight is transposed if the node says so. Returns the MatMul."""
     turned = any(item.name == "transB" and item.i for item in node.attribute)
     name = f"{node.output[0]}/weight" if turned else weight.name
     if turned:

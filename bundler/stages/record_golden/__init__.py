@@ -1,1 +1,1 @@
-"""Record what the untouched model answers."""
+"""Record the outputs of the original model."""

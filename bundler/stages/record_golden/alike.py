@@ -1,4 +1,4 @@
-"""Seeded samples that ship in place of real ones: like them, and none of them."""
+"""Seeded samples that are shipped instead of real ones: similar to them, and equal to none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bundler.onnxkit.value_files import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlikeSamples:
-    """Samples that the model ran on, and the digests of what it answered."""
+    """Samples that the model ran on, and the digests of its outputs."""
 
     samples: tuple[tuple[str, Mapping[str, Value]], ...]
     first_runs: tuple[Mapping[str, bytes], ...]
@@ -30,8 +30,8 @@ class AlikeSamples:
 def make_alike(
     session: onnxruntime.InferenceSession, recorded: GoldenSet, places: list[int], seed: int
 ) -> AlikeSamples:
-    """A seeded sample for each of `places` in `recorded`; one that the model refuses, or that is a real one, is left
-    out. Raises `UsageError` when none is left.
+    """A seeded sample for each of `places` in `recorded`. Samples that the model rejects or that equal a real one are
+    skipped. Raises `UsageError` when none is left.
     """
     likeness, real = Likeness(), set()
     for place in range(len(recorded.entries)):
@@ -50,7 +50,7 @@ def make_alike(
         samples.append((f"seeded-{index:03d}", drawn))
     if not samples:
         raise UsageError(
-            "no seeded input stands in for the samples: each is one of them, or the model refuses it",
+            "no seeded input can replace the samples: each equals one of them, or the model rejects it",
             hint="ship the samples themselves with --golden samples, or leave --samples out",
         )
     return AlikeSamples(
@@ -64,10 +64,12 @@ def make_alike(
 _SEEDED = Weakness(
     kind="synthetic",
     name="",
-    text="the inputs are seeded, within the ranges of the real samples that judged the build and do not travel",
+    text="the inputs are seeded, within the ranges of the real samples, which judged the build and are not shipped",
 )
 
 
 def _note(made: int, judged: int) -> Note:
     what = f"{made} seeded input{'' if made == 1 else 's'}"
-    return Note(text=f"the golden set that ships holds {what}, and none of the {judged} samples that judge the build")
+    return Note(
+        text=f"the golden set in the bundle holds {what}, and none of the {judged} samples that judge the build"
+    )

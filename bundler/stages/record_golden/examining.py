@@ -1,4 +1,4 @@
-"""What the inputs of a golden set leave unjudged, and which samples are run twice."""
+"""Find what the inputs of a golden set do not test, and choose the samples that run twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def weaknesses_of(
     samples: Samples,
     tried: Sequence[TriedDimension] = (),
 ) -> Iterator[Weakness]:
-    """Dimensions of one size, branches that no sample takes, and outputs that carry an input along."""
+    """Dimensions of one size, branches that no sample takes, and outputs that repeat an input."""
     yield from describe_sizes(signature, samples, tried)
     yield from describe_repeated(structure)
     if has_branches(structure):
@@ -35,8 +35,8 @@ def weaknesses_of(
 
 
 def choose_repeated(structure: ModelProto, samples: Samples, *, draws: bool) -> Collection[int]:
-    """The samples that run twice, to see whether the model gives the same again: all where that costs little or it
-    draws random numbers, else the first, the middle and the last.
+    """The samples that run twice to check that the outputs repeat: all when that is cheap or the model draws random
+    numbers, else the first, the middle and the last.
     """
     count = len(samples)
     if draws or count * _multiplications(structure, samples) <= MAX_SET_MULTIPLICATIONS:
@@ -60,13 +60,13 @@ def _multiplications(structure: ModelProto, samples: Samples) -> int:
 
 
 def tell_only_sizes(tried: Sequence[TriedDimension]) -> Iterator[Note]:
-    """The dimensions that the bundle must fix, though the model leaves them open."""
+    """Report the dynamic dimensions at which the model runs in one size only, which the bundle must fix."""
     fixed = [item for item in tried if item.only_size is not None]
     if not fixed:
         return
     sizes = ", ".join(f"{item.label}={item.only_size}" for item in fixed)
     others = "; ".join(f"{item.label}: {_list_refused(item)}" for item in fixed)
-    yield Note(text=f"the model runs at {sizes} only (refused: {others})", level="warning")
+    yield Note(text=f"the model runs only at {sizes} (rejected: {others})", level="warning")
 
 
 def _list_refused(item: TriedDimension) -> str:

@@ -1,4 +1,4 @@
-"""Run the untouched model on samples or seeded inputs and keep what it answers."""
+"""Run the original model on samples or seeded inputs and record its outputs."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real dat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Inputs:
-    """What goes in: `seed` is None for a user's samples; `sizes` are those of seeded inputs, `tried` the dimensions
-    that the search for them tried. `first_runs` are digests of the outputs of runs that were made already.
+    """The inputs: `seed` is None for a user's samples; `sizes` are those of seeded inputs, `tried` the dimensions
+    that the search for them tried. `first_runs` are digests of the outputs of earlier runs.
     """
 
     samples: Sequence[tuple[str, Mapping[str, Value]]]
@@ -62,7 +62,7 @@ class _Inputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Runs:
-    """How samples are run: so many at once, which of them twice, and for how many seconds each at most."""
+    """How samples are run: concurrent `lanes`, the samples that run twice, and the limit in seconds for each run."""
 
     lanes: int
     repeated: Collection[int]
@@ -79,7 +79,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
         return _take_recorded(request, structure, signature, options)
     given = _given_inputs(request, signature, options)
     draws = bool(random_operators(structure))
-    report(0.0, "opening the untouched model")
+    report(0.0, "loading the original model")
     session = open_session(model, REFERENCE)
     lanes = 1 if draws else count_lanes(REFERENCE, model)  # random operators draw in the order of the runs
     ranges = find_ranges(signature, options.ranges)
@@ -119,14 +119,14 @@ def _tell_nan(samples: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[No
     names = [name for name, values in samples if nan_inputs(values)]
     if names:
         text = (
-            f"{len(names)} of {len(samples)} samples hold NaN, {names[0]} first: where the original model answers NaN, "
-            "an output must be NaN in the same places, and is judged by its other numbers"
+            f"{len(names)} of {len(samples)} samples hold NaN, {names[0]} first: where the original model outputs NaN, "
+            "an output must be NaN in the same places, and its other numbers are compared"
         )
         yield Note(text=text, level="warning", names_samples=True)
 
 
 def spread_evenly(total: int, most: int) -> list[int]:
-    """Places of at most so many samples: the first ones of a sorted folder would all be of one kind."""
+    """Places of at most `most` samples, spread evenly: the first ones of a sorted folder would all be of one kind."""
     count = min(total, most)
     return [place * total // count for place in range(count)]
 
@@ -134,17 +134,17 @@ def spread_evenly(total: int, most: int) -> list[int]:
 def _tell_taken(taken: int, total: int, options: Options) -> Note:
     if options.travels:
         return Note(
-            text=f"the golden set takes {taken} of {total} samples, spread evenly, for it travels in the bundle"
+            text=f"the golden set holds {taken} of {total} samples, spread evenly, because the bundle contains it"
         )
     return Note(text=f"{taken} of {total} samples, spread evenly, judge the precision")
 
 
 def _take_recorded(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> StageResult:
-    """Samples of a set with answers that the same model gave."""
+    """Samples of a recorded set, with the outputs that the same model computed."""
     recorded, folder = read_golden(request.input("recorded")), request.output
     total = len(recorded.entries)
     samples = [recorded.sample(index) for index in spread_evenly(total, options.max_samples)]
-    # Whose files they were is nobody's business who gets the bundle.
+    # The names of the user's files are not shipped.
     samples = [replace(sample, name=f"sample-{index:03d}") for index, sample in enumerate(samples)]
     entries = [write_sample(folder, index, sample, signature) for index, sample in enumerate(samples)]
     quantities = [name for name, known in recorded.references.items() if known.quantity]
@@ -172,20 +172,20 @@ def _take_recorded(request: StageRequest, structure: ModelProto, signature: Sign
         "weaknesses": encode((*weaknesses, *doubts_of(found))),
     }
     notes = (_tell_taken(len(samples), total, options),) if total > len(samples) else ()
-    # What the whole set cannot judge either was said when it was recorded.
+    # What the whole set cannot judge was already reported when it was recorded.
     lost = [one for one in found if one.unjudged and not recorded.references[one.name].unjudged]
     notes = (*notes, *reference_notes(lost))
     return StageResult(facts=facts, entry=INDEX, notes=notes)
 
 
 def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inputs:
-    """Seeded inputs of sizes that the model runs on. Raises `ModelError` when none does."""
+    """Seeded inputs of sizes that the model runs on. Raises `ModelError` when there are none."""
     try:
         found = make_seeded_set(model, options.seed, options.count, report)
     except ModelError as error:
         if not (options.dimensions or options.shapes):
             raise
-        hint = f"the model may not run at the sizes that it was fixed to: give others; or {error.hint}"
+        hint = f"the model may not run at the sizes that it was fixed to: try others, or {error.hint}"
         raise ModelError(error.message, details=error.details, hint=hint) from error
     return _Inputs(
         samples=[(sample.name, sample.inputs()) for sample in found.samples],
@@ -260,13 +260,13 @@ def _record(
 def _refused(name: str, error: RunError, how: _Runs) -> UsageError | ModelError:
     if isinstance(error, RunTimeError):
         return ModelError(
-            f"the model does not come to an end on the sample {name}: one run took more than {how.seconds:g} s",
-            hint="a model of its size is taken to hang then; give smaller inputs, or a model without endless loops",
+            f"the model did not finish on the sample {name}: one run took more than {how.seconds:g} s",
+            hint="this limit follows from the model's size; give smaller inputs, or a model without endless loops",
         )
     return UsageError(
-        f"the untouched model does not run on the sample {name}",
+        f"the original model does not run on the sample {name}",
         details=(str(error),),
-        hint="the samples fit the signature, and still the model refuses their values or sizes: check them",
+        hint="the samples fit the signature, but the model rejects their values or sizes: check them",
     )
 
 
@@ -274,10 +274,10 @@ def _output_notes(unstable: list[str], broken: list[str]) -> tuple[Note, ...]:
     notes = []
     if unstable:
         names = ", ".join(map(repr, unstable))
-        text = f"not the same in two runs: {names}; only name, type and shape can be promised there"
+        text = f"not the same in two runs: {names}; only name, type and shape are compared there"
         notes.append(Note(text=text, level="warning"))
     if broken:
         names = ", ".join(map(repr, broken))
-        text = f"the untouched model itself answers NaN or infinity in {names}; the bundle must answer the same"
+        text = f"the original model itself outputs NaN or infinity in {names}; the bundle must output the same"
         notes.append(Note(text=text, level="warning"))
     return tuple(notes)

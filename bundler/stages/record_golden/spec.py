@@ -1,4 +1,4 @@
-"""What `record_golden` takes and makes."""
+"""Inputs, facts and options of the stage `record_golden`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bundler.model.stage import StageSpec
 
 
 class Facts(TypedDict):
-    """Facts as they are encoded."""
+    """Encoded facts."""
 
     samples: int
     synthetic: bool
@@ -34,22 +34,22 @@ SPEC = StageSpec(
     least_time=900.0,
     facts=Facts,
 )
-"""Facts: `samples` (how many), `synthetic`, `unstable_outputs`, `non_finite_outputs`, `dimensions` (sizes that the
-first of the seeded inputs took for dynamic dimensions, by symbol), `tried_dimensions` (each a `TriedDimension`: the
-sizes that the search for seeded inputs tried; empty for a user's samples), `weaknesses` (each a `Weakness`).
+"""Facts: `samples` (how many), `synthetic`, `unstable_outputs`, `non_finite_outputs`, `dimensions` (sizes of dynamic
+dimensions in the first seeded inputs, by symbol), `tried_dimensions` (each a `TriedDimension`: the sizes that the
+search for seeded inputs tried; empty for a user's samples), `weaknesses` (each a `Weakness`).
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The role `samples` is the user's folder or file, or the index of a set that `prepare_data` wrote; `recorded` is a
-    set that this stage recorded from the same model, of whose samples as many are taken as they are.
+    set that this stage recorded from the same model, of which samples are copied with their outputs.
 
-    `seed` and `count` (the most that are made: fewer of a model that costs much to run) are for seeded inputs, when no
-    samples are given; `dimensions` gives dynamic dimensions a size by name, `shapes` those without one (by input, None
-    where nothing is fixed), and `ranges` bound open ones, by name or place; of given samples `max_samples` are taken,
-    spread evenly. A set that `travels` stands in every bundle: its samples have numbers for names, and with
-    `alike` they are seeded ones, like those of `recorded` and none of them.
+    `seed` and `count` (a maximum: fewer for a large model) are for seeded inputs, when no samples are given;
+    `dimensions` gives dynamic dimensions a size by name, `shapes` those without a name (by input, None where nothing is
+    fixed), and `ranges` bound open ones, by name or place; of given samples at most `max_samples` are used, spread
+    evenly. A set that `travels` is part of every bundle: its samples are named by numbers, and with `alike` they are
+    seeded ones, similar to those of `recorded` and equal to none.
     """
 
     seed: int = 0

@@ -1,4 +1,4 @@
-"""Fold constants and drop what does nothing. What the library cannot take is an error, which the plan forgives."""
+"""Fold constants and remove redundant nodes. When the library fails, the plan goes on without this optional step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bundler.stages.simplify.spec import TOOLS, Options
 
 ENTRY = "model.onnx"
 _EMBEDDED_LIMIT = 2**30
-"""Bytes from which on weights leave the model file, which can hold 2 GB: folding may add some."""
+"""Bytes above which weights are stored outside the model file, which can hold 2 GB: folding may add some."""
 _LIBRARY_ERRORS = (
     ValueError,
     TypeError,
@@ -33,14 +33,14 @@ _LIBRARY_ERRORS = (
     AssertionError,
     EncodeError,
 )
-"""What a pass raises on a graph that it was not made for; onnx_ir's own errors are subclasses of these."""
+"""Errors that a pass raises on a graph that it does not support; onnx_ir's own errors are subclasses of these."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """A smaller model. Raises `StageError` when the library fails or changes what the model takes and gives."""
+    """A smaller model. Raises `StageError` when the library fails or changes the model's inputs or outputs."""
     source, tool = request.input("model"), decode(Options, dict(request.options)).tool
     if tool not in TOOLS:
-        raise StageError(f"no simplifier is called {tool[:60]!r}", hint=f"there are {', '.join(TOOLS)}")
+        raise StageError(f"no simplifier is named {tool[:60]!r}", hint=f"use one of {', '.join(TOOLS)}")
     before = read_structure(source)
     report(0.0, f"simplifying with {tool}")
     target = request.output / ENTRY
@@ -68,7 +68,7 @@ def _simplify(tool: str, source: Path, target: Path, *, external: bool) -> None:
     except (*_LIBRARY_ERRORS, onnx.checker.ValidationError) as cause:
         first = str(cause).partition("\n")[0][:300]
         raise StageError(
-            f"the simplifier {tool} cannot take this model", details=(f"{type(cause).__name__}: {first}",)
+            f"the simplifier {tool} cannot process this model", details=(f"{type(cause).__name__}: {first}",)
         ) from cause
 
 

@@ -1,4 +1,4 @@
-"""Write what a simplifier answered."""
+"""Write the model that a simplifier returned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onnx import ModelProto
 
 
 def write_model(model: ModelProto, target: Path, data: str | None) -> None:
-    """`model` to `target`, with every weight in the file `data` beside it, or in the model when none is named."""
+    """Write `model` to `target`, with all weights in the file `data` beside it, or embedded when `data` is None."""
     if data is None:
         target.write_bytes(model.SerializeToString(deterministic=True))
     else:

@@ -1,1 +1,1 @@
-"""Name a model in its own metadata, for caches on the device that would not notice another one."""
+"""Write a cache key into a model's metadata, for device caches that would not notice that the model changed."""

@@ -15,7 +15,7 @@ from bundler.stages.stamp_key.spec import Options
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """The model under its own name, with one more metadata entry; an entry of that key that it had is overruled."""
+    """The same model with one more metadata entry; an existing entry with that key is overridden."""
     source, options = request.input("model"), decode(Options, dict(request.options))
     report(0.0, "hashing")
     structure = read_structure(source)
@@ -39,8 +39,8 @@ def _digest(root: Path, names: tuple[str, ...]) -> str:
 
 
 def _append(path: Path, key: str, value: str) -> None:
-    """One message written behind another is both of them, merged, so no weight is read; of a key that stands twice the
-    runtime takes the last.
+    """Append a second protobuf message, which parsers merge with the first, so no weight is read; the runtime uses the
+    last of two entries with one key.
     """
     addition = ModelProto(metadata_props=[StringStringEntryProto(key=key, value=value)])
     with path.open("ab") as stream:

@@ -1,4 +1,4 @@
-"""What `stamp_key` takes and makes."""
+"""Inputs, facts and options of the stage `stamp_key`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SPEC = StageSpec(
     changes_model=True,
     least_time=300.0,
 )
-"""Facts: `key`, and the `value` that stands under it: the digest (SHA-256) of the model's files before."""
+"""Facts: `key` and its `value`: the SHA-256 digest of the input model's files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

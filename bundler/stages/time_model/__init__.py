@@ -1,1 +1,1 @@
-"""Time a model beside another."""
+"""Compare the latency of two models."""

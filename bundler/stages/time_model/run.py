@@ -1,4 +1,4 @@
-"""Run two models in turns on the same inputs, so that whatever slows the machine slows both."""
+"""Run two models alternately on the same inputs, so that other load on the machine slows both."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from bundler.onnxkit.value_files import Value
 from bundler.stages.time_model.spec import Options
 
 _SAMPLES: Final = 4
-"""Different inputs to run on, in turns; all of them stay in memory."""
+"""Different inputs to run on; all of them stay in memory."""
 _ROUND_SECONDS: Final = 0.02
-"""A round calls each model as often as fits into this, so that the clock's steps do not count."""
-_LEAST_ROUNDS, _MOST_ROUNDS = 5, 200
+"""A round repeats each model's call until this has passed, so that the clock's resolution does not matter."""
+_MIN_ROUNDS, _MAX_ROUNDS = 5, 200
 _WARM_UP: Final = 3
 
 Call = Callable[[], None]
@@ -31,18 +31,18 @@ Call = Callable[[], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Round:
-    """Seconds that each took for all feeds, in one round."""
+    """Seconds that each model took for all feeds, in one round."""
 
     model: float
     baseline: float
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """The times as facts. Raises `StageError` when one of the models does not open or run."""
+    """The times as facts. Raises `StageError` when one of the models does not load or run."""
     options = decode(Options, dict(request.options))
     golden = read_golden(request.input("golden"))
     feeds = [golden.sample(index).inputs for index in range(min(_SAMPLES, len(golden.entries)))]
-    report(0.0, "opening both models")
+    report(0.0, "loading both models")
     model = open_session(request.input("model"), read_settings(options.session), error=StageError)
     baseline = open_session(request.input("baseline"), read_settings(options.baseline_session), error=StageError)
     rounds = _take_turns(_caller(model, feeds), _caller(baseline, feeds), options.seconds, report)
@@ -50,7 +50,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
 
 
 def _caller(session: onnxruntime.InferenceSession, feeds: Sequence[Mapping[str, Value]]) -> Call:
-    """Runs the session on all feeds once. Raises `StageError` when it does not run on one."""
+    """A call that runs the session on all feeds once. Raises `StageError` when the session fails on one."""
     for feed in feeds:
         try:
             run_session(session, feed)
@@ -72,12 +72,12 @@ def _take_turns(model: Call, baseline: Call, seconds: float, report: Report) -> 
     repeats = max(1, round(_ROUND_SECONDS / max(_time(model, 1), _time(baseline, 1), 1e-9)))
     rounds: list[_Round] = []
     began = time.perf_counter()
-    while len(rounds) < _MOST_ROUNDS:
+    while len(rounds) < _MAX_ROUNDS:
         share = (time.perf_counter() - began) / seconds
-        if share >= 1 and len(rounds) >= _LEAST_ROUNDS:
+        if share >= 1 and len(rounds) >= _MIN_ROUNDS:
             break
         report(min(share, 1.0), f"round {len(rounds) + 1}")
-        first = len(rounds) % 2 == 0  # whoever comes first finds the caches as the other left them
+        first = len(rounds) % 2 == 0  # alternate: the first one finds the caches that the other left
         one = _time(model if first else baseline, repeats)
         two = _time(baseline if first else model, repeats)
         rounds.append(_Round(model=one if first else two, baseline=two if first else one))

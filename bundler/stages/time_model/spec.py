@@ -1,4 +1,4 @@
-"""What `time_model` takes and finds."""
+"""Inputs, facts and options of the stage `time_model`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SPEC = StageSpec(
 )
 """Facts: `seconds` and `baseline_seconds` (medians of one call), `ratio` (median over rounds of the model's time to the
 baseline's in the same round), `low` and `high` (10th and 90th percentile of it), `rounds`. The only stage whose facts
-are times: they choose between models, and never enter a bundle.
+are times: they select a model and are never written into a bundle.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How the two sessions are opened (as `compare` opens them), and for how many seconds they run in turns."""
+    """How both sessions are created (as in `compare`), and for how many seconds they run alternately."""
 
     session: Mapping[str, Any] = field(default_factory=dict)
     baseline_session: Mapping[str, Any] = field(default_factory=dict)

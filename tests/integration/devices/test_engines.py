@@ -117,7 +117,7 @@ def test_the_oldest_gpu_takes_half_precision_alone(tmp_path: Path, run: StageRun
     call_stage("convert_float", tmp_path / "half", {"model": classifier})
     outcome = build(run, tmp_path / "half" / "model.onnx", "7.5", half=True)
     check_outcome(outcome, classifier, "7.5")
-    assert "on 7.5 it will not open" in outcome.notes[0].text
+    assert "on 7.5 it will not load" in outcome.notes[0].text
 
 
 def test_one_engine_for_several_gpus(run: StageRunner, classifier: Path) -> None:
@@ -187,7 +187,7 @@ def test_unknown_sizes_of_one_name_are_told_of(tmp_path: Path, run: StageRunner)
         proto.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = "?"
     shapes = [[1, 3, 16, 32], [2, 3, 32, 64], [4, 3, 64, 64]]
     error = refuse(run, models.save(proto, tmp_path / "model"), "8.9", profiles={"image": shapes})
-    assert "dimensions of one name for equal" in str(error.hint)
+    assert "treats dimensions with one name as equal" in str(error.hint)
 
 
 def test_operators_that_it_lacks_are_named(tmp_path: Path, run: StageRunner) -> None:
@@ -202,14 +202,14 @@ def test_operators_that_it_lacks_are_named(tmp_path: Path, run: StageRunner) -> 
     if not any(opset.domain == "com.example" for opset in model.opset_import):
         model.opset_import.append(helper.make_opsetid("com.example", 1))
     error = refuse(run, models.save(model, tmp_path / "model"), "8.9")
-    assert error.message.startswith("TensorRT for RTX does not take ")
-    assert "com.example.Sparkle 'strange': it has no such operator" in error.details
-    assert "a whole model or nothing" in str(error.hint)
+    assert error.message.startswith("TensorRT for RTX does not support ")
+    assert "com.example.Sparkle 'strange': operator not supported" in error.details
+    assert "compiles only whole models" in str(error.hint)
 
 
 def test_text_is_refused(tmp_path: Path, run: StageRunner) -> None:
     error = refuse(run, models.save(models.strings(), tmp_path / "model"), "8.9")
-    assert "of a type that it lacks" in error.details[0]
+    assert "unsupported type" in error.details[0]
 
 
 def test_a_model_quantised_for_something_else_is_refused(tmp_path: Path, run: StageRunner, classifier: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_model_quantised_for_something_else_is_refused(tmp_path: Path, run: St
 
 def test_a_gpu_that_nobody_makes(run: StageRunner, classifier: Path) -> None:
     error = refuse(run, classifier, "8.9", "9.9")
-    assert error.details == ("it knows 7.5, 8.0, 8.6, 8.9, 12.0, 12.1",)
+    assert error.details == ("supported: 7.5, 8.0, 8.6, 8.9, 12.0, 12.1",)
 
 
 def test_half_precision_is_in_the_model_or_nowhere(run: StageRunner, classifier: Path) -> None:

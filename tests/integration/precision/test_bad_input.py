@@ -183,7 +183,7 @@ def test_an_old_opset_is_raised_and_that_is_told(warm: CommandLine, here: tuple[
     data = write_samples(tmp_path / "data", image=noise(10, 1, 3, 16, 16))
     asked = (*here, STATIC, "--calibration", data, "--output", tmp_path / "out", "--no-prove")
     text = warm.run("build", path, *asked).expect(0).err
-    assert "the opset was raised from 11 to 13, which the format needs" in text
+    assert "the opset was raised from 11 to 13, which the format requires" in text
 
 
 def test_made_up_data_mark_the_bundle(warm: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:

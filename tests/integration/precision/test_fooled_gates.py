@@ -143,7 +143,7 @@ def test_what_could_not_fail_is_counted_and_lowers_the_level(bundler: CommandLin
     manifest = json.loads((tmp_path / "mixed-linux-x64" / "bundle.json").read_text(encoding="utf-8"))
     unjudged = {output["name"]: output["unjudged"] for output in manifest["golden"]["outputs"] if output["unjudged"]}
     assert unjudged == {
-        "zero": "it is zero, or as good as zero, everywhere in every sample",
+        "zero": "it is zero, or almost zero, everywhere in every sample",
         "nothing": "it is NaN or infinite everywhere in every sample",
         "noise": "it differs from run to run",
         "empty": "it is empty in every sample",

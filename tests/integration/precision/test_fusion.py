@@ -139,7 +139,7 @@ def test_what_the_old_tool_cannot_take_is_said_with_what_replaces_it(
     with pytest.raises(StageError, match="nothing was fused") as caught:
         run("fuse_transformers", "onnxruntime-tools", {"model": source}, backend="onnxruntime-tools")
     assert caught.value.details == ("as bert: AssertionError",)
-    assert "take the backend `onnxruntime`" in (caught.value.hint or "")
+    assert "use the backend `onnxruntime`" in (caught.value.hint or "")
 
 
 @pytest.mark.slow

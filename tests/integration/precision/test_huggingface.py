@@ -190,13 +190,13 @@ def test_a_task_and_an_opset_can_be_asked_for(workshop: Workshop, tiny: Path) ->
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("generator", "it generates text step by step", "language models that generate are not built yet"),
-        ("translator", "its encoder and its decoder are exported apart", "not built yet"),
-        ("no-exporter", "Optimum exports no model of type 'fnet'", "give the .onnx file"),
-        ("no-task", "nobody knows the task of BertForPreTraining", "?task=TASK"),
-        ("text-classes?task=image-classification", "exports no bert model for the task", "fill-mask"),
+        ("generator", "it generates text step by step", "language models that generate are not supported yet"),
+        ("translator", "its encoder and its decoder are exported separately", "not supported yet"),
+        ("no-exporter", "Optimum does not export models of type 'fnet'", "give the .onnx file"),
+        ("no-task", "the task of BertForPreTraining is unknown", "?task=TASK"),
+        ("text-classes?task=image-classification", "does not export bert models for the task", "fill-mask"),
         ("text-classes?task=fill-mask", "weights that logits depends on are not in the", "the task"),
-        ("text-classes?opset=99", "writes opset 9 to 20, not 99", "leave the opset out"),
+        ("text-classes?opset=99", "supports opset 9 to 20, not 99", "leave the opset out"),
     ],
 )
 def test_what_does_not_become_one_model_is_said(
@@ -210,11 +210,11 @@ def test_what_does_not_become_one_model_is_said(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "nothing-such"}, "knows no model of type 'nothing-such'"),
-        ({"model_type": "nothing-such", "auto_map": {"AutoModel": "own.Own"}}, "bundler runs no Python code"),
-        ({"architectures": ["OwnModel"], "auto_map": {"AutoModel": "own.Own"}}, "bundler runs no Python code"),
-        ({"architectures": ["OwnModel"]}, "has not the architecture"),
-        ({"architectures": ["AutoConfig"]}, "has not the architecture"),
+        ({"model_type": "nothing-such"}, "does not support models of type 'nothing-such'"),
+        ({"model_type": "nothing-such", "auto_map": {"AutoModel": "own.Own"}}, "bundler does not run Python code"),
+        ({"architectures": ["OwnModel"], "auto_map": {"AutoModel": "own.Own"}}, "bundler does not run Python code"),
+        ({"architectures": ["OwnModel"]}, "does not have the architecture"),
+        ({"architectures": ["AutoConfig"]}, "does not have the architecture"),
         ({"vocab_size": 7}, "make no BertForSequenceClassification model"),
         ({"hidden_size": "many"}, "make no BertForSequenceClassification model"),
         ({"num_attention_heads": 0}, "make no BertForSequenceClassification model"),

@@ -86,7 +86,7 @@ def test_what_the_tool_cannot_take_goes_on_as_it_was(tmp_path: Path, run: StageR
     if not outcome.facts:
         (note,) = outcome.notes
         assert note.level == "warning"
-        assert f"the simplifier {tool} cannot take this model" in note.text or "outputs changed" in note.text
+        assert f"the simplifier {tool} cannot process this model" in note.text or "outputs changed" in note.text
         assert outcome.path == model
 
 

@@ -91,7 +91,7 @@ def test_no_fitting_device_lists_those_that_are_there(
     with pytest.raises(StageError, match="has no device on this machine with kind=NPU") as caught:
         plugins.add_plugin(Options(), PROVIDER, {}, Plugin(library=give(), select={"kind": "NPU"}))
     assert registered
-    assert caught.value.details == (f"there is {PROVIDER}: kind=CPU",)
+    assert caught.value.details == (f"found {PROVIDER}: kind=CPU",)
 
 
 def test_a_plugin_without_any_device_here(
@@ -101,12 +101,12 @@ def test_a_plugin_without_any_device_here(
     with pytest.raises(StageError, match=r"has no device on this machine$") as caught:
         plugins.add_plugin(Options(), PROVIDER, {}, Plugin(library=give()))
     assert registered
-    assert caught.value.details == ("the plugin lists no device here; others are of CPUExecutionProvider",)
+    assert caught.value.details == ("the plugin lists no device; other devices are of CPUExecutionProvider",)
 
 
 @pytest.mark.parametrize("library", ["", "a b", "../../evil", "a..b", "os;os", "é" * 200])
 def test_what_is_no_module_name_is_never_imported(registered: list[tuple[str, str]], library: str) -> None:
-    with pytest.raises(StageError, match="is no name of a Python module"):
+    with pytest.raises(StageError, match="is not the name of a Python module"):
         plugins.register_plugin(PROVIDER, Plugin(library=library))
     assert not registered
 
@@ -122,7 +122,7 @@ def test_a_missing_module_is_named(registered: list[tuple[str, str]]) -> None:
 def test_a_module_without_its_library(
     registered: list[tuple[str, str]], give: Callable[..., str], path: str, said: str
 ) -> None:
-    with pytest.raises(StageError, match="names no library") as caught:
+    with pytest.raises(StageError, match="names no existing library") as caught:
         plugins.register_plugin(PROVIDER, Plugin(library=give(path=path)))
     assert said in caught.value.details[0]
     assert not registered
@@ -130,7 +130,7 @@ def test_a_module_without_its_library(
 
 def test_two_plugins_of_one_provider_are_refused(registered: list[tuple[str, str]], give: Callable[..., str]) -> None:
     plugins.register_plugin(PROVIDER, Plugin(library=give()))
-    with pytest.raises(StageError, match="two plugins claim to be"):
+    with pytest.raises(StageError, match="two plugins provide"):
         plugins.register_plugin(PROVIDER, Plugin(library=give("other_plugin")))
     assert len(registered) == 1
 
@@ -151,4 +151,4 @@ def test_a_checked_session_must_run_something_on_its_first_provider(tmp_path: Pa
     empty = models.save(models.make_model([], [models.value("x", [1])], [models.value("x", [1])]), tmp_path / "empty")
     with pytest.raises(StageError, match="CPUExecutionProvider does not run this model") as caught:
         open_session(empty, checked)
-    assert "took no node" in caught.value.details[0]
+    assert "no node is assigned" in caught.value.details[0]

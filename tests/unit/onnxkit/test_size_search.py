@@ -59,9 +59,9 @@ def test_a_recurrent_audio_model_is_found_quickly(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [hostile_models.endless_loop, hostile_models.endless_empty_loop])
 def test_a_loop_without_end_is_ended(tmp_path: Path, make: Callable[[], ModelProto]) -> None:
-    with pytest.raises(ModelError, match=r"ran on no seeded input that was tried within 0\.5 s") as caught:
+    with pytest.raises(ModelError, match=r"ran on none of the seeded inputs within 0\.5 s") as caught:
         search(make(), tmp_path, fixed_seconds=0.5).find()
-    assert caught.value.details == ("the model's fixed sizes: ended: one run took more than 0.5 s",)
+    assert caught.value.details == ("the model's fixed sizes: stopped: one run took more than 0.5 s",)
 
 
 def test_a_small_model_has_a_minute_for_a_run_and_a_large_one_more() -> None:
@@ -82,8 +82,8 @@ def test_gigabytes_are_refused_before_they_are_made(tmp_path: Path, monkeypatch:
     with pytest.raises(ModelError) as caught:
         found.find()
     assert largest <= 64 << 20
-    assert caught.value.message == "the model ran on no seeded input that was tried"
-    assert any("batch=16000: not tried: the inputs would take 18.3 GiB" in line for line in caught.value.details)
+    assert caught.value.message == "the model ran on none of the seeded inputs"
+    assert any("batch=16000: not tried: the inputs would have 18.3 GiB" in line for line in caught.value.details)
     assert any(line.startswith("batch=1 and 4 more: ") and "reshape" in line.lower() for line in caught.value.details)
     assert caught.value.hint == "give real inputs with --samples, or sizes with --dim NAME=SIZE or --shape INPUT=SIZES"
 
@@ -92,7 +92,7 @@ def test_a_fixed_input_of_gigabytes_is_refused(tmp_path: Path) -> None:
     model = models.identity(shape=[40000, 40000])
     with pytest.raises(ModelError) as caught:
         search(model, tmp_path).find()
-    assert "the inputs would take 6.0 GiB, more than 1.0 GiB" in caught.value.details[0]
+    assert "the inputs would have 6.0 GiB, more than 1.0 GiB" in caught.value.details[0]
     assert caught.value.hint == "give real inputs with --samples"
 
 
@@ -102,7 +102,7 @@ def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
         search(open_models.endless_loop(), tmp_path, search_seconds=1.0, run_seconds=0.4).find()
     assert time.monotonic() - start < 5
     assert "within 1 s" in caught.value.message
-    assert "ended: one run took more than 0.4 s" in caught.value.details[0]
+    assert "stopped: one run took more than 0.4 s" in caught.value.details[0]
 
 
 def test_the_list_of_tries_is_bounded_and_safe_to_print(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_place_of_external_data_that_no_file_system_takes(tmp_path: Path) -> N
     declare_outside(model.graph.initializer[0], location="w" * 3000)
     error = refuse(write(model, tmp_path))
     assert error.message == "the model's external data cannot be used"
-    assert error.details[0].startswith("a place of 3000 characters cannot be looked at: File name too long: 'www")
+    assert error.details[0].startswith("a path of 3000 characters cannot be read: File name too long: 'www")
 
 
 def test_a_shape_that_stands_outside_is_not_looked_for_in_the_current_folder(
@@ -92,8 +92,8 @@ def test_a_constant_whose_shape_is_malformed(tmp_path: Path, shape: TensorProto)
 def test_sizes_that_no_machine_has(tmp_path: Path) -> None:
     model = with_constant_of_shape(models.tensor("shape", np.array([(1 << 62) - 1, 4], np.int64)))
     error = refuse(write(model, tmp_path))
-    assert error.message == "the model declares sizes that no machine has"
-    assert error.details[0].startswith("bytes that its constants make: ")
+    assert error.message == "the model declares impossible sizes"
+    assert error.details[0].startswith("bytes of its generated constants: ")
 
 
 def test_facts_can_always_be_remembered(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_name_that_is_not_utf8(tmp_path: Path, kind: str) -> None:
     content = path.read_bytes()
     assert name.encode() in content
     path.write_bytes(content.replace(name.encode(), (NO_TEXT * 3)[: len(name)]))
-    assert refuse(path).message.endswith("is not UTF-8, as the ONNX format asks")
+    assert refuse(path).message.endswith("is not UTF-8, which the ONNX format requires")
 
 
 def test_a_property_that_is_not_utf8(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_property_that_is_not_utf8(tmp_path: Path) -> None:
     helper.set_model_props(model, {"where": "prop"})
     path = write(model, tmp_path)
     path.write_bytes(path.read_bytes().replace(b"prop", NO_TEXT[:4]))
-    assert refuse(path).message == "a property of the model is not UTF-8, as the ONNX format asks"
+    assert refuse(path).message == "a property of the model is not UTF-8, which the ONNX format requires"
 
 
 def test_a_name_that_is_too_long(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_outputs_of_one_name(tmp_path: Path) -> None:
     model = models.cnn()
     model.graph.output.append(model.graph.output[0])
     error = refuse(write(model, tmp_path))
-    assert (error.message, error.details) == ("several outputs of the model have one name", ("'scores'",))
+    assert (error.message, error.details) == ("several outputs of the model have the same name", ("'scores'",))
 
 
 @pytest.mark.parametrize("length", ["8", "16"])
@@ -156,7 +156,7 @@ def test_external_data_of_another_length_than_the_tensor(tmp_path: Path, length:
     model.graph.initializer.append(shape)
     path = write(model, tmp_path)
     (path.parent / "w.bin").write_bytes(bytes(64))
-    assert refuse(path).details == (f"tensor 'weight': needs 12 bytes and has {length} in 'w.bin'",)
+    assert refuse(path).details == (f"tensor 'weight': requires 12 bytes and has {length} in 'w.bin'",)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_external_data_of_another_length_than_the_tensor(tmp_path: Path, length:
     [
         ([("location", "w.bin"), ("location", "other.bin")], "'location' is given 2 times, and tools differ in"),
         ([("location", "w.bin"), ("offset", "0"), ("offset", "4")], "'offset' is given 2 times, and tools differ in"),
-        ([("location", "w.bin"), ("offset", "1_0")], "offset or length in 'w.bin' is no number"),
+        ([("location", "w.bin"), ("offset", "1_0")], "offset or length in 'w.bin' is not a number"),
     ],
 )
 def test_external_data_that_tools_read_differently(
@@ -186,7 +186,7 @@ def test_external_data_that_tools_read_differently(
 def test_training_information(tmp_path: Path) -> None:
     model = models.cnn()
     model.training_info.add().algorithm.CopyFrom(model.graph)
-    assert refuse(write(model, tmp_path)).message == "the model carries training information"
+    assert refuse(write(model, tmp_path)).message == "the model contains training information"
 
 
 def test_a_function_that_calls_itself(tmp_path: Path) -> None:

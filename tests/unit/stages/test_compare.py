@@ -71,7 +71,7 @@ def test_the_session_is_opened_as_asked(tmp_path: Path) -> None:
     golden = record(model, tmp_path / "golden")
     options = {"session": {"graph_optimization_level": "all", "intra_op_num_threads": 1}, "disabled_optimizers": ()}
     assert compare(model, golden, tmp_path / "c", **options).outputs[0].max_absolute < 1e-5
-    with pytest.raises(StageError, match="cannot open"):
+    with pytest.raises(StageError, match="cannot load"):
         compare(model, golden, tmp_path / "d", providers=[["NoSuchProvider", {}]])
 
 
@@ -84,7 +84,7 @@ def test_a_model_with_another_interface_does_not_run(tmp_path: Path) -> None:
 def test_a_lost_output_is_a_mismatch(tmp_path: Path) -> None:
     golden = record(models.save(models.identity("x", "y"), tmp_path / "a"), tmp_path / "golden")
     output = compare(models.save(models.identity("x", "z"), tmp_path / "b"), golden, tmp_path / "compare").outputs[0]
-    assert output.mismatch == "the model has no such output any more"
+    assert output.mismatch == "the model no longer has this output"
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -100,7 +100,7 @@ def test_an_output_that_was_not_recorded_is_a_mismatch(tmp_path: Path, *, known:
     golden.write_text(json.dumps(index), "utf-8")
     (output,) = compare(model, golden, tmp_path / "compare").outputs
     assert not output.equal
-    assert output.mismatch == f"the golden sample seeded-00{1 if known else 0} has no recorded value of it"
+    assert output.mismatch == f"the golden sample seeded-00{1 if known else 0} has no recorded value for it"
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,9 @@ def test_agreement_counts_rows() -> None:
     [
         (np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32), "is float32[3, 2] instead of float32[2, 3]"),
         (np.zeros(2, np.float32), np.zeros(2, np.float64), "is float64[2] instead of float32[2]"),
-        (np.array([1.0, np.nan]), np.array([np.nan, 1.0]), "NaN or infinity stand at other places"),
-        (np.array([np.inf]), np.array([-np.inf]), "NaN or infinity stand at other places"),
-        (np.array([1.0]), np.array([np.inf]), "NaN or infinity stand at other places"),
+        (np.array([1.0, np.nan]), np.array([np.nan, 1.0]), "NaN or infinity at other places"),
+        (np.array([np.inf]), np.array([-np.inf]), "NaN or infinity at other places"),
+        (np.array([1.0]), np.array([np.inf]), "NaN or infinity at other places"),
         ([np.zeros(1)], [], "has 0 items instead of 1"),
         ([np.zeros(1)], [np.zeros(2)], "item 0: is float64[2] instead of float64[1]"),
         ({"a": 1.0}, {"b": 1.0}, "has the keys ['b'] instead of ['a']"),

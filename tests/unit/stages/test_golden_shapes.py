@@ -46,11 +46,11 @@ def test_samples_outside_of_the_range_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "samples" / "one.npz", image=models.weights(8, 3, 16, 16))
     with pytest.raises(UsageError) as caught:
         record(model, tmp_path / "golden", tmp_path / "samples", ranges=BATCH)
-    assert "axis 0 is 8, outside of the range 2 to 5 that was given" in caught.value.details[0]
+    assert "axis 0 is 8, outside the given range 2 to 5" in caught.value.details[0]
 
 
 def test_a_model_that_does_not_run_at_its_given_sizes_says_so(tmp_path: Path) -> None:
     model = models.save(models.identity(shape=[None, None]), tmp_path / "model")
     with pytest.raises(ModelError) as caught:
         record(model, tmp_path / "golden", shapes={"x": [40000, 40000]})
-    assert (caught.value.hint or "").startswith("the model may not run at the sizes that it was fixed to: give others")
+    assert (caught.value.hint or "").startswith("the model may not run at the sizes that it was fixed to: try others")

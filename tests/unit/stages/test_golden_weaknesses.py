@@ -54,8 +54,8 @@ def test_a_seeded_set_of_a_model_that_takes_any_size_is_only_synthetic(tmp_path:
 def test_a_model_of_one_batch_says_so(tmp_path: Path) -> None:
     result = recorded(open_models.only_batch(1), tmp_path)
     assert weak(result) == [("synthetic", ""), ("one-size", "batch")]
-    assert texts(result)[1] == "batch is 1 in all samples: the model refused 2, 3, 4"
-    assert result.notes[1].text == "the model runs at batch=1 only (refused: batch: 2, 3, 4)"
+    assert texts(result)[1] == "batch is 1 in all samples: the model rejected 2, 3, 4"
+    assert result.notes[1].text == "the model runs only at batch=1 (rejected: batch: 2, 3, 4)"
     assert result.notes[1].level == "warning"
 
 
@@ -80,7 +80,7 @@ def test_fewer_seeded_samples_than_asked_say_why(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(seeded_sets, "MAX_SET_MULTIPLICATIONS", 10)
     result = recorded(models.cnn(), tmp_path)
     assert result.facts["samples"] == 3
-    assert texts(result)[1].startswith("3 samples instead of 8: one run of the model takes 0.0 billion")
+    assert texts(result)[1].startswith("3 samples instead of 8: one run of the model costs 0.0 billion")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_an_audio_model_without_samples_is_recorded_at_both_rates(tmp_path: Path
 def test_values_on_which_the_model_does_not_end_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends on the first sample, and a sample must not be left out because a machine is slow."""
     monkeypatch.setattr("bundler.onnxkit.size_search.FIXED_RUN_SECONDS", 0.5)
-    with pytest.raises(ModelError, match=r"does not come to an end on a seeded input: one run took more than 0.5 s"):
+    with pytest.raises(ModelError, match=r"did not finish on a seeded input: one run took more than 0.5 s"):
         recorded(open_models.endless_on_true(), tmp_path)
 
 

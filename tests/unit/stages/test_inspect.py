@@ -132,8 +132,8 @@ def test_a_truncated_file_is_called_truncated(tmp_path: Path, kept: int) -> None
     [
         (models.cyclic, "cycle"),
         (models.duplicate_names, "not valid ONNX"),
-        (models.unknown_operator, "does not have all operators"),
-        (models.unknown_domain, "does not have all operators"),
+        (models.unknown_operator, "does not support all operators"),
+        (models.unknown_domain, "does not support all operators"),
         (models.newer_opset, "cannot read this model's format"),
         (models.newer_ir, "cannot read this model's format"),
     ],
@@ -150,7 +150,7 @@ def test_a_misspelled_operator_gets_a_suggestion(tmp_path: Path) -> None:
 def test_an_operator_newer_than_the_declared_opset(tmp_path: Path) -> None:
     model = models.contrib()
     model.graph.node[0].domain = ""
-    assert refuse(models.save(model, tmp_path)).details == ("Gelu: came with opset 20, and the model declares 17",)
+    assert refuse(models.save(model, tmp_path)).details == ("Gelu: requires opset 20, and the model declares 17",)
 
 
 def test_nodes_out_of_order_are_only_untidy(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_functions_that_come_to_too_many_nodes_are_refused_unexpanded(tmp_path: 
     path = models.save(hostile_models.nested_functions(depth=30, calls=2), tmp_path)
     assert path.stat().st_size < 3000
     error = refuse(path)
-    assert "30 functions call each other so often that they come to 536,870,912 nodes" in error.message
+    assert "30 functions call each other and expand to 536,870,912 nodes" in error.message
 
 
 def test_the_count_of_nodes_may_have_any_number_of_digits(tmp_path: Path) -> None:

@@ -188,8 +188,8 @@ def test_samples_with_nan_are_taken_and_what_is_judged_is_said(tmp_path: Path) -
     assert result.facts["non_finite_outputs"] == ["y"]
     assert result.facts["unstable_outputs"] == []
     assert result.notes[0].text == (
-        "1 of 2 samples hold NaN, all-001 first: where the original model answers NaN, an output must be NaN in the "
-        "same places, and is judged by its other numbers"
+        "1 of 2 samples hold NaN, all-001 first: where the original model outputs NaN, an output must be NaN in the "
+        "same places, and its other numbers are compared"
     )
     golden = tmp_path / "golden" / "index.json"
     assert call_stage("compare", tmp_path / "same", {"model": model, "golden": golden}).facts["outputs"][0]["equal"]
@@ -241,7 +241,7 @@ def test_a_model_that_runs_on_no_seeded_input(tmp_path: Path) -> None:
 
 
 def test_a_model_that_does_not_open_tells_no_path(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="cannot open the model") as caught:
+    with pytest.raises(ModelError, match="cannot load the model") as caught:
         record(models.save(models.unknown_domain(), tmp_path), tmp_path / "golden")
     assert str(tmp_path) not in " ".join(caught.value.details)
     assert "com.example.custom:Sparkle" in caught.value.details[0]
@@ -328,7 +328,7 @@ def test_samples_that_are_no_samples(tmp_path: Path) -> None:
     model = models.save(models.identity(), tmp_path / "model")
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "empty" in refuse(model, empty, tmp_path / "1").message
+    assert "no samples" in refuse(model, empty, tmp_path / "1").message
     assert "neither" in refuse(model, tmp_path / "missing", tmp_path / "2").message
     broken = tmp_path / "broken.npz"
     broken.write_bytes(b"no archive")

@@ -120,5 +120,5 @@ def test_the_simplifier_takes_external_data(tmp_path: Path) -> None:
 
 
 def test_what_the_simplifier_cannot_take_is_an_error_that_says_so(tmp_path: Path) -> None:
-    with pytest.raises(StageError, match="the simplifier onnxscript cannot take this model"):
+    with pytest.raises(StageError, match="the simplifier onnxscript cannot process this model"):
         call_stage("simplify", tmp_path / "out", {"model": models.save(models.zipmap(), tmp_path)})

@@ -1,4 +1,4 @@
-"""One module a simplifier, named as the package that it calls, each with `simplify(source, target, data)`.
+"""One module for each simplifier, named like the package that it calls, each with `simplify(source, target, data)`.
 
-Each runs in the locked environment of its name, which holds none of the others.
+Each runs in the locked environment with its name, which contains none of the others.
 """

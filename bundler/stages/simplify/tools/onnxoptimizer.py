@@ -1,4 +1,4 @@
-"""onnx/optimizer: its passes that fuse and eliminate, until nothing changes."""
+"""onnx/optimizer: its fusion and elimination passes, until nothing changes."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from bundler.stages.simplify.writing import write_model
 
 
 def simplify(source: Path, target: Path, data: str | None) -> None:
-    """Write the simplified model to `target`, and its weights into the file `data` beside it, if one is named."""
+    """Write the simplified model to `target`, and its weights into the file `data` beside it unless that is None."""
     write_model(onnxoptimizer.optimize(onnx.load(source), fixed_point=True), target, data)

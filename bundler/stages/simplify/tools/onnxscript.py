@@ -1,4 +1,4 @@
-"""onnxscript's optimiser: folds constants, inlines functions, drops what nothing reads."""
+"""onnxscript's optimiser: folds constants, inlines functions, removes unused nodes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import onnxscript.optimizer
 
 
 def simplify(source: Path, target: Path, data: str | None) -> None:
-    """Write the simplified model to `target`, and its weights into the file `data` beside it, if one is named."""
-    for name in ("onnx_ir", "onnxscript"):  # it warns of every initializer that it leaves alone
+    """Write the simplified model to `target`, and its weights into the file `data` beside it unless that is None."""
+    for name in ("onnx_ir", "onnxscript"):  # it warns about every initializer that it does not fold
         logging.getLogger(name).setLevel(logging.ERROR)
     model = onnx_ir.load(source)
     onnxscript.optimizer.optimize(model)

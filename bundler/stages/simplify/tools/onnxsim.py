@@ -11,7 +11,7 @@ from bundler.stages.simplify.writing import write_model
 
 
 def simplify(source: Path, target: Path, data: str | None) -> None:
-    """Write the simplified model to `target`, and its weights into the file `data` beside it, if one is named."""
-    # The proof that it offers needs a package that its environment lacks; our comparison with the golden set follows.
+    """Write the simplified model to `target`, and its weights into the file `data` beside it unless that is None."""
+    # Its own check needs a package that its environment lacks; the comparison with the golden set follows anyway.
     model, _ = onnxsim.simplify(onnx.load(source), check_n=0, certify=False)
     write_model(model, target, data)

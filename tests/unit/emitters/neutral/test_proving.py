@@ -158,9 +158,9 @@ def test_answers_beyond_the_gate_fail_and_say_which(
 
 
 def test_a_model_that_does_not_open_fails(plain: EmitRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    error = StageError("ONNX Runtime cannot open the model", details=("no such operator",))
+    error = StageError("ONNX Runtime cannot load the model", details=("no such operator",))
     proof = prove(plain, tmp_path / "bundle", monkeypatch, error)
-    assert (proof.passed, proof.reason) == (False, "ONNX Runtime cannot open the model; no such operator")
+    assert (proof.passed, proof.reason) == (False, "ONNX Runtime cannot load the model; no such operator")
 
 
 def test_without_the_environment_nothing_is_claimed(

@@ -1,4 +1,4 @@
-"""An engine that is empty, cut off, of another library or for other devices is never shipped."""
+"""An engine that is empty, truncated, of another library or for other devices is never shipped."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def test_the_header_is_what_a_provider_reads(tmp_path: Path) -> None:
     [
         ({"length": 0}, "it has 0 bytes"),
         ({"length": 64}, "it has 64 bytes"),
-        ({"length": 199}, "it has 199 bytes, and says 200"),
+        ({"length": 199}, "it has 199 bytes, and its header declares 200"),
         ({"magic": b"ftrt"}, "it begins with b'ftrt'"),
         ({"mask": 4}, "for the devices 0x4, not 0x8"),
     ],
 )
 def test_what_was_not_asked_for_is_refused(tmp_path: Path, changes: dict[str, int], reason: str) -> None:
-    with pytest.raises(StageError, match="not what was asked for") as caught:
+    with pytest.raises(StageError, match="wrote an invalid engine") as caught:
         check_engine(write_engine(tmp_path, **changes), VERSION, 8)  # type: ignore[arg-type]
     assert reason in caught.value.details[0]
 
@@ -44,4 +44,4 @@ def test_what_was_not_asked_for_is_refused(tmp_path: Path, changes: dict[str, in
 def test_an_engine_of_another_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StageError) as caught:
         check_engine(write_engine(tmp_path), "1.8.0.1", 8)
-    assert "1.7.1.116 made it, not 1.8.0.1" in caught.value.details[0]
+    assert "built by TensorRT for RTX 1.7.1.116, not 1.8.0.1" in caught.value.details[0]

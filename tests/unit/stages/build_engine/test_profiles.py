@@ -71,7 +71,7 @@ def test_all_that_lack_shapes_are_named() -> None:
     assert problems(library) == (
         "'x' is [?, 3], and has no shapes",
         "'y' is [2, ?], and has no shapes",
-        "the values of 'n' are shapes: give the smallest, usual and greatest values",
+        "the values of 'n' are shapes: give the smallest, typical and largest values",
     )
 
 
@@ -81,8 +81,8 @@ def test_all_that_lack_shapes_are_named() -> None:
         (((1, 3),), "has 1 shapes"),
         (((1,), (2,), (3,)), "does not fit 'x', which is [?, 3]"),
         (((1, 4), (2, 4), (3, 4)), "does not fit 'x', which is [?, 3]"),
-        (((2, 3), (1, 3), (3, 3)), "do not grow"),
-        (((0, 3), (1, 3), (3, 3)), "do not grow"),
+        (((2, 3), (1, 3), (3, 3)), "must grow"),
+        (((0, 3), (1, 3), (3, 3)), "must grow"),
     ],
 )
 def test_shapes_that_do_not_fit(shapes: tuple[tuple[int, ...], ...], problem: str) -> None:

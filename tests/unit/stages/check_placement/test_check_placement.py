@@ -52,7 +52,7 @@ def test_a_fixed_network_is_taken_whole(tmp_path: Path, checker: Checker) -> Non
 def test_an_operator_that_is_missing_splits_the_network(tmp_path: Path) -> None:
     result = check(tmp_path, models.cnn(batch=1), "coreml-mlprogram")
     assert (result.facts["taken"], result.facts["left"], result.facts["partitions"]) == (7, 1, 2)
-    assert reasons(result.facts) == {"Flatten": "the provider has no such operator"}
+    assert reasons(result.facts) == {"Flatten": "the provider does not support the operator"}
     assert result.facts["suitable"] == "maybe"
     assert [note.level for note in result.notes] == ["info"]
 
@@ -96,14 +96,14 @@ def test_only_the_error_function_of_a_fixed_encoder_stays_behind(tmp_path: Path)
 
 def test_too_many_dimensions(tmp_path: Path) -> None:
     facts = check(tmp_path, chain("Relu", "Sigmoid", rank=6), "coreml-mlprogram").facts
-    assert set(reasons(facts).values()) == {"an input has more dimensions than the provider takes"}
+    assert set(reasons(facts).values()) == {"an input has more dimensions than the provider supports"}
 
 
 @pytest.mark.parametrize("make", [models.contrib, models.unknown_domain, models.if_model, models.zipmap])
 def test_operators_of_nobody_stay_behind(tmp_path: Path, make: Any) -> None:
     facts = check(tmp_path, make()).facts
     assert (facts["taken"], facts["suitable"]) == (0, "no")
-    assert "the provider has no such operator" in reasons(facts).values()
+    assert "the provider does not support the operator" in reasons(facts).values()
 
 
 def test_how_numbers_are_stored_is_not_counted(tmp_path: Path) -> None:

@@ -146,19 +146,19 @@ def other_input() -> list[onnx.ValueInfoProto]:
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (nothing, "said that it was done and wrote no model"),
-        (empty, "said that it was done and wrote no model"),
+        (nothing, "reported success but wrote no model"),
+        (empty, "reported success but wrote no model"),
         (rubbish, "wrote a model that cannot be read"),
         (refuse, f"{PROVIDER} cannot compile the model"),
-        (take_nothing, f"{PROVIDER} takes nothing of the model"),
-        (write(models.mlp(batch=1)), f"the model has nothing compiled for {PROVIDER}"),
-        (write(compiled(source="Other")), f"the model has nothing compiled for {PROVIDER}"),
-        (write(compiled(), None), "needs the file 'model_fake.bin', which is missing or empty"),
-        (write(compiled(), data=b""), "needs the file 'model_fake.bin', which is missing or empty"),
+        (take_nothing, f"no node can be assigned to {PROVIDER}"),
+        (write(models.mlp(batch=1)), f"the model has no part compiled for {PROVIDER}"),
+        (write(compiled(source="Other")), f"the model has no part compiled for {PROVIDER}"),
+        (write(compiled(), None), "requires the file 'model_fake.bin', which is missing or empty"),
+        (write(compiled(), data=b""), "requires the file 'model_fake.bin', which is missing or empty"),
         (write(compiled("../in/model.onnx")), "names a file outside its folder"),
         (write(compiled("/etc/passwd")), "names a file outside its folder"),
-        (write(compiled(statement="v2:0")), "compiled for another device than was asked"),
-        (write(compiled(statement="")), "compiled for another device than was asked"),
+        (write(compiled(statement="v2:0")), "compiled for another device than requested"),
+        (write(compiled(statement="")), "compiled for another device than requested"),
         (write(compiled(inputs=other_input())), "changed their shapes"),
         (write(compiled(inputs=[models.value("other", [1, 8])])), "inputs or outputs changed"),
     ],
@@ -194,24 +194,24 @@ def test_an_architecture_that_is_not_stated_may_stand_in_what_was_compiled(
 def test_an_architecture_that_stands_nowhere_is_another_device(
     act: Write, compile_with: Callable[..., StageResult]
 ) -> None:
-    with pytest.raises(StageError, match="compiled for another device than was asked") as caught:
+    with pytest.raises(StageError, match="compiled for another device than requested") as caught:
         compile_with(act, options=ARCHITECTURE)
-    assert caught.value.details[0] == "htp_arch=79 was asked for"
+    assert caught.value.details[0] == "htp_arch=79 was requested"
 
 
 def test_a_number_that_is_not_stated_is_never_taken_on_trust(compile_with: Callable[..., StageResult]) -> None:
-    with pytest.raises(StageError, match="compiled for another device than was asked"):
+    with pytest.raises(StageError, match="compiled for another device than requested"):
         compile_with(write(compiled(statement="v2:0:0"), data=b";arch=79;57"), options=ARCHITECTURE)
 
 
 def test_dynamic_dimensions_are_named(compile_with: Callable[..., StageResult]) -> None:
-    with pytest.raises(StageError, match="it has dynamic dimensions") as caught:
+    with pytest.raises(StageError, match="the model has dynamic dimensions") as caught:
         compile_with(take_nothing, models.mlp())
     assert caught.value.hint == "fix them, for example --dim batch=1 (put the sizes that you need in their places)"
 
 
 def test_a_model_that_was_compiled_before(compile_with: Callable[..., StageResult]) -> None:
-    with pytest.raises(StageError, match="the model was compiled for a device before"):
+    with pytest.raises(StageError, match="the model is already compiled for a device"):
         compile_with(nothing, compiled())
 
 
@@ -289,5 +289,5 @@ def test_an_error_in_a_process_of_its_own_is_the_same_error(tmp_path: Path, monk
 def test_nothing_is_compiled_where_it_would_not_be_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "_registered", {PROVIDER: "fake_plugin"})
     job = compiling.Job(provider=PROVIDER, library="fake_plugin", options={}, select={}, embed=False, folder=".")
-    with pytest.raises(StageError, match="would not be repeatable"):
+    with pytest.raises(StageError, match="would not be reproducible"):
         compiling.compile_models(job)

@@ -178,7 +178,7 @@ def test_weights_beyond_the_range_take_its_limit_and_are_named(tmp_path: Path) -
     result = convert(path, tmp_path / "out")
     assert result.facts["clamped"] == {"f0": 4}
     assert [note.text for note in result.notes if note.level == "warning"] == [
-        "4 weights are greater than float16 can hold and take its limit: f0"
+        "4 weights are out of the range of float16 and clamped to its limit: f0"
     ]
 
 
@@ -198,7 +198,7 @@ def test_a_layer_whose_parameters_do_not_fit_is_kept(tmp_path: Path) -> None:
     result = convert(path, tmp_path / "out")
     assert result.facts["kept"] == ["norm"]
     assert result.facts["clamped"] == {}
-    assert result.notes[0].text == "kept in 32 bits, having weights that float16 cannot hold: norm"
+    assert result.notes[0].text == "kept in 32 bits, for their weights are out of the range of float16: norm"
     feeds = {"x": np.random.default_rng(0).standard_normal((1, 2, 3)).astype(np.float32)}
     np.testing.assert_allclose(run(tmp_path / "out" / "model.onnx", feeds), run(path, feeds), rtol=5e-3, atol=1e-3)
 
@@ -210,7 +210,7 @@ def test_overflow_that_the_cpu_hides_is_found_and_blamed(tmp_path: Path) -> None
     assert np.isfinite(run(tmp_path / "out" / "model.onnx", rows(4))).all()  # its casts are gone there
     assert result.facts["overflowing"] == ["mul2", "mul3"]
     assert not result.facts["figures"]["y"]["comparable"]
-    assert result.notes[0].text == "2 nodes overflow in float16 on the samples, or read what does: mul2, mul3"
+    assert result.notes[0].text == "2 nodes overflow in float16 on the samples, or read such values: mul2, mul3"
 
 
 def test_the_search_keeps_what_overflows_and_no_more(tmp_path: Path) -> None:
@@ -286,8 +286,8 @@ def test_bfloat16_is_written_and_said_not_to_run_here(tmp_path: Path) -> None:
 def test_operators_without_a_narrow_form_are_kept_and_named(tmp_path: Path) -> None:
     result = convert(models.save(models.cnn(), tmp_path), tmp_path / "out", type="bfloat16")
     assert result.facts["kept_operators"] == ["Conv", "GlobalAveragePool"]
-    assert result.notes[-1].text == "kept in 32 bits, having no form in bfloat16: Conv, GlobalAveragePool"
-    with pytest.raises(StageError, match="bfloat16 came with opset 13"):
+    assert result.notes[-1].text == "kept in 32 bits, for they have no bfloat16 form: Conv, GlobalAveragePool"
+    with pytest.raises(StageError, match="bfloat16 requires opset 13"):
         convert(models.save(chain(2, opset=12), tmp_path / "old"), tmp_path / "no", type="bfloat16")
 
 
@@ -326,7 +326,7 @@ def quantized() -> ModelProto:
     [
         (quantized, {}, "quantised already"),
         (models.identity, {}, "nothing to convert: it has no 32-bit float"),
-        (models.cnn, {"search": True}, "the search needs samples"),
+        (models.cnn, {"search": True}, "the search requires samples"),
         (models.cnn, {"block_nodes": ["conv"]}, "no node named 'conv'"),
         (lambda: chain(2, 3), {"block_operators": ["Mul"]}, "every node stays in 32 bits"),
     ],
@@ -348,5 +348,5 @@ def test_samples_that_do_not_fit_and_empty_sets_are_refused(tmp_path: Path) -> N
     wrong = write_samples(tmp_path / "wrong", path, [{"image": np.zeros((1, 3), np.float32)}])
     with pytest.raises(StageError, match="does not run on the samples"):
         convert(path, tmp_path / "a", wrong)
-    with pytest.raises(StageError, match="is empty"):
+    with pytest.raises(StageError, match="there are no samples"):
         convert(path, tmp_path / "b", write_samples(tmp_path / "none", path, []))

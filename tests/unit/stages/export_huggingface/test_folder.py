@@ -40,7 +40,7 @@ def test_weights_in_parts_belong_together(tmp_path: Path) -> None:
     assert found.weights == tuple(sorted(names))
     assert [path.name for path in found.files] == ["config.json", index.name, *sorted(names)]
     (folder / names[0]).unlink()
-    with pytest.raises(ModelError, match="of 2 files of weights 1 are missing"):
+    with pytest.raises(ModelError, match="1 of 2 weight files are missing"):
         read_folder(folder)
 
 
@@ -49,7 +49,7 @@ def test_a_list_of_weights_leads_nowhere_else(name: str, tmp_path: Path) -> None
     folder = write_folder(tmp_path / "model")
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": name}}))
-    with pytest.raises(ModelError, match="which is no safetensors file beside it"):
+    with pytest.raises(ModelError, match="which is not a safetensors file beside it"):
         read_folder(folder)
 
 
@@ -58,14 +58,14 @@ def test_a_list_of_weights_that_is_none_is_said(text: str, tmp_path: Path) -> No
     folder = write_folder(tmp_path / "model")
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors.index.json").write_text(text)
-    with pytest.raises(ModelError, match="is no list of weights"):
+    with pytest.raises(ModelError, match="is not a list of weights"):
         read_folder(folder)
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("", "has no config.json, so it holds no model"),
+        ("", "has no config.json, so it contains no model"),
         ("model_index.json", "a pipeline of several models"),
         ("adapter_config.json", "an adapter without its model"),
         ("model.onnx", "an ONNX model already"),
@@ -83,7 +83,7 @@ def test_a_folder_without_a_configuration_is_said_with_what_it_is(name: str, mes
     ("name", "message"),
     [
         ("pytorch_model.bin", "a pickle .* which can run code"),
-        ("tf_model.h5", "not PyTorch's"),
+        ("tf_model.h5", "not for PyTorch"),
         ("nothing", "there are no weights: model.safetensors is missing"),
     ],
 )
@@ -98,11 +98,11 @@ def test_only_safetensors_are_weights(name: str, message: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is cut off"),
-        (b"\x01", "is cut off"),
-        (b"\xff" * 8, "is cut off"),
+        (b"", "is truncated"),
+        (b"\x01", "is truncated"),
+        (b"\xff" * 8, "is truncated"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is a Git LFS pointer"),
-        (b"\x02\x00\x00\x00\x00\x00\x00\x00{}12", "has 2 bytes of weights where its header asks for 0"),
+        (b"\x02\x00\x00\x00\x00\x00\x00\x00{}12", "has 2 bytes of weights, but its header declares 0"),
         (b"\x02\x00\x00\x00\x00\x00\x00\x00[]", "has a header that cannot be read"),
         (b"\x02\x00\x00\x00\x00\x00\x00\x00\xff\xff", "has a header that cannot be read"),
     ],
@@ -146,7 +146,7 @@ def test_a_configuration_of_any_size_is_not_read(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "model")
     with (folder / "config.json").open("wb") as stream:
         stream.truncate(1 << 30)
-    with pytest.raises(ModelError, match="bytes, which no configuration has"):
+    with pytest.raises(ModelError, match="bytes, too many for a configuration"):
         read_folder(folder)
 
 

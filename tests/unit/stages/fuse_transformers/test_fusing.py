@@ -87,7 +87,7 @@ def test_attention_is_found_where_the_library_alone_misses_it(tmp_path: Path, si
 def test_lengths_for_masks_are_said_to_be_wrong_for_other_masks(tmp_path: Path) -> None:
     result = fuse(tiny_encoder(), tmp_path, mask="end")
     assert [note.text for note in result.notes] == [
-        "the fused model takes each row's mask as a length: it is right only for padding on the right"
+        "the fused model reads each row's mask as a length: it is correct only for padding on the right"
     ]
     padded, holes = sentences(3, 12), sentences(3, 12, scattered=True)
     source, target = tmp_path / "in" / "model.onnx", tmp_path / "out" / "model.onnx"
@@ -103,7 +103,7 @@ def test_fusions_can_be_left_out(tmp_path: Path) -> None:
         "com.microsoft.Gelu": 2,
         "com.microsoft.SkipLayerNormalization": 4,
     }
-    assert result.notes == (), "what was asked for is no news"
+    assert result.notes == (), "what was requested is no news"
 
 
 def test_the_approximation_of_gelu_is_an_option(tmp_path: Path) -> None:
@@ -137,13 +137,13 @@ def test_sizes_can_be_given(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [models.cnn, models.mlp, models.if_model])
 def test_what_is_no_transformer_is_said_to_be_none(tmp_path: Path, make) -> None:
-    with pytest.raises(StageError, match="nothing was fused: the model has no attention") as caught:
+    with pytest.raises(StageError, match="nothing was fused: the model has no unfused attention") as caught:
         fuse(make(), tmp_path)
     assert "leave fusion out" in (caught.value.hint or "")
 
 
 def test_a_named_type_that_fits_nothing_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StageError, match="knows no pattern in this model") as caught:
+    with pytest.raises(StageError, match="recognises no pattern in this model") as caught:
         fuse(models.cnn(), tmp_path, model_type="bert")
     assert caught.value.details == ("as bert: no pattern matched",)
 

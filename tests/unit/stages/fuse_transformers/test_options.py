@@ -43,7 +43,7 @@ def test_fusions_are_those_of_the_library() -> None:
             "onnxruntime-tools has no packed; the backend onnxruntime has",
         ),
         ({"mask": "row"}, "no mask 'row' (did you mean 'raw'?)"),
-        ({"level": "all"}, "no level 'all' (there are default, none, basic, extended)"),
+        ({"level": "all"}, "no level 'all' (use one of default, none, basic, extended)"),
     ],
 )
 def test_what_does_not_fit_is_refused(options: dict[str, object], problem: str) -> None:

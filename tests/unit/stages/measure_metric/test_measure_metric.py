@@ -132,7 +132,9 @@ def distance(samples):
     return -max(float(np.abs(s.answers["scores"] - s.reference["scores"]).max()) for s in samples)
 """)
     constant = measure(changed, golden, tmp_path / "a", metric=metric, python="always").notes
-    assert [(note.level, "cannot tell right from wrong" in note.text) for note in constant] == [("warning", True)]
+    assert [(note.level, "cannot distinguish correct outputs from wrong" in note.text) for note in constant] == [
+        ("warning", True)
+    ]
     assert measure(changed, golden, tmp_path / "b", metric=metric, python="distance").notes == ()
     lower = measure(changed, golden, tmp_path / "lower", metric=metric, python="error").notes
     assert "higher must be better" in lower[0].text
@@ -141,7 +143,7 @@ def distance(samples):
     judge = tmp_path / "judge.py"
     judge.write_text("print(0.5)")
     command = [sys.executable, str(judge), "{answers}"]
-    assert "cannot tell" in measure(changed, golden, tmp_path / "c", command=command).notes[0].text
+    assert "cannot distinguish" in measure(changed, golden, tmp_path / "c", command=command).notes[0].text
     judge.write_text(JUDGE)
     command = [sys.executable, str(judge), "{inputs}", "{reference}", "{answers}"]
     assert measure(changed, golden, tmp_path / "d", command=command).notes == ()

@@ -100,7 +100,7 @@ def test_the_users_own_lines_are_shown(tmp_path: Path, model: Path) -> None:
         ),
         ("def samples():\n    pass\n", "samples returned nothing, not an iterable"),
         ("async def samples():\n    yield {}\n", "samples returned a value of type async_generator"),
-        ("def samples():\n    return []\n", "the samples are empty"),
+        ("def samples():\n    return []\n", "there are no samples"),
     ],
 )
 def test_what_is_no_source_of_samples(tmp_path: Path, model: Path, body: str, words: str) -> None:
@@ -116,7 +116,9 @@ def test_samples_that_do_not_fit_are_all_named(tmp_path: Path, model: Path) -> N
     assert error.details[0] == "samples-000: it is a value of type int, not a mapping from input name to array"
     assert "the model has no input 'y'" in error.details[1]
     assert "samples-002: 'x': expected float32[2, 3], got float64[2, 3]" in error.details
-    assert any(line.startswith("samples-003: 'x' cannot be made an array: ValueError") for line in error.details)
+    assert any(
+        line.startswith("samples-003: 'x' cannot be converted to an array: ValueError") for line in error.details
+    )
     assert any(line.startswith("samples-004: 'x': expected float32[2, 3]") for line in error.details)
 
 

@@ -106,7 +106,7 @@ def test_an_archive_that_claims_more_than_it_holds(tmp_path: Path, given: str) -
         made.writestr("x.npy", stream.getvalue())
     with pytest.raises(UsageError, match="cannot be read") as caught:
         open_samples(tmp_path / "a.npz" if given == "archive" else tmp_path, SIGNATURE).read(0)
-    assert caught.value.details == ("it claims more than it can hold",)
+    assert caught.value.details == ("it declares more than it can hold",)
 
 
 def write_zeros(path: Path, shape: tuple[int, ...], *, fortran: bool = False) -> None:
@@ -138,7 +138,7 @@ def test_an_archive_that_unpacks_to_more_than_a_sample_takes_is_not_read(
         found.read(0)
     assert tracemalloc.get_traced_memory()[1] < 1 << 22
     tracemalloc.stop()
-    assert "takes 12,582,912 bytes, more than 4,194,304" in caught.value.details[0]
+    assert "has 12,582,912 bytes, more than 4,194,304" in caught.value.details[0]
 
 
 def test_an_archive_with_more_arrays_than_a_model_has_inputs(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_value_that_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "test_data_set_0" / "input_0.pb")
     with pytest.raises(UsageError, match="cannot be read as a value") as caught:
         open_samples(tmp_path, SIGNATURE).read(0)
-    assert caught.value.details == ("it is no plain file",)
+    assert caught.value.details == ("it is not a regular file",)
 
 
 @given(names=st.lists(st.text(max_size=8), max_size=8))

@@ -159,7 +159,7 @@ def test_every_damaged_picture_is_named(tmp_path: Path) -> None:
         "text.png",
     ]
     assert "3 frames" in error.details[2]
-    assert "nothing is left out in silence" in str(error.hint)
+    assert "none is skipped silently" in str(error.hint)
 
 
 def claim(path: Path, width: int, height: int) -> None:
@@ -178,8 +178,8 @@ def test_a_small_file_that_claims_a_huge_picture_is_refused(tmp_path: Path) -> N
     claim(folder / "bomb.png", 40_000, 30_000)
     claim(folder / "large.png", 12_000, 12_000)
     error = refuse(tmp_path / "out", image_model(tmp_path), folder, **declared())
-    assert error.details[0].startswith("bomb.png: it claims more than 100,000,000 pixels")
-    assert error.details[1].startswith("large.png: it claims 12000 x 12000 pixels")
+    assert error.details[0].startswith("bomb.png: it declares more than 100,000,000 pixels")
+    assert error.details[1].startswith("large.png: it declares 12000 x 12000 pixels")
 
 
 def test_folders_below_hidden_files_and_other_kinds(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_folders_below_hidden_files_and_other_kinds(tmp_path: Path) -> None:
     (folder / "preprocessing.toml").write_text('kind = "image"')
     result, found = prepare(tmp_path / "out", image_model(tmp_path), folder, **declared())
     assert [entry["name"] for entry in found.entries] == ["cat/9.png", "cat/10.png", "dog/1.PNG"]
-    assert result.notes[0].text == "left out, for they are no pictures: labels.csv"
+    assert result.notes[0].text == "skipped, because they are not pictures: labels.csv"
 
 
 def test_links_are_followed_to_files_and_never_in_circles(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     save(folder, "a.png", pixels(8, 8))
     os.mkfifo(folder / "b.png")
-    assert refuse(tmp_path / "1", image_model(tmp_path), folder, **declared()).message == "b.png is no regular file"
+    assert refuse(tmp_path / "1", image_model(tmp_path), folder, **declared()).message == "b.png is not a regular file"
     (folder / "b.png").unlink()
     os.mkfifo(folder / "b.npz")
     error = refuse(tmp_path / "2", image_model(tmp_path), folder, kind="samples")
@@ -231,14 +231,14 @@ def test_a_folder_without_pictures_says_what_it_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shape", "changes", "words"),
     [
-        (["n", 3, "h", "w"], {}, "takes pictures of any size, and none is declared"),
+        (["n", 3, "h", "w"], {}, "accepts pictures of any size, and no size is declared"),
         (["n", 3, 8, 8], {"size": [9, 9]}, "size is [9, 9]"),
         (["n", 3, 8, 8], {"input": "X"}, "did you mean 'x'?"),
-        (["n", 3, 8, 8], {"colour": "L"}, "L has 1 channel, and 'x' takes 3 (NCHW)"),
+        (["n", 3, 8, 8], {"colour": "L"}, "L has 1 channel, and 'x' has 3 (NCHW)"),
         (["n", 1, 8, 8], {"mean": [1.0, 2.0, 3.0]}, "mean has 3 values"),
         ([4, 3, 8, 8], {}, "takes 4 pictures at once"),
-        (["n", 8], {}, "it has no input that could take a picture"),
-        (["n", 8], {"input": "x"}, "a picture has three axes or four"),
+        (["n", 8], {}, "it has no input that fit a picture"),
+        (["n", 8], {"input": "x"}, "a picture has three or four axes"),
     ],
 )
 def test_what_does_not_go_together_is_said(tmp_path: Path, shape: list[Any], changes: Any, words: str) -> None:
@@ -254,13 +254,13 @@ def test_further_inputs_are_constants_or_named_as_missing(tmp_path: Path) -> Non
     folder = tmp_path / "data"
     save(folder, "a.png", pixels(8, 8))
     error = refuse(tmp_path / "1", model, folder, **declared(input="x"))
-    assert error.message == "the preprocessing does not fit the model: nothing is declared for 'scale'"
+    assert error.message == "the preprocessing does not fit the model: no value is declared for 'scale'"
     result, found = prepare(tmp_path / "2", model, folder, **declared(constants={"scale": 2}))
     assert found.sample(0).inputs["scale"].tolist() == [[[[2.0]]]]
     assert result.facts["constant_inputs"] == []
-    assert "is no float32" in refuse(tmp_path / "3", model, folder, **declared(constants={"scale": "two"})).message
+    assert "is not float32" in refuse(tmp_path / "3", model, folder, **declared(constants={"scale": "two"})).message
     assert (
-        "has not"
+        "does not exist"
         in refuse(tmp_path / "4", model, folder, **declared(input="x", constants={"scales": 2, "scale": 1})).message
     )
 

@@ -106,33 +106,33 @@ def test_samples_equal_to_held_out_ones_are_dropped_and_counted(tmp_path: Path, 
     result, found = prepare(tmp_path / "out", model, folder_of(tmp_path / "b", 2, 3), kind="samples", inputs=held)
     assert [entry["name"] for entry in found.entries] == ["1"]
     assert result.facts["dropped"] == 1
-    assert result.notes[0].text == "1 of 2 samples are left out: they are equal to held-out ones"
+    assert result.notes[0].text == "1 of 2 samples are skipped: they are equal to held-out ones"
     error = refuse(tmp_path / "none", model, tmp_path / "a", kind="samples", inputs=held)
-    assert error.message.startswith("nothing is left to calibrate with: all 2 samples are among those")
+    assert error.message.startswith("no sample is left for calibration: all 2 samples are among those")
 
 
 def test_one_sample_cannot_be_both(tmp_path: Path, model: Path) -> None:
     data = folder_of(tmp_path / "data", 1)
     error = refuse(tmp_path / "out", model, data, kind="samples", part="calibration")
-    assert error.message == "nothing is left to calibrate with: the only sample is held out to judge the accuracy"
+    assert error.message == "no sample is left for calibration: the only sample is held out to judge the accuracy"
     assert names(tmp_path / "held", model, data, part="held-out") == ["0"]
 
 
 def test_no_samples_at_all(tmp_path: Path, model: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert "empty" in refuse(tmp_path / "out", model, tmp_path / "empty", kind="samples").message
+    assert "no samples" in refuse(tmp_path / "out", model, tmp_path / "empty", kind="samples").message
     np.savez(tmp_path / "none.npz", x=np.zeros((0, 2, 3), np.float32))
-    assert "empty" in refuse(tmp_path / "out2", model, tmp_path / "none.npz", kind="samples").message
+    assert "no samples" in refuse(tmp_path / "out2", model, tmp_path / "none.npz", kind="samples").message
 
 
 def test_samples_without_any_range_are_refused(tmp_path: Path, model: Path) -> None:
     np.savez(tmp_path / "zeros.npz", x=np.zeros((3, 2, 3), np.float32))
     error = refuse(tmp_path / "out", model, tmp_path / "zeros.npz", kind="samples")
-    assert error.message == "the samples cannot be calibrated with: every value in them is the same"
+    assert error.message == "cannot calibrate with these samples: every value in them is the same"
     assert error.details == ("'x' is 0 everywhere",)
     result, _ = prepare(tmp_path / "golden", model, tmp_path / "zeros.npz", kind="samples", allow_constant=True)
     assert [note.text for note in result.notes] == [
-        "all 3 samples are equal: they say no more than one",
+        "all 3 samples are equal: they count as one",
         "3 of 3 samples hold one value only: zeros-000, zeros-001, zeros-002",
     ]
 
@@ -197,7 +197,7 @@ def test_synthetic_data_are_seeded_and_say_so(tmp_path: Path) -> None:
     assert result.facts["synthetic"]
     assert result.facts["samples"] == 5
     assert result.facts["dimensions"]["sequence"] == 16
-    assert "not for shipping" in result.notes[0].text
+    assert "do not ship a model" in result.notes[0].text
     assert max(int(found.sample(index).inputs["input_ids"].max()) for index in range(5)) < 11
     prepare(tmp_path / "other", model, None, kind="synthetic", count=5)
     files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file()]

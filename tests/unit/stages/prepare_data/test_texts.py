@@ -17,7 +17,7 @@ from bundler.model.signature import Port, Signature, ValueType
 from bundler.onnxkit.signatures import model_signature
 from bundler.stages.prepare_data.dataset import UnreadableError
 from bundler.stages.prepare_data.text_declaration import resolve_text
-from bundler.stages.prepare_data.text_lines import MOST_BYTES, decode_line, iterate_lines
+from bundler.stages.prepare_data.text_lines import MAX_LINE_BYTES, decode_line, iterate_lines
 from tests.support import models
 
 
@@ -55,20 +55,20 @@ def test_blank_lines_and_marks_of_other_systems_are_no_text(tmp_path: Path) -> N
 
 def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"a\.txt:2 has more than 1,000,000 bytes in a line"):
-        lines(tmp_path, b"short\n" + b"x" * (MOST_BYTES + 1))
+        lines(tmp_path, b"short\n" + b"x" * (MAX_LINE_BYTES + 1))
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
         (b"caf\xe9", "it is not UTF-8 (byte 4 of the line)"),
-        (b"{", "it is no JSON"),
-        (b"[1]", "it is no JSON object"),
-        (b'{"txet": "a"}', "it has no text under 'text' (did you mean 'txet'?); json_key names the key"),
+        (b"{", "it is not JSON"),
+        (b"[1]", "it is not a JSON object"),
+        (b'{"txet": "a"}', "it has no text under 'text' (did you mean 'txet'?); set the key with json_key"),
         (b'{"text": 3}', "it has no text under 'text'"),
         (b'{"text": " "}', "its text under 'text' is empty"),
         (b'{"text": "\\ud800"}', "half of a surrogate pair"),
-        (b"[" * 100_000, "it is no JSON"),
+        (b"[" * 100_000, "it is not JSON"),
     ],
 )
 def test_lines_that_hold_no_text(line: bytes, words: str) -> None:
@@ -123,10 +123,10 @@ def test_the_tokenizer_says_what_the_declaration_leaves_out() -> None:
         (TextDeclaration(max_length=64), {"input_ids": [1, 128]}, "max_length is 64 and padding max_length"),
         (TextDeclaration(padding="none"), {"input_ids": [1, 128]}, "padding none"),
         (TextDeclaration(pad_token="<x>", padding="max_length"), {"input_ids": [1, "t"]}, "no token '<x>'"),  # noqa: S106 - a tokenizer's
-        (TextDeclaration(), {"a": [1, "t"], "b": [1, "t"]}, "no input that could take token ids"),
-        (TextDeclaration(), {"input_ids": [1, "t"], "position": [1, "t"]}, "nothing is declared for 'position'"),
+        (TextDeclaration(), {"a": [1, "t"], "b": [1, "t"]}, "no input that fit token ids"),
+        (TextDeclaration(), {"input_ids": [1, "t"], "position": [1, "t"]}, "no value is declared for 'position'"),
         (TextDeclaration(), {"input_ids": [2, "t"]}, "a text is one row of tokens"),
-        (TextDeclaration(), {}, "no input that could take token ids"),
+        (TextDeclaration(), {}, "no input that fit token ids"),
     ],
 )
 def test_what_does_not_go_together_is_said(declaration: TextDeclaration, shapes: Any, words: str) -> None:

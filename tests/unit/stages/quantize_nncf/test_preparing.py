@@ -46,7 +46,7 @@ def test_a_newer_model_keeps_its_opset(tmp_path: Path) -> None:
 
 
 def test_an_old_model_is_refused_where_it_may_not_be_raised(tmp_path: Path) -> None:
-    with pytest.raises(StageError, match="has opset 11, and quantising by channel needs 13"):
+    with pytest.raises(StageError, match="has opset 11, and per-channel quantisation requires 13"):
         prepare(old_cnn(), tmp_path, raise_opset=False)
 
 

@@ -36,7 +36,7 @@ def test_an_empty_set(tmp_path: Path, model: Path) -> None:
     (tmp_path / "samples").mkdir()
     write_index(tmp_path / "samples", [], seed=None, unstable=())
     inputs = {"model": model, "samples": tmp_path / "samples" / "index.json"}
-    with pytest.raises(StageError, match="no samples to calibrate with"):
+    with pytest.raises(StageError, match="no samples for calibration"):
         call_stage("quantize_static", tmp_path / "out", inputs)
 
 
@@ -74,7 +74,7 @@ def test_nodes_and_operators_are_kept_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"operators": ("MatMul",)}, "has none: 'MatMul'"),
+        ({"operators": ("MatMul",)}, "has none of the operators to quantise: 'MatMul'"),
         ({"operators": ("Flatten",)}, "no operator that it can take"),
     ],
 )
@@ -87,17 +87,17 @@ def test_nothing_quantised_is_no_success(tmp_path: Path, model: Path, options: d
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"activation_type": "int8", "weight_type": "uint8"}, "no int8 activations with uint8 weights"),
-        ({"activation_type": "uint16", "format": "qoperator"}, "cannot go into the QOperator format"),
-        ({"rules": "qnn", "format": "qoperator"}, "the rules of qnn cannot go"),
+        ({"activation_type": "int8", "weight_type": "uint8"}, "does not support int8 activations with uint8 weights"),
+        ({"activation_type": "uint16", "format": "qoperator"}, "the QOperator format does not support 16-bit types"),
+        ({"rules": "qnn", "format": "qoperator"}, "does not support the rules of qnn"),
         ({"rules": "os"}, "no rules of its own to quantise for 'os'"),
         ({"rules": "../qnn"}, "no rules of its own to quantise for '../qnn'"),
-        ({"percentile": 200.0}, "200 is no percentile"),
+        ({"percentile": 200.0}, "200 is not a percentile"),
         ({"extra": {"WeightSymetric": True}}, "no option 'WeightSymetric'"),
         ({"extra": {"SmoothQuant": True}}, "neural-compressor"),
-        ({"extra": {"CalibMaxIntermediateOutputs": 4}}, "one sample's activations"),
-        ({"extra": {"TensorQuantOverrides": {"c1": [{"quant_type": "int7"}]}}}, "no type that can be quantised to"),
-        ({"extra": {"TensorQuantOverrides": [1]}}, "tensor overrides are no lists"),
+        ({"extra": {"CalibMaxIntermediateOutputs": 4}}, "the activations of one sample"),
+        ({"extra": {"TensorQuantOverrides": {"c1": [{"quant_type": "int7"}]}}}, "names an unsupported type"),
+        ({"extra": {"TensorQuantOverrides": [1]}}, "tensor overrides must be lists"),
         ({"extra": {"TensorQuantOverrides": {"nowhere": [{"quant_type": "int8"}]}}}, "cannot quantise this model"),
     ],
 )
@@ -123,9 +123,9 @@ def test_an_old_opset_is_raised_for_weights_per_channel(tmp_path: Path) -> None:
     model = models.save(older(11), tmp_path / "model")
     facts = quantize(tmp_path / "raised", model, per_channel=True)
     assert facts["opset"] == 13
-    assert "the opset was raised from 11 to 13, which the format needs" in facts["notes"]
+    assert "the opset was raised from 11 to 13, which the format requires" in facts["notes"]
     assert quantize(tmp_path / "kept", model)["opset"] == 11
-    with pytest.raises(StageError, match="the model has opset 11, and this format needs 13"):
+    with pytest.raises(StageError, match="the model has opset 11, and this format requires 13"):
         quantize(tmp_path / "refused", model, per_channel=True, raise_opset=False)
 
 
@@ -133,7 +133,7 @@ def test_an_opset_before_quantisation_is_raised(tmp_path: Path) -> None:
     model = models.save(older(9), tmp_path / "model")
     assert quantize(tmp_path / "with", model)["opset"] == 11
     assert quantize(tmp_path / "without", model, preprocess=False)["opset"] == 11
-    with pytest.raises(StageError, match="the model has opset 9, and this format needs 10"):
+    with pytest.raises(StageError, match="the model has opset 9, and this format requires 10"):
         quantize(tmp_path / "refused", model, raise_opset=False)
 
 
@@ -167,7 +167,7 @@ def test_a_tensor_without_finite_range_is_named(tmp_path: Path, method: str) -> 
     proto = models.make_model(nodes, inputs, outputs, (models.tensor("w", models.weights(8, 4)),))
     model = models.save(proto, tmp_path / "model")
     feeds = [{"x": np.zeros((2, 8), np.float32)}]  # its logarithm has no end
-    with pytest.raises(StageError, match="no finite numbers") as caught:
+    with pytest.raises(StageError, match="values that are not finite") as caught:
         quantize(tmp_path, model, feeds, calibration=method)
     assert "tensor 'logarithm'" in caught.value.details
 

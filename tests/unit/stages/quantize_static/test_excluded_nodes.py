@@ -114,7 +114,7 @@ def test_a_node_whose_heir_has_no_name(tmp_path: Path, stage: str) -> None:
 def test_a_node_without_successor_and_one_that_never_was(tmp_path: Path, stage: str) -> None:
     proto = layers()
     proto.graph.node.append(helper.make_node("Neg", ["w0"], ["unread"], name="idle"))
-    with pytest.raises(StageError, match="nothing is left of the node 'idle'") as caught:
+    with pytest.raises(StageError, match="the excluded node 'idle'") as caught:
         quantize(stage, tmp_path / "idle", proto, "idle")
     assert "preprocess" in str(caught.value.hint)
     quantize(stage, tmp_path / "kept", proto, "idle", preprocess=False)

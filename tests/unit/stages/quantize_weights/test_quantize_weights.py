@@ -174,7 +174,7 @@ def test_the_same_bytes_every_time(tmp_path: Path, algorithm: str) -> None:
 
 def test_a_cnn_is_refused_with_what_it_has_instead(tmp_path: Path) -> None:
     model = models.save(models.cnn(), tmp_path)
-    with pytest.raises(StageError, match="no weight that could be quantised") as caught:
+    with pytest.raises(StageError, match="no weight to quantise") as caught:
         quantize(model, tmp_path / "out")
     assert caught.value.details == ("it has 2 Conv, 1 Gemm",)
     assert "Gemm" in (caught.value.hint or "")
@@ -260,7 +260,7 @@ def test_weights_in_branches_are_quantised(tmp_path: Path) -> None:
 
 def test_a_table_is_quantised_where_its_format_allows(tmp_path: Path) -> None:
     old = models.save(models.token_encoder(vocabulary=32, width=64), tmp_path)
-    with pytest.raises(StageError, match="opset 21 brought, and the model has opset 17"):
+    with pytest.raises(StageError, match="require opset 21, and the model has opset 17"):
         quantize(old, tmp_path / "old", operators=["Gather"])
     table = models.tensor("table", models.weights(32, 64))
     node = helper.make_node("Gather", ["table", "ids"], ["rows"])
@@ -274,14 +274,14 @@ def test_a_table_is_quantised_where_its_format_allows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"algorithm": "gptq"}, "GPTQ needs samples"),
-        ({"algorithm": "gptq", "bits": 8}, "GPTQ makes 4-bit weights"),
+        ({"algorithm": "gptq"}, "GPTQ requires samples"),
+        ({"algorithm": "gptq", "bits": 8}, "GPTQ supports 4-bit weights"),
         ({"algorithm": "hqq", "bits": 8}, "no kernel for 8-bit weights with the zero points of HQQ"),
         ({"algorithm": "hqq", "symmetric": True}, "HQQ has no symmetric form"),
         ({"block_size": 48}, "a block of 48 weights is not possible"),
         ({"block_size": 8}, "a block of 8 weights is not possible"),
-        ({"operators": ["Conv"]}, "no weight-only form of Conv"),
-        ({"operators": ["Gather"], "bits": 8}, "round-to-nearest to 4 bits only"),
+        ({"operators": ["Conv"]}, "weight-only quantisation does not support Conv"),
+        ({"operators": ["Gather"], "bits": 8}, "only to 4 bits, by round-to-nearest"),
     ],
 )
 def test_what_the_reference_cannot_do_is_said(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -326,5 +326,5 @@ def test_a_row_with_an_odd_number_of_blocks_is_left_by_gptq(tmp_path: Path) -> N
 def test_names_that_the_reference_would_take_twice_are_refused(tmp_path: Path) -> None:
     model = perceptron()
     model.graph.initializer.append(models.tensor("w1_Q4", models.weights(3)))
-    with pytest.raises(StageError, match="'w1_Q4', which the quantised weight needs"):
+    with pytest.raises(StageError, match="'w1_Q4' of the quantised weight already exists"):
         quantize(models.save(model, tmp_path), tmp_path / "out")

@@ -35,7 +35,7 @@ def test_the_default_is_the_one_that_measured_best() -> None:
 
 def test_a_tool_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     model = models.save(models.cnn(), tmp_path)
-    with pytest.raises(StageError, match=r"no simplifier is called '\.\./\.\./etc'") as caught:
+    with pytest.raises(StageError, match=r"no simplifier is named '\.\./\.\./etc'") as caught:
         call_stage("simplify", tmp_path / "out", {"model": model}, tool="../../etc")
     assert "onnxscript" in (caught.value.hint or "")
 
@@ -53,7 +53,7 @@ def test_whatever_a_library_raises_is_an_error_that_names_it(
         raise error
 
     monkeypatch.setattr("bundler.stages.simplify.tools.onnxscript.simplify", fail)
-    with pytest.raises(StageError, match="the simplifier onnxscript cannot take this model") as caught:
+    with pytest.raises(StageError, match="the simplifier onnxscript cannot process this model") as caught:
         call_stage("simplify", tmp_path / "out", {"model": models.save(models.cnn(), tmp_path)})
     assert type(error).__name__ in caught.value.details[0]
 
