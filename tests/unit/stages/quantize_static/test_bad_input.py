@@ -75,7 +75,7 @@ def test_nodes_and_operators_are_kept_out(tmp_path: Path) -> None:
     ("options", "reason"),
     [
         ({"operators": ("MatMul",)}, "has none of the operators to quantise: 'MatMul'"),
-        ({"operators": ("Flatten",)}, "no operator that it can take"),
+        ({"operators": ("Flatten",)}, "no operator that it supports"),
     ],
 )
 def test_nothing_quantised_is_no_success(tmp_path: Path, model: Path, options: dict[str, Any], reason: str) -> None:
@@ -90,8 +90,8 @@ def test_nothing_quantised_is_no_success(tmp_path: Path, model: Path, options: d
         ({"activation_type": "int8", "weight_type": "uint8"}, "does not support int8 activations with uint8 weights"),
         ({"activation_type": "uint16", "format": "qoperator"}, "the QOperator format does not support 16-bit types"),
         ({"rules": "qnn", "format": "qoperator"}, "does not support the rules of qnn"),
-        ({"rules": "os"}, "no rules of its own to quantise for 'os'"),
-        ({"rules": "../qnn"}, "no rules of its own to quantise for '../qnn'"),
+        ({"rules": "os"}, "no own quantisation rules for 'os'"),
+        ({"rules": "../qnn"}, "no own quantisation rules for '../qnn'"),
         ({"percentile": 200.0}, "200 is not a percentile"),
         ({"extra": {"WeightSymetric": True}}, "no option 'WeightSymetric'"),
         ({"extra": {"SmoothQuant": True}}, "neural-compressor"),
