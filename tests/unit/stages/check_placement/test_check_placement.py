@@ -19,11 +19,25 @@ from tests.support.stage_calls import call_stage
 
 Checker = Literal["nnapi", "coreml-nn", "coreml-mlprogram"]
 CHECKERS: tuple[Checker, ...] = ("nnapi", "coreml-nn", "coreml-mlprogram")
+_COREML = {"function": "check_coreml_partitions"}
+_OPTIONS: Mapping[Checker, Mapping[str, str]] = {
+    "nnapi": {"function": "check_nnapi_partitions", "title": "NNAPI"},
+    "coreml-nn": {
+        **_COREML,
+        "title": "CoreML NeuralNetwork",
+        "operators": "coreml_supported_neuralnetwork_ops.md",
+    },
+    "coreml-mlprogram": {
+        **_COREML,
+        "title": "CoreML MLProgram",
+        "operators": "coreml_supported_mlprogram_ops.md",
+    },
+}
 
 
 def check(folder: Path, model: ModelProto, checker: Checker = "nnapi") -> StageResult:
     path = models.save(model, folder / "model")
-    return call_stage("check_placement", folder / "out", {"model": path}, checker=checker, provider="Some")
+    return call_stage("check_placement", folder / "out", {"model": path}, provider="Some", **_OPTIONS[checker])
 
 
 def reasons(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -147,7 +161,7 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"\x08")
     with pytest.raises(ModelError):
-        call_stage("check_placement", tmp_path / "out", {"model": path}, checker="nnapi", provider="Some")
+        call_stage("check_placement", tmp_path / "out", {"model": path}, provider="Some", **_OPTIONS["nnapi"])
 
 
 def test_hostile_names_are_one_printable_line(tmp_path: Path) -> None:
@@ -161,6 +175,6 @@ def test_hostile_names_are_one_printable_line(tmp_path: Path) -> None:
 def test_weights_are_not_needed(tmp_path: Path) -> None:
     path = models.save_external(models.cnn(batch=1), tmp_path / "model")
     (path.parent / "weights.bin").unlink()
-    result = call_stage("check_placement", tmp_path / "out", {"model": path}, checker="nnapi", provider="Some")
+    result = call_stage("check_placement", tmp_path / "out", {"model": path}, provider="Some", **_OPTIONS["nnapi"])
     assert result.facts["share"] == 1.0
     assert onnx.load(str(path), load_external_data=False).graph.initializer
