@@ -59,7 +59,7 @@ def test_the_split_its_threshold_and_what_was_left_are_shown(data):
     assert "93.8% of the nodes assigned to ExampleNpu; at least 90% required" in text
     assert "ExampleNpu 182 (94%)" in text
     assert "others 12 (6%)" in text
-    assert "The first 1 of the 12 nodes on other providers" in text
+    assert "The first 1 of 12 nodes on other providers" in text
     assert "it takes no cubic interpolation" in text
     assert "43, 57, as its compiler names devices" in text
     assert "2.51.0" in text
