@@ -1,4 +1,4 @@
-"""What an automatic choice of precision tried, and which of it ships."""
+"""The attempts of an automatic choice of precision, and the one that ships."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 AttemptState = Literal["chosen", "passed", "failed", "broken", "skipped"]
-"""`chosen` ships; `passed` held the gate, but another was faster; `failed` did not hold it; `broken` could not be made
+"""`chosen` ships; `passed` met the gate, but another was faster; `failed` did not meet it; `broken` could not be made
 or run; `skipped` was not tried."""
 STATE_TITLES: Mapping[AttemptState, str] = {
     "chosen": "chosen",
-    "passed": "gate held",
-    "failed": "gate not held",
+    "passed": "gate met",
+    "failed": "gate not met",
     "broken": "could not be made",
     "skipped": "not tried",
 }
-"""The states as people read them."""
+"""The states as text."""
 
 Timing = Literal["measured", "estimated"]
 
@@ -28,7 +28,7 @@ class Attempt:
     `seconds` is the median latency of one call; `ratio` compares it with the unchanged model, timed in turns with it
     (below 1 is faster); `low` and `high` are its 10th and 90th percentile over `rounds`, None where it was not timed.
     `figures` are the worst over all outputs on held-out samples: `sqnr_db`, `cosine`,
-    `max_absolute`, `top1_agreement`, and the user's own metric under its own name. None is what nobody could measure.
+    `max_absolute`, `top1_agreement`, and the user's own metric under its own name; None where it was not measurable.
     `reason` says why in a sentence without a trailing stop; it may hold names from the model.
     """
 
@@ -47,7 +47,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frontier:
-    """Everything that was tried for one variant, in the order in which it was tried.
+    """All attempts for one variant, in order.
 
     `chosen` is the method that ships. `how` is a sentence that says how latencies were measured, or what they were
     estimated from. `held_out` samples judged the accuracy; none of the `calibration` samples is among them.

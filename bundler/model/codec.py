@@ -1,7 +1,7 @@
 """Frozen dataclasses to JSON and back.
 
-Workers run in environments that hold nothing of ours but the standard library, so the values that cross a
-pipe or stand in an action record cannot lean on a serialisation package.
+Workers run in environments that have only the standard library for this, so values that cross a pipe or are stored in
+an action record cannot use a serialisation package.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MAX_DEPTH = 50
-"""How deep plain JSON may nest: what is remembered of models nests a few levels."""
+"""Maximum nesting of plain JSON; cached facts of models nest a few levels."""
 MAX_INTEGER = 1 << 64
-"""Larger whole numbers have no meaning anywhere, and some operations on them no end."""
+"""Larger integers are refused: none is meaningful, and operations on them may take very long."""
 
 
 def parse_json(text: str | bytes, *, strict: bool = False) -> Any:
-    """What a stranger's JSON holds. Raises `ValueError`, for what nests without end too, and with `strict` for `NaN`
+    """Parse untrusted JSON. Raises `ValueError`, also for JSON that is nested too deeply, and with `strict` for `NaN`
     and `Infinity`, which are not JSON.
     """
     try:
@@ -49,7 +49,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[T], data: Any) -> T:
-    """A `kind` from what `encode` made of one. Raises `TypeError` or `KeyError` where `data` does not fit."""
+    """The inverse of `encode`: a `kind`. Raises `TypeError` or `KeyError` when `data` does not match."""
     return typing.cast("T", _decode(kind, data))
 
 
@@ -87,9 +87,9 @@ def _decode_union(arguments: tuple[Any, ...], data: Any) -> Any:
 
 
 def conforms(kind: Any, data: Any) -> bool:
-    """Whether JSON `data` is what `encode` makes of a `kind`: every field with its type, none missing, none unknown.
+    """Whether JSON `data` is an encoded `kind`: every field with its type, none missing, none unknown.
 
-    Unlike `decode`, which takes the word of whoever calls it, this holds hostile data to the type. Never raises.
+    Use it before `decode` for untrusted data. Never raises.
     """
     if dataclasses.is_dataclass(kind):
         return _conforms_to_fields(typing.cast("type", kind), data)
@@ -122,7 +122,7 @@ def _conforms_to_fields(kind: type, data: Any) -> bool:
 
 
 def _conforms_to_keys(kind: Any, data: Any) -> bool:
-    """The keys of a `TypedDict` are what others rely on; it may have more."""
+    """The keys of a `TypedDict` must be there; further keys are allowed."""
     if not isinstance(data, dict) or not kind.__required_keys__ <= set(data):
         return False
     hints = _hints(kind)
@@ -148,7 +148,7 @@ def _conforms_to_scalar(kind: Any, data: Any) -> bool:
 
 
 def is_plain(data: Any, depth: int = MAX_DEPTH) -> bool:
-    """Whether `data` is JSON that everything takes: not too deep, every number finite and of a size that occurs."""
+    """Whether `data` is plain JSON: at most `depth` levels, every number finite and below `MAX_INTEGER`."""
     if isinstance(data, dict):
         return depth > 0 and all(is_plain(item, depth - 1) for item in data.values())
     if isinstance(data, list):

@@ -1,4 +1,4 @@
-"""Paths that a stranger's file names: whether they stay where they belong."""
+"""Checks that paths from untrusted files stay inside their folder."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Final
 
 MAX_PARTS: Final = 64
-"""Folders and name of a path; those that bundler writes have six at most, and no program need recurse deeper."""
+"""Maximum number of parts of a path; paths that bundler writes have at most six."""
 
 
 def refuse_path(path: str) -> str | None:
-    """Why a path with forward slashes must not be opened below a folder, or None. What would leave the folder on any
-    system is refused on every system, so that a bundle is sound everywhere or nowhere.
+    """Why a path with forward slashes must not be opened below a folder, or None. A path that would leave the folder on
+    any system is refused on every system, so that a bundle is valid on all systems or on none.
     """
     if not path or "\0" in path:
         return "no file name"
@@ -27,8 +27,8 @@ def refuse_path(path: str) -> str | None:
 
 
 def find_inside(root: Path, path: str) -> Path:
-    """The regular file at `path` below `root`. Raises `ValueError` where it would leave `root`, or is a link or no
-    regular file (which could block, or never end), and `OSError` where it cannot be looked at.
+    """The regular file at `path` below `root`. Raises `ValueError` when it would leave `root` or is not a regular file
+    (a link, or a pipe that could block), and `OSError` when its status cannot be read.
     """
     refusal = refuse_path(path)
     if refusal:
@@ -46,10 +46,10 @@ def find_inside(root: Path, path: str) -> Path:
 
 
 def find_files(root: Path) -> dict[str, Path]:
-    """Every file below `root` by its path with forward slashes. Raises `ValueError` where there is a link of any kind,
-    or what is neither a folder nor a regular file, and `OSError` where something cannot be looked at.
+    """Every file below `root` by its path with forward slashes. Raises `ValueError` for a link of any kind and for
+    anything else that is neither a folder nor a regular file, and `OSError` when a status cannot be read.
 
-    A hard link is a file of another place under this name: whoever copies it gives that away.
+    Hard links are refused because copying one would publish a file from elsewhere.
     """
     found = {}
     for place in root.rglob("*"):

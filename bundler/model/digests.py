@@ -1,4 +1,4 @@
-"""SHA-256 over bytes, files and canonical JSON. The one place that decides what a digest is taken of."""
+"""SHA-256 over bytes, files and canonical JSON. All digests are computed here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error that a user can meet, with its exit code.
+"""Every error that a user can see, with its exit code.
 
 An error says what went wrong and where (`message`), why (`details`, and the chained cause), and what to do
 next (`hint`). Only `bundler.cli` turns one into an exit code.
@@ -12,7 +12,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class BundlerError(Exception):
-    """Base of all errors that are not defects of ours.
+    """Base class of all errors.
 
     `message` is one sentence without a trailing stop; `details` are lines of evidence; `hint` says what to do next.
     """
@@ -44,7 +44,7 @@ class DefectError(BundlerError):
 
 
 class UsageError(BundlerError):
-    """The command line, the project file or the samples do not fit (exit code 2)."""
+    """The command line, the project file or the samples are invalid (exit code 2)."""
 
     exit_code = 2
     kind = "usage"
@@ -114,7 +114,7 @@ KINDS: dict[str, type[BundlerError]] = {
 
 
 def error_from_json(data: dict[str, Json]) -> BundlerError:
-    """The error that a worker sent, as its own class again."""
+    """The error that a worker sent, as an instance of its class."""
     cls = KINDS.get(str(data.get("kind")), DefectError)
     details = data.get("details")
     hint = data.get("hint")

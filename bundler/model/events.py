@@ -1,4 +1,4 @@
-"""Progress events. Whoever does long work sends them; one console object renders them."""
+"""Progress events. Long operations send them; one console object renders them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from bundler.model.stage import Note
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepStarted:
-    """A step begins to run: it has a worker, and what it waited for before does not count. `build` names the build
-    (`model → target`), `position` counts from 1. What follows the plan (writing, verifying and timing the bundle) has
-    neither: both are 0.
+    """A step begins to run in its worker; waiting before that does not count. `build` names the build
+    (`model → target`), `position` counts from 1. For phases after the plan (writing, verifying and timing the bundle)
+    `position` and `total` are 0.
     """
 
     build: str
@@ -24,7 +24,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepProgress:
-    """How far a running step has come, from 0 to 1."""
+    """Progress of a running step, from 0 to 1."""
 
     build: str
     step: str
@@ -34,7 +34,7 @@ class StepProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFinished:
-    """A step has its result: `cached` when it was recalled. `seconds` is wall time since it began to run."""
+    """A step has its result: `cached` when it came from the cache. `seconds` is wall time since it began to run."""
 
     build: str
     step: str
@@ -46,14 +46,14 @@ class StepFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsEnded:
-    """No step of a plan runs any more: all are done, or one failed and the rest was given up."""
+    """No step of a plan is running: all are done, or one failed and the rest was cancelled."""
 
     build: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A line for a person: what is going on outside the steps (environments, emitting, proving)."""
+    """A message about work outside the steps (environments, emitting, proving)."""
 
     build: str
     note: Note
@@ -68,7 +68,7 @@ class BuildsStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildFinished:
-    """One build has ended, `done` of `total` with it. Its events bore one of `names`."""
+    """One build has ended, `done` of `total` including it. Its events have one of `names`."""
 
     build: str
     names: tuple[str, ...]
@@ -83,28 +83,28 @@ Listener = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """A listener that drops what it hears."""
+    """A listener that ignores every event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Who listens, and the build that is spoken of (`model → target`; empty: none)."""
+    """A listener, and the build that messages are about (`model → target`; empty: none)."""
 
     listener: Listener = ignore
     build: str = ""
 
     def say(self, text: str) -> None:
-        """A line for a person."""
+        """Send an informational message."""
         self.pass_on(Note(text=text))
 
     def warn(self, text: str) -> None:
-        """A line for a person, as a warning."""
+        """Send a warning."""
         self.pass_on(Note(text=text, level="warning"))
 
     def pass_on(self, note: Note) -> None:
-        """What somebody else has noted."""
+        """Send a note of a stage."""
         self.listener(Message(build=self.build, note=note))
 
 
 SILENT = Reporter()
-"""Nobody listens."""
+"""Without a listener."""

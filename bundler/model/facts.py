@@ -10,14 +10,14 @@ from bundler.model.signature import Signature
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
-    """What planning and people need to know of a model.
+    """The properties of a model that planning and messages use.
 
     `operators` counts nodes by qualified name (`Conv`, `com.microsoft.Gelu`), subgraphs and functions included.
     `file_bytes` is the ONNX file alone, `external_bytes` its external data, `weight_bytes` all initializers and
     constants. `peak_memory_bytes` is an estimate: weights plus the largest sum of live activations at batch size one;
-    None where shapes are unknown. `generated_bytes` are constants that the file does not hold but makes (a network
-    published for its structure alone). `external_sizes` are the bytes of each of the `external_files` as they were when
-    the model was checked.
+    None where shapes are unknown. `generated_bytes` are constants that the graph generates instead of storing them (a
+    network published without weights). `external_sizes` are the bytes of each of the `external_files` when the model
+    was checked.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A signature in which sizes are fixed: by the names that the model gives them, or by their places in its inputs."""
+"""Fixes sizes in a signature: by their names in the model, or by their positions in its inputs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bundler.model.signature import Dimension, Port, Signature, ValueType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixing:
-    """What a stage is told to fix: `dimensions` by name; `shapes` by input, with None for each size that has a name or
-    stays open. `ranges` bound sizes that stay open, by their names or by their places (`x[2]`).
+    """The sizes that a stage fixes: `dimensions` by name; `shapes` by input, with None for each size that has a name or
+    stays open. `ranges` bound open sizes, by their names or by their positions (`x[2]`).
     """
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
@@ -22,14 +22,14 @@ class Fixing:
     ranges: Mapping[str, SizeRange] = field(default_factory=dict)
 
     def options(self) -> dict[str, object]:
-        """The options of a stage; a model whose sizes all have names gets none but `dimensions`."""
+        """The options of a stage; a model whose sizes all have names gets only `dimensions`."""
         shapes = {"shapes": {name: list(shape) for name, shape in self.shapes.items()}} if self.shapes else {}
         ranges = {"ranges": encode(self.ranges)} if self.ranges else {}
         return {"dimensions": dict(self.dimensions), **shapes, **ranges}
 
 
 def split_sizes(signature: Signature, sizes: Sequence[FixedSize]) -> Fixing:
-    """`sizes` by name where the model of this signature names them, else by their places."""
+    """`sizes` by name where the model of this signature names them, otherwise by position."""
     ports = {port.name: port for port in signature.inputs}
     named: dict[str, int] = {}
     placed: dict[tuple[str, int], int] = {}
@@ -57,7 +57,7 @@ def _by_input(ports: Mapping[str, Port], placed: Mapping[tuple[str, int], int]) 
 
 
 def fix_signature(signature: Signature, sizes: Sequence[FixedSize]) -> Signature:
-    """`signature` with these sizes: of outputs those that have the name of one."""
+    """`signature` with these sizes in its inputs, and in outputs where they are named."""
     fixing = split_sizes(signature, sizes)
     named = Fixing(dimensions=fixing.dimensions)
     return Signature(
@@ -72,7 +72,7 @@ def fix_inputs(signature: Signature, fixing: Fixing) -> Signature:
 
 
 def adopt_outputs(signature: Signature, inferred: Signature) -> Signature:
-    """`signature` with the sizes of outputs that follow from the fixed ones, where `inferred` knows them."""
+    """`signature` with output sizes from `inferred` where they are known."""
     known = {port.name: port.type.shape for port in inferred.outputs}
     return Signature(
         inputs=signature.inputs,

@@ -1,4 +1,4 @@
-"""The sizes that a model leaves open: which there are, what each seems to be, and one size for all of them."""
+"""The sizes that a model leaves open, with a guess at the role and a size for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bundler.model.signature import Dimension, Port, Signature, ValueType
 
 Role = Literal["batch", "channel", "space", "length"]
 Key = str | tuple[str, int]
-"""A symbol; or, of an axis without a name, its input and its position."""
+"""A symbol; or, for an axis without a name, its input and its position."""
 
 _LENGTH_NAMES: Final = re.compile(r"seq|len|past|token|time|frame|step", re.IGNORECASE)
 _BATCH_NAMES: Final = re.compile(r"batch|^n$|^b$", re.IGNORECASE)
@@ -26,7 +26,7 @@ _SHOWN_NAME: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """One guess at the free dimensions, by what a dimension seems to be."""
+    """One guess at the free dimensions, by role."""
 
     batch: int = 1
     channel: int = 3
@@ -34,13 +34,13 @@ class Sizes:
     length: int = 16
 
     def of(self, role: Role) -> int:
-        """The size of dimensions that seem to be this."""
+        """The size of dimensions with this role."""
         return {"batch": self.batch, "channel": self.channel, "space": self.space, "length": self.length}[role]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreeDimension:
-    """A size that is not fixed, where it stands first."""
+    """A size that is not fixed, at its first occurrence."""
 
     key: Key
     role: Role
@@ -49,18 +49,18 @@ class FreeDimension:
 
     @property
     def label(self) -> str:
-        """What people call it: `sequence`, or `image[2]` for an axis that has no name."""
+        """Its name in messages: `sequence`, or `image[2]` for an axis that has no name."""
         return shown_name(self.key) if isinstance(self.key, str) else place_label(self.port, self.axis)
 
 
 def shown_name(name: str) -> str:
-    """A name from a model as messages show it: nothing in it reaches the terminal as a command, and it ends."""
+    """A name from a model for messages: printable and shortened."""
     shown = name if name.isprintable() else ascii(name)[1:-1]
     return shown if len(shown) <= _SHOWN_NAME else shown[:_SHOWN_NAME] + "…"
 
 
 def tensor_type(kind: ValueType) -> ValueType:
-    """The tensor that a type holds, inside sequences and optionals too."""
+    """The tensor type inside a type, also inside sequences and optionals."""
     return tensor_type(kind.element) if kind.element is not None and kind.kind != "map" else kind
 
 
@@ -93,7 +93,7 @@ def unnamed_sizes(signature: Signature) -> tuple[tuple[str, int], ...]:
 
 
 def unnamed_labels(signature: Signature) -> tuple[str, ...]:
-    """`x[0]`, `x[2]`: what people call the sizes that have no name."""
+    """`x[0]`, `x[2]`: the labels of the sizes that have no name."""
     return tuple(place_label(port, axis) for port, axis in unnamed_sizes(signature))
 
 
@@ -103,7 +103,7 @@ def place_label(port: str, axis: int) -> str:
 
 
 def find_ranges(signature: Signature, ranges: Mapping[str, SizeRange]) -> dict[Key, SizeRange]:
-    """The dimensions of the inputs that have one of `ranges`, which are by name, or by place as `x[2]`."""
+    """The dimensions of the inputs that have one of `ranges`, which are by name, or by position as `x[2]`."""
     keys: dict[str, Key] = {name: name for name in signature.symbols}
     keys |= {place_label(*place): place for place in unnamed_sizes(signature)}
     return {keys[name]: found for name, found in ranges.items() if name in keys}

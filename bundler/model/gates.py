@@ -1,4 +1,4 @@
-"""Judge a comparison by a gate. Pure: no file, no runtime."""
+"""Checks a comparison against a gate. Pure: no file, no runtime."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Gate, Tolerance
 
 NEGLIGIBLE = 1e-6
-"""Errors up to here (eight steps of a 32-bit float near one) are rounding: where a whole output is as small as that,
-a ratio of signal to noise says nothing of the model."""
+"""Errors up to here (eight ULPs of a float32 near one) are rounding: for an output that small, a signal-to-noise ratio
+says nothing about the model."""
 
 UNIT = 1.0
-"""The scale that the error of an output is held against whose reference is zero everywhere: there is no other."""
+"""The scale for the error of an output whose reference is zero everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateFailure:
-    """One figure of one output that misses its limit. `worst` is what was found, None where nothing could be measured;
-    `text` is a line for people, and `sample` the one that is furthest from its reference (empty where none is known).
+    """One figure of one output that misses its limit. `worst` is the measured value, None where it was not measurable;
+    `text` is a message, and `sample` the one that is furthest from its reference (empty where none is known).
     """
 
     output: str
@@ -33,8 +33,8 @@ class GateFailure:
 
 
 def check_gate(comparison: Comparison, gate: Gate, unstable: Collection[str] = ()) -> tuple[GateFailure, ...]:
-    """Everything that misses the gate, the worst outputs first; empty when it is met. Of `unstable` outputs only type
-    and shape count.
+    """Everything that misses the gate, the worst outputs first; empty when it is met. Only type and shape of `unstable`
+    outputs are checked.
     """
     found = [
         failure
@@ -45,7 +45,7 @@ def check_gate(comparison: Comparison, gate: Gate, unstable: Collection[str] = (
 
 
 def _worst_first(outputs: Collection[OutputComparison]) -> list[OutputComparison]:
-    """Those that could not be compared, then the noisiest; otherwise in the model's order."""
+    """Outputs that could not be compared first, then by SQNR, lowest first."""
 
     def rank(output: OutputComparison) -> tuple[bool, float]:
         return output.mismatch is None, math.inf if output.sqnr_db is None else output.sqnr_db
@@ -54,7 +54,7 @@ def _worst_first(outputs: Collection[OutputComparison]) -> list[OutputComparison
 
 
 def resolve_gate(gate: Gate, references: Mapping[str, ReferenceFigures]) -> Gate:
-    """`gate` with a tolerance for each of these outputs whose limits depend on its recorded answers."""
+    """`gate` with a tolerance for each output whose limits depend on its recorded values."""
     found = {name: resolve_tolerance(gate.of(name), known) for name, known in references.items()}
     shipped = {name: replace(tolerance, typical_sqnr_db=None) for name, tolerance in found.items()}
     default = replace(gate.default, scores_top1_agreement=None, typical_sqnr_db=None, scales=False)
@@ -63,7 +63,7 @@ def resolve_gate(gate: Gate, references: Mapping[str, ReferenceFigures]) -> Gate
 
 
 def resolve_tolerance(tolerance: Tolerance, known: ReferenceFigures) -> Tolerance:
-    """The limits for an output with these recorded answers, such that no figure which cannot be had is a limit."""
+    """The limits for an output with these recorded values, without limits on figures that cannot be measured."""
     asked = tolerance.top1_agreement
     scores = tolerance.scores_top1_agreement if asked is None and known.scores else asked
     found = replace(tolerance, top1_agreement=scores, scores_top1_agreement=None, scales=False)
@@ -79,7 +79,7 @@ def resolve_tolerance(tolerance: Tolerance, known: ReferenceFigures) -> Toleranc
 
 
 def _hold_constant(tolerance: Tolerance, known: ReferenceFigures) -> Tolerance:
-    """No signal is left of a constant without its mean: its error is held against its own magnitude."""
+    """A constant without its mean has no signal, so its error is compared with its own magnitude."""
     found = replace(tolerance, sqnr_db=None, low_sqnr_db=None, worst_sqnr_db=None, typical_sqnr_db=None)
     if found.absolute is not None or tolerance.sqnr_db is None:
         return found
@@ -115,10 +115,8 @@ _ROWS = ("top1_agreement", "share of unchanged best scores")
 
 
 def is_rounding(output: OutputComparison, tolerance: Tolerance) -> bool:
-    """Whether no error is more than the last step of a 32-bit float, or than anything that counts: ratios then say
-    nothing of the model.
-    """
-    # The quietest sample decides: what is a last step beside one loud answer may be all that another one says.
+    """Whether no error is more than float32 rounding or a negligible value: ratios then say nothing about the model."""
+    # The quietest sample decides: rounding of a large output may be the whole signal of a small one.
     peak = output.reference.quiet_peak if output.reference else 0.0
     return output.max_absolute <= min(max(NEGLIGIBLE, EXACT / 2 * peak), tolerance.allow(peak))
 
@@ -141,7 +139,7 @@ def _check_error(output: OutputComparison, tolerance: Tolerance) -> GateFailure 
 def worst_element(output: OutputComparison, tolerance: Tolerance) -> tuple[float, float]:
     """(reference, error) of the element that exceeds its limit most, both as magnitudes.
 
-    Without an envelope the largest error is taken as if it stood at a reference of zero: never too mild.
+    Without an envelope a reference of zero is assumed for the largest error, which is the strictest case.
     """
     if output.envelope:
         return max(output.envelope, key=lambda point: point[1] - (tolerance.relative or 0.0) * point[0])
@@ -154,14 +152,14 @@ def _check_least(output: OutputComparison, tolerance: Tolerance, figure: str, wo
         return _check_unmeasured(output, least)
     if least is None or found is None or found >= least:
         return None
-    return _failure(output, figure, least, found, f"{words} {found:.4g}, at least {least:g} wanted")
+    return _failure(output, figure, least, found, f"{words} {found:.4g}, at least {least:g} required")
 
 
 def _check_unmeasured(output: OutputComparison, least: float) -> GateFailure | None:
-    """A ratio that is missing for another reason than that there is no noise must not pass for a good one."""
+    """A ratio that is missing although there is noise must not pass."""
     if not output.max_absolute or (output.reference is not None and output.reference.signal is not None):
         return None
-    text = f"error {output.max_absolute:.3g}, and no signal in the reference that it could be held against"
+    text = f"error {output.max_absolute:.3g}, and the reference has no signal to compare it with"
     return _failure(output, "sqnr_db", least, output.max_absolute, text)
 
 
@@ -173,7 +171,7 @@ def _check_agreement(output: OutputComparison, tolerance: Tolerance) -> GateFail
     wanted = (
         ""
         if tolerance.agreement is None
-        else f" (share of equal values {output.agreement:.4g}, at least {least:g} wanted)"
+        else f" (share of equal values {output.agreement:.4g}, at least {least:g} required)"
     )
     return _failure(output, "agreement", least, output.agreement, f"{output.difference or 'values differ'}{wanted}")
 
@@ -190,7 +188,7 @@ def _failure(output: OutputComparison, figure: str, limit: float, worst: float, 
 
 
 def describe_failures(comparison: Comparison, failures: Collection[GateFailure]) -> tuple[str, ...]:
-    """The failures' lines, and one for each output that says where it is furthest from its reference."""
+    """The failures' messages, and for each output the sample that is furthest from its reference."""
     outputs = {output.name: output for output in comparison.outputs}
     lines = []
     for name in dict.fromkeys(failure.output for failure in failures):
@@ -198,5 +196,5 @@ def describe_failures(comparison: Comparison, failures: Collection[GateFailure])
         worst = outputs[name]
         if worst.worst_sample:
             ratio = "" if worst.worst_sqnr_db is None else f" ({worst.worst_sqnr_db:.4g} dB)"
-            lines.append(f"output {name!r}: furthest off in sample {worst.worst_sample!r}{ratio}")
+            lines.append(f"output {name!r}: worst sample {worst.worst_sample!r}{ratio}")
     return tuple(lines)

@@ -1,4 +1,4 @@
-"""Opening and latency of a bundle beside a plain session on the untouched model."""
+"""Load time and latency of a bundle, compared with a default session on the original model."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """How to time a bundle, where it is not as always: `batch` rows a call (0: those of the golden sample), `threads`
-    inside a call (0: the bundle's own number), the calls a second of so many `callers` at once, and for about how many
-    `seconds` (0: a few).
+    """How to time a bundle: `batch` rows per call (0: those of the golden sample), `threads` inside a call (0: the
+    bundle's own number), numbers of concurrent `callers` whose calls per second are counted, and the approximate
+    duration in `seconds` (0: a few).
     """
 
     batch: int = 0
@@ -19,7 +19,7 @@ class Timing:
 
     @property
     def is_usual(self) -> bool:
-        """Whether the model is run as an application would by default; for how long says nothing of that."""
+        """Whether the model is run as an application would by default; the duration does not matter."""
         return not (self.batch or self.threads or self.callers)
 
 
@@ -28,7 +28,7 @@ USUAL = Timing()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
-    """Calls a second that so many `callers` at once got done together, one entry a repetition."""
+    """Calls per second of so many concurrent `callers` together, one entry per repetition."""
 
     callers: int
     per_second: tuple[float, ...]
@@ -36,12 +36,12 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One variant beside a plain session on the untouched model, on the same machine in the same run.
+    """One variant compared with a default session on the original model, on the same machine in the same run.
 
-    `opening_ms` is from opening to the first answer, `latency_ms` one steady call; one entry a repetition, in
-    milliseconds; empty where it was not measured. `others` is the share of the machine's processors that other programs
-    kept busy meanwhile, None where that is not known. `name` says what was measured (`golden sample 0`).
-    `throughput` is for several callers at once, and `batch` the rows of a call, where either was asked for.
+    `opening_ms` is from the start of loading to the end of the first inference, `latency_ms` one steady-state call; one
+    entry per repetition, in milliseconds; empty where it was not measured. `others` is the share of the machine's
+    processors that other programs kept busy meanwhile, None where unknown. `name` says what was measured (`golden
+    sample 0`). `throughput` is for several concurrent callers, and `batch` the rows of a call, if requested.
     """
 
     name: str

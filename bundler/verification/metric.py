@@ -1,4 +1,4 @@
-"""Judge what the user's own metric found. Pure: no file, no runtime."""
+"""Checks the result of the user's own metric. Pure: no file, no runtime."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricGate:
-    """`least` is the least value; `drop` is by how much it may be below the untouched model's. None is no limit."""
+    """`least` is the least value; `drop` is by how much it may be below the original model's. None is no limit."""
 
     least: float | None = None
     drop: float | None = None
 
 
 def check_metric(name: str, facts: Mapping[str, Any], gate: MetricGate) -> tuple[str, ...]:
-    """What misses the gate, a line each; empty when it is met. `facts` are those of `measure_metric`, `name` is how the
-    user calls the metric.
+    """What misses the gate, a line each; empty when it is met. `facts` are those of `measure_metric`, `name` is the
+    user's name of the metric.
     """
     value, reference, samples = facts["value"], facts["reference"], facts["samples"]
     found = f"{name}: {value:.6g} over {samples} sample{'' if samples == 1 else 's'}"
     lines = []
     if gate.least is not None and value < gate.least:
-        own = f"; the untouched model itself has {reference:.6g}" if reference < gate.least else ""
-        lines.append(f"{found}, at least {gate.least:g} wanted{own}")
+        own = f"; the original model has {reference:.6g}" if reference < gate.least else ""
+        lines.append(f"{found}, at least {gate.least:g} required{own}")
     lost = reference - value
     if gate.drop is not None and lost > gate.drop + ROUNDING * max(1.0, abs(reference)):
-        own = f"the untouched model's {reference:.6g}"
+        own = f"the original model's {reference:.6g}"
         lines.append(f"{found}, {lost:.6g} below {own}, at most {gate.drop:g} allowed")
     return tuple(lines)

@@ -48,7 +48,7 @@ SCRIPTS: Mapping[str, Script] = {
     "demo-precision": Script(
         target="demo-precision",
         shown=("bundler build", "classify.py"),
-        lines=r"trying|gate not held|built in|^  |^demo-output/",
+        lines=r"trying|gate not met|built in|^  |^demo-output/",
     ),
     "gate": Script(
         after="demo-precision",

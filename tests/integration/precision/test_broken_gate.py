@@ -45,7 +45,7 @@ def test_the_layer_that_lost_its_weights_is_blamed(here: CommandLine, method: st
     lines = text.splitlines()
     assert "breaks the accuracy gate" in lines[0]
     assert "output 'y': SQNR in dB" in lines[1]
-    place = next(number for number, line in enumerate(lines) if "furthest off in sample 's" in line)
+    place = next(number for number, line in enumerate(lines) if "worst sample 's" in line)
     assert all("output 'y': SQNR in dB" in line for line in lines[1:place])
     assert lines[place + 1].startswith("  to blame: node 'product 3' (MatMul)")
     assert '"product 3"' in lines[-1]

@@ -196,7 +196,7 @@ def test_the_example_of_precision_ships_eight_bits_that_keep_the_labels_right(
     everything, chosen = attempts["static-int8-full"], attempts["static-int8"]
     assert everything["state"] == "failed"
     assert "share_right" in everything["reason"]
-    assert f"static-int8-full: gate not held: {everything['reason']}" in answer.err
+    assert f"static-int8-full: gate not met: {everything['reason']}" in answer.err
     assert chosen["state"] in ("chosen", "passed"), "only a busy machine finds the unchanged model as fast"
     assert chosen["model_bytes"] < 0.3 * attempts["none"]["model_bytes"]
     assert chosen["figures"]["metric"] >= attempts["none"]["figures"]["metric"] - 0.01

@@ -17,7 +17,7 @@ from bundler.pipeline.judging import Verdict
 LOSSY = Step(id="cpu/quantize_static", stage="quantize_static", inputs={"model": "simplify"})
 BAKED = Step(id="cpu/optimize", stage="optimize", inputs={"model": LOSSY.id})
 COMPARE = Step(id="cpu/optimize/compare", stage="compare", inputs={"model": BAKED.id, "golden": "golden"})
-VERDICT = Verdict(step=COMPARE, lines=("output 'y': SQNR in dB 3, at least 15 wanted",))
+VERDICT = Verdict(step=COMPARE, lines=("output 'y': SQNR in dB 3, at least 15 required",))
 
 
 def prepared(*steps: Step, excluded: tuple[str, ...] = ()) -> Any:

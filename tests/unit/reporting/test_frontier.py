@@ -46,7 +46,7 @@ def test_every_attempt_is_a_row_with_its_figures_and_its_reason(data):
         *("181 kB", "0.84 ms", f"0.51{TIMES}", "27.4", DASH, "0.03", "99.0%"),
     ]
     text = words(page)
-    assert "gate not held scores: SQNR 11.2 dB, at least 20 dB" in text
+    assert "gate not met scores: SQNR 11.2 dB, at least 20 dB" in text
     assert "could not be made it quantised nothing" in text
     assert "not tried cpu computes no bfloat16" in text
 

@@ -61,7 +61,7 @@ def test_the_split_its_threshold_and_what_was_left_are_shown(data):
     assert "others 12 (6%)" in text
     assert "The first 1 of 12 nodes on other providers" in text
     assert "it takes no cubic interpolation" in text
-    assert "43, 57, as its compiler names devices" in text
+    assert "43, 57 (the compiler's names of devices)" in text
     assert "2.51.0" in text
     assert "712 kB" in text
 
