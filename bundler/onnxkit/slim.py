@@ -92,7 +92,7 @@ class _Slimmer:
             length, body = _varint(self.data, position, end)
             position = body + length
             if position > end:
-                text = f"a field at byte {body} has {length} bytes, and {end - body} are left"
+                text = f"a field at byte {body} requires {length} bytes, and {end - body} are left"
                 raise WireError(text, truncated=True)
             if not self._may_leave_out(message, tag >> 3, length):
                 whole = tag >> 3 not in message.inner

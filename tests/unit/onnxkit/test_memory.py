@@ -37,11 +37,11 @@ def peak_growth(stage: str, output: Path, options: dict[str, object], **inputs: 
 @pytest.mark.skipif(sys.platform == "win32", reason="the resource module is for POSIX systems")
 def test_stages_stay_far_below_two_and_a_half_models(tmp_path: Path) -> None:
     model = models.big_external(tmp_path / "model", megabytes=MEGABYTES)
-    golden, baked = tmp_path / "golden", tmp_path / "baked"
+    golden, optimized = tmp_path / "golden", tmp_path / "optimized"
     assert peak_growth("inspect", tmp_path / "inspect", {}, model=model) < 0.1 * MEGABYTES
     assert peak_growth("record_golden", golden, {}, model=model) < 1.3 * MEGABYTES
     assert peak_growth("fix_dimensions", tmp_path / "f", {"dimensions": {"batch": 1}}, model=model) < 0.1 * MEGABYTES
-    assert peak_growth("optimize", baked, {"external_threshold": 1024}, model=model) < 0.3 * MEGABYTES
+    assert peak_growth("optimize", optimized, {"external_threshold": 1024}, model=model) < 0.3 * MEGABYTES
     options = {"session": {"graph_optimization_level": "none"}}
-    inputs = {"model": baked / "model.onnx", "golden": golden / "index.json"}
+    inputs = {"model": optimized / "model.onnx", "golden": golden / "index.json"}
     assert peak_growth("compare", tmp_path / "compare", options, **inputs) < 2.3 * MEGABYTES

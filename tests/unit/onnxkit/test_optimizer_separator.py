@@ -1,4 +1,4 @@
-"""The names of optimisers that a README tells an application to set do what they say."""
+"""The optimisers that a README asks an application to disable are disabled."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def opened(folder: Path, entry: str) -> list[str]:
         (OPTIMIZER_SEPARATOR.join(NAMES), ["Gemm", "Relu", "Add", "MatMul"]),
     ],
 )
-def test_the_entry_leaves_all_of_its_names_out(entry: str, operators: list[str], tmp_path: Path) -> None:
+def test_the_entry_disables_all_of_its_names(entry: str, operators: list[str], tmp_path: Path) -> None:
     assert opened(tmp_path, entry) == operators

@@ -1,4 +1,4 @@
-"""Integer outputs that are rounded numbers are told from labels, places and ids."""
+"""Integer outputs that are rounded numbers are distinguished from labels, indices and ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recorded answers say by themselves: their signal, whether they look like scores, and what cannot be judged."""
+"""Figures of recorded outputs: their signal, whether they look like scores, and what cannot be compared."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_signal_is_what_is_left_without_the_mean(values: list[np.ndarray], o
         assert min(found.signals) > 0
 
 
-def test_a_blank_sample_is_held_against_what_others_show() -> None:
+def test_a_blank_sample_is_compared_with_the_signal_of_others() -> None:
     usual = [RANDOM.standard_normal(100) for _ in range(9)]
     found = describe(*usual, np.zeros(100))
     assert found.signals[-1] == pytest.approx(np.quantile(found.signals, 0.1), rel=0.5)
@@ -46,7 +46,7 @@ def test_a_blank_sample_is_held_against_what_others_show() -> None:
     assert loud.signals[0] > 1e5 * max(loud.signals[1:])
 
 
-def test_single_numbers_are_held_against_their_spread() -> None:
+def test_single_numbers_are_compared_with_their_spread() -> None:
     found = describe(*(np.array([[value]]) for value in (1.0, 2.0, 3.0, 4.0, 100.0)))
     assert min(found.signals) == pytest.approx(2.5)  # the median squared distance from the middle one
 
@@ -65,7 +65,7 @@ def test_single_numbers_are_held_against_their_spread() -> None:
         ([np.array([True, True])], "the same value everywhere"),
     ],
 )
-def test_what_no_comparison_can_judge_says_why(values: list[Any], why: str) -> None:
+def test_outputs_that_cannot_be_compared_have_a_reason(values: list[Any], why: str) -> None:
     assert why in describe(*values).unjudged
 
 
@@ -113,7 +113,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     return found
 
 
-def test_saturated_answers_are_named() -> None:
+def test_saturated_outputs_are_named() -> None:
     sure = describe(softmax(100 * confident()))
     assert any("saturated" in doubt for doubt in sure.doubts)
     assert describe(softmax(confident(lead=2.0))).doubts == ()
@@ -121,7 +121,7 @@ def test_saturated_answers_are_named() -> None:
     assert any("within 0.001 of 0 or 1" in doubt for doubt in mask.doubts)
 
 
-def test_an_answer_that_no_input_changes_is_named() -> None:
+def test_a_constant_output_is_named() -> None:
     fixed = RANDOM.standard_normal(5)
     assert describe(fixed, fixed).doubts == ("it is the same for every sample",)
     assert describe(fixed).doubts == ()
@@ -157,7 +157,7 @@ def test_a_box_beside_scores_is_no_row_of_scores_and_a_masked_class_is_passed_ov
     assert masked.figures().scores
 
 
-def test_samples_that_are_held_against_more_than_they_say_are_counted() -> None:
+def test_quiet_samples_are_counted() -> None:
     random = np.random.default_rng(5)
 
     def doubts(quiet: int) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ def test_samples_that_are_held_against_more_than_they_say_are_counted() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_one_loud_sample_of_ten_makes_no_other_unit_of_its_columns(seed: int) -> None:
+def test_one_sample_of_large_values_makes_no_other_unit_of_its_columns(seed: int) -> None:
     random, tally = np.random.default_rng(seed), ReferenceTally(name="y")
     for number in range(10):
         rows = random.standard_normal((50, 10)) + 4 * np.eye(10)[random.integers(0, 10, 50)]

@@ -61,7 +61,7 @@ def test_where_the_name_says_padding_truth_is_what_is_left_out() -> None:
     assert any(mask.any() for mask in masks)
 
 
-def test_a_truth_that_stands_alone_is_both() -> None:
+def test_a_single_truth_value_takes_both() -> None:
     maker = make(tensor_port("first", "bool"), tensor_port("second", "bool", 1))
     pairs = {(bool(maker.make(0, index)["first"]), bool(maker.make(0, index)["second"][0])) for index in range(4)}
     assert len(pairs) == 4

@@ -1,4 +1,4 @@
-"""Inputs that stand in for samples: their kind and range, and none of their content."""
+"""Inputs that replace samples: with their kind and range, and none of their content."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_mask_is_a_mask_and_what_is_constant_stays_so() -> None:
     assert drawn["scale"].tolist() == [0.5, 0.5, 0.5]
 
 
-def test_text_is_ours_alone() -> None:
+def test_text_is_drawn_from_bundlers_words() -> None:
     given = {"name": np.array(["Ada", "Grace"], object), "tags": [np.array(["x"], object)], "map": {"Ada": 1.0, 3: 2.0}}
     drawn = learn(given).draw(given, 0, 0)
     assert "Ada" not in repr(drawn)

@@ -58,7 +58,7 @@ def test_a_recurrent_audio_model_is_found_quickly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [hostile_models.endless_loop, hostile_models.endless_empty_loop])
-def test_a_loop_without_end_is_ended(tmp_path: Path, make: Callable[[], ModelProto]) -> None:
+def test_an_endless_loop_is_stopped(tmp_path: Path, make: Callable[[], ModelProto]) -> None:
     with pytest.raises(ModelError, match=r"ran on none of the seeded inputs within 0\.5 s") as caught:
         search(make(), tmp_path, fixed_seconds=0.5).find()
     assert caught.value.details == ("the model's fixed sizes: stopped: one run took more than 0.5 s",)
@@ -96,7 +96,7 @@ def test_a_fixed_input_of_gigabytes_is_refused(tmp_path: Path) -> None:
     assert caught.value.hint == "give real inputs with --samples"
 
 
-def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
+def test_an_endless_run_is_stopped(tmp_path: Path) -> None:
     start = time.monotonic()
     with pytest.raises(ModelError) as caught:
         search(open_models.endless_loop(), tmp_path, search_seconds=1.0, run_seconds=0.4).find()
@@ -128,7 +128,7 @@ def test_height_is_told_from_width(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 8])
-def test_a_batch_that_must_be_one_size_is_found_out(tmp_path: Path, batch: int) -> None:
+def test_a_batch_that_must_be_one_size_is_found(tmp_path: Path, batch: int) -> None:
     found = search(open_models.only_batch(batch), tmp_path)
     base, _ = found.find()
     (item,) = find_other_sizes(found, base).dimensions
@@ -145,7 +145,7 @@ def test_one_height_and_width_beside_any_batch(tmp_path: Path) -> None:
     assert others.changes == ({("image", 0): 2},)
 
 
-def test_what_a_limit_refuses_is_not_called_the_models_refusal(tmp_path: Path) -> None:
+def test_what_a_limit_rejects_is_not_reported_as_the_models_error(tmp_path: Path) -> None:
     model = models.identity(shape=["batch", 12_000_000])
     found = search(model, tmp_path)
     base, _ = found.find()

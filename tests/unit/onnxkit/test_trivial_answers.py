@@ -1,4 +1,4 @@
-"""What a model says beyond an answer that no input changes, in whatever shape its answers come."""
+"""The signal of a model compared with constant outputs, for outputs of any shape."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHAPES = {
 
 
 def measure(shapes: Sequence[tuple[int, ...]], noise: float, *, axis: int) -> float | None:
-    """Of answers of spread 1 beside an offset of a thousand for every second class, with so much noise."""
+    """Of outputs of spread 1 beside an offset of a thousand for every second class, with so much noise."""
     random, found = np.random.default_rng(3), TrivialAnswers()
     for shape in shapes:
         offset = np.moveaxis(np.zeros(shape) + 0.0, axis, -1)
@@ -41,11 +41,11 @@ def test_an_offset_for_each_class_is_no_signal(name: str) -> None:
     assert wrong < 3
 
 
-def test_too_few_answers_have_no_figure() -> None:
+def test_too_few_outputs_have_no_figure() -> None:
     assert measure([(1, 3)] * 2, 0.1, axis=-1) is None
 
 
-def test_large_answers_are_looked_at_in_the_same_places() -> None:
+def test_large_outputs_are_subsampled_in_the_same_places() -> None:
     """Without holding them whole."""
     found = TrivialAnswers()
     for _ in range(3):

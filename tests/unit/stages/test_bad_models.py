@@ -1,6 +1,6 @@
 """Models that are simply bad end with one sentence about the model.
 
-Most of these ended with a library's raw error, or with an answer that hung on the current folder.
+Most of these ended with a library's raw error, or with a result that depended on the current folder.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def declare_outside(tensor: TensorProto, **entries: str) -> None:
 
 
 def with_constant_of_shape(shape: TensorProto) -> ModelProto:
-    """A model that makes a constant of a shape that stands in its file, and does not use it."""
+    """A model that computes a constant from a shape in its file, and does not use it."""
     model = models.cnn()
     model.graph.initializer.append(shape)
     model.graph.node.insert(0, helper.make_node("ConstantOfShape", [shape.name], ["made"]))

@@ -1,4 +1,4 @@
-"""ORT format: the same answers, the same bytes every time, and a note where it cannot be."""
+"""ORT format: the same outputs, the same bytes every time, and a note for models that cannot be converted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_every_process_writes_the_same_bytes(tmp_path: Path) -> None:
     assert len(written) == 1
 
 
-def test_a_model_that_is_too_large_goes_on_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_is_too_large_stays_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convert_run, "LIMIT", 1000)
     model = models.save_external(models.cnn(), tmp_path / "model")
     result = call_stage("convert_ort", tmp_path / "out", {"model": model})
@@ -53,7 +53,7 @@ def test_a_model_that_is_too_large_goes_on_as_it_is(tmp_path: Path, monkeypatch:
     assert "at most 2 GB" in result.notes[0].text
 
 
-def test_a_model_that_the_format_refuses_goes_on_as_it_is(tmp_path: Path) -> None:
+def test_a_model_that_the_format_does_not_support_stays_onnx(tmp_path: Path) -> None:
     model = models.save(models.unknown_domain(), tmp_path)
     result = call_stage("convert_ort", tmp_path / "out", {"model": model})
     assert result.entry is None

@@ -1,4 +1,4 @@
-"""Every stage that writes a model writes sorted graphs, also of a model whose nodes stand in any order."""
+"""Every stage that writes a model writes sorted graphs, also for a model with unsorted nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The baked model: equal in what it answers, the same bytes every time, right on every CPU of the target."""
+"""The optimised model: equal outputs, the same bytes every time, correct on every CPU of the target."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
 def test_outputs_stay_within_the_gate(tmp_path: Path, make, level: str) -> None:
     model = models.save(make(), tmp_path / "model")
     golden = record(model, tmp_path / "golden")
-    call_stage("optimize", tmp_path / "baked", {"model": model}, level=level, external_threshold=64)
-    found = compare(tmp_path / "baked" / "model.onnx", golden, tmp_path / "compare")
+    call_stage("optimize", tmp_path / "optimized", {"model": model}, level=level, external_threshold=64)
+    found = compare(tmp_path / "optimized" / "model.onnx", golden, tmp_path / "compare")
     assert check_gate(found, Gate(default=Tolerance(absolute=1e-5, relative=1e-5, sqnr_db=90)), ("noise",)) == ()
 
 
@@ -86,10 +86,10 @@ def test_a_canonical_model_is_its_own_canonical_form(tmp_path: Path) -> None:
 def test_large_weights_leave_the_model_at_page_starts(tmp_path: Path) -> None:
     model = models.save(models.mlp(width=64, hidden=128), tmp_path)
     call_stage("optimize", tmp_path / "out", {"model": model}, external_threshold=1024)
-    baked = onnx.load(tmp_path / "out" / "model.onnx", load_external_data=False)
+    optimized = onnx.load(tmp_path / "out" / "model.onnx", load_external_data=False)
     external = [
         {entry.key: entry.value for entry in tensor.external_data}
-        for tensor in baked.graph.initializer
+        for tensor in optimized.graph.initializer
         if tensor.external_data
     ]
     assert len(external) == 2
@@ -129,24 +129,24 @@ def test_a_large_file_is_never_loaded_and_ends_the_same(tmp_path: Path, make, mo
 
 def test_weights_listed_as_inputs_become_plain_weights(tmp_path: Path) -> None:
     result = call_stage("optimize", tmp_path / "out", {"model": models.save(models.old_ir(), tmp_path)})
-    baked = onnx.load(tmp_path / "out" / "model.onnx")
-    assert [value.name for value in baked.graph.input] == ["x"]
+    optimized = onnx.load(tmp_path / "out" / "model.onnx")
+    assert [value.name for value in optimized.graph.input] == ["x"]
     assert "listed as inputs" in result.notes[0].text
 
 
 def test_defaults_of_inputs_stay_open_to_the_caller(tmp_path: Path) -> None:
     call_stage("optimize", tmp_path / "out", {"model": models.save(models.overridable(), tmp_path)})
-    baked = onnx.load(tmp_path / "out" / "model.onnx")
-    assert [value.name for value in baked.graph.input] == ["x", "scale"]
-    assert [tensor.name for tensor in baked.graph.initializer] == ["scale"]
+    optimized = onnx.load(tmp_path / "out" / "model.onnx")
+    assert [value.name for value in optimized.graph.input] == ["x", "scale"]
+    assert [tensor.name for tensor in optimized.graph.initializer] == ["scale"]
 
 
 def test_layouts_of_one_cpu_class_are_refused() -> None:
     model = models.identity()
-    baked = models.identity()
-    baked.graph.node[0].domain = "com.microsoft.nchwc"
+    optimized = models.identity()
+    optimized.graph.node[0].domain = "com.microsoft.nchwc"
     with pytest.raises(StageError, match="one CPU class"):
-        _check(model, baked)
+        _check(model, optimized)
 
 
 def test_a_lost_input_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Reference outputs of the untouched model: on samples, or on seeded inputs that fit."""
+"""Reference outputs of the original model: on samples, or on seeded inputs that fit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def refuse(model: Path, samples: Path, output: Path, **options: Any) -> UsageErr
     return caught.value
 
 
-def test_outputs_are_those_of_the_untouched_model(tmp_path: Path) -> None:
+def test_outputs_are_those_of_the_original_model(tmp_path: Path) -> None:
     model = models.save(models.cnn(), tmp_path)
     golden = read_golden(record(model, tmp_path / "golden", seed=7))
     assert golden.synthetic
@@ -178,7 +178,7 @@ def test_an_output_that_differs_only_late_is_unstable(tmp_path: Path, monkeypatc
     assert single.facts["unstable_outputs"] == []
 
 
-def test_samples_with_nan_are_taken_and_what_is_judged_is_said(tmp_path: Path) -> None:
+def test_samples_with_nan_are_accepted_with_a_warning(tmp_path: Path) -> None:
     values = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
     values[1, 0, 0] = np.nan
     np.savez(tmp_path / "all.npz", x=values)
@@ -240,7 +240,7 @@ def test_a_model_that_runs_on_no_seeded_input(tmp_path: Path) -> None:
     assert "--samples" in str(caught.value.hint)
 
 
-def test_a_model_that_does_not_open_tells_no_path(tmp_path: Path) -> None:
+def test_a_model_that_does_not_load_reveals_no_path(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cannot load the model") as caught:
         record(models.save(models.unknown_domain(), tmp_path), tmp_path / "golden")
     assert str(tmp_path) not in " ".join(caught.value.details)

@@ -59,10 +59,10 @@ def test_shapes_that_an_input_cannot_have_are_refused(tmp_path: Path, shapes: di
 def test_external_weights_go_along_as_real_files(tmp_path: Path) -> None:
     model = models.save_external(models.mlp(hidden=512), tmp_path / "model")
     call_stage("fix_dimensions", tmp_path / "out", {"model": model}, dimensions={"batch": 1})
-    baked = onnx.load(tmp_path / "out" / "model.onnx")
+    optimized = onnx.load(tmp_path / "out" / "model.onnx")
     assert (tmp_path / "out" / "model.onnx.data").is_file()
     plain = models.mlp(hidden=512)
-    assert [models.numpy_helper.to_array(tensor).tobytes() for tensor in baked.graph.initializer] == [
+    assert [models.numpy_helper.to_array(tensor).tobytes() for tensor in optimized.graph.initializer] == [
         models.numpy_helper.to_array(tensor).tobytes() for tensor in plain.graph.initializer
     ]
 

@@ -1,4 +1,4 @@
-"""A model that the device's cache can tell from another."""
+"""A cache key in the model's metadata distinguishes models in a device's cache."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def read_key(path: Path) -> str | None:
     return session.get_modelmeta().custom_metadata_map.get(KEY)
 
 
-def test_the_runtime_reads_the_digest_and_the_model_answers_as_before(tmp_path: Path) -> None:
+def test_the_runtime_reads_the_digest_and_the_outputs_stay_the_same(tmp_path: Path) -> None:
     path = models.save(models.mlp(), tmp_path / "in")
     found = stamp(tmp_path / "out", path)
     written = tmp_path / "out" / str(found.entry)
@@ -40,7 +40,7 @@ def test_another_model_has_another_digest_and_the_same_one_the_same(tmp_path: Pa
     assert values[0] == values[1] != values[2]
 
 
-def test_an_old_entry_is_overruled(tmp_path: Path) -> None:
+def test_an_old_entry_is_overridden(tmp_path: Path) -> None:
     model = models.mlp()
     model.metadata_props.add(key=KEY, value="old")
     found = stamp(tmp_path / "out", models.save(model, tmp_path / "in"))

@@ -1,4 +1,4 @@
-"""The stages find what the conformance vectors say: figures, what recorded answers are like, and verdicts."""
+"""The stages compute the figures and verdicts of the conformance vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of dynamic inputs: all problems are told at once, before anything is built."""
+"""Shapes of dynamic inputs: all problems are reported at once, before anything is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mobile provider is likely to take, with no device at hand."""
+"""Estimated placement on a mobile provider, without a device."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def chain(*operators: str, rank: int = 2) -> ModelProto:
 
 
 @pytest.mark.parametrize("checker", ["nnapi", "coreml-nn"])
-def test_a_fixed_network_is_taken_whole(tmp_path: Path, checker: Checker) -> None:
+def test_a_fixed_network_is_assigned_whole(tmp_path: Path, checker: Checker) -> None:
     result = check(tmp_path, models.cnn(batch=1), checker)
     facts = result.facts
     assert (facts["provider"], facts["taken"], facts["left"], facts["share"]) == ("Some", 8, 0, 1.0)
@@ -72,7 +72,7 @@ def test_an_operator_that_is_missing_splits_the_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_a_dynamic_network_is_told_what_fixing_its_dimensions_gains(tmp_path: Path, checker: Checker) -> None:
+def test_a_dynamic_network_reports_the_gain_of_fixed_dimensions(tmp_path: Path, checker: Checker) -> None:
     result = check(tmp_path, models.cnn(), checker)
     assert result.facts["taken"] == 0
     assert reasons(result.facts)["Conv"] == "an input has a dynamic shape"
@@ -92,7 +92,7 @@ def test_many_partitions_are_doubtful_in_the_checkers_own_words(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_an_encoder_with_fixed_sizes_is_not_charged_for_computing_them(tmp_path: Path, checker: Checker) -> None:
+def test_nodes_that_compute_fixed_sizes_are_not_counted(tmp_path: Path, checker: Checker) -> None:
     dynamic = check(tmp_path / "dynamic", tiny_encoder(), checker).facts
     fixed = check(tmp_path / "fixed", tiny_encoder(batch=1, sequence=8), checker).facts
     assert dynamic["share"] < 0.1
@@ -102,7 +102,7 @@ def test_an_encoder_with_fixed_sizes_is_not_charged_for_computing_them(tmp_path:
     assert not {"Shape", "Slice"} & reasons(fixed).keys()
 
 
-def test_only_the_error_function_of_a_fixed_encoder_stays_behind(tmp_path: Path) -> None:
+def test_only_the_error_function_of_a_fixed_encoder_is_not_assigned(tmp_path: Path) -> None:
     facts = check(tmp_path, tiny_encoder(batch=1, sequence=8)).facts
     assert set(reasons(facts)) == {"Erf"}
     assert facts["left"] == 2
@@ -114,7 +114,7 @@ def test_too_many_dimensions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [models.contrib, models.unknown_domain, models.if_model, models.zipmap])
-def test_operators_of_nobody_stay_behind(tmp_path: Path, make: Any) -> None:
+def test_unknown_operators_are_not_assigned(tmp_path: Path, make: Any) -> None:
     facts = check(tmp_path, make()).facts
     assert (facts["taken"], facts["suitable"]) == (0, "no")
     assert "the provider does not support the operator" in reasons(facts).values()

@@ -1,4 +1,4 @@
-"""Weights that only branches read go with them, and the model answers as before."""
+"""Weights that only branches read are copied into them, and the outputs stay the same."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def write(model: ModelProto, name: str | None = "model_fake.bin", data: bytes = 
 
 @pytest.fixture
 def compile_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., StageResult]:
-    """Run the stage with a compiler that does what it is told."""
+    """Run the stage with a scripted compiler."""
 
     def call(act: Write, source: ModelProto | None = None, **options: Any) -> StageResult:
         class Compiler:
@@ -77,7 +77,7 @@ def compile_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..
     return call
 
 
-def test_what_was_compiled_gets_names_and_a_form_of_our_own(
+def test_a_compiled_model_gets_fixed_names_and_one_form(
     tmp_path: Path, compile_with: Callable[..., StageResult]
 ) -> None:
     result = compile_with(write(compiled()))
@@ -163,7 +163,9 @@ def other_input() -> list[onnx.ValueInfoProto]:
         (write(compiled(inputs=[models.value("other", [1, 8])])), "inputs or outputs changed"),
     ],
 )
-def test_a_compiler_that_fails_or_lies(act: Write, message: str, compile_with: Callable[..., StageResult]) -> None:
+def test_a_compiler_that_fails_or_writes_a_wrong_result(
+    act: Write, message: str, compile_with: Callable[..., StageResult]
+) -> None:
     with pytest.raises(StageError, match=message):
         compile_with(act)
 
@@ -183,7 +185,7 @@ RIGHT, WRONG = b"soc_type=X;arch=79;num=1", b"soc_type=X;arch=73;num=1"
 
 
 @pytest.mark.parametrize("act", [write(compiled(statement="v2:0:57"), data=RIGHT), write(embed(RIGHT), None)])
-def test_an_architecture_that_is_not_stated_may_stand_in_what_was_compiled(
+def test_an_architecture_that_is_not_stated_may_be_in_the_compiled_files(
     act: Write, compile_with: Callable[..., StageResult]
 ) -> None:
     """One compiler states 0 for an architecture whose name it lacks, and compiles for it all the same."""
@@ -191,7 +193,7 @@ def test_an_architecture_that_is_not_stated_may_stand_in_what_was_compiled(
 
 
 @pytest.mark.parametrize("act", [write(compiled(statement="v2:0:57"), data=WRONG), write(embed(WRONG), None)])
-def test_an_architecture_that_stands_nowhere_is_another_device(
+def test_an_architecture_that_is_nowhere_is_another_device(
     act: Write, compile_with: Callable[..., StageResult]
 ) -> None:
     with pytest.raises(StageError, match="compiled for another device than requested") as caught:
@@ -199,7 +201,7 @@ def test_an_architecture_that_stands_nowhere_is_another_device(
     assert caught.value.details[0] == "htp_arch=79 was requested"
 
 
-def test_a_number_that_is_not_stated_is_never_taken_on_trust(compile_with: Callable[..., StageResult]) -> None:
+def test_a_number_that_is_not_stated_is_never_assumed(compile_with: Callable[..., StageResult]) -> None:
     with pytest.raises(StageError, match="compiled for another device than requested"):
         compile_with(write(compiled(statement="v2:0:0"), data=b";arch=79;57"), options=ARCHITECTURE)
 
@@ -264,7 +266,7 @@ def _ignore(_share: float, _text: str) -> None:
 @pytest.mark.parametrize(
     ("body", "message"), [("kill -SEGV $$", "crashed in native code (SIGSEGV)"), ("exit 3", "code 3")]
 )
-def test_a_compiler_that_crashes_in_a_process_of_its_own(
+def test_a_compiler_that_crashes_in_a_separate_process(
     body: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell = tmp_path / "python"
@@ -278,7 +280,7 @@ def test_a_compiler_that_crashes_in_a_process_of_its_own(
     assert message in caught.value.message
 
 
-def test_an_error_in_a_process_of_its_own_is_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_a_separate_process_is_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "_registered", {PROVIDER: "fake_plugin"})
     model = models.save(models.mlp(batch=1), tmp_path / "in")
     with pytest.raises(StageError, match="is not in this environment: no module fake_plugin"):
@@ -286,7 +288,7 @@ def test_an_error_in_a_process_of_its_own_is_the_same_error(tmp_path: Path, monk
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_nothing_is_compiled_where_it_would_not_be_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_compiled_where_it_would_not_be_reproducible(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "_registered", {PROVIDER: "fake_plugin"})
     job = compiling.Job(provider=PROVIDER, library="fake_plugin", options={}, select={}, embed=False, folder=".")
     with pytest.raises(StageError, match="would not be reproducible"):

@@ -87,7 +87,7 @@ def test_blocked_operators_and_nodes_are_the_references_to_the_byte(tmp_path: Pa
     assert result.facts["weights"] == 6
 
 
-def test_answers_stay_close_and_half_the_bytes_are_left(tmp_path: Path) -> None:
+def test_outputs_stay_close_and_half_the_bytes_are_left(tmp_path: Path) -> None:
     model = models.save(models.cnn(), tmp_path)
     convert(model, tmp_path / "out")
     made = tmp_path / "out" / "model.onnx"
@@ -173,7 +173,7 @@ def test_operators_of_the_runtime_are_converted_too(tmp_path: Path) -> None:
     np.testing.assert_allclose(run(tmp_path / "out" / "model.onnx", rows(8)), run(path, rows(8)), rtol=5e-3)
 
 
-def test_weights_beyond_the_range_take_its_limit_and_are_named(tmp_path: Path) -> None:
+def test_weights_out_of_range_are_clamped_and_named(tmp_path: Path) -> None:
     path = models.save(chain(1e6, 1e-6), tmp_path)
     result = convert(path, tmp_path / "out")
     assert result.facts["clamped"] == {"f0": 4}
@@ -203,7 +203,7 @@ def test_a_layer_whose_parameters_do_not_fit_is_kept(tmp_path: Path) -> None:
     np.testing.assert_allclose(run(tmp_path / "out" / "model.onnx", feeds), run(path, feeds), rtol=5e-3, atol=1e-3)
 
 
-def test_overflow_that_the_cpu_hides_is_found_and_blamed(tmp_path: Path) -> None:
+def test_overflow_that_the_cpu_hides_is_found_at_its_source(tmp_path: Path) -> None:
     path = models.save(chain(1, 1000, 1000, 1e-6), tmp_path)
     samples = write_samples(tmp_path / "samples", path, [rows(4)])
     result = convert(path, tmp_path / "out", samples)
@@ -271,7 +271,7 @@ def test_a_gate_that_nothing_meets_is_an_error(tmp_path: Path) -> None:
     assert caught.value.details
 
 
-def test_bfloat16_is_written_and_said_not_to_run_here(tmp_path: Path) -> None:
+def test_bfloat16_is_written_and_reported_not_to_run_here(tmp_path: Path) -> None:
     path = models.save(models.mlp(), tmp_path)
     result = convert(path, tmp_path / "out", type="bfloat16")
     made = read_structure(tmp_path / "out" / "model.onnx")
@@ -331,7 +331,7 @@ def quantized() -> ModelProto:
         (lambda: chain(2, 3), {"block_operators": ["Mul"]}, "every node stays in 32 bits"),
     ],
 )
-def test_what_cannot_be_converted_is_said(tmp_path: Path, make: Any, options: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_converted_is_reported(tmp_path: Path, make: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(StageError, match=message):
         convert(models.save(make(), tmp_path), tmp_path / "out", **options)
 

@@ -15,7 +15,7 @@ def distance(found: list[float], expected: list[float]) -> float:
     return differences({"y": np.array(found)}, {"y": np.array(expected)})["y"].max_relative
 
 
-def test_differences_are_shares_of_the_largest_answer() -> None:
+def test_differences_are_shares_of_the_largest_output() -> None:
     found = differences({"y": np.array([10.1, 0.1])}, {"y": np.array([10.0, 0.0])})["y"]
     assert found.max_absolute == pytest.approx(0.1)
     assert found.max_relative == pytest.approx(0.01)
@@ -23,7 +23,7 @@ def test_differences_are_shares_of_the_largest_answer() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [0.0, 0.0], [INF, 1.0], [NAN, 2.0], [-INF, -1.0]], ids=str)
-def test_equal_answers_are_equal_whatever_they_hold(values: list[float]) -> None:
+def test_equal_outputs_are_equal_with_any_values(values: list[float]) -> None:
     assert distance(values, values) == 0
 
 

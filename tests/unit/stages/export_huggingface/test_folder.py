@@ -1,4 +1,4 @@
-"""What is said of a folder before any library opens it."""
+"""Errors about a folder before any library reads it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bundler.stages.export_huggingface.folder import read_folder
 from tests.support.huggingface import write_folder, write_safetensors
 
 
-def test_a_folder_says_what_it_holds_and_which_files_decide(tmp_path: Path) -> None:
+def test_a_folder_lists_its_contents_and_the_files_that_decide(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "model")
     for name in ("tokenizer.json", "vocab.txt", "pytorch_model.bin", "modeling_own.py", "README.md", "modules.json"):
         (folder / name).write_text("x")

@@ -58,7 +58,7 @@ def test_a_layer_whose_weights_lost_their_range_is_the_worst(tmp_path: Path, lay
     assert facts["samples"] == 4
 
 
-def test_keeping_what_is_blamed_brings_the_accuracy_back(tmp_path: Path) -> None:
+def test_keeping_the_error_sources_restores_the_accuracy(tmp_path: Path) -> None:
     model = models.save(chain(outlier_in=3), tmp_path)
     before = blame(model, quantize(model, tmp_path / "all.onnx"), tmp_path / "a")
     kept = quantize(model, tmp_path / "kept.onnx", nodes_to_exclude=before["tensors"][0]["remedy"])
@@ -66,7 +66,7 @@ def test_keeping_what_is_blamed_brings_the_accuracy_back(tmp_path: Path) -> None
     assert after["tensors"][0]["sqnr_db"] > before["tensors"][0]["sqnr_db"] + 10
 
 
-def test_numbers_beyond_half_precision_are_blamed_where_they_arise(tmp_path: Path) -> None:
+def test_numbers_beyond_half_precision_are_found_where_they_arise(tmp_path: Path) -> None:
     """Layer 2 overflows; all after it inherit the infinity."""
     source = chain(scale=1e6)
     model, changed = models.save(source, tmp_path / "whole"), onnx.ModelProto()
@@ -84,7 +84,7 @@ def test_numbers_beyond_half_precision_are_blamed_where_they_arise(tmp_path: Pat
     assert sum(entry["sqnr_db"] is None for entry in facts["tensors"]) == 1
 
 
-def test_of_nodes_that_the_quantiser_fused_the_one_with_the_weights_is_blamed(tmp_path: Path) -> None:
+def test_of_fused_nodes_the_one_with_the_weights_is_the_error_source(tmp_path: Path) -> None:
     source = chain(outlier_in=3)
     model, changed = models.save(source, tmp_path / "whole"), onnx.ModelProto()
     changed.CopyFrom(source)
@@ -98,12 +98,12 @@ def test_of_nodes_that_the_quantiser_fused_the_one_with_the_weights_is_blamed(tm
     assert worst["remedy"] == ["product 3", "sum 3"]
 
 
-def test_models_that_are_equal_have_no_culprits(tmp_path: Path) -> None:
+def test_equal_models_have_no_error_sources(tmp_path: Path) -> None:
     model = models.save(chain(), tmp_path)
     assert blame(model, model, tmp_path)["tensors"] == []
 
 
-def test_no_more_is_told_and_run_than_was_asked(tmp_path: Path) -> None:
+def test_limits_of_samples_and_tensors_hold(tmp_path: Path) -> None:
     model = models.save(chain(outlier_in=1), tmp_path)
     facts = blame(model, quantize(model, tmp_path / "changed.onnx"), tmp_path, samples=1, most=2)
     assert (len(facts["tensors"]), facts["samples"]) == (2, 1)

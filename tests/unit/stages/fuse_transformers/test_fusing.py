@@ -1,4 +1,4 @@
-"""Encoders are fused into the runtime's operators, answer as before, and come out the same each time."""
+"""Encoders are fused into the runtime's operators with the same outputs, and with the same bytes each time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def answer(path: Path, feeds: dict[str, np.ndarray], settings: SessionSettings =
     ids=["14", "17", "12", "narrow"],
 )
 @pytest.mark.parametrize("scattered", [False, True], ids=["padded", "holes"])
-def test_a_fused_encoder_answers_as_before_for_every_mask(tmp_path: Path, sizes, scattered) -> None:
+def test_a_fused_encoder_has_the_same_outputs_for_every_mask(tmp_path: Path, sizes, scattered) -> None:
     result = fuse(tiny_encoder(**sizes), tmp_path)
     layers = sizes.get("layers", 2)
     assert result.facts["fused"] == {
@@ -136,7 +136,7 @@ def test_sizes_can_be_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [models.cnn, models.mlp, models.if_model])
-def test_what_is_no_transformer_is_said_to_be_none(tmp_path: Path, make) -> None:
+def test_other_models_than_transformers_are_rejected(tmp_path: Path, make) -> None:
     with pytest.raises(StageError, match="nothing was fused: the model has no unfused attention") as caught:
         fuse(make(), tmp_path)
     assert "leave fusion out" in (caught.value.hint or "")
@@ -155,7 +155,7 @@ def test_fusing_twice_says_that_it_is_done(tmp_path: Path) -> None:
     assert caught.value.details == ("it has fused attention already: com.microsoft.Attention (2)",)
 
 
-def test_attention_in_another_hand_is_told(tmp_path: Path) -> None:
+def test_attention_in_an_unknown_form_is_reported(tmp_path: Path) -> None:
     """A softmax between products without a projection to merge: normalisations are fused, the attention is not."""
     model = tiny_encoder(layers=1)
     scale = next(tensor for tensor in model.graph.initializer if tensor.name == "scale")

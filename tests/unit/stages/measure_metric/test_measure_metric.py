@@ -1,4 +1,4 @@
-"""The user's own metric: a function or a command, told what went wrong in his own terms."""
+"""The user's own metric: a function or a command, with errors in the user's terms."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def measure(model: Path, golden: Path, output: Path, *, metric: Path | None = No
     return call_stage("measure_metric", output, inputs, **options)
 
 
-def test_a_function_judges_the_model_and_the_untouched_one(
+def test_a_function_measures_the_model_and_the_original_one(
     tmp_path: Path, changed: Path, golden: Path, metric: Path
 ) -> None:
     facts = measure(changed, golden, tmp_path / "out", metric=metric, python="agreement").facts
@@ -113,7 +113,7 @@ def test_a_command_reads_folders_and_prints_a_number(tmp_path: Path, changed: Pa
     assert facts["value"] < 1.0
 
 
-def test_a_metric_that_is_the_same_for_wrong_answers_is_a_warning(
+def test_a_metric_that_is_the_same_for_wrong_outputs_is_a_warning(
     tmp_path: Path, changed: Path, golden: Path, metric: Path
 ) -> None:
     metric.write_text("""

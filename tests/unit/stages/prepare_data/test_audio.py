@@ -73,7 +73,7 @@ def test_other_forms_than_wav(tmp_path: Path, name: str, coding: str, error: flo
 
 
 @pytest.mark.parametrize("length", [0, 0xFFFFFFFF])
-def test_a_length_that_nobody_knew_is_no_end(tmp_path: Path, length: int) -> None:
+def test_an_unknown_length_is_no_truncation(tmp_path: Path, length: int) -> None:
     """As programs write that write to a pipe."""
     path = write_wave(tmp_path / "a.wav", tone(8000, 0.1), 8000)
     whole, unknown = path.read_bytes(), struct.pack("<I", length)
@@ -195,7 +195,7 @@ def test_no_header_makes_the_reader_fail_otherwise(
         ([1, "t"], {"input": "y"}, "which does not exist"),
     ],
 )
-def test_what_does_not_go_together_is_said(tmp_path: Path, shape: list[Any], changes: Any, words: str) -> None:
+def test_incompatible_declarations_are_reported(tmp_path: Path, shape: list[Any], changes: Any, words: str) -> None:
     write_wave(tmp_path / "data" / "a.wav", tone(16000, 0.1))
     error = refuse(tmp_path / "out", audio_model(tmp_path, shape), tmp_path / "data", **declared(**changes))
     assert words in error.message

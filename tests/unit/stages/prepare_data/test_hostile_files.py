@@ -1,4 +1,4 @@
-"""Whatever stands in a user's folder: it is read, or it is named in an error, and nothing else happens."""
+"""Any file in a user's folder is read or named in an error, and nothing else happens."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_damaged_archives(tmp_path_factory: pytest.TempPathFactory, which: int, 
 
 
 @pytest.mark.parametrize("given", ["archive", "folder"])
-def test_an_archive_that_claims_more_than_it_holds(tmp_path: Path, given: str) -> None:
+def test_an_archive_that_declares_more_than_it_holds(tmp_path: Path, given: str) -> None:
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         stream, {"descr": "<f4", "fortran_order": False, "shape": (1 << 40, 1, 3, 8, 8)}

@@ -172,7 +172,7 @@ def claim(path: Path, width: int, height: int) -> None:
     path.write_bytes(bytes(whole))
 
 
-def test_a_small_file_that_claims_a_huge_picture_is_refused(tmp_path: Path) -> None:
+def test_a_small_file_that_declares_a_huge_picture_is_rejected(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     save(folder, "a.png", pixels(8, 8))
     claim(folder / "bomb.png", 40_000, 30_000)
@@ -207,7 +207,7 @@ def test_links_are_followed_to_files_and_never_in_circles(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
-def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_in_the_folder_is_rejected(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     save(folder, "a.png", pixels(8, 8))
     os.mkfifo(folder / "b.png")
@@ -241,7 +241,7 @@ def test_a_folder_without_pictures_says_what_it_holds(tmp_path: Path) -> None:
         (["n", 8], {"input": "x"}, "a picture has three or four axes"),
     ],
 )
-def test_what_does_not_go_together_is_said(tmp_path: Path, shape: list[Any], changes: Any, words: str) -> None:
+def test_incompatible_declarations_are_reported(tmp_path: Path, shape: list[Any], changes: Any, words: str) -> None:
     folder = tmp_path / "data"
     save(folder, "a.png", pixels(8, 8))
     assert words in refuse(tmp_path / "out", image_model(tmp_path, shape), folder, **declared(**changes)).message

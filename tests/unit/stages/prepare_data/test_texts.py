@@ -129,7 +129,7 @@ def test_the_tokenizer_says_what_the_declaration_leaves_out() -> None:
         (TextDeclaration(), {}, "no input that fit token ids"),
     ],
 )
-def test_what_does_not_go_together_is_said(declaration: TextDeclaration, shapes: Any, words: str) -> None:
+def test_incompatible_declarations_are_reported(declaration: TextDeclaration, shapes: Any, words: str) -> None:
     with pytest.raises(UsageError) as caught:
         resolve_text(declaration, signature(**shapes), BERT, "00")
     assert words in caught.value.message

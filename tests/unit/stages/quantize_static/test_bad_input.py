@@ -101,7 +101,7 @@ def test_nothing_quantised_is_no_success(tmp_path: Path, model: Path, options: d
         ({"extra": {"TensorQuantOverrides": {"nowhere": [{"quant_type": "int8"}]}}}, "cannot quantise this model"),
     ],
 )
-def test_options_that_cannot_be_had(tmp_path: Path, model: Path, options: dict[str, Any], message: str) -> None:
+def test_incompatible_options(tmp_path: Path, model: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(StageError, match=message):
         quantize(tmp_path, model, **options)
 
@@ -137,7 +137,7 @@ def test_an_opset_before_quantisation_is_raised(tmp_path: Path) -> None:
         quantize(tmp_path / "refused", model, raise_opset=False)
 
 
-def test_sixteen_bits_raise_the_opset_or_use_the_runtimes_own_operators(tmp_path: Path, model: Path) -> None:
+def test_16_bit_types_raise_the_opset_or_use_the_runtimes_own_operators(tmp_path: Path, model: Path) -> None:
     assert quantize(tmp_path / "raised", model, activation_type="uint16")["opset"] == 21
     facts = quantize(tmp_path / "kept", model, activation_type="uint16", raise_opset=False)
     assert facts["opset"] == models.OPSET

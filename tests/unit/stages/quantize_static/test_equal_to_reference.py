@@ -180,7 +180,7 @@ def test_samples_of_several_sizes_are_calibrated_where_the_reference_stops(tmp_p
     assert result.facts["quantized"] == {"Conv": 1}
 
 
-def test_the_reference_keeps_its_voice_to_itself(
+def test_the_reference_prints_nothing(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     by_stage(model, tmp_path, Case(calibration="percentile"))

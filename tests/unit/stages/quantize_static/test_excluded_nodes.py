@@ -62,7 +62,7 @@ def quantize(stage: str, folder: Path, proto: onnx.ModelProto, *names: str, **op
 
 
 def names_in_eight_bits(folder: Path) -> set[str]:
-    """Weights that were quantised, by their names in the untouched model."""
+    """Weights that were quantised, by their names in the original model."""
     model = onnx.load(folder / "out" / "model.onnx")
     return {
         item.name.removesuffix("_quantized") for item in model.graph.initializer if item.name.endswith("_quantized")
@@ -96,7 +96,7 @@ def test_a_node_that_was_computed_beforehand_stands_for_the_one_that_reads_it(tm
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_node_whose_heir_has_no_name(tmp_path: Path, stage: str) -> None:
+def test_a_node_whose_successor_has_no_name(tmp_path: Path, stage: str) -> None:
     proto = layers()
     for node in proto.graph.node:
         if node.name != "negation":

@@ -32,7 +32,7 @@ FEEDS = normal_feeds("x", (4, 16), 6)
 
 
 def chain_with_an_outlier() -> onnx.ModelProto:
-    """Four matrix products in a row; one weight of the third is so large that eight bits lose all others."""
+    """Four matrix products in a row; one weight of the third is so large that int8 loses all others."""
     weights = [models.weights(16, 16, seed=seed) for seed in range(4)]
     weights[2][3, 5] = 4000.0
     nodes, last = [], "x"
@@ -45,7 +45,7 @@ def chain_with_an_outlier() -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("form", ["qdq", "qoperator"])
-def test_the_culprit_alone_stays_in_floating_point(tmp_path: Path, form: str) -> None:
+def test_only_the_error_source_stays_in_floating_point(tmp_path: Path, form: str) -> None:
     model = models.save(chain_with_an_outlier(), tmp_path / "model")
     inputs = {"model": model, "samples": write_set(model, FEEDS, tmp_path / "samples")}
     options = {"format": form, "keep_float": "auto"}
@@ -135,7 +135,7 @@ def gated() -> onnx.ModelProto:
     return models.make_model(nodes, [image], [out], tensors)
 
 
-def test_structures_that_eight_bits_do_little_good(tmp_path: Path) -> None:
+def test_structures_that_gain_little_from_int8(tmp_path: Path) -> None:
     proto = gated()
     assert find_structures(proto, ["depthwise"]) == ("depthwise",)
     assert find_structures(proto, ["narrow"]) == ("stem",)

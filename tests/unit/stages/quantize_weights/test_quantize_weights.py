@@ -284,7 +284,7 @@ def test_a_table_is_quantised_where_its_format_allows(tmp_path: Path) -> None:
         ({"operators": ["Gather"], "bits": 8}, "only to 4 bits, by round-to-nearest"),
     ],
 )
-def test_what_the_reference_cannot_do_is_said(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_what_the_reference_does_not_support_is_reported(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(StageError, match=message):
         quantize(models.save(perceptron(), tmp_path), tmp_path / "out", **options)
 

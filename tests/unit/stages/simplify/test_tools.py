@@ -33,7 +33,7 @@ def test_the_default_is_the_one_that_measured_best() -> None:
     assert Options().tool == "onnxscript"
 
 
-def test_a_tool_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_tool_is_rejected(tmp_path: Path) -> None:
     model = models.save(models.cnn(), tmp_path)
     with pytest.raises(StageError, match=r"no simplifier is named '\.\./\.\./etc'") as caught:
         call_stage("simplify", tmp_path / "out", {"model": model}, tool="../../etc")
