@@ -1,4 +1,4 @@
-"""How much of a graph a provider takes, as the steps tell that compile for it or estimate it."""
+"""How many nodes of a graph are assigned to a provider, from the facts of steps that compile or estimate."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from bundler.model.open_sizes import tell_example, tell_gain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """What the provider is likely to take where all sizes are fixed; `options` are the words of a command for that."""
+    """The estimated assignment with all sizes fixed; `options` are the command-line words that fix them."""
 
     taken: int
     total: int
     options: tuple[str, ...]
 
     def describe(self, project: str = "") -> str:
-        """Half a sentence for people; `project` is the name of the project file that asks."""
+        """A clause for a message; `project` is the name of the project file, if there is one."""
         return f"{tell_gain(self.taken, self.total)}, {tell_example(self.options, project)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementFacts:
-    """The facts of one step that compiled a model or counted what a provider takes, checked: whatever a stage wrote."""
+    """The checked facts of one step that compiled a model or counted the nodes assigned to a provider."""
 
     provider: str
     taken: int
@@ -39,7 +39,7 @@ class PlacementFacts:
 
     @property
     def share(self) -> float:
-        """The part of all nodes that was taken, from 0 to 1; all of a graph without nodes."""
+        """The share of nodes assigned to the provider, from 0 to 1; 1 for a graph without nodes."""
         total = self.taken + self.left
         return self.taken / total if total else 1.0
 

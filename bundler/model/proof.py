@@ -1,4 +1,4 @@
-"""How far a proof went, what was vendored and what an emitter wrote: known to emitters, verification and reporting."""
+"""Levels of proof, third-party components, and the result of an emitter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Literal
 from bundler.model.results import Comparison
 
 Proof = Literal["executed", "emulated", "stand-in", "ran-unchecked", "resolved"]
-"""How far a proof went; see the README for what each level promises."""
+"""The level of proof; the README says what each level promises."""
 
 PROOF_MEANINGS: Final[Mapping[Proof, str]] = {
     "executed": "the golden set was reproduced in the bundle's own runtime",
@@ -37,12 +37,12 @@ class Component:
 
 
 DownloadRole = Literal["runtime", "model", "loader"]
-"""What a file that a visitor fetches is part of."""
+"""The part of the download that a file belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadFile:
-    """One file that a first visit fetches, in bytes: as it is, by gzip and by brotli."""
+    """One file of a first visit, in bytes: uncompressed, with gzip and with brotli."""
 
     path: str
     size: int
@@ -53,8 +53,8 @@ class DownloadFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
-    """What the first visit fetches for a variant, where it runs on this build of the runtime; `browsers` says in words
-    which take that build.
+    """The first visit's downloads for a variant and a build of the runtime; `browsers` describes the browsers that use
+    that build.
     """
 
     variant: str
@@ -64,17 +64,17 @@ class Download:
 
     @property
     def size(self) -> int:
-        """Bytes with no compression."""
+        """Bytes without compression."""
         return sum(file.size for file in self.files)
 
     @property
     def gzip(self) -> int:
-        """Bytes when the host compresses by gzip."""
+        """Bytes when the host compresses with gzip."""
         return sum(file.gzip for file in self.files)
 
     @property
     def brotli(self) -> int:
-        """Bytes when the host compresses by brotli."""
+        """Bytes when the host compresses with brotli."""
         return sum(file.brotli for file in self.files)
 
 
@@ -95,8 +95,8 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RanOn:
-    """On what a variant ran: the kind of `device`, as `--on` takes it; its `system`, as `Linux`; its `processor`, as
-    `x86_64`, or the core that was emulated; and the `runtime` with its version. Two machines of one kind have the same.
+    """What a variant ran on: the kind of `device`, as for `--on`; its `system`, such as `Linux`; its `processor`, such
+    as `x86_64`, or the emulated core; and the `runtime` with its version. Equal for two machines of one kind.
     """
 
     device: str
@@ -109,10 +109,10 @@ class RanOn:
 class VariantProof:
     """One variant's run of the golden set. `figures` holds seconds and other values that vary (they go to the report,
     never into the bundle). `passed` is None when it did not run; `reason` then says why. `nodes` counts the nodes of
-    the graph that each provider took, by the runtime's name of the provider; empty where the runtime did not tell.
-    `place` says where it ran, as `in Chromium 143`; empty for the machine that ran it, as it is.
-    `means` is what it was run with and `unrun` are those that the bundle is for, too, and that it was not run with, as
-    `Python 3.12`. `ran_on` is on what it ran, None where it did not; `host` is what that calls itself, for the report.
+    the graph assigned to each provider, by the runtime's name of the provider; empty where the runtime did not report
+    it. `place` says where it ran, such as `in Chromium 143`; empty for the machine itself. `means` is what it was run
+    with, such as `Python 3.12`, and `unrun` are others that the bundle supports and that it was not run with. `ran_on`
+    is what it ran on, None where it did not run; `host` is that machine's own name, for the report.
     """
 
     variant: str

@@ -1,4 +1,4 @@
-"""What bundler and other packages register under a group of entry points."""
+"""The entry points that bundler and other packages register in a group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, e
 
 
 def find_registered(group: str, name: str) -> EntryPoint | None:
-    """The entry point of this name, ours before another package's; None where nobody registered it."""
+    """The entry point of this name, bundler's own before another package's; None if it is not registered."""
     return _own(group).get(name) or _all(group, tuple(sys.path)).get(name)
 
 
@@ -19,7 +19,7 @@ def registered_names(group: str) -> tuple[str, ...]:
 
 @functools.cache
 def _own(group: str) -> dict[str, EntryPoint]:
-    """Ours alone: reading the metadata of every distribution would cost a no-op rebuild tens of milliseconds."""
+    """Only bundler's own: reading the metadata of every distribution would take tens of milliseconds."""
     try:
         points = distribution("bundler").entry_points
     except PackageNotFoundError:
@@ -29,5 +29,5 @@ def _own(group: str) -> dict[str, EntryPoint]:
 
 @functools.cache
 def _all(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    del path  # where `entry_points` looks: another one may hold others
+    del path  # part of the cache key: `entry_points` searches it
     return {point.name: point for point in entry_points(group=group)}

@@ -1,4 +1,4 @@
-"""What a bundle asks of the device, and the sizes that it was fixed to: told to people, and to loaders."""
+"""A bundle's requirements on the device, and the sizes that it was fixed to."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Something that must be on the device and is in no bundle.
+    """A requirement on the device that no bundle contains.
 
-    `what` names it and `version` says which (`cuDNN`, `9`; empty where any will do); `check` is what a person does to
-    see whether it is there. `libraries` are files that it brings, as the system's dynamic linker finds them: a loader
-    can look for these, and for nothing where there are none.
+    `what` names it and `version` says which (`cuDNN`, `9`; empty for any); `check` is a command or step that shows
+    whether it is there. `libraries` are its files by their names for the system's dynamic linker, for which a loader
+    can look.
     """
 
     what: str
@@ -24,9 +24,9 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedSize:
-    """A dynamic dimension of the model that has one size in this bundle: its name, the size, and by whom it was fixed.
+    """A dynamic dimension of the model that has one size in this bundle: its name, the size, and what fixed it.
 
-    `axes` are the places that it has in the inputs: the axes by the name of the input.
+    `axes` are its axes in the inputs, by the name of the input.
     """
 
     name: str
@@ -38,9 +38,9 @@ class FixedSize:
 FIXED_BY: Mapping[str, str] = {
     "target": "fixed by the target",
     "user": "given for this build",
-    "model": "the only size that the original model ran at, of those that were tried",
+    "model": "the only size at which the original model ran, among those tried",
 }
-"""By whom a size was fixed, in words."""
+"""What fixed a size, as text."""
 
 
 def describe_need(need: Need) -> str:

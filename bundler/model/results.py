@@ -1,4 +1,4 @@
-"""What the executor hands on when a step is done, and what a comparison found."""
+"""The results of steps and of comparisons."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bundler.model.stage import Note
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """A step's result: `folder` holds the artifact's real files (None when it made none), `entry` is the file in it
-    that later steps open. For a stage that passed its model through, both are those of its input.
-    `ingredients` are what its key was made of. `seconds` and `cached` vary from run to run and never enter a bundle.
+    """A step's result: `folder` has the artifact's files (None when it made none), `entry` is the file in it that later
+    steps open. For a stage that passed its model through, both are those of its input. `ingredients` are the values
+    that its key was computed from. `seconds` and `cached` vary from run to run and are never in a bundle.
     """
 
     step: str
@@ -77,8 +77,8 @@ class OutputComparison:
 
 
 def restore_output(told: Mapping[str, Any], unjudged: str) -> OutputComparison:
-    """An output as a loader tells it. One that could not be judged, for the reason `unjudged`, has no figures there:
-    here nothing is equal, and the reason stands in its reference. Raises `TypeError` for other keys.
+    """An output as a loader reports it. One that could not be judged, for the reason `unjudged`, has no figures: it
+    counts as not equal, and its reference has the reason. Raises `TypeError` for other keys.
     """
     if not unjudged:
         return OutputComparison(**told)
@@ -96,5 +96,5 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether every output is equal to the bit."""
+        """Whether every output is bit-identical."""
         return all(output.equal for output in self.outputs)

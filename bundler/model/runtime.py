@@ -1,4 +1,4 @@
-"""`runtime.json`: what the loader of every ecosystem obeys. The schema is this file."""
+"""`runtime.json`: the configuration for the loader of every ecosystem. This file is its schema."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RUNTIME_SCHEMA = 3
 class ProviderEntry:
     """One execution provider of a chain, by the runtime's own name, with its options as strings. `device` is the
     runtime's name of the memory that its tensors live in when that is not the CPU's: the loader then binds outputs.
-    A provider that a plugin carries has the plugin's `library` (the Python module that knows where it lies), and may
-    `select` devices by what the plugin says of them.
+    A provider from a plugin has the plugin's `library` (the Python module that knows its path), and may `select`
+    devices by their metadata.
     """
 
     name: str
@@ -31,11 +31,11 @@ class ProviderEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """What was compiled before shipping, and for what: facts that decide whether a device can use it.
+    """What was compiled ahead of time, and for what: facts that decide whether a device can use it.
 
     `provider` is the runtime's name; `devices` the kinds of device by the provider's own names (`57`: a SoC model;
-    `8.9`: a compute capability); `sdk` the version of the compiler; `statement` what it wrote into the model for the
-    runtime's own judgement of compatibility, empty where it writes none.
+    `8.9`: a compute capability); `sdk` the version of the compiler; `statement` its compatibility string in the model
+    for the runtime's own check, empty where it writes none.
     """
 
     provider: str
@@ -46,10 +46,10 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
-    """What is made on the device before this variant runs; until then the next one does.
+    """What is generated on the device before this variant runs; until then the next variant runs.
 
-    `context`: the runtime compiles the model into a file of its own, opened from then on. `cache`: opening it fills a
-    folder; `options` of the first provider name that folder by `{folder}`. `thing` is what people call it.
+    `context`: the runtime compiles the model into a file, which is opened from then on. `cache`: opening the model
+    fills a folder, which `options` of the first provider name by `{folder}`. `thing` is its name in messages.
     """
 
     kind: Literal["context", "cache"]
@@ -59,11 +59,11 @@ class Preparation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compatibility:
-    """Facts that must hold where a variant runs. `systems` and `machines` are as Python's `platform` names them
-    (`Linux`; `x86_64`); `runtime` is the exact version of the runtime that the model was baked with. `features` are
-    what the provider's device must offer, by the names that the device gives them. `plugins` are the exact versions of
-    the distributions that carry its providers; `compiled` is what was compiled for it before shipping. `needs` are what
-    its providers use of the device's own software.
+    """The requirements of a variant. `systems` and `machines` are names of Python's `platform` (`Linux`; `x86_64`);
+    `runtime` is the exact version of the runtime that the model was optimised with. `features` are features that the
+    provider's device must support, by the device's own names. `plugins` are the exact versions of the distributions
+    that contain its providers; `compiled` is what was compiled for it ahead of time. `needs` is the software that its
+    providers use on the device.
     """
 
     systems: tuple[str, ...]
@@ -77,7 +77,7 @@ class Compatibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """How close to the golden set an output must come. Every figure that is None sets no limit but the last.
+    """How close an output must be to the golden set. A figure that is None sets no limit, except for `agreement`.
 
     |actual - reference| <= `absolute` + `relative` * |reference| for each element (no limit on single elements when
     either is None). At least `sqnr_db` decibels over all samples, `low_sqnr_db` in all but a tenth of them (at least
@@ -105,7 +105,7 @@ class Tolerance:
     scales: bool = False
 
     def allow(self, reference: float) -> float:
-        """The greatest error of an element whose reference has this magnitude; infinite where none is set."""
+        """The largest allowed error of an element whose reference has this magnitude; infinite without a limit."""
         if self.absolute is None or self.relative is None:
             return math.inf
         return self.absolute + self.relative * reference
@@ -113,7 +113,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What every output must meet: `default`, but for the `outputs` that have a tolerance of their own, by name."""
+    """What every output must meet: `default`, except for the `outputs` with their own tolerance, by name."""
 
     default: Tolerance
     outputs: Mapping[str, Tolerance] = field(default_factory=dict)
@@ -128,13 +128,12 @@ class RuntimeVariant:
     """One way to run the model. `model` and the paths in `files` are relative to the payload folder.
 
     `session` holds attributes of the runtime's session options, `session_config` its configuration entries;
-    `disabled_optimizers` are graph optimisers that were applied when the model was baked and need not run again.
+    `disabled_optimizers` are graph optimisers that were applied ahead of time and need not run again.
     `builds` are the builds of the runtime that have its providers, the preferred first; empty where there is but one.
-    `device_cache` lets the loader keep the model, as the runtime laid it out for the device's own CPU, in the user's
-    cache folder after the first start, and open that from then on.
-    `gate` is what this variant's answers must meet: variants may differ in precision. `least_share` is the least share
-    of the graph's nodes that the first provider must take; fewer is no success. `prepare` is what is made on the device
-    before it runs.
+    `device_cache` lets the loader keep the model, as the runtime optimised it for the device's own CPU, in the user's
+    cache folder after the first start, and open that copy from then on. `gate` is what this variant's outputs must
+    meet: variants may differ in precision. `least_share` is the minimum share of the graph's nodes that must be
+    assigned to the first provider. `prepare` is what is generated on the device before it runs.
     """
 
     name: str
@@ -154,9 +153,9 @@ class RuntimeVariant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeConfig:
-    """The whole of `runtime.json`. Variants stand in order of preference.
+    """The whole of `runtime.json`. Variants are in order of preference.
 
-    `fallback`: `report` takes the next variant and says why, `strict` raises. `golden_digest` is the digest of the
+    `fallback`: `report` uses the next variant and says why, `strict` raises. `golden_digest` is the digest of the
     golden set's artifact; `unstable_outputs` are outputs that a random operator makes different on each run: for
     them only names, types and shapes are promised. `preprocessing` is what became of pictures, sound or text
     before the model saw them when it was judged (`bundler.model.preprocessing`): an application must do the same.

@@ -1,4 +1,4 @@
-"""Whether a bundle's files are those that its manifest lists. Every difference is found and named at once."""
+"""Checks a bundle's files against its manifest. All differences are reported at once."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from bundler.model.errors import VerificationError
 from bundler.model.manifest import MANIFEST_NAME, parse_manifest, read_manifest_bytes
 
 _SHOWN = 20
-"""Faults that an error names one by one; the rest is counted."""
+"""Maximum number of faults that an error lists; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrityResult:
-    """What differs between a bundle and its manifest; each entry is a path, with the reason where there are several.
+    """The differences between a bundle and its manifest; each entry is a path, with the reason where there are several.
 
-    `links` are symbolic links and other things that are no regular files: they are never followed. `escapes` are
-    paths of the manifest that could leave the bundle: they are never opened. `checked` counts the files that were
-    hashed, `size` their bytes. `content` is the manifest that they were compared with, and `digest` its SHA-256: who
-    goes on with the manifest takes it from here, for the file may be another one by then.
+    `links` are symbolic links and others that are not regular files; they are never followed. `escapes` are paths of
+    the manifest that could leave the bundle; they are never opened. `checked` counts the hashed files, `size` their
+    bytes. `content` is the manifest that they were compared with, and `digest` its SHA-256: use it instead of reading
+    the file again, which could have changed since.
     """
 
     content: bytes = field(repr=False)
@@ -42,7 +42,7 @@ class IntegrityResult:
 
     @property
     def sound(self) -> bool:
-        """Whether every listed file is there unaltered, and nothing else is."""
+        """Whether every listed file is there and unaltered, and there are no other files."""
         return not self.faults
 
     @property
@@ -83,12 +83,12 @@ def check_integrity(bundle: Path) -> IntegrityResult:
 
 
 def require_integrity(bundle: Path) -> IntegrityResult:
-    """As `check_integrity`. Raises `VerificationError` naming every fault when there is one."""
+    """As `check_integrity`. Raises `VerificationError` listing the faults if there are any."""
     return require_sound(bundle, check_integrity(bundle))
 
 
 def require_sound(bundle: Path, result: IntegrityResult) -> IntegrityResult:
-    """The result of a check of `bundle`. Raises `VerificationError` naming every fault when there is one."""
+    """`result`, the check of `bundle`. Raises `VerificationError` listing the faults if there are any."""
     if result.sound:
         return result
     faults = result.faults
@@ -101,7 +101,7 @@ def require_sound(bundle: Path, result: IntegrityResult) -> IntegrityResult:
 
 
 def _hint(result: IntegrityResult) -> str:
-    """A stray `.pyc` file is a fault like any other, for Python would run it; but its usual cause is harmless."""
+    """An extra `.pyc` file is a fault because Python would run it, although its usual cause is harmless."""
     if len(result.extra) == len(result.faults) and all("__pycache__/" in path for path in result.extra):
         return "Python wrote these when the bundle was run in place: delete the __pycache__ folders"
     return "do not use it: copy the bundle again from where it was built, or build it again"
@@ -139,8 +139,8 @@ def _refuse_path(path: str) -> str | None:
 
 
 def _walk(bundle: Path) -> tuple[set[str], set[str]]:
-    """Regular files below `bundle` and things that are none (never followed), as paths with forward slashes. So is a
-    folder that is nested too deeply, which is not looked into.
+    """Regular files below `bundle`, and other entries (never followed, among them folders that are nested too deeply),
+    as paths with forward slashes.
     """
     files: set[str] = set()
     links: set[str] = set()

@@ -1,10 +1,8 @@
-"""From the proofs of its variants to what a bundle may claim.
+"""Derives a bundle's level of proof from the proofs of its variants.
 
-A bundle claims the least level that any of its variants reached. A user who reads one word of the manifest cannot
-know which variant a device will take, so the word must hold for each of them; the manifest tells each variant's own
-level beside it. A variant that did not run, or ran and failed, counts as `resolved`, whatever its emitter claims. One
-that ran while some output of the model could not have failed counts as `ran-unchecked`: what is promised of such an
-output was not shown.
+A bundle has the lowest level of its variants, because its users do not know which variant a device will run; the
+manifest also lists each variant's own level. A variant that did not run, or failed, counts as `resolved`, whatever its
+emitter claims. One that ran although some output could not have failed the comparison counts as `ran-unchecked`.
 """
 
 from __future__ import annotations
@@ -17,19 +15,19 @@ from bundler.model.manifest import Manifest, ProofRecord, VariantProofRecord
 from bundler.model.proof import PROOF_MEANINGS, Proof, VariantProof
 
 LEVELS: Final[tuple[Proof, ...]] = ("resolved", "ran-unchecked", "stand-in", "emulated", "executed")
-"""Levels of proof from the least to the greatest."""
+"""Levels of proof from the lowest to the highest."""
 
 
-NOTHING: Final = {"": "the golden set holds nothing to compare with"}
-"""Said where a comparison had no sample or no output."""
+NOTHING: Final = {"": "the golden set has nothing to compare with"}
+"""The reason for a comparison without samples or outputs."""
 
 MOST_NAMED = 3
 """Outputs that a reason names."""
 
 
 def combine_proofs(proofs: Sequence[VariantProof], unjudged: Mapping[str, str] | None = None) -> ProofRecord:
-    """What the bundle as a whole may claim, and each variant's own level. `unjudged` says of outputs why no comparison
-    with the golden set could fail.
+    """The level of the whole bundle and of each variant. `unjudged` has, by output, why no comparison with the golden
+    set could fail.
     """
     records = tuple(_record(proof, unjudged or {}) for proof in proofs)
     if not records:
@@ -66,7 +64,7 @@ def _record(proof: VariantProof, unjudged: Mapping[str, str]) -> VariantProofRec
 
 
 def _find_unjudged(proof: VariantProof) -> dict[str, str]:
-    """What the comparison itself could not judge: a bundle's manifest may keep silent on that."""
+    """The outputs that the comparison itself could not judge; a manifest may lack them."""
     found = proof.comparison
     if found is None:
         return {}

@@ -1,4 +1,4 @@
-"""What a variant must answer to the golden set wherever it runs, when a larger set has judged its precision."""
+"""Derives a variant's gate for the golden set when a larger set of samples has judged its precision."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Gate, Tolerance
 
 NOISE_DB = 3.0
-"""Other kernels round elsewhere: noise of twice the power that was found where the bundle was built is still the same
-model."""
+"""Allowance for the rounding of other kernels: twice the noise power that was measured at build time."""
 
 ANGLE = 2.0
-"""The same for the cosine similarity: its distance from 1 may double."""
+"""The same allowance for the cosine similarity: its distance from 1 may double."""
 
 PLACES = 2 / 16
-"""The share of the golden set's sixteen samples whose best score may change place beside those that do already."""
+"""The additional share of the golden set's sixteen samples whose top-1 class may change."""
 
 
 def fit_gate(gate: Gate, found: Comparison) -> Gate:

@@ -1,4 +1,4 @@
-"""What a verification reached, in words for people: the levels' identifiers (`executed`) are for programs."""
+"""Describes the result of a verification for people; the levels' identifiers (`executed`) are for programs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ NOTHING_RUN: Final = "Not run: the bundle was built without verification (--no-p
 
 
 def describe_verification(record: ProofRecord, host: str = THIS_HOST) -> tuple[str, ...]:
-    """A line for each thing that became of variants.
+    """A line for each kind of result, such as `Verified: htp in Qualcomm QNN's emulator, cpu on this host.`.
 
-    As `Verified: htp in Qualcomm QNN's emulator, cpu on this host.`; `host` is what the machine is called that ran what
-    ran in no other place.
+    `host` is the phrase for the machine itself.
     """
     if not record.variants:
         return (NOTHING_RUN,)
@@ -28,7 +27,7 @@ def describe_verification(record: ProofRecord, host: str = THIS_HOST) -> tuple[s
 
 
 def name_verification(record: ProofRecord) -> str:
-    """The same in a word or two."""
+    """The result in one or two words."""
     reached = [_head(variant) for variant in record.variants]
     if not reached or set(reached) == {"Not run"}:
         return "Not run"
@@ -36,7 +35,7 @@ def name_verification(record: ProofRecord) -> str:
 
 
 def describe_variants(records: Iterable[VariantProofRecord], host: str) -> tuple[str, ...]:
-    """A sentence for each of these variants, with the reason."""
+    """A sentence for each variant, with the reason."""
     return tuple(
         f"Variant {record.variant}: {_lower(_head(record))}{_tell_place(record, host)}{_tell_reason(record)}."
         for record in records
@@ -44,7 +43,7 @@ def describe_variants(records: Iterable[VariantProofRecord], host: str) -> tuple
 
 
 def is_verified(record: VariantProofRecord) -> bool:
-    """Whether it ran and every output was compared, and held."""
+    """Whether it ran, and every output was compared and met its gate."""
     return record.passed is True and record.level != "ran-unchecked"
 
 
@@ -60,7 +59,7 @@ def _head(record: VariantProofRecord) -> str:
 
 
 def _describe(records: Sequence[VariantProofRecord], host: str) -> str:
-    """The variants, each where it ran; those that are not verified by what stood in the way, which many may share."""
+    """The variants with the place where each ran; variants that are not verified are grouped by their reason."""
     if is_verified(records[0]):
         return ", ".join(_tell_run(record, host) for record in records)
     owners: dict[str, list[str]] = {}
@@ -82,8 +81,8 @@ def _tell_run(record: VariantProofRecord, host: str) -> str:
 
 
 def _tell_means(record: VariantProofRecord, host: str) -> str:
-    """` (Linux on x86_64; Python 3.12; not run with Python 3.11)`: the system, where the reader may have another; what
-    it was run with, where the bundle is for more.
+    """` (Linux on x86_64; Python 3.12; not run with Python 3.11)`: the system, unless it is the reader's own, and what
+    it was run with, if the bundle supports more.
     """
     ran_on = record.ran_on if host == BUILDING_HOST else None
     told = [f"{ran_on.system} on {ran_on.processor}"] if ran_on else []
@@ -101,5 +100,5 @@ def _lower(text: str) -> str:
 
 
 def same_levels(first: Sequence[VariantProofRecord], second: Sequence[VariantProofRecord]) -> bool:
-    """Whether two verifications of a bundle reached the same."""
+    """Whether two verifications of a bundle reached the same levels."""
     return {record.variant: record.level for record in first} == {record.variant: record.level for record in second}
