@@ -2,7 +2,7 @@
 
     bare_build.py MODEL.onnx BUNDLE-PAYLOAD FEEDS OUTPUT
 
-It checks the model, runs the golden inputs (`FEEDS/*.npz`) through the untouched model, saves the optimised one, opens
+It checks the model, runs the golden inputs (`FEEDS/*.npz`) through the original model, saves the optimised one, opens
 that as the bundle of the same model ships it (`runtime.json`) and runs the golden inputs again.
 """
 
@@ -24,7 +24,7 @@ def read_feeds(path: Path) -> dict[str, np.ndarray]:
         return {str(name): stored[f"value{index}"] for index, name in enumerate(stored["names"])}
 
 
-def open_untouched() -> ort.InferenceSession:
+def open_original() -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     return ort.InferenceSession(model_path, options, providers=["CPUExecutionProvider"])
@@ -56,7 +56,7 @@ def open_shipped() -> ort.InferenceSession:
 
 feeds = [read_feeds(path) for path in sorted(feeds_folder.glob("*.npz"))]
 onnx.checker.check_model(str(model_path))
-session = open_untouched()
+session = open_original()
 outputs = [session.run(None, feed) for feed in feeds]
 for index, values in enumerate(outputs):
     for position, value in enumerate(values):

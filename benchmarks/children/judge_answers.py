@@ -1,4 +1,4 @@
-"""How far a model's answers are from the untouched model's, and how well it does its task; printed as JSON.
+"""How far a model's answers are from the original model's, and how well it does its task; printed as JSON.
 
     judge_answers.py TASK MODEL.onnx CANDIDATE.onnx SAMPLES
 

@@ -15,7 +15,7 @@ from subjects.precision_choice import (
     measure_growth,
 )
 from subjects.precision_rivals import describe_versions
-from subjects.precision_runs import FAILURES, Bench, Findings, show_size, tell_reason
+from subjects.precision_runs import FAILURES, Bench, Findings, describe_reason, show_size
 from subjects.precision_store import Diary, Store
 from subjects.precision_tables import bars_table, memory_table, result_table, wall_table
 from workplace import Workplace
@@ -62,7 +62,7 @@ def make_section(
         title="precision beside other tools",
         method=METHOD,
         tables=(*tables, choice_table(choices), *growth),
-        notes=(*notes, *_tell_failures(findings), *_tell_choices(choices), *_tell_times(findings)),
+        notes=(*notes, *_describe_failures(findings), *_describe_choices(choices), *_describe_times(findings)),
         figures={one.name: _figures(one) for one in findings},
     )
 
@@ -78,7 +78,7 @@ def _run_cases(bench: Bench) -> tuple[list[Findings], list[str]]:
             subject = make_subject(bench.workplace, case.subject)
         except FAILURES as error:
             bench.diary.note(title, "data", "failed", str(error)[-2000:])
-            notes.append(f"**{title} could not be measured**: {tell_reason(error)}")
+            notes.append(f"**{title} could not be measured**: {describe_reason(error)}")
             continue
         found = bench.store.recall_or_make(Findings, title, lambda case=case, subject=subject: bench.run(case, subject))  # type: ignore[misc]
         findings.append(found)
@@ -100,27 +100,27 @@ def _grow(bench: Bench, notes: list[str]) -> Growths | None:
         subject = make_subject(bench.workplace, GROWTH_SUBJECT)
         return bench.store.recall_or_make(Growths, "growth", lambda: measure_growth(bench, subject))
     except FAILURES as error:
-        notes.append(f"**memory as the data grow** could not be measured: {tell_reason(error)}")
+        notes.append(f"**memory as the data grow** could not be measured: {describe_reason(error)}")
         return None
 
 
-def _tell_failures(findings: list[Findings]) -> list[str]:
+def _describe_failures(findings: list[Findings]) -> list[str]:
     return [f"**{one.name}, {who}** failed: {reason[:300]}" for one in findings for who, reason in one.failed.items()]
 
 
-def _tell_choices(choices: list[Choice]) -> list[str]:
+def _describe_choices(choices: list[Choice]) -> list[str]:
     failed = [f"**automatic choice, {one.subject}** failed: {one.failed[:300]}" for one in choices if one.failed]
-    tried = [(one.subject, "; ".join(map(_tell_attempt, one.attempts))) for one in choices if one.attempts]
+    tried = [(one.subject, "; ".join(map(_describe_attempt, one.attempts))) for one in choices if one.attempts]
     return [*failed, *(f"automatic choice, {name}: {text}" for name, text in tried)]
 
 
-def _tell_attempt(attempt: Any) -> str:
+def _describe_attempt(attempt: Any) -> str:
     ratio, size = attempt.get("ratio"), attempt.get("model_bytes")
     figures = [f"{ratio:.2f} times the time" if ratio else "", show_size(size) if size else ""]
     return f"{attempt.get('method')} " + ", ".join(part for part in (attempt.get("state", "?"), *figures) if part)
 
 
-def _tell_times(findings: list[Findings]) -> list[str]:
+def _describe_times(findings: list[Findings]) -> list[str]:
     """When each was measured, where a run took up what others had left."""
     times = sorted(one.measured for one in findings if one.measured)
     return [f"Measured from {times[0]} to {times[-1]} UTC."] if times else []

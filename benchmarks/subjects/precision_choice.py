@@ -12,12 +12,12 @@ from pairs import Pairs, judge, show_ratio, show_seconds
 from processes import Peak, watch_memory
 from subjects.precision_cases import ROOT, Subject
 from subjects.precision_rivals import OFFLINE, OLIVE_STATIC, Job
-from subjects.precision_runs import FAILURES, Bench, Findings, Made, judge_model, show_size, tell_reason
+from subjects.precision_runs import FAILURES, Bench, Findings, Made, describe_reason, judge_model, show_size
 
 LEAST_SQNR_DB = 15.0
 """The gate of both sides: what eight bits are held to when a profile says nothing."""
 NOISE = 0.03
-UNTOUCHED = "the untouched model"
+UNTOUCHED = "the original model"
 MEBIBYTE = 2**20
 FEW, MANY = 50, 500
 CONSTANT = 1.1
@@ -60,7 +60,7 @@ def choose_automatically(bench: Bench, subject: Subject, findings: Sequence[Find
                 choice.races[who] = bench.race(built, subject, made.model)
                 bench.diary.note(subject.name, "auto", f"beside {who}", round(choice.races[who].ratio, 3))
     except FAILURES as error:
-        choice.failed = tell_reason(error)
+        choice.failed = describe_reason(error)
         bench.diary.note(subject.name, "auto", "failed", str(error)[-2000:])
     return choice
 
@@ -76,7 +76,7 @@ def _list_rivals(found: Findings) -> list[tuple[str, Made]]:
 
 def choice_table(choices: Sequence[Choice]) -> Table:
     """One row a model."""
-    columns = ("model", "chosen", "size", "SQNR", "a call, beside the untouched model", "fastest that holds the gate")
+    columns = ("model", "chosen", "size", "SQNR", "a call, beside the original model", "fastest that holds the gate")
     return Table(
         title=f"Automatic choice (gate: {LEAST_SQNR_DB:g} dB for both sides)",
         columns=(*columns, "ours over it", "bar 1.0", "time of the build"),
@@ -137,7 +137,7 @@ def _grow(bench: Bench, subject: Subject, sets: Sequence[Path], method: str) -> 
         peaks = [_weigh(bench, replace(subject, calibration=folder), method) for folder in sets]
     except FAILURES as error:
         bench.diary.note("memory", who, "failed", str(error)[-2000:])
-        return Growth(who=who, failed=tell_reason(error))
+        return Growth(who=who, failed=describe_reason(error))
     bench.diary.note("memory", who, "peaks", [peak.shared_out for peak in peaks])
     return Growth(who=who, few=peaks[0], many=peaks[1])
 

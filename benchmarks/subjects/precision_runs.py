@@ -149,9 +149,9 @@ class CaseRun:
         try:
             self._bench.diary.note(self.found.name, who, what, action())
         except FAILURES as error:
-            self.found.failed[who] = tell_reason(error)
+            self.found.failed[who] = describe_reason(error)
             self._bench.diary.note(
-                self.found.name, who, f"{what} failed", f"{tell_reason(error)}\n{str(error)[-2000:]}"
+                self.found.name, who, f"{what} failed", f"{describe_reason(error)}\n{str(error)[-2000:]}"
             )
             return False
         return True
@@ -161,7 +161,7 @@ class CaseRun:
         try:
             self.prove()
         except FAILURES as error:
-            self._bench.diary.note(self.found.name, PROVEN, "first build failed", tell_reason(error))
+            self._bench.diary.note(self.found.name, PROVEN, "first build failed", describe_reason(error))
 
     def list_runs(self) -> dict[str, Run]:
         """Whole processes, each from a cold start, by who runs them."""
@@ -246,7 +246,7 @@ def _keep(taken: list[Ran], ran: Ran) -> list[float]:
     return [round(ran.seconds, 3), round(ran.cpu_seconds, 3)]
 
 
-def tell_reason(error: BaseException) -> str:
+def describe_reason(error: BaseException) -> str:
     """What a command gave for its reason, else the error's own words."""
     return getattr(error, "reason", "") or str(error)
 

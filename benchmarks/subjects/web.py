@@ -68,14 +68,14 @@ def measure(workplace: Workplace) -> Section:
     return Section(
         name="web",
         title="a visit in the browser",
-        method=_tell_method(),
+        method=_describe_method(),
         tables=tuple(tables),
         notes=tuple(dict.fromkeys(notes)),
         figures=figures,
     )
 
 
-def _tell_method() -> str:
+def _describe_method() -> str:
     return (
         "The smallest page that loads the bundle and answers once, beside a page that imports onnxruntime-web as its "
         "documentation shows and opens the raw model; one host on this machine serves both with the same headers "

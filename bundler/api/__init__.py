@@ -117,15 +117,15 @@ def build_all(
     Shapes that all were given go to the models that have such inputs. Raises `UsageError` for two of one bundle.
     """
     from bundler.pipeline.requests import check_clashes
-    from bundler.pipeline.workshop import open_workshop, start_early
+    from bundler.pipeline.workspace import open_workspace, start_early
 
     check_clashes(requests)
-    with open_workshop(settings.cache_choice, settings.jobs, sandbox=settings.sandbox) as workshop:
-        start_early(workshop, [request.model for request in requests])  # a worker loads its tools while we load ours
+    with open_workspace(settings.cache_choice, settings.jobs, sandbox=settings.sandbox) as workspace:
+        start_early(workspace, [request.model for request in requests])  # a worker loads its tools while we load ours
         from bundler.pipeline import batch
         from bundler.pipeline.shapes import assign_shapes
 
-        return batch.build_all(assign_shapes(requests, workshop, listener), workshop, listener, settings.jobs)
+        return batch.build_all(assign_shapes(requests, workspace, listener), workspace, listener, settings.jobs)
 
 
 def build_project(
@@ -167,11 +167,11 @@ def plan_all(
     from bundler.pipeline import batch
     from bundler.pipeline.requests import check_clashes
     from bundler.pipeline.shapes import assign_shapes
-    from bundler.pipeline.workshop import open_workshop
+    from bundler.pipeline.workspace import open_workspace
 
     check_clashes(requests)
-    with open_workshop(settings.cache_choice, 1, sandbox=settings.sandbox) as workshop:
-        return batch.plan_all(assign_shapes(requests, workshop, listener), workshop, listener)
+    with open_workspace(settings.cache_choice, 1, sandbox=settings.sandbox) as workspace:
+        return batch.plan_all(assign_shapes(requests, workspace, listener), workspace, listener)
 
 
 def plan_project(
@@ -194,10 +194,10 @@ def plan_project(
 def inspect(model: Path, settings: Settings = _DEFAULTS, listener: Listener = ignore) -> Inspection:
     """What the model is, which targets fit it, and what stands in the way; it is not run."""
     from bundler.pipeline.inspect import inspect_model
-    from bundler.pipeline.workshop import open_workshop
+    from bundler.pipeline.workspace import open_workspace
 
-    with open_workshop(settings.cache_choice, 1, sandbox=settings.sandbox) as workshop:
-        return inspect_model(model, workshop, listener)
+    with open_workspace(settings.cache_choice, 1, sandbox=settings.sandbox) as workspace:
+        return inspect_model(model, workspace, listener)
 
 
 def recommend(
@@ -207,10 +207,10 @@ def recommend(
     machine and one of each kind.
     """
     from bundler.pipeline.recommend import recommend_targets
-    from bundler.pipeline.workshop import open_workshop
+    from bundler.pipeline.workspace import open_workspace
 
-    with open_workshop(settings.cache_choice, 1, sandbox=settings.sandbox) as workshop:
-        return recommend_targets(model, device, workshop, listener)
+    with open_workspace(settings.cache_choice, 1, sandbox=settings.sandbox) as workspace:
+        return recommend_targets(model, device, workspace, listener)
 
 
 def list_target_names() -> tuple[str, ...]:
@@ -236,10 +236,10 @@ def verify(
     bundle without a runtime of its own is run in.
     """
     from bundler.pipeline import verify as verifying
-    from bundler.pipeline.workshop import open_workshop
+    from bundler.pipeline.workspace import open_workspace
 
-    with open_workshop(settings.cache_choice, 1, pinned, sandbox=settings.sandbox) as workshop:
-        return verifying.verify(bundle, workshop, listener, on, digest)
+    with open_workspace(settings.cache_choice, 1, pinned, sandbox=settings.sandbox) as workspace:
+        return verifying.verify(bundle, workspace, listener, on, digest)
 
 
 def check_digests(bundle: Path, digest: str = "") -> DigestResult:
@@ -277,10 +277,10 @@ def bench(
 ) -> tuple[VariantTimes, ...]:
     """Load time and latency of bundles in their own runtime, and of the ONNX file `baseline` in turn with them."""
     from bundler.pipeline import bench as benching
-    from bundler.pipeline.workshop import open_workshop
+    from bundler.pipeline.workspace import open_workspace
 
-    with open_workshop(settings.cache_choice, 1, sandbox=settings.sandbox) as workshop:
-        return benching.bench(bundles, baseline, workshop, listener, on, timing=timing)
+    with open_workspace(settings.cache_choice, 1, sandbox=settings.sandbox) as workspace:
+        return benching.bench(bundles, baseline, workspace, listener, on, timing=timing)
 
 
 def compare(first: Path, second: Path) -> BundleDiff:

@@ -10,7 +10,7 @@ from bundler.catalogue.tables import code, table
 from bundler.profiles.methods import NONE
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.profiles.schema import TargetProfile, Variant
-from bundler.providers.availability import tell_row
+from bundler.providers.availability import describe_row
 from bundler.providers.knowledge import ProviderKnowledge
 from bundler.providers.registry import find_provider, provider_names
 
@@ -84,8 +84,8 @@ def _variant_rows(profile: TargetProfile) -> Iterator[tuple[str, ...]]:
             " → ".join(code(entry.name) for entry in variant.providers),
             _method(variant.precision or profile.precision.method),
             _method(variant.calibrated or profile.precision.calibrated),
-            _tell_preparation(variant, outlook),
-            _tell_share(variant),
+            _describe_preparation(variant, outlook),
+            _describe_share(variant),
         )
 
 
@@ -93,7 +93,7 @@ def _method(name: str) -> str:
     return "as it is" if name == NONE else code(name)
 
 
-def _tell_preparation(variant: Variant, outlook: VariantOutlook) -> str:
+def _describe_preparation(variant: Variant, outlook: VariantOutlook) -> str:
     known = find_provider(variant.providers[0].name)
     thing = known.deferral.thing if known.deferral else ""
     return {
@@ -104,7 +104,7 @@ def _tell_preparation(variant: Variant, outlook: VariantOutlook) -> str:
     }[outlook.fate]
 
 
-def _tell_share(variant: Variant) -> str:
+def _describe_share(variant: Variant) -> str:
     if not variant.least_share:
         return ""
     then = "else it fails" if variant.shortfall == "fail" else "else it is told"
@@ -117,15 +117,15 @@ def _provider_rows(profiles: Sequence[TargetProfile]) -> Iterator[tuple[str, ...
         users = [profile.id for profile in profiles if _uses(profile, name)]
         # The CPU is in all of them, and a row of fifty names tells nobody anything.
         shown = "all but those for browsers" if name == "cpu" else ", ".join(map(code, users))
-        yield code(name), known.title, _tell_where(known), shown or "none"
+        yield code(name), known.title, _describe_where(known), shown or "none"
 
 
 def _uses(profile: TargetProfile, name: str) -> bool:
     return any(entry.name == name for variant in profile.variants for entry in variant.providers)
 
 
-def _tell_where(known: ProviderKnowledge) -> str:
-    parts = [tell_row(row) for row in known.presence.availability]
+def _describe_where(known: ProviderKnowledge) -> str:
+    parts = [describe_row(row) for row in known.presence.availability]
     parts += [known.presence.gone.rstrip(".")] if known.presence.gone else []
     parts += [f"in its place: {known.presence.instead.rstrip('.')}"] if known.presence.instead else []
     return "; ".join(parts) or f"in every {known.package}"

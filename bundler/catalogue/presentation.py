@@ -20,12 +20,12 @@ def describe_profile(resolved: Resolved) -> str:
     """The whole profile as TOML that validates again, each value followed by the file that it comes from; what becomes
     of each variant stands above it.
     """
-    head = [" ← ".join(resolved.layered.files), *_tell_variants(resolved)]
+    head = [" ← ".join(resolved.layered.files), *_describe_variants(resolved)]
     remarks = "".join(f"# {visible(line)}\n" for line in head)
     return remarks + write_toml(resolved.profile.model_dump(), lambda key: _origin(resolved, key))
 
 
-def _tell_variants(resolved: Resolved) -> Iterator[str]:
+def _describe_variants(resolved: Resolved) -> Iterator[str]:
     """A line a variant, and one for each thing that must be on the device for it."""
     for outlook in foresee_variants(resolved.profile):
         told = "; ".join(text for text in (outlook.text, outlook.threshold, outlook.sizes) if text)

@@ -74,18 +74,18 @@ class ProviderDetails:
     cache_option: str
 
 
-def _tell_sizes(known: ProviderKnowledge) -> tuple[str, ...]:
-    return tuple(f"{SIZES[rule.sizes]}{_tell_when(rule.when)}" for rule in known.graph.free_sizes)
+def _describe_sizes(known: ProviderKnowledge) -> tuple[str, ...]:
+    return tuple(f"{SIZES[rule.sizes]}{_describe_when(rule.when)}" for rule in known.graph.free_sizes)
 
 
-def _tell_need(rule: NeedRule) -> str:
+def _describe_need(rule: NeedRule) -> str:
     need = Need(what=rule.what, version=rule.version, check=rule.check)
     where = f" on {' and '.join(rule.systems)}" if rule.systems else ""
     runtime = f" for runtimes {rule.runtime_versions}" if rule.runtime_versions else ""
-    return f"{describe_need(need)}{where}{runtime}{_tell_when(rule.when)}"
+    return f"{describe_need(need)}{where}{runtime}{_describe_when(rule.when)}"
 
 
-def _tell_when(when: Mapping[str, str]) -> str:
+def _describe_when(when: Mapping[str, str]) -> str:
     told = " and ".join(f"{key} is {pattern}" if pattern else f"{key} is left out" for key, pattern in when.items())
     return f", where {told}" if told else ""
 
@@ -106,8 +106,8 @@ def describe_provider(name: str) -> ProviderDetails:
         replaced=dict(known.options.replaced),
         precisions=known.numerics.precisions,
         tries=known.numerics.tries,
-        sizes=_tell_sizes(known),
-        needs=tuple(_tell_need(rule) for rule in known.presence.needs),
+        sizes=_describe_sizes(known),
+        needs=tuple(_describe_need(rule) for rule in known.presence.needs),
         proofs=known.graph.proofs,
         executes=compiler is not None and compiler.executes,
         cache_option=deferral.folder_option if deferral else "",
@@ -116,7 +116,7 @@ def describe_provider(name: str) -> ProviderDetails:
 
 def summarize_provider(known: ProviderKnowledge) -> ProviderSummary:
     """One provider's line of the list."""
-    work, prepared = _tell_work(known)
+    work, prepared = _describe_work(known)
     places = tuple(_place(row) for row in known.presence.availability)
     return ProviderSummary(
         name=known.name,
@@ -155,7 +155,7 @@ def _own_place(known: ProviderKnowledge) -> tuple[Place, ...]:
     return (_place(Availability(package=known.package)),)
 
 
-def _tell_work(known: ProviderKnowledge) -> tuple[Work, str]:
+def _describe_work(known: ProviderKnowledge) -> tuple[Work, str]:
     compiler, deferral = known.compiler, known.deferral
     if compiler is not None and compiler.by_default:
         return "before shipping", "compiled before shipping"

@@ -34,7 +34,7 @@ def print_summary(results: Sequence[BuildResult], failures: Sequence[Failure]) -
         for line in (*_describe_judged(result), *(f"NOT FOR SHIPPING: {reason}" for reason in result.reservations)):
             echo(f"  {line}")
         if result.first_visits:
-            echo(f"  first visit {_tell_visits(result.first_visits)}")
+            echo(f"  first visit {_describe_visits(result.first_visits)}")
         echo(f"  bundle.json has SHA-256 {result.digest}")
         echo(f"  report {result.report}")
     print_failures(failures)
@@ -52,13 +52,13 @@ def _describe_judged(result: BuildResult) -> Iterator[str]:
     for accuracy in result.accuracies:
         yield accuracy_line(accuracy)
         yield from device_lines(accuracy)
-    yield from (f"precision {_tell_choice(choice)}" for choice in result.precisions)
+    yield from (f"precision {_describe_choice(choice)}" for choice in result.precisions)
     for metric in result.metrics:
         yield f"metric of {metric.variant} {metric.value:.6g}; the original model's answers {metric.reference:.6g}"
-    yield from (_tell_placement(placed) for placed in result.placements)
+    yield from (_describe_placement(placed) for placed in result.placements)
 
 
-def _tell_placement(placed: PlacementResult) -> str:
+def _describe_placement(placed: PlacementResult) -> str:
     """`htp: … takes 5 of 5 nodes`, and loudly where that is less than the profile asks for."""
     about = ", as far as can be said without the device" if placed.estimated else ""
     told = f"{placed.variant}: {placed.provider} takes {placed.taken} of {placed.total} nodes{about}"
@@ -69,7 +69,7 @@ def _tell_placement(placed: PlacementResult) -> str:
     return f"FEWER NODES THAN ASKED FOR: {told}; the profile asks for {share}, the CPU runs the rest{gain}"
 
 
-def _tell_choice(choice: ChosenPrecision) -> str:
+def _describe_choice(choice: ChosenPrecision) -> str:
     """`static-int8 for cpu, 0.43 of the latency (measured)`."""
     if choice.method == "none" and choice.ratio is not None:
         why = f"nothing else that was tried and holds the gate is faster or much smaller ({choice.timing})"
@@ -90,7 +90,7 @@ def _show_range(least: int, most: int) -> str:
     return f"{number if high.endswith(unit) else low} to {high}"
 
 
-def _tell_visits(visits: tuple[FirstVisit, ...]) -> str:
+def _describe_visits(visits: tuple[FirstVisit, ...]) -> str:
     """`2.7 to 4.0 MB (webgpu), 2.8 MB (wasm) with brotli`: a range where a variant's builds of the runtime differ."""
     names = dict.fromkeys(visit.variant for visit in visits)
     sizes = {name: sorted(visit.brotli for visit in visits if visit.variant == name) for name in names}

@@ -73,7 +73,7 @@ class Identity:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofRequest:
     """A finished bundle that is to be run on a device: `on` names it, as `NAME` or `NAME:SETTING` (None: the first that
-    suits). `model` is the untouched model to time beside it, where there is one; `timing` is how to time it.
+    suits). `model` is the original model to time beside it, where there is one; `timing` is how to time it.
     `environments` are those of the build, so that a proof has the versions that its project locked; None where a bundle
     stands for itself. In a `sandbox`, nothing of the bundle runs outside of it.
     """

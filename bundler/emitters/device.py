@@ -32,7 +32,7 @@ def describe_device(request: EmitRequest) -> DeviceContext:
     """All that is known of it before anything has run."""
     config = request.config
     return DeviceContext(
-        needs=(*_tell_platform(request.profile.platform), *_tell_needs(config, request.profile.platform)),
+        needs=(*_describe_platform(request.profile.platform), *_describe_needs(config, request.profile.platform)),
         fixed=tuple(f"{shorten(size.name)} = {size.size}, {FIXED_BY[size.by]}" for size in config.fixed_sizes),
         left_out=request.left_out,
         unstable=tuple(shorten(name) for name in config.unstable_outputs),
@@ -51,7 +51,7 @@ _MINIMA = {"linux": " with glibc {} or later", "android": " with API level {} or
 """What the least version is a version of, where that is not the system itself."""
 
 
-def _tell_platform(platform: Platform) -> Iterable[str]:
+def _describe_platform(platform: Platform) -> Iterable[str]:
     """The system; a page of the web runs on any, in a browser."""
     pattern = _SYSTEMS.get(platform.system)
     if pattern is None:
@@ -72,7 +72,7 @@ def _is_covered(need: Need, platform: Platform) -> bool:
     return is_in_range(platform.minimum, f">={asked}")
 
 
-def _tell_needs(config: RuntimeConfig, platform: Platform) -> list[str]:
+def _describe_needs(config: RuntimeConfig, platform: Platform) -> list[str]:
     """Each need once, with the variants that have it."""
     owners: dict[str, list[str]] = {}
     for variant in config.variants:

@@ -25,7 +25,7 @@ def render_config(config: RuntimeConfig) -> str:
     return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def tell_preprocessing(record: Mapping[str, Any] | None) -> tuple[str, ...]:
+def describe_recorded_preprocessing(record: Mapping[str, Any] | None) -> tuple[str, ...]:
     """What an application must do with images, sound or text, a line a step; empty for a model that takes arrays."""
     return describe_preprocessing(read_record(record)) if record else ()
 

@@ -105,12 +105,12 @@ def show_options(options: Sequence[str], project: str = "") -> str:
     return words if words and words.isprintable() else "--shape INPUT=SIZES"
 
 
-def tell_example(options: Sequence[str], project: str = "") -> str:
+def describe_example(options: Sequence[str], project: str = "") -> str:
     """`for example with --shape x=1,3,64,64`, or with lines of a `project` file."""
     return f"for example with {show_options(options, project)} {YOUR_SIZES}"
 
 
-def tell_gain(taken: int, total: int) -> str:
+def describe_gain(taken: int, total: int) -> str:
     """What a provider takes of a model with fixed sizes."""
     return f"with fixed sizes it is likely to take {taken} of {total} nodes"
 
@@ -131,7 +131,7 @@ def explain_command(signature: Signature, asker: Asker) -> str:
     """
     words = suggest_options(signature, asker)
     if asker.project:
-        return f", {tell_example(words, asker.project)}"
+        return f", {describe_example(words, asker.project)}"
     if not words:
         return " with --shape INPUT=SIZES, one number for each axis"
     if not all(word.isprintable() for word in (*asker.command, *words)):

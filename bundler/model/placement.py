@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bundler.model.open_sizes import tell_example, tell_gain
+from bundler.model.open_sizes import describe_example, describe_gain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Gain:
 
     def describe(self, project: str = "") -> str:
         """A clause for a message; `project` is the name of the project file, if there is one."""
-        return f"{tell_gain(self.taken, self.total)}, {tell_example(self.options, project)}"
+        return f"{describe_gain(self.taken, self.total)}, {describe_example(self.options, project)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,11 @@ from bundler.pipeline.package_names import warn_of_same_packages
 from bundler.pipeline.plan import plan
 from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.results import BuildResult, Failure, PlanResult
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 
 
 def build_all(
-    requests: Sequence[BuildRequest], workshop: Workshop, listener: Listener, jobs: int
+    requests: Sequence[BuildRequest], workspace: Workspace, listener: Listener, jobs: int
 ) -> list[BuildResult | Failure]:
     """Build every request. An interruption raises `BuildsInterruptedError`."""
     done: list[BuildResult] = []
@@ -27,9 +27,9 @@ def build_all(
     def attempt(request: BuildRequest) -> BuildResult | Failure:
         with count.follow(f"{bundle_name(request)} → {request.target}") as followed:
             try:
-                result = build(request, workshop, followed)
+                result = build(request, workspace, followed)
             except BundlerError as error:
-                if workshop.executor.interrupted:
+                if workspace.executor.interrupted:
                     raise
                 followed.failed = True
                 return Failure(request=request, error=error)
@@ -46,18 +46,18 @@ def build_all(
             try:
                 return list(pool.map(attempt, requests))
             except KeyboardInterrupt:
-                workshop.executor.interrupt()  # leaving the pool waits for all that it runs
+                workspace.executor.interrupt()  # leaving the pool waits for all that it runs
                 raise
     except KeyboardInterrupt as error:
         raise BuildsInterruptedError(done, len(requests)) from error
 
 
-def plan_all(requests: Sequence[BuildRequest], workshop: Workshop, listener: Listener) -> list[PlanResult | Failure]:
+def plan_all(requests: Sequence[BuildRequest], workspace: Workspace, listener: Listener) -> list[PlanResult | Failure]:
     """Plan every request."""
 
     def attempt(request: BuildRequest) -> PlanResult | Failure:
         try:
-            return plan(request, workshop, listener)
+            return plan(request, workspace, listener)
         except BundlerError as error:
             return Failure(request=request, error=error)
 

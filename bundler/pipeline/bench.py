@@ -13,7 +13,7 @@ from bundler.model.events import Listener, Reporter
 from bundler.model.manifest import Manifest
 from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.pipeline.verify import check_bundle
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.reporting.claims import doubt_measurement
 from bundler.reporting.data import Spread, summarize_series
 from bundler.reporting.manifest import read_manifest
@@ -43,7 +43,7 @@ class VariantTimes:
 def bench(
     bundles: Iterable[Path],
     baseline: Path | None,
-    workshop: Workshop,
+    workspace: Workspace,
     listener: Listener,
     on: str | None = None,
     *,
@@ -59,7 +59,7 @@ def bench(
     if baseline is not None and not baseline.is_file():
         raise UsageError(f"there is no model {baseline}", hint="give the ONNX file that the bundles were built from")
     _check_timing(bundles, timing)
-    root = workshop.cache.root
+    root = workspace.cache.root
     requests = [
         ProofRequest(
             bundle=bundle,
@@ -68,8 +68,8 @@ def bench(
             model=baseline,
             on=on,
             timing=timing,
-            environments=workshop.environments,
-            sandbox=workshop.sandbox,
+            environments=workspace.environments,
+            sandbox=workspace.sandbox,
         )
         for bundle in bundles
     ]

@@ -15,10 +15,10 @@ from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.pipeline.judging import Verdict
 from bundler.pipeline.prepare import Prepared
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.profiles.methods import METHODS
 
-STAGE = "find_culprits"
+STAGE = "attribute_error"
 _TOLD = 5
 """Tensors that a message names."""
 _KEPT = 3
@@ -43,13 +43,13 @@ def lossy_step(prepared: Prepared, verdict: Verdict) -> Step | None:
     return step
 
 
-def find_blame(
+def find_error_sources(
     prepared: Prepared,
     outcomes: Mapping[str, StepOutcome],
     verdict: Verdict,
     lossy: Step,
     *,
-    workshop: Workshop,
+    workspace: Workspace,
     reporter: Reporter,
 ) -> Blame:
     """The nodes at which the step `lossy` loses the accuracy. A failure to find them is a line, never an error: what
@@ -63,10 +63,10 @@ def find_blame(
             "set": _source(prepared, outcomes, verdict.step.inputs["golden"]),
         }
         asked = Reporter(reporter.listener, f"{prepared.title}, nodes to blame")
-        facts = workshop.executor.execute((step,), sources, asked)[step.id].facts
+        facts = workspace.executor.execute((step,), sources, asked)[step.id].facts
     except BundlerError as error:
         return Blame(lines=(f"the nodes to blame were not found: {error.message}",))
-    return describe_blame(facts["tensors"])
+    return describe_error_sources(facts["tensors"])
 
 
 def _source(prepared: Prepared, outcomes: Mapping[str, StepOutcome], name: str) -> Source:
@@ -76,8 +76,8 @@ def _source(prepared: Prepared, outcomes: Mapping[str, StepOutcome], name: str) 
     return source_of(outcomes[name])
 
 
-def describe_blame(tensors: Sequence[Mapping[str, Any]]) -> Blame:
-    """The facts of `find_culprits` in words."""
+def describe_error_sources(tensors: Sequence[Mapping[str, Any]]) -> Blame:
+    """The facts of `attribute_error` in words."""
     if not tensors:
         return Blame()
     remedy = dict.fromkeys(name for tensor in tensors for name in tensor["remedy"])

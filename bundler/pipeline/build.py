@@ -27,7 +27,7 @@ from bundler.pipeline.prepare import Prepared, prepare
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.results import BuildResult, BuildSummary, ChosenPrecision, PlacementResult
 from bundler.pipeline.stamp import bundle_key
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.planning.precision import asked_method
 from bundler.profiles.methods import AUTO
 from bundler.reporting.claims import doubt_ratio
@@ -37,29 +37,29 @@ DEFAULT_EMITTER = "python"
 """Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
 
 
-def build(request: BuildRequest, workshop: Workshop, listener: Listener) -> BuildResult:
+def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> BuildResult:
     """Build one bundle. Raises a `BundlerError`; the bundle that stood there before is then untouched."""
     began = time.perf_counter()
     listener = preload_on_start(listener, DEFAULT_EMITTER)
-    prepared = prepare(request, workshop, listener)
+    prepared = prepare(request, workspace, listener)
     final = request.output / f"{prepared.plan.model_name}-{prepared.profile.id}"
     check_replaceable(final)
     reporter = Reporter(listener, prepared.title)
     for note in prepared.plan.notes:
         reporter.pass_on(note)
-    prepared = _settle(prepared, workshop, reporter)
-    outcomes = workshop.executor.execute(prepared.plan.steps, prepared.sources, reporter)
+    prepared = _settle(prepared, workspace, reporter)
+    outcomes = workspace.executor.execute(prepared.plan.steps, prepared.sources, reporter)
     prepared = replace(prepared, plan=settle_only_sizes(prepared.plan, prepared.facts.signature, outcomes))
     check_placements(prepared.plan, outcomes, reporter)
-    check_gates(prepared, outcomes, workshop, reporter)
+    check_gates(prepared, outcomes, workspace, reporter)
     digest = prepared.sources[MODEL].digest
     config = make_runtime_config(prepared.plan, prepared.profile, prepared.facts, outcomes, digest)
     key = bundle_key(prepared, config)
-    summary = recall_bundle(workshop.cache.root, final, key)
+    summary = recall_bundle(workspace.cache.root, final, key)
     fresh = summary is None
     if summary is None:
-        summary = _write(prepared, config, outcomes, final=final, workshop=workshop, reporter=reporter)
-        remember_bundle(workshop.cache.root, final, key, summary)
+        summary = _write(prepared, config, outcomes, final=final, workspace=workspace, reporter=reporter)
+        remember_bundle(workspace.cache.root, final, key, summary)
     seconds = time.perf_counter() - began
     result = _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
     return replace(
@@ -78,26 +78,26 @@ def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tupl
             total=found.taken + found.left,
             estimated=found.estimated,
             least_share=variant.least_share,
-            gain="" if found.gain is None else _tell_gain(found.gain, prepared),
+            gain="" if found.gain is None else _describe_gain(found.gain, prepared),
         )
         for variant, found in find_placements(prepared.plan, outcomes)
     )
 
 
-def _tell_gain(gain: Gain, prepared: Prepared) -> str:
+def _describe_gain(gain: Gain, prepared: Prepared) -> str:
     """With the sizes of the user's data, which the step that found it has not seen."""
     asker = prepared.plan_request.asker
     options = suggest_options(prepared.settled.facts.signature, asker)
     return replace(gain, options=options).describe(asker.project)
 
 
-def _settle(prepared: Prepared, workshop: Workshop, reporter: Reporter) -> Prepared:
+def _settle(prepared: Prepared, workspace: Workspace, reporter: Reporter) -> Prepared:
     """With a precision for each variant that leaves it open. What tries them is loaded only where it is needed."""
     if all(asked_method(prepared.profile, variant) != AUTO for variant in prepared.profile.variants):
         return prepared
     from bundler.pipeline.precision import settle_precision  # noqa: PLC0415 - see above
 
-    return settle_precision(prepared, workshop, reporter)
+    return settle_precision(prepared, workspace, reporter)
 
 
 def _write(
@@ -106,15 +106,15 @@ def _write(
     outcomes: Mapping[str, StepOutcome],
     *,
     final: Path,
-    workshop: Workshop,
+    workspace: Workspace,
     reporter: Reporter,
 ) -> BuildSummary:
     """Emit, prove and put into place. Its imports (templates, bill of materials) cost nothing to a rebuild."""
-    from bundler.pipeline.finish import Workpiece, finish_bundle, write_report  # noqa: PLC0415 - see above
+    from bundler.pipeline.finish import FinishRequest, finish_bundle, write_report  # noqa: PLC0415 - see above
 
     with staging_folder(final) as staged:
-        piece = Workpiece(
-            prepared=prepared, config=config, outcomes=outcomes, staged=staged, workshop=workshop, reporter=reporter
+        piece = FinishRequest(
+            prepared=prepared, config=config, outcomes=outcomes, staged=staged, workspace=workspace, reporter=reporter
         )
         finished = finish_bundle(piece)
         put_in_place(staged, final, lambda: write_report(prepared, outcomes, finished, report_folder(final)))
@@ -122,7 +122,7 @@ def _write(
 
 
 def check_gates(
-    prepared: Prepared, outcomes: Mapping[str, StepOutcome], workshop: Workshop, reporter: Reporter
+    prepared: Prepared, outcomes: Mapping[str, StepOutcome], workspace: Workspace, reporter: Reporter
 ) -> None:
     """Raise `GateError` naming the first stage, in the order of the plan, that broke the gate: its worst outputs and
     samples, and, where it gives precision away, the nodes most to blame.
@@ -130,13 +130,13 @@ def check_gates(
     verdicts = judge_plan(prepared.plan, prepared.profile, outcomes)
     if not verdicts:
         return
-    from bundler.pipeline.blame import Blame, find_blame, hint_for_loss, lossy_step  # noqa: PLC0415 - for failures alone
+    from bundler.pipeline.blame import Blame, find_error_sources, hint_for_loss, lossy_step  # noqa: PLC0415 - for failures alone
 
     verdict = verdicts[0]
     lossy = lossy_step(prepared, verdict)
     blame = Blame()
     if lossy is not None:
-        blame = find_blame(prepared, outcomes, verdict, lossy, workshop=workshop, reporter=reporter)
+        blame = find_error_sources(prepared, outcomes, verdict, lossy, workspace=workspace, reporter=reporter)
         compiled = {variant.compiled for variant in prepared.plan.variants}
         if verdict.judged in compiled and all(other.judged != lossy.id for other in verdicts):
             blame = replace(blame, lines=(_DEVICE_LOSES, *blame.lines))
@@ -188,7 +188,7 @@ def _result(prepared: Prepared, final: Path, summary: BuildSummary, *, up_to_dat
         unproven=summary.unproven,
         verified=summary.verified,
         first_visits=summary.first_visits,
-        precisions=tuple(_tell_choice(frontier) for frontier in prepared.frontiers),
+        precisions=tuple(_describe_choice(frontier) for frontier in prepared.frontiers),
         metrics=summary.metrics,
         reservations=summary.reservations,
         golden=summary.golden,
@@ -197,7 +197,7 @@ def _result(prepared: Prepared, final: Path, summary: BuildSummary, *, up_to_dat
     )
 
 
-def _tell_choice(frontier: Frontier) -> ChosenPrecision:
+def _describe_choice(frontier: Frontier) -> ChosenPrecision:
     chosen = next((attempt for attempt in frontier.attempts if attempt.state == "chosen"), None)
     return ChosenPrecision(
         variant=frontier.variant,

@@ -24,9 +24,9 @@ from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.golden import describe_golden, record_golden
 from bundler.pipeline.judging import METRIC_STAGE
 from bundler.pipeline.placement import describe_shortfalls
-from bundler.pipeline.prepare import Prepared, tell_left_out
+from bundler.pipeline.prepare import Prepared, describe_left_out
 from bundler.pipeline.results import BuildSummary, FirstVisit, MetricResult, VerifiedRun
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import CALIBRATED
 from bundler.reporting.data import ReportData
 from bundler.reporting.manifest import ManifestRequest, make_manifest, weigh_bundle, write_manifest
@@ -40,14 +40,14 @@ MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workpiece:
+class FinishRequest:
     """A bundle on its way: what was prepared and executed, and the staging folder in which it grows."""
 
     prepared: Prepared
     config: RuntimeConfig
     outcomes: Mapping[str, StepOutcome]
     staged: Path
-    workshop: Workshop
+    workspace: Workspace
     reporter: Reporter
 
 
@@ -63,7 +63,7 @@ class Finished:
     downloads: tuple[Download, ...] = ()
 
 
-def finish_bundle(piece: Workpiece) -> Finished:
+def finish_bundle(piece: FinishRequest) -> Finished:
     """Emit, describe and prove. Raises `GateError` over a budget, `VerificationError` when the proof fails."""
     phases: dict[str, float] = {}
     with _timed(piece, phases, "emit"):
@@ -79,7 +79,7 @@ def finish_bundle(piece: Workpiece) -> Finished:
         with _timed(piece, phases, "prove"):
             proofs = _prove(piece)
         manifest = replace(manifest, proof=combine_proofs(proofs, unjudged_of(manifest)))
-    manifest = _tell_verification(piece, manifest)
+    manifest = _describe_verification(piece, manifest)
     _check_budget(piece, manifest, emitted.downloads)  # Again: what was verified makes the manifest longer.
     if piece.prepared.request.prove and not isinstance(find_emitter(piece.prepared.plan.emitter), Untimed):
         with _timed(piece, phases, "measure"):
@@ -96,7 +96,7 @@ def finish_bundle(piece: Workpiece) -> Finished:
     )
 
 
-def _tell_verification(piece: Workpiece, manifest: Manifest) -> Manifest:
+def _describe_verification(piece: FinishRequest, manifest: Manifest) -> Manifest:
     """Put what was verified into the README, which was written before, and both into the manifest."""
     golden = (describe_golden(manifest.golden),) if manifest.golden else ()
     lines = (*describe_verification(manifest.proof, BUILDING_HOST), *manifest.shortfalls, *golden)
@@ -113,7 +113,7 @@ _PHASES = {"emit": "Write the bundle", "prove": "Verify the bundle", "measure": 
 
 
 @contextmanager
-def _timed(piece: Workpiece, phases: dict[str, float], name: str) -> Iterator[None]:
+def _timed(piece: FinishRequest, phases: dict[str, float], name: str) -> Iterator[None]:
     """Add the seconds of a block to `phases`, and tell of it as of a step."""
     build, title, listener = piece.reporter.build, _PHASES[name], piece.reporter.listener
     listener(StepStarted(build=build, step=name, title=title, position=0, total=0))
@@ -127,7 +127,7 @@ def _timed(piece: Workpiece, phases: dict[str, float], name: str) -> Iterator[No
     listener(StepFinished(build=build, step=name, title=title, cached=False, seconds=seconds))
 
 
-def _emit(piece: Workpiece) -> Emitted:
+def _emit(piece: FinishRequest) -> Emitted:
     prepared, outcomes = piece.prepared, piece.outcomes
     golden = outcomes[prepared.plan.golden].folder
     if golden is None:
@@ -141,14 +141,14 @@ def _emit(piece: Workpiece) -> Emitted:
         package_name=prepared.request.package_name,
         models={variant.name: outcomes[variant.model] for variant in prepared.plan.variants},
         golden=golden,
-        environments=piece.workshop.environments,
+        environments=piece.workspace.environments,
         reporter=piece.reporter,
         left_out=tuple(f"{decision.subject}: {decision.reason}" for decision in prepared.settled.left_out),
     )
     return find_emitter(prepared.plan.emitter).emit(request, piece.staged)
 
 
-def _write_notices(piece: Workpiece, emitted: Emitted) -> None:
+def _write_notices(piece: FinishRequest, emitted: Emitted) -> None:
     prepared, config, staged = piece.prepared, piece.config, piece.staged
     name = f"{prepared.plan.model_name}-{prepared.profile.id}"
     runtime = RuntimeRecord(package=prepared.profile.runtime.package, version=prepared.profile.runtime.version)
@@ -165,7 +165,7 @@ def _write_notices(piece: Workpiece, emitted: Emitted) -> None:
     write_text(staged / NOTICES_NAME, render_notices(name, emitted.components))
 
 
-def _write_manifest(piece: Workpiece, emitted: Emitted) -> Manifest:
+def _write_manifest(piece: FinishRequest, emitted: Emitted) -> Manifest:
     prepared, outcomes = piece.prepared, piece.outcomes
     budget = prepared.profile.budget
     limits = {"model": budget.model_mb, "bundle": budget.bundle_mb, "download": budget.download_mb}
@@ -202,7 +202,7 @@ def _reservations(prepared: Prepared) -> tuple[str, ...]:
     return ()
 
 
-def _known_digests(piece: Workpiece, emitted: Emitted) -> dict[str, str]:
+def _known_digests(piece: FinishRequest, emitted: Emitted) -> dict[str, str]:
     """Digests of what was copied from where it is kept by digest: vendored files and, in the open, the models."""
     known = {part.file: part.sha256 for part in emitted.components if part.file and part.sha256}
     if emitted.payload is not None:
@@ -211,7 +211,7 @@ def _known_digests(piece: Workpiece, emitted: Emitted) -> dict[str, str]:
     return known
 
 
-def _check_budget(piece: Workpiece, manifest: Manifest, downloads: tuple[Download, ...]) -> None:
+def _check_budget(piece: FinishRequest, manifest: Manifest, downloads: tuple[Download, ...]) -> None:
     prepared, config = piece.prepared, piece.config
     budget = prepared.profile.budget
     models = {variant.name: sum(record.size for record in variant.files) for variant in config.variants}
@@ -238,7 +238,7 @@ def _check_budget(piece: Workpiece, manifest: Manifest, downloads: tuple[Downloa
         )
 
 
-def _prove(piece: Workpiece) -> tuple[VariantProof, ...]:
+def _prove(piece: FinishRequest) -> tuple[VariantProof, ...]:
     prepared = piece.prepared
     proofs = find_emitter(prepared.plan.emitter).prove(_proof_request(piece))
     failed = [proof for proof in proofs if proof.passed is False]
@@ -255,21 +255,21 @@ def _prove(piece: Workpiece) -> tuple[VariantProof, ...]:
     return proofs
 
 
-def _measure(piece: Workpiece) -> tuple[Measurement, ...]:
-    """Opening and latency beside the untouched model, where this machine can run the bundle."""
+def _measure(piece: FinishRequest) -> tuple[Measurement, ...]:
+    """Opening and latency beside the original model, where this machine can run the bundle."""
     return find_emitter(piece.prepared.plan.emitter).measure(_proof_request(piece))
 
 
-def _proof_request(piece: Workpiece) -> ProofRequest:
+def _proof_request(piece: FinishRequest) -> ProofRequest:
     request = piece.prepared.request
     return ProofRequest(
         bundle=piece.staged,
-        cache_root=piece.workshop.cache.root,
+        cache_root=piece.workspace.cache.root,
         listener=piece.reporter.listener,
         model=piece.prepared.sources[MODEL].path,
         on=request.on,
-        environments=piece.workshop.environments,
-        sandbox=piece.workshop.sandbox,
+        environments=piece.workspace.environments,
+        sandbox=piece.workspace.sandbox,
     )
 
 
@@ -280,11 +280,13 @@ def list_notes(prepared: Prepared, outcomes: Mapping[str, StepOutcome], told: Se
     steps = (*prepared.earlier, *outcomes.values())
     heard = [*prepared.plan.notes, *(note for outcome in steps for note in outcome.notes)]
     shortfalls = describe_shortfalls(prepared.plan, outcomes)
-    left_out = tell_left_out(prepared.settled.left_out)
+    left_out = describe_left_out(prepared.settled.left_out)
     return list(dict.fromkeys((*left_out, *(note.text for note in heard), *shortfalls, *told)))
 
 
-def _summarize(piece: Workpiece, manifest: Manifest, emitted: Emitted, proofs: Sequence[VariantProof]) -> BuildSummary:
+def _summarize(
+    piece: FinishRequest, manifest: Manifest, emitted: Emitted, proofs: Sequence[VariantProof]
+) -> BuildSummary:
     records = manifest.proof.variants
     return BuildSummary(
         digest=digest_file(piece.staged / MANIFEST_NAME),
@@ -310,7 +312,7 @@ def _summarize(piece: Workpiece, manifest: Manifest, emitted: Emitted, proofs: S
     )
 
 
-def _list_metrics(piece: Workpiece) -> Iterator[MetricResult]:
+def _list_metrics(piece: FinishRequest) -> Iterator[MetricResult]:
     for step in piece.prepared.plan.steps:
         if step.stage == METRIC_STAGE:
             facts = piece.outcomes[step.id].facts

@@ -13,7 +13,7 @@ from bundler.pipeline.data import DataArgument, check_used, read_argument
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.sample_shapes import read_first_shapes
 from bundler.pipeline.sources import is_reference
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import DataRequest
 from bundler.profiles.schema import TargetProfile
 from bundler.stages.export_huggingface.spec import ENVIRONMENT as EXPORTER
@@ -47,17 +47,17 @@ def _read_arguments(request: BuildRequest) -> dict[str, DataArgument]:
     return arguments
 
 
-def read_given(request: BuildRequest, profile: TargetProfile, workshop: Workshop) -> GivenData:
+def read_given(request: BuildRequest, profile: TargetProfile, workspace: Workspace) -> GivenData:
     """The data that `request` names. Raises `UsageError` for data that are not there or cannot be taken."""
     arguments = _read_arguments(request)
     sources = {
         name: source
         for role, argument in arguments.items()
-        for name, source in argument.sources(role, workshop.cache).items()
+        for name, source in argument.sources(role, workspace.cache).items()
     }
     metric = profile.accuracy.metric
     if metric is not None and metric.python is not None:
-        sources[METRIC] = digest_source(Path(metric.python.rpartition(":")[0]), (), workshop.cache)
+        sources[METRIC] = digest_source(Path(metric.python.rpartition(":")[0]), (), workspace.cache)
     requests = {role: _data_request(role, argument) for role, argument in arguments.items()}
     samples = requests.get(SAMPLES)
     return GivenData(

@@ -10,7 +10,7 @@ from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
 from bundler.pipeline.opening import open_model
 from bundler.pipeline.requests import BuildRequest
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import make_plan
 from bundler.planning.request import PlanRequest
 from bundler.planning.rules import find_obstacles
@@ -39,9 +39,9 @@ class Inspection:
     targets: tuple[TargetFit, ...]
 
 
-def inspect_model(path: Path, workshop: Workshop, listener: Listener) -> Inspection:
+def inspect_model(path: Path, workspace: Workspace, listener: Listener) -> Inspection:
     """Inspect a model without running it; one that is no ONNX file yet is exported. Raises `ModelError`."""
-    model = open_model(BuildRequest(model=path, target=""), "", workshop, listener)
+    model = open_model(BuildRequest(model=path, target=""), "", workspace, listener)
     fits = tuple(_fit(model.facts, target) for target in target_ids())
     notes = tuple(note.text for note in model.outcomes[-1].notes)
     return Inspection(facts=model.facts, digest=model.source.digest, notes=notes, targets=fits)

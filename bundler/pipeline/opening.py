@@ -17,7 +17,7 @@ from bundler.pipeline.model_file import check_model_path
 from bundler.pipeline.packages import find_model, is_package_argument, join_model, parse_package
 from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.sources import export_model, is_reference, parse_reference
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import INSPECT_ID, inspect_step
 
 
@@ -42,37 +42,37 @@ def name_model(request: BuildRequest) -> str:
     return bundle_name(replace(request, model=Path(parse_reference(text).name)) if is_reference(text) else request)
 
 
-def open_model(request: BuildRequest, target: str, workshop: Workshop, listener: Listener) -> OpenedModel:
+def open_model(request: BuildRequest, target: str, workspace: Workspace, listener: Listener) -> OpenedModel:
     """Export or unpack the model where it is no ONNX file yet, and inspect it. Raises `ModelError`, `UsageError`."""
     name = name_model(request)
     title = f"{name} → {target}" if target else name
     reporter = Reporter(listener, title)
-    path, exported = _find_onnx(request.model, workshop, reporter)
-    facts, inspection, source = _inspect_file(path, name, workshop, reporter)
+    path, exported = _find_onnx(request.model, workspace, reporter)
+    facts, inspection, source = _inspect_file(path, name, workspace, reporter)
     return OpenedModel(name=name, title=title, facts=facts, source=source, outcomes=(*exported, inspection))
 
 
-def _find_onnx(model: Path, workshop: Workshop, reporter: Reporter) -> tuple[Path, tuple[StepOutcome, ...]]:
+def _find_onnx(model: Path, workspace: Workspace, reporter: Reporter) -> tuple[Path, tuple[StepOutcome, ...]]:
     if is_package_argument(str(model)):
-        return join_model(find_model(parse_package(str(model))), workshop.cache.scratch.new_folder()), ()
+        return join_model(find_model(parse_package(str(model))), workspace.cache.scratch.new_folder()), ()
     if not is_reference(str(model)):
         return model, ()
-    exported = export_model(parse_reference(str(model)), workshop, reporter)
+    exported = export_model(parse_reference(str(model)), workspace, reporter)
     return exported.source.path, (exported.outcome,)
 
 
 def _inspect_file(
-    path: Path, name: str, workshop: Workshop, reporter: Reporter
+    path: Path, name: str, workspace: Workspace, reporter: Reporter
 ) -> tuple[ModelFacts, StepOutcome, Source]:
     """The model's facts, the step that found them, and the model with its external data as a source."""
     check_model_path(path)
-    alone = digest_source(path, (), workshop.cache)
-    outcome = workshop.executor.execute((inspect_step(name),), {MODEL: alone}, reporter)[INSPECT_ID]
+    alone = digest_source(path, (), workspace.cache)
+    outcome = workspace.executor.execute((inspect_step(name),), {MODEL: alone}, reporter)[INSPECT_ID]
     facts = decode(ModelFacts, outcome.facts)
     if outcome.cached and not is_as_checked(path, facts):  # it says what is wrong, or finds other facts
         again = replace(inspect_step(name), volatile=True)
-        outcome = workshop.executor.execute((again,), {MODEL: alone}, reporter)[INSPECT_ID]
+        outcome = workspace.executor.execute((again,), {MODEL: alone}, reporter)[INSPECT_ID]
         facts = decode(ModelFacts, outcome.facts)
     external = [path.parent / name for name in facts.external_files]
-    model = digest_source(path, external, workshop.cache) if external else alone
+    model = digest_source(path, external, workspace.cache) if external else alone
     return facts, outcome, model

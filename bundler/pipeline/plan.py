@@ -6,15 +6,15 @@ from bundler.model.events import Listener
 from bundler.pipeline.prepare import prepare
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.results import PlanResult, StepPreview
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.stages.registry import find_stage
 
 
-def plan(request: BuildRequest, workshop: Workshop, listener: Listener) -> PlanResult:
+def plan(request: BuildRequest, workspace: Workspace, listener: Listener) -> PlanResult:
     """Plan one build without running any step but the inspection of the model."""
-    prepared = prepare(request, workshop, listener)
+    prepared = prepare(request, workspace, listener)
     steps = prepared.plan.steps
-    states = workshop.executor.explain(steps, prepared.sources, prepared.title)
+    states = workspace.executor.explain(steps, prepared.sources, prepared.title)
     previews = tuple(
         StepPreview(
             id=step.id,

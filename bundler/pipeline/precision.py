@@ -17,7 +17,7 @@ from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.pipeline.judging import METRIC_STAGE, Verdict, judge_plan
 from bundler.pipeline.prepare import Prepared, plan_bundle
 from bundler.pipeline.requests import decision_key
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import CALIBRATED, EVALUATION, GOLDEN
 from bundler.planning.devices import is_accelerated
 from bundler.planning.plan import make_plan
@@ -46,7 +46,7 @@ class _Trial:
     outcomes: Mapping[str, StepOutcome] = field(default_factory=dict)
 
 
-def settle_precision(prepared: Prepared, workshop: Workshop, reporter: Reporter) -> Prepared:
+def settle_precision(prepared: Prepared, workspace: Workspace, reporter: Reporter) -> Prepared:
     """`prepared` with a method for every variant whose precision is to be chosen by trying.
 
     What was decided before and recorded is repeated while the question is the same. Raises `GateError` when no attempt
@@ -57,7 +57,7 @@ def settle_precision(prepared: Prepared, workshop: Workshop, reporter: Reporter)
     if not open_variants:
         return prepared
     frontiers = tuple(
-        _Search(prepared=prepared, variant=variant, workshop=workshop, reporter=reporter).decide()
+        _Search(prepared=prepared, variant=variant, workspace=workspace, reporter=reporter).decide()
         for variant in open_variants
     )
     methods = {frontier.variant: frontier.chosen for frontier in frontiers}
@@ -99,7 +99,7 @@ class _Search:
 
     prepared: Prepared
     variant: Variant
-    workshop: Workshop
+    workspace: Workspace
     reporter: Reporter
 
     def decide(self) -> Frontier:
@@ -200,7 +200,7 @@ class _Search:
 
     def _execute(self, steps: Sequence[Step], sources: Mapping[str, Source], method: str) -> dict[str, StepOutcome]:
         reporter = Reporter(_only_new(self.reporter.listener), f"{self.prepared.title}, {method}")
-        return self.workshop.executor.execute(steps, sources, reporter)
+        return self.workspace.executor.execute(steps, sources, reporter)
 
 
 def _only_new(listener: Listener) -> Listener:
@@ -267,7 +267,7 @@ def _describe_timing(profile: TargetProfile, variant: Variant) -> tuple[Timing, 
     here = platform.system() in SYSTEMS[profile.platform.system].systems and platform.machine() in python_machines(
         profile.platform.architecture
     )
-    if here and not find_provider(variant.providers[0].name).rehearsed_by:
+    if here and not find_provider(variant.providers[0].name).validation_provider:
         return "measured", "on this machine, in turns with the unchanged model"
     return "estimated", f"timed on this machine's CPU ({platform.machine()}), which is not the target's"
 

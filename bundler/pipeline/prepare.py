@@ -20,7 +20,7 @@ from bundler.pipeline.given import GivenData, read_given
 from bundler.pipeline.opening import name_model, open_model
 from bundler.pipeline.package_names import identify_package
 from bundler.pipeline.requests import BuildRequest
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import make_plan
 from bundler.planning.request import PlanRequest
 from bundler.planning.settle import SettledProfile, leave_out, settle_profile
@@ -56,14 +56,14 @@ class Prepared:
         return self.settled.profile
 
 
-def prepare(request: BuildRequest, workshop: Workshop, listener: Listener) -> Prepared:
+def prepare(request: BuildRequest, workspace: Workspace, listener: Listener) -> Prepared:
     """Resolve, inspect, settle and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
     resolved = _resolve(request, listener)
-    _check_device(request, workshop)
-    command = repeat_command(request, sandbox=workshop.sandbox is not None)
+    _check_device(request, workspace)
+    command = repeat_command(request, sandbox=workspace.sandbox is not None)
     request = _name_package(request, resolved.profile, listener)
-    model = open_model(request, resolved.profile.id, workshop, listener)
-    data = read_given(request, resolved.profile, workshop)
+    model = open_model(request, resolved.profile.id, workspace, listener)
+    data = read_given(request, resolved.profile, workspace)
     plan_request = _plan_request(request, data, resolved, command)
     settled = settle_profile(resolved.profile, model.facts, plan_request)
     return Prepared(
@@ -87,12 +87,12 @@ def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
     _, left_out = leave_out(profile)
     chosen = request.format or profile.bundle.format
     check_format(profile.id, profile.bundle.ecosystem, chosen, project=request.project)
-    for text in tell_left_out(left_out):
+    for text in describe_left_out(left_out):
         Reporter(listener, profile.id).warn(text)
     return resolved
 
 
-def _check_device(request: BuildRequest, workshop: Workshop) -> None:
+def _check_device(request: BuildRequest, workspace: Workspace) -> None:
     """Whether the bundle can be run where it is asked for, before anything takes time."""
     if request.on is None:
         return
@@ -100,7 +100,7 @@ def _check_device(request: BuildRequest, workshop: Workshop) -> None:
         raise UsageError(
             "--on says where the bundle is run, and --no-prove runs it nowhere", hint="leave one of them away"
         )
-    check_device(request.on, workshop.cache.root)
+    check_device(request.on, workspace.cache.root)
 
 
 def _name_package(request: BuildRequest, profile: TargetProfile, listener: Listener) -> BuildRequest:
@@ -116,7 +116,7 @@ def _name_package(request: BuildRequest, profile: TargetProfile, listener: Liste
     return replace(request, version=identity.version, package_name=asked)
 
 
-def tell_left_out(left_out: Sequence[Decision]) -> tuple[str, ...]:
+def describe_left_out(left_out: Sequence[Decision]) -> tuple[str, ...]:
     """A sentence for each variant of the target that the bundle will not have."""
     return tuple(
         f"the bundle will not have {decision.subject}, which the target has: {decision.reason}" for decision in left_out

@@ -31,7 +31,7 @@ from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
 from bundler.pipeline.opening import open_model
 from bundler.pipeline.requests import BuildRequest
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import make_plan
 from bundler.planning.request import PlanRequest
 from bundler.planning.rules import find_obstacles
@@ -81,16 +81,16 @@ class Recommendations:
     picks: tuple[Recommendation, ...]
 
 
-def recommend_targets(path: Path, device: str | None, workshop: Workshop, listener: Listener) -> Recommendations:
+def recommend_targets(path: Path, device: str | None, workspace: Workspace, listener: Listener) -> Recommendations:
     """Inspect a model without running it, and pick targets for it.
 
     Raises `ModelError`; `ProfileError` for a device that no target is known for, and where no target fits.
     """
     # A device that nobody knows is said before a large model is read.
     matches = None if device is None else find_matches(device, list_targets())
-    opened = open_model(BuildRequest(model=path, target=""), "", workshop, listener)
+    opened = open_model(BuildRequest(model=path, target=""), "", workspace, listener)
     picks = pick_targets(opened.facts, str(path), None if matches is None or device is None else (device, matches))
-    if workshop.sandbox is not None:
+    if workspace.sandbox is not None:
         picks = tuple(_shut_in(pick) for pick in picks)
     return Recommendations(facts=opened.facts, digest=opened.source.digest, device=device, picks=picks)
 
@@ -230,7 +230,7 @@ class _Judge:
 
     def judge_match(self, match: Match, device: str) -> Recommendation:
         """What there is to say of a target that was found for `device`."""
-        found = self.judge(match.target, occasion=device, matched=_tell_match(match))
+        found = self.judge(match.target, occasion=device, matched=_describe_match(match))
         return replace(found, known=not match.stands_in)
 
     def judge(self, target: str, *, occasion: str, matched: str) -> Recommendation:
@@ -292,7 +292,7 @@ def _shell(command: tuple[str, ...]) -> str:
     return shlex.join((program, verb, model if model.isprintable() else MODEL_WORD, *safe))
 
 
-def _tell_match(match: Match) -> str:
+def _describe_match(match: Match) -> str:
     if match.stands_in:
         family = f", as for {_quote(match.name)}" if match.name else ""
         return f"not in the catalogue; the nearest usable target{family}: {match.stands_in}"

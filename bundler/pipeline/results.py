@@ -42,7 +42,7 @@ class ChosenPrecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricResult:
-    """The user's own measure of a variant, and of the untouched model's answers."""
+    """The user's own measure of a variant, and of the original model's answers."""
 
     variant: str
     value: float

@@ -13,13 +13,13 @@ from bundler.model.free_dimensions import shown_name
 from bundler.model.shapes import Shape, split_qualified, write_shape
 from bundler.pipeline.opening import open_model
 from bundler.pipeline.requests import BuildRequest, bundle_name
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 
 Inputs = Mapping[str, Sequence[str]]
 """Names of inputs by the name of the bundle."""
 
 
-def assign_shapes(requests: Sequence[BuildRequest], workshop: Workshop, listener: Listener) -> Sequence[BuildRequest]:
+def assign_shapes(requests: Sequence[BuildRequest], workspace: Workspace, listener: Listener) -> Sequence[BuildRequest]:
     """`requests`, which were all given the same shapes, each with those of its own model.
 
     Raises `UsageError` for a shape of an input that no model has, or that several have.
@@ -31,7 +31,7 @@ def assign_shapes(requests: Sequence[BuildRequest], workshop: Workshop, listener
     found: dict[Path, Sequence[str]] = {}
     for path, request in models.items():
         try:
-            facts = open_model(request, request.target, workshop, listener).facts
+            facts = open_model(request, request.target, workspace, listener).facts
         except BundlerError:  # its own build says so
             return requests
         found[path] = [port.name for port in facts.signature.inputs]

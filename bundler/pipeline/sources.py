@@ -21,7 +21,7 @@ from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelErr
 from bundler.model.events import Reporter
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.stages.export_huggingface import fetch
 from bundler.stages.export_huggingface.folder import CONFIG, PREPROCESSING, read_folder
 from bundler.stages.export_huggingface.spec import ENVIRONMENT, SPEC
@@ -99,16 +99,16 @@ def parse_reference(text: str) -> HubReference:
     return HubReference(folder=None, model_id=model, revision=revision, task=task, opset=int(opset))
 
 
-def export_model(reference: HubReference, workshop: Workshop, reporter: Reporter) -> Exported:
+def export_model(reference: HubReference, workspace: Workspace, reporter: Reporter) -> Exported:
     """Fetch the model where it is no folder, and export it. A model that was exported before is recalled.
 
     Raises `ModelError`, `UsageError`, `EnvironmentMissingError` and `StageError`.
     """
-    folder, commit = _locate(reference, workshop, reporter)
+    folder, commit = _locate(reference, workspace, reporter)
     files = read_folder(folder).files
-    source = digest_source(files[0], files[1:], workshop.cache)
+    source = digest_source(files[0], files[1:], workspace.cache)
     steps = (export_step(reference, commit),)
-    outcome = workshop.executor.execute(steps, {FOLDER: source}, reporter)[EXPORT_ID]
+    outcome = workspace.executor.execute(steps, {FOLDER: source}, reporter)[EXPORT_ID]
     if outcome.artifact is None:
         raise StageError(f"the export of {reference.name} made no model")
     return Exported(reference=reference, source=source_of(outcome), outcome=outcome, revision=commit)
@@ -143,10 +143,10 @@ def _at_home(place: str) -> Path:
         return Path(place)
 
 
-def _locate(reference: HubReference, workshop: Workshop, reporter: Reporter) -> tuple[Path, str]:
+def _locate(reference: HubReference, workspace: Workspace, reporter: Reporter) -> tuple[Path, str]:
     if reference.folder is not None:
         return reference.folder, ""
-    python = workshop.environments.resolve(ENVIRONMENT, SPEC.packages, reporter).python
+    python = workspace.environments.resolve(ENVIRONMENT, SPEC.packages, reporter).python
     reporter.say(f"fetching {reference.model_id}")
     script = Path(fetch.__file__)
     answer = _ask([str(python), "-I", str(script), reference.model_id, reference.revision, *_WANTED])

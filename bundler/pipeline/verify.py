@@ -14,7 +14,7 @@ from bundler.model.events import Listener
 from bundler.model.manifest import Manifest
 from bundler.model.paths import check_path_text
 from bundler.pipeline.results import DigestResult, VerifyResult
-from bundler.pipeline.workshop import Workshop
+from bundler.pipeline.workspace import Workspace
 from bundler.planning.settle import LEFT_OUT
 from bundler.reporting.manifest import read_manifest
 from bundler.verification.integrity import IntegrityResult, check_integrity, require_sound
@@ -57,7 +57,7 @@ def _check_files(bundle: Path, expected: str) -> IntegrityResult:
 
 
 def verify(
-    bundle: Path, workshop: Workshop, listener: Listener, on: str | None = None, digest: str = ""
+    bundle: Path, workspace: Workspace, listener: Listener, on: str | None = None, digest: str = ""
 ) -> VerifyResult:
     """Check the digests, then run the golden set in the bundle's own runtime; `digest` is what its `bundle.json` must
     have (empty: any).
@@ -68,11 +68,11 @@ def verify(
     integrity, manifest = check_bundle(bundle, digest)
     request = ProofRequest(
         bundle=bundle,
-        cache_root=workshop.cache.root,
+        cache_root=workspace.cache.root,
         listener=listener,
         on=on,
-        environments=workshop.environments,
-        sandbox=workshop.sandbox,
+        environments=workspace.environments,
+        sandbox=workspace.sandbox,
     )
     proofs = find_emitter(manifest.ecosystem).prove(request)
     failed = [proof for proof in proofs if proof.passed is False]

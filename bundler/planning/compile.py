@@ -113,7 +113,7 @@ def _read_ranges(compiler: Compiler, options: Mapping[str, str]) -> dict[str, li
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearsal:
+class Validation:
     """The session in which the provider's library runs, without the device, what was compiled, or else the model that
     it was compiled from.
     """
@@ -122,12 +122,12 @@ class Rehearsal:
     runs_compiled: bool
 
 
-def find_rehearsal(compilation: Compilation, variant: Variant, config: Mapping[str, str]) -> Rehearsal | None:
+def find_validation(compilation: Compilation, variant: Variant, config: Mapping[str, str]) -> Validation | None:
     """How it is run here; None where nothing here can. `config` is what a session on what was compiled is told."""
     known, compiler = compilation.known, compilation.compiler
     if not compiler.executes:
         return None
-    instead = None if compiler.rehearsed_with is None else compiler.rehearsed_with(compilation.options)
+    instead = None if compiler.validation_options is None else compiler.validation_options(compilation.options)
     _, select = split_options(known, variant.providers[0].options)
     session = {
         "providers": [[known.runtime_name, dict(compilation.options if instead is None else instead)]],
@@ -136,7 +136,7 @@ def find_rehearsal(compilation: Compilation, variant: Variant, config: Mapping[s
         "session_config": dict(config) if instead is None else {},
         "check_providers": True,
     }
-    return Rehearsal(session=session, runs_compiled=instead is None)
+    return Validation(session=session, runs_compiled=instead is None)
 
 
 def placement_steps(variant: Variant, source: str) -> list[Step]:

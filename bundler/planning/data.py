@@ -124,7 +124,7 @@ def plan_data(
         evaluation=evaluation,
         calibration=None if calibrated is None else CALIBRATED,
         reproduces=source is not None and (golden == "synthetic" or limit > EVALUATION_LEAST),
-        notes=_tell_golden(golden, given=source is not None),
+        notes=_describe_golden(golden, given=source is not None),
     )
 
 
@@ -178,7 +178,7 @@ def _record_seeded(fixing: Fixing, seeds: Seeds) -> Step:
         stage="record_golden",
         inputs={"model": MODEL},
         options={**fixing.options(), "seed": seeds.seed, "count": seeds.count},
-        reason="reference outputs of the untouched model",
+        reason="reference outputs of the original model",
     )
 
 
@@ -188,7 +188,7 @@ def _record_samples(source: str, fixing: Fixing, limit: int) -> Step:
         stage="record_golden",
         inputs={"model": MODEL, "samples": source},
         options={**fixing.options(), "max_samples": limit, "travels": False},
-        reason="what the untouched model answers to the samples that judge",
+        reason="what the original model answers to the samples that judge",
         title="Record the held-out samples",
     )
 
@@ -200,7 +200,7 @@ def _take_golden(fixing: Fixing) -> Step:
         stage="record_golden",
         inputs={"model": MODEL, "recorded": EVALUATION},
         options=fixing.options(),
-        reason="reference outputs of the untouched model",
+        reason="reference outputs of the original model",
     )
 
 
@@ -227,7 +227,7 @@ _NOTHING_KEPT_BACK = Note(
 )
 
 
-def _tell_golden(golden: GoldenKind, *, given: bool) -> tuple[Note, ...]:
+def _describe_golden(golden: GoldenKind, *, given: bool) -> tuple[Note, ...]:
     if given:
         return (_NOTES[golden],)
     return (_NOTHING_KEPT_BACK,) if golden == "synthetic" else ()

@@ -12,12 +12,12 @@ from bundler.model.plan import Decision
 from bundler.planning.compile import compile_decisions, plan_compilation
 from bundler.planning.rules import (
     ENABLE_ALL,
-    BakeRule,
-    BakeStage,
     Choice,
-    bake_stages,
+    OptimizationRule,
+    OptimizationStage,
     choose_level,
     choose_simplifier,
+    optimization_stages,
 )
 from bundler.planning.traits import judge_rounding
 from bundler.profiles.methods import Loss
@@ -37,7 +37,7 @@ def is_accelerated(variant: Variant) -> bool:
     return not find_provider(variant.providers[0].name).graph.takes_fusions
 
 
-def choose_device_baking(profile: TargetProfile, facts: ModelFacts, variant: Variant) -> BakeRule:
+def choose_device_optimization(profile: TargetProfile, facts: ModelFacts, variant: Variant) -> OptimizationRule:
     """What is baked for an accelerator: fusions of the CPU would make operators that it lacks, and what compiles the
     model wants the graph as it was written.
     """
@@ -47,17 +47,19 @@ def choose_device_baking(profile: TargetProfile, facts: ModelFacts, variant: Var
         decision=Decision(subject="format", choice="onnx", reason="providers of devices read nothing else"),
     )
     decisions = [choice.decision for choice in (choose_simplifier(profile), level, model_format) if choice.decision]
-    spoilers = find_provider(variant.providers[0].name).graph.excluded_optimizers
-    stages = bake_stages(profile, level, model_format, EXTERNAL_WEIGHTS)
-    return BakeRule(
-        stages=tuple(leave_optimizers_out(stage, spoilers) for stage in stages) if spoilers else stages,
+    incompatible_optimizers = find_provider(variant.providers[0].name).graph.excluded_optimizers
+    stages = optimization_stages(profile, level, model_format, EXTERNAL_WEIGHTS)
+    return OptimizationRule(
+        stages=tuple(leave_optimizers_out(stage, incompatible_optimizers) for stage in stages)
+        if incompatible_optimizers
+        else stages,
         session={"graph_optimization_level": ENABLE_ALL},
-        disabled_optimizers=spoilers,
-        decisions=(*decisions, _tell_opening(variant), *compile_decisions(variant)),
+        disabled_optimizers=incompatible_optimizers,
+        decisions=(*decisions, _describe_opening(variant), *compile_decisions(variant)),
     )
 
 
-def leave_optimizers_out(stage: BakeStage, names: Sequence[str]) -> BakeStage:
+def leave_optimizers_out(stage: OptimizationStage, names: Sequence[str]) -> OptimizationStage:
     """The stage without these of the runtime's optimisers besides those that it leaves out already; itself where it
     uses none.
     """
@@ -67,7 +69,7 @@ def leave_optimizers_out(stage: BakeStage, names: Sequence[str]) -> BakeStage:
     return replace(stage, options={**stage.options, "disabled_optimizers": left_out})
 
 
-def _tell_opening(variant: Variant) -> Decision:
+def _describe_opening(variant: Variant) -> Decision:
     subject = "optimisation on the device"
     if plan_compilation(variant) is not None:
         return Decision(subject=subject, choice="none", reason="it was compiled, and is opened as it is")

@@ -155,7 +155,7 @@ def _tell(tolerance: Tolerance) -> str:
         ""
         if tolerance.absolute is None or tolerance.relative is None
         else f"error up to {tolerance.absolute:g} + {tolerance.relative:g} of the reference",
-        _tell_ratios(tolerance),
+        _describe_ratios(tolerance),
         "" if tolerance.cosine is None else f"cosine similarity from {tolerance.cosine:g}",
         "" if tolerance.top1_agreement is None else f"top-1 agreement from {tolerance.top1_agreement:g}",
         ""
@@ -166,7 +166,7 @@ def _tell(tolerance: Tolerance) -> str:
     return ", ".join(part for part in parts if part) or "no limit"
 
 
-def _tell_ratios(tolerance: Tolerance) -> str:
+def _describe_ratios(tolerance: Tolerance) -> str:
     rows = (
         (tolerance.sqnr_db, ""),
         (tolerance.low_sqnr_db, " in nine of ten samples"),

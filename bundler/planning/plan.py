@@ -28,10 +28,10 @@ from bundler.planning.precision import (
     precision_decisions,
 )
 from bundler.planning.request import PlanRequest
-from bundler.planning.rules import BakeRule
+from bundler.planning.rules import OptimizationRule
 from bundler.planning.settle import SettledProfile, foresee_profile
 from bundler.planning.traits import computes_tf32
-from bundler.planning.variants import Draft, baker_of, checked, make_step, plan_variant
+from bundler.planning.variants import Draft, checked, make_step, optimizer_of, plan_variant
 from bundler.profiles.methods import AUTO, METHODS, NONE, Loss
 from bundler.profiles.schema import TargetProfile, Variant
 
@@ -116,7 +116,7 @@ def step_environments(profile: TargetProfile) -> tuple[str, ...]:
         dict.fromkeys(
             (
                 HOST,
-                baker_of(profile),
+                optimizer_of(profile),
                 *(() if simplifier == NONE else (simplifier,)),
                 *(() if profile.fusion.model_type == NONE else (FUSION_ENVIRONMENTS[profile.fusion.backend],)),
                 *method_environments(profile),
@@ -158,7 +158,7 @@ def _fusion_step(profile: TargetProfile, source: str) -> Step:
     return replace(step, optional=profile.optimization.preset != NONE)
 
 
-def _rule_decisions(rules: Mapping[str, BakeRule]) -> tuple[Decision, ...]:
+def _rule_decisions(rules: Mapping[str, OptimizationRule]) -> tuple[Decision, ...]:
     """Every variant's decisions; one that is the same for all is told once, the others with the variant's name."""
     found = [(name, decision) for name, rule in rules.items() for decision in rule.decisions]
     shared = [decision for name, decision in found if all(decision in rule.decisions for rule in rules.values())]

@@ -48,7 +48,7 @@ PROTOBUF_LIMIT = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BakeStage:
+class OptimizationStage:
     """One stage of the baking, with its options and the reason to take it."""
 
     name: str
@@ -57,10 +57,10 @@ class BakeStage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BakeRule:
+class OptimizationRule:
     """What is baked (`stages`), and how a session opens the result on the device."""
 
-    stages: tuple[BakeStage, ...]
+    stages: tuple[OptimizationStage, ...]
     session: Mapping[str, Any] = field(default_factory=dict)
     session_config: Mapping[str, str] = field(default_factory=dict)
     disabled_optimizers: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class BakeRule:
     decisions: tuple[Decision, ...] = ()
 
 
-def choose_baking(facts: ModelFacts, profile: TargetProfile) -> BakeRule:
+def choose_optimization(facts: ModelFacts, profile: TargetProfile) -> OptimizationRule:
     """The rule for one model, with the sizes that are fixed, and one target."""
     level = choose_level(facts, profile)
     model_format = _choose_format(facts, profile)
@@ -77,8 +77,8 @@ def choose_baking(facts: ModelFacts, profile: TargetProfile) -> BakeRule:
     memory = _choose_memory(facts)
     threads = choose_threads(facts, layout=layout)
     packing = _choose_packing(facts, layout=layout)
-    return BakeRule(
-        stages=bake_stages(profile, level, model_format, EXTERNAL_WEIGHTS),
+    return OptimizationRule(
+        stages=optimization_stages(profile, level, model_format, EXTERNAL_WEIGHTS),
         session={**opening.session, **memory.session, **threads.session},
         session_config=packing.config,
         disabled_optimizers=opening.disabled,
@@ -192,11 +192,11 @@ def _choose_packing(facts: ModelFacts, *, layout: bool) -> Choice:
     return Choice(config={"session.prepack.enable_parallel": "1"}, decision=decision)
 
 
-def bake_stages(
+def optimization_stages(
     profile: TargetProfile, level: Choice, model_format: Choice, external_minimum: int
-) -> tuple[BakeStage, ...]:
+) -> tuple[OptimizationStage, ...]:
     """The stages that bake; from `external_minimum` bytes of weights on, they go into a file of their own."""
-    optimize = BakeStage(
+    optimize = OptimizationStage(
         name="optimize",
         options={
             "level": level.choice,
@@ -211,7 +211,7 @@ def bake_stages(
     if model_format.choice == "onnx":
         return (optimize,)
     decision = model_format.decision
-    return (optimize, BakeStage(name="convert_ort", options={}, reason=decision.reason if decision else ""))
+    return (optimize, OptimizationStage(name="convert_ort", options={}, reason=decision.reason if decision else ""))
 
 
 def find_obstacles(facts: ModelFacts, profile: TargetProfile) -> tuple[str, ...]:

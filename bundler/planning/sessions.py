@@ -110,4 +110,4 @@ def session_of(variant: Variant, opening: Opening | VariantPlan) -> dict[str, An
 def rehearser(name: str) -> str:
     """The provider that stands in for another on the building machine; empty for one that every runtime has."""
     known = find_provider(name)
-    return known.rehearsed_by or ("" if known.graph.takes_fusions else STAND_IN)
+    return known.validation_provider or ("" if known.graph.takes_fusions else STAND_IN)

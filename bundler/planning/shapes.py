@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, dimension_key, place_label, shown_name
-from bundler.model.open_sizes import NOBODY, Asker, suggest_options, tell_example
+from bundler.model.open_sizes import NOBODY, Asker, describe_example, suggest_options
 from bundler.model.shapes import Shape, SizeRange, split_qualified, write_shape
 from bundler.model.signature import Port, Signature, describe_type
 
@@ -59,7 +59,7 @@ def read_claims(
         if name in ports:
             _read_shape(ports[name], shape, claims)
         elif strict:
-            claims.problems.append(_tell_unknown(name, facts.signature))
+            claims.problems.append(_describe_unknown(name, facts.signature))
     if claims.problems:
         raise _refuse(facts, claims.problems, whose, asker)
     return claims.found
@@ -81,7 +81,7 @@ def name_inputs(facts: ModelFacts, given: Mapping[str, Shape]) -> dict[str, Shap
     return shapes
 
 
-def _tell_unknown(name: str, signature: Signature) -> str:
+def _describe_unknown(name: str, signature: Signature) -> str:
     known = [port.name for port in signature.inputs]
     close = difflib.get_close_matches(name, known, 1)
     if not close and len(known) == 1:
@@ -124,15 +124,15 @@ def _refuse(facts: ModelFacts, problems: list[str], whose: str, asker: Asker) ->
     return UsageError(
         f"{whose} do not fit {facts.name}",
         details=(*problems, f"its inputs are: {inputs}"),
-        hint=_tell_example(facts.signature, asker),
+        hint=_describe_example(facts.signature, asker),
     )
 
 
-def _tell_example(signature: Signature, asker: Asker) -> str:
+def _describe_example(signature: Signature, asker: Asker) -> str:
     words = suggest_options(signature, asker)
     what = "one number for each axis, and ? for a size to leave as it is"
     return (
-        f"{what}: {tell_example(words, asker.project)}"
+        f"{what}: {describe_example(words, asker.project)}"
         if words
         else f"{what}; `bundler inspect MODEL` shows the inputs"
     )

@@ -9,7 +9,7 @@ from typing import Literal
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, place_label, unnamed_labels
-from bundler.model.open_sizes import NOBODY, Asker, show_options, suggest_options, suggest_shapes, tell_example
+from bundler.model.open_sizes import NOBODY, Asker, describe_example, show_options, suggest_options, suggest_shapes
 from bundler.model.plan import Decision
 from bundler.model.requirements import FIXED_BY, FixedSize
 from bundler.model.shapes import Shape, SizeRange
@@ -89,14 +89,16 @@ def _check_names(facts: ModelFacts, given: Mapping[str, int], asker: Asker) -> N
         raise UsageError(
             f"{facts.name} has no dynamic dimension named {named}",
             details=(f"its dynamic dimensions are: {known}", *details),
-            hint=_tell_reach(facts.signature, asker),
+            hint=_describe_reach(facts.signature, asker),
         )
 
 
-def _tell_reach(signature: Signature, asker: Asker) -> str:
+def _describe_reach(signature: Signature, asker: Asker) -> str:
     words = suggest_shapes(signature, asker)
     return (
-        tell_example(words, asker.project) if words else "`bundler inspect MODEL` shows every input with its dimensions"
+        describe_example(words, asker.project)
+        if words
+        else "`bundler inspect MODEL` shows every input with its dimensions"
     )
 
 
@@ -154,9 +156,9 @@ def size_notes(
     """
     chosen = [size for size in fixed if size.by == "target"]
     return (
-        *([_tell_chosen(chosen, profile, asker)] if chosen else []),
-        *(_tell_shared(size, shapes) for size in fixed if size.by == "user" and _is_shared(size, shapes)),
-        *_tell_left(facts, profile, asker),
+        *([_describe_chosen(chosen, profile, asker)] if chosen else []),
+        *(_describe_shared(size, shapes) for size in fixed if size.by == "user" and _is_shared(size, shapes)),
+        *_describe_left(facts, profile, asker),
     )
 
 
@@ -165,7 +167,7 @@ def _is_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> bool:
     return bool(shapes.keys() & size.axes.keys()) and bool(size.axes.keys() - shapes.keys())
 
 
-def _tell_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> Note:
+def _describe_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> Note:
     places = [place_label(name, axis) for name, axes in size.axes.items() for axis in axes if name not in shapes]
     return Note(
         text=f"the given shape fixes {_show(size.name)} = {size.size} wherever the model has it, in "
@@ -173,7 +175,7 @@ def _tell_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> Note:
     )
 
 
-def _tell_chosen(chosen: Sequence[FixedSize], profile: TargetProfile, asker: Asker) -> Note:
+def _describe_chosen(chosen: Sequence[FixedSize], profile: TargetProfile, asker: Asker) -> Note:
     sizes = ", ".join(f"{_show(size.name)} = {size.size}" for size in chosen)
     named = dict.fromkeys(f"{_show(size.name)}=N" for size in chosen if _is_named(size))
     placed = dict.fromkeys(f"{_show(name)}=SIZES" for size in chosen if not _is_named(size) for name in size.axes)
@@ -196,10 +198,10 @@ def _show(name: str) -> str:
     return name if name.isprintable() and len(name) <= _LONGEST else repr(name)[:_LONGEST]
 
 
-def _tell_left(facts: ModelFacts, profile: TargetProfile, asker: Asker) -> list[Note]:
+def _describe_left(facts: ModelFacts, profile: TargetProfile, asker: Asker) -> list[Note]:
     free = find_free_sizes(facts)
     leaving = [variant for variant in profile.variants if judge_free_sizes(variant) == "left"] if free else []
-    example = tell_example(suggest_options(facts.signature, asker), asker.project)
+    example = describe_example(suggest_options(facts.signature, asker), asker.project)
     return [
         Note(
             text=f"variant {variant.name}: {find_provider(variant.providers[0].name).title} leaves nodes of sizes that "

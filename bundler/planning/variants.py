@@ -14,20 +14,20 @@ from bundler.model.runtime import Gate
 from bundler.planning.compile import (
     compile_step,
     find_model_key,
-    find_rehearsal,
+    find_validation,
     placement_steps,
     plan_compilation,
     plan_preparation,
 )
 from bundler.planning.data import GOLDEN, DataPlan
-from bundler.planning.devices import choose_device_baking, computed_loss, is_accelerated, leave_optimizers_out
+from bundler.planning.devices import choose_device_optimization, computed_loss, is_accelerated, leave_optimizers_out
 from bundler.planning.fit import check_numbers, check_shapes, find_free_sizes
 from bundler.planning.gate import choose_gate
 from bundler.planning.precision import precision_step
-from bundler.planning.rules import DISABLE_ALL, ENABLE_ALL, BakeRule, choose_baking
+from bundler.planning.rules import DISABLE_ALL, ENABLE_ALL, OptimizationRule, choose_optimization
 from bundler.planning.sessions import Opening, carrier_of, provider_entry, session_of
 from bundler.planning.traits import explain_rounding, variant_needs
-from bundler.planning.web import choose_web_baking
+from bundler.planning.web import choose_web_optimization
 from bundler.profiles.asked import as_text
 from bundler.profiles.methods import METHODS, NONE, Loss
 from bundler.profiles.schema import Metric, TargetProfile, Variant
@@ -58,7 +58,7 @@ class VariantDraft:
 
     steps: Sequence[Step]
     plan: VariantPlan
-    rule: BakeRule
+    rule: OptimizationRule
     gates: Mapping[str, Gate]
 
 
@@ -77,7 +77,7 @@ def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     gate = choose_gate(draft.facts, draft.profile, loss)
     device_gate = choose_gate(draft.facts, draft.profile, computed_loss(draft.profile, variant, loss))
     steps, source = _precision_steps(draft, variant, method, gate)
-    baked = _bake_variant(draft, variant, rule, source)
+    baked = _optimize_variant(draft, variant, rule, source)
     needed = {find_provider(entry.name).numerics.half_feature for entry in variant.providers if half} - {""}
     steps = [*steps, *baked.steps]
     comparisons = tuple(step.id for step in (*draft.shared, *steps) if step.id.endswith("/compare"))
@@ -124,7 +124,7 @@ def _precision_steps(draft: Draft, variant: Variant, method: str, gate: Gate) ->
     return [*checked(step, golden=draft.data.evaluation, environment=HOST)], step.id
 
 
-def _leave_folding(rule: BakeRule) -> BakeRule:
+def _leave_folding(rule: OptimizationRule) -> OptimizationRule:
     """Constants are folded when the model is opened, and not before: what is stored in few bits stays so."""
     stages = tuple(leave_optimizers_out(stage, [CONSTANT_FOLDING]) for stage in rule.stages)
     session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
@@ -136,7 +136,7 @@ def computes_half(method: str) -> bool:
     return method != NONE and METHODS[method].loss == "half" and not METHODS[method].keeps_constants
 
 
-def _leave_as_converted(rule: BakeRule) -> BakeRule:
+def _leave_as_converted(rule: OptimizationRule) -> OptimizationRule:
     """Baking opens the model on a CPU, which has no kernels of half precision: it would come out computing in single
     precision. So what a device shall compute in half is optimised when the model is opened there, and not before.
     """
@@ -151,7 +151,7 @@ def _leave_as_converted(rule: BakeRule) -> BakeRule:
     return replace(rule, stages=stages, session=session, decisions=decisions, disabled_optimizers=())
 
 
-def baker_of(profile: TargetProfile) -> str:
+def optimizer_of(profile: TargetProfile) -> str:
     """The environment with the Python runtime of the version that ships."""
     return f"{profile.runtime.baker}=={profile.runtime.version}"
 
@@ -216,9 +216,9 @@ class Baked:
     reproduction: str
 
 
-def _bake_variant(draft: Draft, variant: Variant, rule: BakeRule, source: str) -> Baked:
+def _optimize_variant(draft: Draft, variant: Variant, rule: OptimizationRule, source: str) -> Baked:
     """The steps that bake and compile, and what is found of the result."""
-    runtime = baker_of(draft.profile)
+    runtime = optimizer_of(draft.profile)
     opening = _plan_opening(draft.profile, variant, rule)
     session = session_of(variant, opening)
     evaluation = draft.data.evaluation
@@ -276,13 +276,13 @@ def _compile_variant(draft: Draft, variant: Variant, opening: Opening, baked: Ru
     # Folding around what was compiled would change what it is given, and it would not open (measured with QNN).
     session = {**opening.session, "graph_optimization_level": DISABLE_ALL}
     opening = replace(opening, session=session, session_config=config)
-    rehearsal = find_rehearsal(compilation, variant, config)
-    if rehearsal is None:
+    validation = find_validation(compilation, variant, config)
+    if validation is None:
         return Compiled(steps=[step], step=step.id, opening=opening, running=baked)
     running = Running(
-        source=step.id if rehearsal.runs_compiled else baked.source,
+        source=step.id if validation.runs_compiled else baked.source,
         environment=compilation.compiler.environment,
-        session=rehearsal.session,
+        session=validation.session,
     )
     comparison = Step(
         id=f"{step.id}/compare",
@@ -326,7 +326,7 @@ def _metric_step(draft: Draft, metric: Metric, variant: str, baked: Running) -> 
     )
 
 
-def _plan_opening(profile: TargetProfile, variant: Variant, rule: BakeRule) -> Opening:
+def _plan_opening(profile: TargetProfile, variant: Variant, rule: OptimizationRule) -> Opening:
     config = {key: as_text(value) for key, value in variant.session_config.items()}
     carriers = [carrier_of(profile, entry.name) for entry in variant.providers]
     return Opening(
@@ -340,13 +340,13 @@ def _plan_opening(profile: TargetProfile, variant: Variant, rule: BakeRule) -> O
     )
 
 
-def _choose_rule(draft: Draft, variant: Variant) -> BakeRule:
+def _choose_rule(draft: Draft, variant: Variant) -> OptimizationRule:
     facts, profile = draft.facts, draft.profile
     if profile.platform.system == "web":
-        return choose_web_baking(facts, profile, variant)
+        return choose_web_optimization(facts, profile, variant)
     if is_accelerated(variant):
-        return choose_device_baking(profile, facts, variant)
-    return choose_baking(facts, profile)
+        return choose_device_optimization(profile, facts, variant)
+    return choose_optimization(facts, profile)
 
 
 def _check_capture(variant: Variant, draft: Draft) -> None:

@@ -11,11 +11,11 @@ from bundler.planning.rules import (
     DISABLE_ALL,
     ENABLE_ALL,
     PROTOBUF_LIMIT,
-    BakeRule,
     Choice,
-    bake_stages,
+    OptimizationRule,
     choose_level,
     choose_simplifier,
+    optimization_stages,
 )
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
@@ -25,14 +25,14 @@ EXTERNAL_WEIGHTS = 64_000_000
 memory, and its own, which is limited to 4 GB, never holds them twice."""
 
 
-def choose_web_baking(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> BakeRule:
+def choose_web_optimization(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> OptimizationRule:
     """The rule for one model and one variant of a web target."""
     on_device = find_provider(variant.providers[0].name).device_memory is not None
     level = _choose_web_level(facts, profile, on_device=on_device)
     model_format = _choose_web_format(facts, profile)
     opening = _choose_web_opening(level, on_device=on_device)
-    return BakeRule(
-        stages=bake_stages(profile, level, model_format, EXTERNAL_WEIGHTS),
+    return OptimizationRule(
+        stages=optimization_stages(profile, level, model_format, EXTERNAL_WEIGHTS),
         session=opening.session,
         decisions=tuple(
             choice.decision for choice in (choose_simplifier(profile), level, model_format, opening) if choice.decision

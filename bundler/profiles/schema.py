@@ -294,7 +294,7 @@ class Metric(Section):
     least: float | None = Field(default=None, allow_inf_nan=False)
     """Least value."""
     drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """By how much the value may be below that of the untouched model's own answers."""
+    """By how much the value may be below that of the original model's own answers."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -311,7 +311,7 @@ class Metric(Section):
 
 
 class Accuracy(Figures):
-    """The gate: how close every output must come to the untouched model's. What is left out follows the model and what
+    """The gate: how close every output must come to the original model's. What is left out follows the model and what
     is done to it: a model that is quantised already rounds in steps, other kernels round elsewhere, and a step that
     gives precision away is judged by how much of the signal is left.
     """

@@ -11,7 +11,7 @@ from bundler.model.events import Listener
 from bundler.pipeline.requests import BuildRequest, bundle_name, check_clashes, decision_key
 from bundler.pipeline.results import BuildResult, Failure, PlanResult
 from bundler.pipeline.settings import Settings
-from bundler.pipeline.workshop import open_workshop, start_early
+from bundler.pipeline.workspace import open_workspace, start_early
 from bundler.profiles.resolve import resolve_target
 from bundler.project.decisions import record_decisions, with_decisions
 from bundler.project.load import LoadedProject, find_project
@@ -48,14 +48,14 @@ def build_picked(found: Picked, settings: Settings, listener: Listener, *, locke
     """Build them. Brings `bundler.lock` up to date first, or, with `locked`, raises `UsageError` when it is not."""
     check_clashes(found.requests)
     loaded, pins = found.loaded, found.lock.environments if found.lock else None
-    with open_workshop(settings.cache_choice, settings.jobs, pins, sandbox=settings.sandbox) as workshop:
-        start_early(workshop, [request.model for request in found.picked])
+    with open_workspace(settings.cache_choice, settings.jobs, pins, sandbox=settings.sandbox) as workspace:
+        start_early(workspace, [request.model for request in found.picked])
         from bundler.pipeline.batch import build_all  # noqa: PLC0415 - a worker starts while we load the rest
 
         wanted = (*_whole_project(loaded), *found.requests)
-        pinned = pin_project(loaded, wanted, workshop.environments, locked=locked, listener=listener)
+        pinned = pin_project(loaded, wanted, workspace.environments, locked=locked, listener=listener)
         requests = with_decisions(found.picked, pinned.lock, locked=locked)
-        finished = build_all(requests, workshop, listener, settings.jobs)
+        finished = build_all(requests, workspace, listener, settings.jobs)
     record_decisions(loaded.lock_path, pinned.lock, [item for item in finished if isinstance(item, BuildResult)])
     return finished
 
@@ -66,10 +66,10 @@ def plan_picked(found: Picked, settings: Settings, listener: Listener) -> list[P
 
     lock = found.lock
     requests = with_decisions(found.picked, lock, locked=False) if lock else found.picked
-    with open_workshop(
+    with open_workspace(
         settings.cache_choice, settings.jobs, lock.environments if lock else None, sandbox=settings.sandbox
-    ) as workshop:
-        return plan_all(requests, workshop, listener)
+    ) as workspace:
+        return plan_all(requests, workspace, listener)
 
 
 def find_bundles(found: Picked) -> tuple[Path, ...]:

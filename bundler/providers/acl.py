@@ -18,7 +18,7 @@ PROVIDER = ProviderKnowledge(
             "enable_cpu_mem_arena": "`session.enable_cpu_mem_arena`",
         },
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # What it leaves runs on the CPU provider, which takes all of these. None was measured, so none is tried.
         precisions=CPU.numerics.precisions,

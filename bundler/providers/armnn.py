@@ -17,7 +17,7 @@ PROVIDER = ProviderKnowledge(
             "enable_cpu_mem_arena": "`session.enable_cpu_mem_arena`",
         },
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     presence=Presence(
         gone="Release 1.25 of the runtime removed it from its source; before that it was for builds of one's own",
         instead="cpu, or xnnpack in the packages for phones",

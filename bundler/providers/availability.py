@@ -50,22 +50,22 @@ def explain_absence(  # noqa: PLR0917 - as above
     """Why what is shipped lacks the provider and where it exists, as a sentence; and what to do, as a hint."""
     beside = "".join(f" and {name} {plugins[name]}" for name in sorted(plugins))
     here = [row for row in knowledge.presence.availability if _is_for(row, system, architecture)]
-    where = _tell_where(knowledge, here, f"{system}/{architecture}")
+    where = _describe_where(knowledge, here, f"{system}/{architecture}")
     return f"{knowledge.title} is not in {package} {version}{beside}; {where}", _suggest(
         knowledge, here, package, plugins
     )
 
 
-def tell_row(row: Availability) -> str:
+def describe_row(row: Availability) -> str:
     """The distribution with its versions, and what a plugin stands beside: `onnxruntime-cann 1.22.1 to 1.24.4`."""
-    name = f"{row.package} {tell_versions(row.versions)}".rstrip()
+    name = f"{row.package} {describe_versions(row.versions)}".rstrip()
     if not row.is_plugin:
         return name
-    beside = f"onnxruntime {tell_versions(row.runtime_versions)}".rstrip()
+    beside = f"onnxruntime {describe_versions(row.runtime_versions)}".rstrip()
     return f"the plugin {name} (beside {beside})"
 
 
-def tell_versions(specifier: str) -> str:
+def describe_versions(specifier: str) -> str:
     """A version specifier in words; as it is written where it is no plain range."""
     bounds = {_operator(part): part.strip()[len(_operator(part)) :].strip() for part in specifier.split(",") if part}
     words = _WORDS.get(tuple(sorted(bounds)))
@@ -105,16 +105,16 @@ def is_in_range(version: str, specifier: str) -> bool:
         return False
 
 
-def _tell_where(knowledge: ProviderKnowledge, here: Sequence[Availability], platform: str) -> str:
+def _describe_where(knowledge: ProviderKnowledge, here: Sequence[Availability], platform: str) -> str:
     if here:
-        return f"{_join([tell_row(row) for row in here])} {_have(here)} it on {platform}"
+        return f"{_join([describe_row(row) for row in here])} {_have(here)} it on {platform}"
     if present := knowledge.presence.availability:
-        return f"nothing has it on {platform}, but {_join([_tell_elsewhere(row) for row in present])}"
+        return f"nothing has it on {platform}, but {_join([_describe_elsewhere(row) for row in present])}"
     return knowledge.presence.gone.rstrip(".") or "no published runtime has it"
 
 
-def _tell_elsewhere(row: Availability) -> str:
-    return f"{tell_row(row)} on {_join(row.platforms)}"
+def _describe_elsewhere(row: Availability) -> str:
+    return f"{describe_row(row)} on {_join(row.platforms)}"
 
 
 def _have(rows: Sequence[Availability]) -> str:
@@ -146,4 +146,4 @@ def _suggest(
 
 
 def _words(specifier: str) -> str:
-    return tell_versions(specifier) or "all"
+    return describe_versions(specifier) or "all"

@@ -68,7 +68,7 @@ PROVIDER = ProviderKnowledge(
         },
         check=_check,
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # Ascend computes in half precision anyway; models stored so are half the size.
         precisions=("mixed-fp16", "fp16"),

@@ -122,7 +122,7 @@ PROVIDER = ProviderKnowledge(
         },
         check=_check,
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # The Neural Engine computes in half precision only: what is stored so reaches it as MLProgram, too. Quantised
         # nodes stay on the CPU, so the eight-bit methods would empty the chip.

@@ -59,7 +59,7 @@ PROVIDER = ProviderKnowledge(
         },
         check=_check,
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # Half precision is twice as fast or more on GPUs; what overflows there is kept in full precision by the search.
         precisions=("mixed-fp16", "fp16", "static-int8-full", "weights-4bit", "weights-4bit-gptq"),

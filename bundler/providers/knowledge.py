@@ -123,8 +123,8 @@ class Compiler:
     `stage` does it, in the tool environment `environment`; `options` are those that a profile may set under a variant's
     `compile`. With `by_default` it is done unless the profile says otherwise. `executes` tells that the provider's
     library in that environment can also run what was compiled, without the device: for the accuracy gate. Where it
-    cannot run what was compiled with these options (one file for several chips), `rehearsed_with` gives options with
-    which it runs the model that was compiled. A compiler that works `through_plugin` is given the provider's library,
+    cannot run what was compiled with these options (one file for several chips), `validation_options` gives options
+    with which it runs the model that was compiled. A compiler that works `through_plugin` is given the library,
     options and selection; of another's settings, `lists` are handed on as lists of what stands between commas.
 
     `ranges` are the provider's options that give dynamic inputs their least, best and greatest shapes: without them, a
@@ -139,7 +139,7 @@ class Compiler:
     by_default: bool = True
     executes: bool = False
     through_plugin: bool = True
-    rehearsed_with: Callable[[Mapping[str, str]], Mapping[str, str] | None] | None = None
+    validation_options: Callable[[Mapping[str, str]], Mapping[str, str] | None] | None = None
     lists: Mapping[str, str] = field(default_factory=dict)
     ranges: tuple[str, ...] = ()
     for_one_system: bool = False
@@ -268,9 +268,9 @@ class ProviderKnowledge:
     """All knowledge of one execution provider.
 
     `name` is the short name in profiles; `runtime_name` the runtime's own; `package` the distribution that carries it.
-    `compiler` and `deferral` are how its work is done before shipping, or on the device. `rehearsed_by` is the short
-    name of the provider that stands in for it where a stage's result is compared on the building machine; empty where
-    the Python runtime has it. `device_memory` is the runtime's name of the memory that its tensors live in, when that
+    `compiler` and `deferral` are how its work is done before shipping, or on the device. `validation_provider` is the
+    short name of the provider that a stage's result is validated with on the building machine; empty where the Python
+    runtime has it. `device_memory` is the runtime's name of the memory that its tensors live in, when that
     is not the CPU's.
     """
 
@@ -284,7 +284,7 @@ class ProviderKnowledge:
     graph: GraphRules = GraphRules()
     compiler: Compiler | None = None
     deferral: Deferral | None = None
-    rehearsed_by: str = ""
+    validation_provider: str = ""
     device_memory: str | None = None
 
     def judge_free_sizes(self, options: Mapping[str, str]) -> FreeSizes:

@@ -84,7 +84,7 @@ PROVIDER = ProviderKnowledge(
         },
         check=_check,
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # Half precision is what AMD's GPUs are fast in. Not measured on a device.
         precisions=("mixed-fp16", "fp16", "bf16", "static-tensorrt"),

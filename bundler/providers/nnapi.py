@@ -62,7 +62,7 @@ PROVIDER = ProviderKnowledge(
         },
         check=_check,
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # NNAPI has unsigned eight-bit activations and signed weights by channel; tensors in half precision it refuses.
         precisions=("static-int8", "static-int8-percentile", "static-int8-mixed", "static-int8-full"),

@@ -15,7 +15,7 @@ PROVIDER = ProviderKnowledge(
         rules=(flag("use_arena", "Keep freed memory in an arena for the next run.", default="1"),),
         replaced={"enable_cpu_mem_arena": "`use_arena`", "num_threads": "nothing: OpenMP's own settings"},
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # What it leaves runs on the CPU provider, which takes all of these. None was measured, so none is tried.
         precisions=CPU.numerics.precisions,

@@ -305,7 +305,7 @@ PROVIDER = ProviderKnowledge(
         environment="qnn",
         options=(HERE, EMBED),
         executes=True,
-        rehearsed_with=_rehearse,
+        validation_options=_rehearse,
         toolkit=QAIRT,
     ),
     deferral=Deferral(kind="context", thing="QNN context"),

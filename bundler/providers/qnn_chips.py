@@ -92,7 +92,7 @@ def check_chips(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 def _check_models(models: Sequence[str]) -> Iterator[tuple[str, str]]:
     unknown = [model for model in dict.fromkeys(models) if model not in _BY_NUMBER]
     for model in unknown[:_MOST_TOLD]:
-        yield "soc_model", _tell_unknown(model)
+        yield "soc_model", _describe_unknown(model)
     for model in sorted({model for model in models if model in _BY_NUMBER and models.count(model) > 1}):
         yield "soc_model", f"names the chip {model[:40]!r} more than once"
 
@@ -123,7 +123,7 @@ def _check_pairs(models: Sequence[str], architectures: Sequence[str]) -> Iterato
             yield "htp_arch", text + also
 
 
-def _tell_unknown(model: str) -> str:
+def _describe_unknown(model: str) -> str:
     part = _BY_PART.get(model.lower())
     if part is not None:
         return f'{model!r} is a part number, of which the compiler knows only some; write its number, "{part.number}"'

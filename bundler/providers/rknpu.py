@@ -13,7 +13,7 @@ PROVIDER = ProviderKnowledge(
         # None: the provider is appended without any.
         rules=(),
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # QLinearConv in unsigned eight bits is the one quantised operator that it has.
         precisions=("static-int8",),

@@ -35,7 +35,7 @@ PROVIDER = ProviderKnowledge(
             "conv_algo_search": "`miopen_conv_exhaustive_search`",
         },
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         precisions=("mixed-fp16", "fp16"),
     ),

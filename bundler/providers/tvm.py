@@ -29,7 +29,7 @@ PROVIDER = ProviderKnowledge(
             choice("tuning_type", ("AutoTVM", "Ansor"), "Kind of these logs.", default="AutoTVM"),
         ),
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     presence=Presence(
         gone="Release 1.21 of the runtime removed it from its source; before that it was for builds of one's own",
         instead="cpu, or TVM's own runtime without this one",

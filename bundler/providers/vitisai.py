@@ -49,7 +49,7 @@ PROVIDER = ProviderKnowledge(
             "config": "`config_file`",
         },
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # The NPU runs eight-bit models, and turns floating point into bfloat16 itself. Not measured on a device.
         precisions=("static-int8-full", "static-int8", "static-int8-percentile", "static-a16w8"),

@@ -32,7 +32,7 @@ PROVIDER = ProviderKnowledge(
             ),
         ),
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # The CPU's kernels, and so its methods, but for those that only other runtimes want.
         precisions=tuple(name for name in CPU.numerics.precisions if name not in _OF_OTHER_RUNTIMES),

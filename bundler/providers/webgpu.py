@@ -70,7 +70,7 @@ PROVIDER = ProviderKnowledge(
         builds=GPU_BUILDS,
         needs=(NeedRule(what="a browser that offers WebGPU, and a GPU", check="navigator.gpu in the page's console"),),
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     device_memory="gpu-buffer",
     numerics=Numerics(
         half_feature="shader-f16",

@@ -90,7 +90,7 @@ PROVIDER = ProviderKnowledge(
         },
         check=_check,
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # As in browsers: half precision overflows on a GPU where it does not on a CPU, so the searching method is
         # tried.

@@ -48,7 +48,7 @@ PROVIDER = ProviderKnowledge(
             ),
         ),
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     device_memory="ml-tensor",
     numerics=Numerics(
         precisions=("mixed-fp16", "fp16"),

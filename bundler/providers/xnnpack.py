@@ -34,7 +34,7 @@ PROVIDER = ProviderKnowledge(
             "use_fp16": "nothing: it runs the precision that the model has",
         },
     ),
-    rehearsed_by="cpu",
+    validation_provider="cpu",
     numerics=Numerics(
         # It takes quantised nodes whose activations and weights are of one type (set precision.activation_type =
         # "int8"); what it leaves runs on the CPU, which takes all of these. Not measured on a device.

@@ -32,11 +32,11 @@ def chart_accuracy(data: ReportData) -> Accuracy | None:
         samples=max(check.samples for check in checks),
         error_scale=error_scale,
         sqnr_scale=sqnr_scale,
-        gate_text=_join(_tell_error(limit) for limit in limits),
+        gate_text=_join(_describe_error(limit) for limit in limits),
         sqnr_gate_text=_join("" if limit.sqnr_db is None else f"at least {limit.sqnr_db:g} dB" for limit in limits),
         equal=all(check.equal and judged_outputs(check) for check in checks),
-        metrics=tuple(_tell_metrics(data)),
-        doubts=tuple(tell_doubts(data.manifest)),
+        metrics=tuple(_describe_metrics(data)),
+        doubts=tuple(describe_doubts(data.manifest)),
         rows=tuple(
             _row(data, check, limit, scales=(error_scale, sqnr_scale))
             for check, limit in zip(checks, limits, strict=True)
@@ -45,7 +45,7 @@ def chart_accuracy(data: ReportData) -> Accuracy | None:
     )
 
 
-def _tell_metrics(data: ReportData) -> Iterator[str]:
+def _describe_metrics(data: ReportData) -> Iterator[str]:
     """The user's own metric of each variant, beside that of the original model's outputs."""
     steps = {step.id: step for step in data.plan.steps}
     for outcome in data.outcomes:
@@ -58,7 +58,7 @@ def _tell_metrics(data: ReportData) -> Iterator[str]:
             )
 
 
-def tell_doubts(manifest: Manifest, repeated: str = "") -> Iterator[str]:
+def describe_doubts(manifest: Manifest, repeated: str = "") -> Iterator[str]:
     """What the golden set cannot show, without weaknesses of the kind `repeated`, which are reported elsewhere."""
     golden = manifest.golden
     if golden is None:
@@ -76,7 +76,7 @@ def _limits(data: ReportData, check: CheckRecord) -> Tolerance:
     return gate.default if gate else Tolerance()
 
 
-def _tell_error(limit: Tolerance) -> str:
+def _describe_error(limit: Tolerance) -> str:
     if limit.absolute is None or limit.relative is None:
         return ""
     return f"allowed: {show_error(limit.absolute)} + {show_error(limit.relative)} of the reference"

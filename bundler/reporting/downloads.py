@@ -33,7 +33,7 @@ def chart_downloads(data: ReportData) -> Downloads | None:
         bars=tuple(_bar(item, scale) for item in data.downloads),
         audiences=_list_audiences(data.downloads),
         gate=scale.place(budget) if budget else None,
-        gate_text=_tell_budget(budget, max(sizes)) if budget else "",
+        gate_text=_describe_budget(budget, max(sizes)) if budget else "",
         totals=tuple(_total(item) for item in data.downloads),
         files=_list_files(data.downloads),
     )
@@ -131,5 +131,5 @@ def _read_budget(data: ReportData) -> float | None:
     return None if limit is None else limit * MEGABYTE
 
 
-def _tell_budget(budget: float, greatest: float) -> str:
+def _describe_budget(budget: float, greatest: float) -> str:
     return f"budget {format_bytes(round(budget))} with brotli, {'met' if greatest <= budget else 'not met'}"

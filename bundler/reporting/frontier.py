@@ -57,14 +57,14 @@ def _chart_precision(frontier: Frontier, *, alone: bool) -> Precision:
     return Precision(
         variant="" if alone else frontier.variant,
         summary=_summarize(frontier),
-        timing=_tell_timing(frontier, unchanged),
+        timing=_describe_timing(frontier, unchanged),
         chart=_chart(frontier.attempts),
         columns=("Size", "Latency", "Ratio", *(_FIGURES.get(name, name) for name in names)),
         rows=tuple(_row(number, attempt, names, unchanged) for number, attempt in enumerate(frontier.attempts, 1)),
     )
 
 
-def _tell_timing(frontier: Frontier, unchanged: float | None) -> str:
+def _describe_timing(frontier: Frontier, unchanged: float | None) -> str:
     told = f"Latency {frontier.timing}: {frontier.how}."
     if any(doubt_ratio(attempt.low, attempt.high, attempt.rounds) for attempt in frontier.attempts):
         told += " A ratio in brackets is no significant difference: too few rounds, or rounds on both sides of 1."

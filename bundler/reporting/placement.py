@@ -27,17 +27,19 @@ def chart_placements(data: ReportData) -> tuple[Placement, ...]:
     )
 
 
-def tell_unassigned(data: ReportData) -> str:
+def describe_unassigned(data: ReportData) -> str:
     """Why there is no count of nodes by provider."""
     if any(find_placement(data, variant) for variant in data.plan.variants):
         return "no runtime counted them in a run; the compiled or estimated assignment is above"
     return data.unassigned
 
 
-def tell_shortfalls(data: ReportData) -> tuple[tuple[str, str], ...]:
+def describe_shortfalls(data: ReportData) -> tuple[tuple[str, str], ...]:
     """The variants with fewer assigned nodes than required, each with a sentence on it."""
     found = ((variant, find_placement(data, variant)) for variant in data.plan.variants)
-    return tuple((variant.name, _tell_verdict(variant, facts)) for variant, facts in found if _is_short(variant, facts))
+    return tuple(
+        (variant.name, _describe_verdict(variant, facts)) for variant, facts in found if _is_short(variant, facts)
+    )
 
 
 def _is_short(variant: VariantPlan, facts: PlacementFacts | None) -> bool:
@@ -69,11 +71,11 @@ def _chart(variant: VariantPlan, facts: PlacementFacts | None) -> Placement:
         segments=() if facts is None else _segments(facts),
         total="" if facts is None else f"{facts.taken + facts.left:,} nodes",
         gate=round(100 * variant.least_share, 2) if variant.least_share else None,
-        verdict=_tell_verdict(variant, facts),
+        verdict=_describe_verdict(variant, facts),
         tone="plain" if facts is None or not variant.least_share else "bad" if _is_short(variant, facts) else "good",
-        facts=_tell_making(variant, facts),
+        facts=_describe_making(variant, facts),
         left=() if facts is None else tuple(_left_row(row) for row in facts.left_nodes),
-        left_text="" if facts is None else _tell_left(facts),
+        left_text="" if facts is None else _describe_left(facts),
     )
 
 
@@ -96,19 +98,19 @@ def _segments(facts: PlacementFacts) -> tuple[Segment, ...]:
     )
 
 
-def _tell_verdict(variant: VariantPlan, facts: PlacementFacts | None) -> str:
+def _describe_verdict(variant: VariantPlan, facts: PlacementFacts | None) -> str:
     if facts is None:
-        return "The assignment of nodes is only known on the device" + _tell_threshold(variant)
+        return "The assignment of nodes is only known on the device" + _describe_threshold(variant)
     estimated = " (estimated)" if facts.estimated else ""
     text = f"{_percent(facts.share)} of the nodes assigned to {facts.provider}{estimated}"
     gain = "" if facts.gain is None else f"; {facts.gain.describe()}"
     if _is_short(variant, facts):
         passed = ", which the profile tolerates" if variant.tolerates_shortfall else ""
         return f"{text}: fewer than the required {_percent(variant.least_share)}{passed}{gain}"
-    return text + _tell_threshold(variant) + gain
+    return text + _describe_threshold(variant) + gain
 
 
-def _tell_threshold(variant: VariantPlan) -> str:
+def _describe_threshold(variant: VariantPlan) -> str:
     return f"; at least {_percent(variant.least_share)} required" if variant.least_share else ""
 
 
@@ -117,16 +119,16 @@ def _percent(share: float) -> str:
     return f"{min(share, 0.999) if share < 1 else share:.1%}".replace(".0%", "%")
 
 
-def _tell_making(variant: VariantPlan, facts: PlacementFacts | None) -> tuple[tuple[str, str], ...]:
+def _describe_making(variant: VariantPlan, facts: PlacementFacts | None) -> tuple[tuple[str, str], ...]:
     """What was compiled here and what is generated on the device, as terms and their values."""
-    rows = [] if facts is None else _tell_compiled(facts)
+    rows = [] if facts is None else _describe_compiled(facts)
     if variant.prepare is not None:
         once = "at install or at the first start; until then the next variant runs"
         rows.append(("Generated on the device", f"the {variant.prepare.thing}, {once}"))
     return tuple(rows)
 
 
-def _tell_compiled(facts: PlacementFacts) -> list[tuple[str, str]]:
+def _describe_compiled(facts: PlacementFacts) -> list[tuple[str, str]]:
     rows = [
         ("Compiled for", f"{', '.join(facts.devices)} (the compiler's names of devices)" if facts.devices else ""),
         ("Version of the compiler", facts.sdk),
@@ -136,7 +138,7 @@ def _tell_compiled(facts: PlacementFacts) -> list[tuple[str, str]]:
     return [(term, value) for term, value in rows if value]
 
 
-def _tell_left(facts: PlacementFacts) -> str:
+def _describe_left(facts: PlacementFacts) -> str:
     listed = len(facts.left_nodes)
     if not listed:
         return ""

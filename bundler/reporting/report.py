@@ -21,9 +21,9 @@ from bundler.reporting.frontier import chart_precisions
 from bundler.reporting.manifest import weigh_bundle
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
 from bundler.reporting.page import Page
-from bundler.reporting.placement import chart_placements, tell_unassigned
+from bundler.reporting.placement import chart_placements, describe_unassigned
 from bundler.reporting.speed import chart_speed, stack_providers
-from bundler.reporting.story import chart_files, collect_notes, judged_by_seeds, list_steps, make_cards, tell_proof
+from bundler.reporting.story import chart_files, collect_notes, describe_proof, judged_by_seeds, list_steps, make_cards
 from bundler.reporting.timings import TIMINGS_NAME
 from bundler.support.data import data_root
 from bundler.support.files import replace_whole
@@ -90,7 +90,7 @@ def page_template() -> Template:
 def make_page(data: ReportData) -> Page:
     """All values that the template shows."""
     states = follow_model(data)
-    proven, unproven = tell_proof(data)
+    proven, unproven = describe_proof(data)
     return Page(
         title=f"{data.manifest.model.name} for {data.manifest.target.id}",
         manifest=data.manifest,
@@ -112,7 +112,7 @@ def make_page(data: ReportData) -> Page:
         operators=count_operators(data, states),
         placements=chart_placements(data),
         providers=stack_providers(data),
-        unassigned=tell_unassigned(data),
+        unassigned=describe_unassigned(data),
         decisions=data.manifest.decisions,
         notes=collect_notes(data),
         steps=list_steps(data),

@@ -11,7 +11,7 @@ from bundler.model.measurement import Measurement
 from bundler.model.plan import Step, VariantPlan
 from bundler.model.results import StepOutcome
 from bundler.providers.cpu import PROVIDER as CPU
-from bundler.reporting.accuracy import final_checks, greatest_error, judged_outputs, least_decibels, tell_doubts
+from bundler.reporting.accuracy import describe_doubts, final_checks, greatest_error, judged_outputs, least_decibels
 from bundler.reporting.checks import check_output
 from bundler.reporting.claims import compare_medians
 from bundler.reporting.data import ReportData, Spread, summarize_series
@@ -20,7 +20,7 @@ from bundler.reporting.figures import show_error, show_percent
 from bundler.reporting.manifest import order_outcomes, weigh_bundle
 from bundler.reporting.models import show_tag, title_stage, title_step
 from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
-from bundler.reporting.placement import tell_shortfalls
+from bundler.reporting.placement import describe_shortfalls
 from bundler.reporting.scales import linear_scale
 from bundler.support.text import format_bytes, format_milliseconds
 from bundler.verification.words import BUILDING_HOST, describe_variants, is_verified
@@ -43,7 +43,7 @@ def make_cards(data: ReportData) -> tuple[Card, ...]:
     )
 
 
-def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def describe_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What was verified and what was not, as sentences."""
     manifest = data.manifest
     ratios = _worst_ratios(data)
@@ -52,22 +52,22 @@ def tell_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     told = describe_variants(verified, BUILDING_HOST)
     proven = [text + ratios.get(record.variant, "") for record, text in zip(verified, told, strict=True)]
     unproven = list(describe_variants([record for record in records if record not in verified], BUILDING_HOST))
-    proven += _tell_compared(manifest)
+    proven += _describe_compared(manifest)
     proven += [f"Host of the run: {host}." for host in dict.fromkeys(proof.host for proof in data.proofs) if host]
     proven.append(f"The manifest lists the size and SHA-256 of all {len(manifest.files)} files.")
     if not manifest.proof.variants:
         unproven.append("Nothing was run in the bundle's own runtime.")
-    unproven += [f"Variant {name}: {shortfall}." for name, shortfall in tell_shortfalls(data)]
-    unproven += _tell_unrun(data)
+    unproven += [f"Variant {name}: {shortfall}." for name, shortfall in describe_shortfalls(data)]
+    unproven += _describe_unrun(data)
     unproven += _limits(manifest)
     if not data.measurements:
         unproven.append(f"Speed was not measured: {data.unmeasured}.")
     else:
-        unproven += _tell_untimed(data)
+        unproven += _describe_untimed(data)
     return tuple(proven), tuple(unproven)
 
 
-def _tell_compared(manifest: Manifest) -> list[str]:
+def _describe_compared(manifest: Manifest) -> list[str]:
     """How many outputs were compared, counting only comparisons that could have failed; empty for none."""
     count = len({check.after for check in manifest.checks})
     named = manifest.golden.outputs if manifest.golden else ()
@@ -79,7 +79,7 @@ def _tell_compared(manifest: Manifest) -> list[str]:
     return [f"{subject} were compared with the original model's after {count} {_plural(count, 'stage')}{rest}."]
 
 
-def _tell_unrun(data: ReportData) -> list[str]:
+def _describe_unrun(data: ReportData) -> list[str]:
     """What the bundle supports and was not run with, each once with its variants."""
     owners: dict[tuple[str, ...], list[str]] = {}
     for proof in data.proofs:
@@ -192,7 +192,7 @@ def _accuracy_card(data: ReportData) -> Card:
     outputs = [*(output for check in checks for output in judged_outputs(check)), *_proven_outputs(data)]
     samples = max((check.samples for check in checks), default=0)
     inputs = "synthetic " if judged_by_seeds(data.manifest) else ""
-    detail = f"over {samples} {inputs}{_plural(samples, 'sample')}{_tell_host(data)}"
+    detail = f"over {samples} {inputs}{_plural(samples, 'sample')}{_describe_host(data)}"
     if not outputs and checks:
         detail = f"no comparison could have failed, {detail}"
         return Card(label="Accuracy", value="Not judged", change="", detail=detail, tone="none")
@@ -224,7 +224,7 @@ def _proven_outputs(data: ReportData) -> list[OutputCheck]:
     ]
 
 
-def _tell_host(data: ReportData) -> str:
+def _describe_host(data: ReportData) -> str:
     """The variants whose figures come from the CPU, because their own provider was not run."""
     ran = {proof.variant for proof in data.proofs if proof.comparison}
     names = [variant.name for variant in data.plan.variants if variant.name not in ran and not _ran_here(data, variant)]
@@ -244,7 +244,7 @@ def judged_by_seeds(manifest: Manifest) -> bool:
     return manifest.synthetic_inputs and (manifest.golden is None or manifest.golden.inputs != "like-samples")
 
 
-def _tell_untimed(data: ReportData) -> list[str]:
+def _describe_untimed(data: ReportData) -> list[str]:
     timed = {measurement.variant for measurement in data.measurements}
     ran = [record.variant for record in data.manifest.proof.variants if record.passed]
     return [f"Variant {variant} was not timed here." for variant in ran if variant not in timed]
@@ -252,7 +252,7 @@ def _tell_untimed(data: ReportData) -> list[str]:
 
 def _limits(manifest: Manifest) -> list[str]:
     limits = [f"Not for shipping: {reason}." for reason in manifest.reservations]
-    limits += [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in tell_doubts(manifest, repeated="synthetic")]
+    limits += [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in describe_doubts(manifest, repeated="synthetic")]
     if manifest.golden is not None and manifest.golden.inputs == "like-samples":
         limits.append(
             f"The golden set in the bundle has seeded inputs; the build was judged on {manifest.golden.judging} real "

@@ -37,7 +37,7 @@ def name_verification(record: ProofRecord) -> str:
 def describe_variants(records: Iterable[VariantProofRecord], host: str) -> tuple[str, ...]:
     """A sentence for each variant, with the reason."""
     return tuple(
-        f"Variant {record.variant}: {_lower(_head(record))}{_tell_place(record, host)}{_tell_reason(record)}."
+        f"Variant {record.variant}: {_lower(_head(record))}{_describe_place(record, host)}{_describe_reason(record)}."
         for record in records
     )
 
@@ -61,14 +61,14 @@ def _head(record: VariantProofRecord) -> str:
 def _describe(records: Sequence[VariantProofRecord], host: str) -> str:
     """The variants with the place where each ran; variants that are not verified are grouped by their reason."""
     if is_verified(records[0]):
-        return ", ".join(_tell_run(record, host) for record in records)
+        return ", ".join(_describe_run(record, host) for record in records)
     owners: dict[str, list[str]] = {}
     for record in records:
-        owners.setdefault(record.reason, []).append(_tell_run(record, host))
+        owners.setdefault(record.reason, []).append(_describe_run(record, host))
     return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in owners.items())
 
 
-def _tell_place(record: VariantProofRecord, host: str) -> str:
+def _describe_place(record: VariantProofRecord, host: str) -> str:
     if not record.passed:
         return ""
     # Bundles of before have the level alone.
@@ -76,11 +76,11 @@ def _tell_place(record: VariantProofRecord, host: str) -> str:
     return f" {record.place or host}{instead}"
 
 
-def _tell_run(record: VariantProofRecord, host: str) -> str:
-    return f"{record.variant}{_tell_place(record, host)}{_tell_means(record, host)}"
+def _describe_run(record: VariantProofRecord, host: str) -> str:
+    return f"{record.variant}{_describe_place(record, host)}{_describe_means(record, host)}"
 
 
-def _tell_means(record: VariantProofRecord, host: str) -> str:
+def _describe_means(record: VariantProofRecord, host: str) -> str:
     """` (Linux on x86_64; Python 3.12; not run with Python 3.11)`: the system, unless it is the reader's own, and what
     it was run with, if the bundle supports more.
     """
@@ -91,7 +91,7 @@ def _tell_means(record: VariantProofRecord, host: str) -> str:
     return f" ({'; '.join(told)})" if told else ""
 
 
-def _tell_reason(record: VariantProofRecord) -> str:
+def _describe_reason(record: VariantProofRecord) -> str:
     return f" ({record.reason})" if record.reason else ""
 
 

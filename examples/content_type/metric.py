@@ -7,7 +7,7 @@ from typing import Any
 
 
 def share_right(samples: Iterable[Any]) -> float:
-    """A sample has `name`, `inputs`, `reference` (the untouched model's answers) and `answers` (those to judge).
+    """A sample has `name`, `inputs`, `reference` (the original model's answers) and `answers` (those to judge).
 
     The right label's place stands in the sample's name (see write_samples.py).
     """

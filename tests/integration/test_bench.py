@@ -9,7 +9,7 @@ from tests.support import models
 from tests.support.command_line import CommandLine
 
 
-def test_bundles_are_timed_beside_the_untouched_model(
+def test_bundles_are_timed_beside_the_original_model(
     bundler: CommandLine, here: tuple[str, ...], tmp_path: Path
 ) -> None:
     model = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
@@ -49,6 +49,6 @@ def test_bundles_are_timed_beside_the_untouched_model(
     assert "as shipped and from the device's own copy" in reasons[0]["reason"]
 
 
-def test_wrong_use_is_told(bundler: CommandLine, tmp_path: Path) -> None:
+def test_wrong_use_is_reported(bundler: CommandLine, tmp_path: Path) -> None:
     assert "no model" in bundler.run("bench", tmp_path, "--baseline", tmp_path / "none.onnx").expect(2).err
     assert bundler.run("bench", tmp_path).expect(8).err

@@ -97,7 +97,7 @@ def test_other_files_and_folders_are_no_model_and_the_message_says_how_to_get_on
     assert f"did you mean {model}?" in refuse(model.with_name("mpl.onnx"))
 
 
-def test_an_output_that_cannot_be_written_is_told_before_anything_runs(warm: CommandLine, model: Path) -> None:
+def test_an_output_that_cannot_be_written_is_reported_before_anything_runs(warm: CommandLine, model: Path) -> None:
     answer = warm.run("build", model, "--target=linux-x64", "--format=files", "--output", model / "out").expect(2)
     assert f"{model} is a file, and the output is a folder" in answer.err
     assert "Optimise" not in answer.err
@@ -110,7 +110,7 @@ def test_a_folder_of_bundles_names_them(warm: CommandLine, model: Path, tmp_path
     assert f"name the bundle in it: {output / 'mlp-linux-x64'}" in said
 
 
-def test_an_array_without_a_name_is_told_how_to_get_one(warm: CommandLine, model: Path, tmp_path: Path) -> None:
+def test_an_array_without_a_name_is_reported_how_to_get_one(warm: CommandLine, model: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "samples.npy", np.zeros((3, 1, 8), np.float32))
     said = warm.run("build", model, "--target=linux-x64", "--samples", tmp_path / "samples.npy").expect(2).err
     assert "np.savez('samples.npz', NAME=array)" in said
@@ -147,7 +147,7 @@ def test_a_targets_file_runs_no_program_unless_it_is_trusted(warm: CommandLine, 
     assert ran.exists()
 
 
-def test_a_value_that_does_not_fit_is_told_by_its_option_and_key(warm: CommandLine, model: Path) -> None:
+def test_a_value_that_does_not_fit_is_reported_by_its_option_and_key(warm: CommandLine, model: Path) -> None:
     said = warm.run("build", model, "--target=linux-x64", "--set=accuracy.absolut=1").expect(4).err
     assert said.startswith("error: --set accuracy.absolut does not fit the target\n")
     assert '  --set accuracy.absolut: unknown key; did you mean "absolute"?\n' in said

@@ -361,7 +361,7 @@ def test_a_reader_that_goes_away_is_no_error(bundler: CommandLine, tmp_path: Pat
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_wheels_that_cannot_be_had_are_told_apart_from_a_bad_model(here: tuple[str, ...], tmp_path: Path) -> None:
+def test_wheels_that_cannot_be_had_are_distinguished_from_a_bad_model(here: tuple[str, ...], tmp_path: Path) -> None:
     """No index and no cached wheels: the error names what could not be had, with the code for environments."""
     model = models.save(models.mlp(), tmp_path / "in")
     nowhere = {"UV_OFFLINE": "1", "UV_NO_CACHE": "1", "PIP_NO_INDEX": "1", "UV_NO_INDEX": "1", "PIP_NO_CACHE_DIR": "1"}

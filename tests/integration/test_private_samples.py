@@ -105,7 +105,7 @@ def test_synthetic_golden_sets_hold_nothing_of_the_samples(
 
 
 @pytest.mark.parametrize("kind", ["files", "web"])
-def test_samples_that_ship_are_told_and_have_numbers_for_names(
+def test_samples_that_ship_are_reported_and_have_numbers_for_names(
     warm: CommandLine, given: tuple[Path, Path], tmp_path: Path, kind: str
 ) -> None:
     model, samples = given

@@ -96,7 +96,7 @@ def test_without_a_project_file_a_command_says_that_it_needs_one(
     assert f"hint: `bundler init` writes one{instead}\n" in err
 
 
-def test_mistakes_in_the_file_are_told_by_their_lines(project: CommandLine) -> None:
+def test_mistakes_in_the_file_are_reported_by_their_lines(project: CommandLine) -> None:
     assert project.cwd is not None
     (project.cwd / "bundler.toml").write_text('[[models]]\npath = "mlp.onnx"\nnmae = "x"\n')
     for command in ("build", "plan", "lock"):

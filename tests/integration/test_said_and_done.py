@@ -25,7 +25,7 @@ def read(bundle: Path, name: str) -> Any:
     return json.loads((bundle / name).read_text("utf-8"))
 
 
-def test_variants_that_are_left_out_are_told_before_any_step_and_in_the_readme(
+def test_variants_that_are_left_out_are_reported_before_any_step_and_in_the_readme(
     warm: CommandLine, mlp: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -41,7 +41,9 @@ def test_variants_that_are_left_out_are_told_before_any_step_and_in_the_readme(
     assert decisions["variant tensorrt"] == decisions["variant cuda"] == "left out"
 
 
-def test_a_size_of_the_target_is_told_as_the_targets_everywhere(warm: CommandLine, mlp: Path, tmp_path: Path) -> None:
+def test_a_size_of_the_target_is_reported_as_the_targets_everywhere(
+    warm: CommandLine, mlp: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     said = warm.run("build", mlp, "--target", "android-arm64", *FILES, "--no-prove", "--output", out).expect(0).err
     note = next(line for line in said.splitlines() if "fixes batch = 1" in line)
@@ -58,7 +60,7 @@ def test_a_size_of_the_target_is_told_as_the_targets_everywhere(warm: CommandLin
 
 
 @pytest.mark.parametrize("given", [("--dim", "batch=2"), ("--set", "dimensions.batch=2")])
-def test_a_size_of_the_users_is_not_told_as_the_targets(
+def test_a_size_of_the_users_is_not_reported_as_the_targets(
     warm: CommandLine, mlp: Path, tmp_path: Path, given: tuple[str, str]
 ) -> None:
     target = ("--target", "android-arm64", *FILES, "--no-prove", "--output", tmp_path / "out")

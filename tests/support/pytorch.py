@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 from bundler.model.errors import EnvironmentMissingError
-from bundler.pipeline.workshop import Workshop, open_workshop
+from bundler.pipeline.workspace import Workspace, open_workspace
 
 
-def resolve_pytorch(workshop: Workshop) -> Path:
+def resolve_pytorch(workspace: Workspace) -> Path:
     """The interpreter of the environment that exports; skips the test where no index has PyTorch's build for CPUs."""
-    missing = _describe_missing_build(workshop.cache.root)
+    missing = _describe_missing_build(workspace.cache.root)
     if missing:
         pytest.skip(missing)
-    return workshop.environments.resolve("optimum").python
+    return workspace.environments.resolve("optimum").python
 
 
 @cache
 def _describe_missing_build(root: Path) -> str:
     """Empty where the environment was made. Asked once a process: without a network it takes a quarter of a minute."""
     try:
-        with open_workshop(str(root)) as workshop:
-            workshop.environments.resolve("optimum")
+        with open_workspace(str(root)) as workspace:
+            workspace.environments.resolve("optimum")
     except EnvironmentMissingError as error:
         if not any("no version of torch" in line for line in error.details):
             raise

@@ -72,7 +72,7 @@ def prepare_reading(line: Line) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The recogniser in plain ONNX Runtime, with the characters that the untouched model's file names."""
+    """The recogniser in plain ONNX Runtime, with the characters that the original model's file names."""
 
     session: ort.InferenceSession
     characters: tuple[str, ...]
@@ -80,7 +80,7 @@ class Reader:
     def read(self, image: np.ndarray) -> str:
         """The text of a prepared line: of equal neighbours one, and nothing for the class of no character.
 
-        A space at an end of the line is paper; the untouched model itself sees some there and some not.
+        A space at an end of the line is paper; the original model itself sees some there and some not.
         """
         best = self.session.run(None, {"x": image})[0][0].argmax(axis=1)
         return "".join(self.characters[index] for index, _ in groupby(best) if index).strip()

@@ -8,9 +8,9 @@ from typing import Any
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.neutral.deferring import tell_deferral
+from bundler.emitters.neutral.deferring import describe_deferral
 from bundler.emitters.neutral.packages import Ingredient, list_ingredients, reports_usage
-from bundler.emitters.payload import tell_preprocessing
+from bundler.emitters.payload import describe_recorded_preprocessing
 from bundler.model.runtime import Compatibility, Compiled, ProviderEntry, RuntimeVariant
 from bundler.model.signature import Port, describe_type
 from bundler.profiles.schema import TargetProfile
@@ -106,7 +106,7 @@ def make_context(request: EmitRequest, unsaid: tuple[str, ...] = ()) -> Context:
         outputs=tuple(_make_port(port) for port in config.signature.outputs),
         variants=variants,
         ingredients=list_ingredients(profile),
-        preprocessing=tell_preprocessing(config.preprocessing),
+        preprocessing=describe_recorded_preprocessing(config.preprocessing),
         unsaid=unsaid,
         strict=config.fallback == "strict",
         silenced=reports_usage(profile) and not config.telemetry,
@@ -133,10 +133,10 @@ def _make_variant(variant: RuntimeVariant, profile: TargetProfile) -> VariantCon
         session=_settings(variant.session),
         session_config=_settings(variant.session_config),
         disabled_optimizers=OPTIMIZER_SEPARATOR.join(variant.disabled_optimizers),
-        facts=tuple(_tell_requirements(variant)),
+        facts=tuple(_describe_requirements(variant)),
         deferred=prepare.thing if prepare else "",
         deferred_kind=prepare.kind if prepare else "",
-        deferred_why=tell_deferral(profile, variant.name) if prepare else "",
+        deferred_why=describe_deferral(profile, variant.name) if prepare else "",
         deferred_options=_settings(prepare.options) if prepare else (),
     )
 
@@ -159,7 +159,7 @@ def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _tell_requirements(variant: RuntimeVariant) -> list[str]:
+def _describe_requirements(variant: RuntimeVariant) -> list[str]:
     """The requirements on the device, a sentence each."""
     requires = variant.requires
     lines = [f"It runs on {_where(requires)}, with version {requires.runtime} of the runtime."]
@@ -169,13 +169,13 @@ def _tell_requirements(variant: RuntimeVariant) -> list[str]:
     if requires.features:
         lines.append(f"The device must support {', '.join(requires.features)}.")
     if requires.compiled:
-        lines += _tell_compiled(requires.compiled)
+        lines += _describe_compiled(requires.compiled)
     if variant.least_share:
-        lines.append(f"Its first provider must be assigned {_tell_share(variant.least_share)}.")
+        lines.append(f"Its first provider must be assigned {_describe_share(variant.least_share)}.")
     return lines
 
 
-def _tell_share(share: float) -> str:
+def _describe_share(share: float) -> str:
     """A model that was compiled ahead of time has only nodes of compiled parts, so one is enough."""
     return f"at least {share:.0%} of the nodes" if share >= _LEAST_TOLD else "at least one node"
 
@@ -190,7 +190,7 @@ def _where(requires: Compatibility) -> str:
     return f"{systems}{machines}"
 
 
-def _tell_compiled(compiled: Compiled) -> list[str]:
+def _describe_compiled(compiled: Compiled) -> list[str]:
     numbers = ", ".join(compiled.devices)
     devices = f"device {numbers} in its compiler's numbering" if numbers else "the device that it names"
     lines = [

@@ -11,7 +11,7 @@ _FREE = "It was not compiled ahead of time because sizes are open: fix all of th
 _LEFT = "The target's profile asks for this."
 
 
-def tell_deferral(profile: TargetProfile, name: str) -> str:
+def describe_deferral(profile: TargetProfile, name: str) -> str:
     """Why the profile's variant `name` has it generated on the device: only the device can, or this build did not."""
     variant = next((variant for variant in profile.variants if variant.name == name), None)
     return _NOBODY if variant is None else _tell(variant)

@@ -129,7 +129,7 @@ def is_native(requires: Compatibility) -> bool:
 def _is_everywhere(runtime_name: str) -> bool:
     """Whether every build of the runtime has this provider: none stands in for it where bundles are made."""
     knowledge = find_by_runtime_name(runtime_name)
-    if knowledge is None or knowledge.rehearsed_by or knowledge.presence.gone:
+    if knowledge is None or knowledge.validation_provider or knowledge.presence.gone:
         return False
     return knowledge.package == RUNTIME and not knowledge.presence.availability
 

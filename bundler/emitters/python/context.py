@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.payload import tell_preprocessing
+from bundler.emitters.payload import describe_recorded_preprocessing
 from bundler.emitters.python.names import (
     RESERVED_INPUTS,
     RESERVED_OUTPUTS,
@@ -113,12 +113,12 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
         uses_any=any("Any" in annotation for annotation in annotations),
         variants=tuple(variant.name for variant in config.variants),
         strict=config.fallback == "strict",
-        preprocessing=tell_preprocessing(config.preprocessing),
+        preprocessing=describe_recorded_preprocessing(config.preprocessing),
         device_copy=any(variant.device_cache for variant in config.variants),
         telemetry=config.telemetry,
         prepared=tuple((variant.name, variant.prepare.thing) for variant in config.variants if variant.prepare),
         compiled=tuple(
-            (variant.name, tell_compiled(variant.requires.compiled))
+            (variant.name, describe_compiled(variant.requires.compiled))
             for variant in config.variants
             if variant.requires.compiled
         ),
@@ -137,7 +137,7 @@ def require_pythons(versions: Sequence[str]) -> str:
     return ",".join((f">=3.{minors[0]}", f"<3.{minors[-1] + 1}", *gaps))
 
 
-def tell_compiled(compiled: Compiled) -> str:
+def describe_compiled(compiled: Compiled) -> str:
     """What was compiled before shipping, for people."""
     devices = ", ".join(compiled.devices) or "the device"
     return f"{compiled.provider} for {devices}" + (f", with {compiled.sdk}" if compiled.sdk else "")

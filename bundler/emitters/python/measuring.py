@@ -1,4 +1,4 @@
-"""Time each variant of a bundle in its own runtime, in turns with a plain session on the untouched model."""
+"""Time each variant of a bundle in its own runtime, in turns with a plain session on the original model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEASURE_RUNS = 1000
 
 
 def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
-    """Time each variant and a plain session on the untouched model in turns, in the bundle's own runtime.
+    """Time each variant and a plain session on the original model in turns, in the bundle's own runtime.
 
     Without a model there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
     why; empty where none runs at full speed. Raises `UsageError` for a batch that the bundle does not take.

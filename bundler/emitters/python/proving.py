@@ -71,7 +71,7 @@ def _make_proof(
         level=facts.level if ran else "resolved",
         passed=told["status"] == "passed" if ran else None,
         comparison=_read_comparison(told) if ran else None,
-        reason=told["reason"] or _describe_run(layout, launch) + _tell_copy(told),
+        reason=told["reason"] or _describe_run(layout, launch) + _describe_copy(told),
         figures={**told["figures"], "process_seconds": ending.seconds} if ran else {},
         nodes=dict(told.get("nodes", {})),
         place=facts.place if ran else "",
@@ -91,7 +91,7 @@ def _name_runtime(layout: Layout) -> str:
     return f"onnxruntime {layout.config.variants[0].requires.runtime}"
 
 
-def _tell_copy(told: Mapping[str, Any]) -> str:
+def _describe_copy(told: Mapping[str, Any]) -> str:
     """Whether it ran on what was made for this device, and whether the device's own copy was tried."""
     if "prewarm_seconds" in told["figures"]:
         return ", on what was made for it on this machine"

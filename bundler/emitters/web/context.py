@@ -11,7 +11,7 @@ import bundler
 from bundler.devices.browser.headers import ISOLATION, POLICY
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.payload import tell_preprocessing
+from bundler.emitters.payload import describe_recorded_preprocessing
 from bundler.emitters.web.modules import list_loader_modules
 from bundler.emitters.web.names import choose_package_name, make_version
 from bundler.emitters.web.parts import Asset
@@ -152,7 +152,7 @@ def make_context(
         precompressed=profile.web.precompressed,
         private=profile.web.private,
         strict=settings.fallback == "strict",
-        preprocessing=tell_preprocessing(settings.preprocessing),
+        preprocessing=describe_recorded_preprocessing(settings.preprocessing),
         device=describe_device(request),
     )
 

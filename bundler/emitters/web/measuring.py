@@ -1,4 +1,4 @@
-"""Time every variant that the browser can run, in turn with a plain session of its runtime on the untouched model."""
+"""Time every variant that the browser can run, in turn with a plain session of its runtime on the original model."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Timetable:
 
 
 def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
-    """Time each variant and a plain session on the untouched model in turns, in one browser.
+    """Time each variant and a plain session on the original model in turns, in one browser.
 
     Without a model there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
     why; empty where there is no browser. Raises as `prove_bundle` does.

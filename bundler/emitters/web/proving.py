@@ -153,10 +153,10 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage, facts: Fa
             reason=reason if status != "passed" else _remark(told, testimony, package),
             figures={str(key): float(value) for key, value in told.get("figures", {}).items()},
             nodes={str(key): int(value) for key, value in told.get("nodes", {}).items()},
-            place=_tell_place(told, testimony),
+            place=_describe_place(told, testimony),
             ran_on=facts.record(_name_runtime(package)),
             host=facts.describe(),
-            **_tell_means(told, package),
+            **_describe_means(told, package),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return _unproven(name, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
@@ -175,12 +175,12 @@ def _name_runtime(package: OpenPackage) -> str:
     return f"onnxruntime-web {package.config.variants[0].requires.runtime}"
 
 
-def _tell_place(told: Mapping[str, Any], testimony: Testimony) -> str:
+def _describe_place(told: Mapping[str, Any], testimony: Testimony) -> str:
     adapter = " with a software adapter" if told.get("software") else ""
     return f"in {testimony.browser or 'a browser'}{adapter}"
 
 
-def _tell_means(told: Mapping[str, Any], package: OpenPackage) -> dict[str, Any]:
+def _describe_means(told: Mapping[str, Any], package: OpenPackage) -> dict[str, Any]:
     """The build of the runtime that the page chose, and what else the variant is for: its other builds, and Node.js
     where it needs no browser's device.
     """

@@ -9,7 +9,7 @@ from onnx import ModelProto, NodeProto
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
-from bundler.model.open_sizes import suggest_fixing, suggest_options, tell_gain
+from bundler.model.open_sizes import describe_gain, suggest_fixing, suggest_options
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, NoteLevel, Report, StageRequest, StageResult
 from bundler.onnxkit.fixed_models import fix_model, fold_shapes
@@ -89,7 +89,7 @@ def _explain(node: NodeProto, found: Estimate, known: frozenset[str]) -> str:
 
 
 def _notes(found: Estimate, gain: Mapping[str, Any] | None) -> tuple[Note, ...]:
-    advice = f"; {tell_gain(gain['taken'], gain['taken'] + gain['left'])}" if gain else ""
+    advice = f"; {describe_gain(gain['taken'], gain['taken'] + gain['left'])}" if gain else ""
     if found.suitable == "yes" and not gain:
         return ()
     level: NoteLevel = "warning" if found.suitable == "no" else "info"

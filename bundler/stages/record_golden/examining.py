@@ -59,7 +59,7 @@ def _multiplications(structure: ModelProto, samples: Samples) -> int:
     return count_multiplications(structure, shapes)
 
 
-def tell_only_sizes(tried: Sequence[TriedDimension]) -> Iterator[Note]:
+def describe_only_sizes(tried: Sequence[TriedDimension]) -> Iterator[Note]:
     """Report the dynamic dimensions at which the model runs in one size only, which the bundle must fix."""
     fixed = [item for item in tried if item.only_size is not None]
     if not fixed:

@@ -34,7 +34,7 @@ from bundler.onnxkit.structure import random_operators, read_structure
 from bundler.onnxkit.value_files import Value
 from bundler.onnxkit.weaknesses import SYNTHETIC, describe_count, describe_seeded
 from bundler.stages.record_golden.alike import make_alike
-from bundler.stages.record_golden.examining import choose_repeated, count_largest, tell_only_sizes, weaknesses_of
+from bundler.stages.record_golden.examining import choose_repeated, count_largest, describe_only_sizes, weaknesses_of
 from bundler.stages.record_golden.spec import Options
 
 _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
@@ -107,15 +107,15 @@ def _given_inputs(request: StageRequest, signature: Signature, options: Options)
     check_samples(samples, signature, find_ranges(signature, options.ranges))
     notes: tuple[Note, ...] = ()
     if total > len(samples):
-        notes = (_tell_taken(len(samples), total, options),)
-    notes = (*notes, *_tell_nan(samples))
+        notes = (_describe_taken(len(samples), total, options),)
+    notes = (*notes, *_describe_nan(samples))
     weaknesses = tuple(describe_count(len(samples)))
     if found.seed is not None:
         notes, weaknesses = (*notes, _SYNTHETIC), (SYNTHETIC, *weaknesses)
     return _Inputs(samples=samples, seed=found.seed, notes=notes, weaknesses=weaknesses)
 
 
-def _tell_nan(samples: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[Note]:
+def _describe_nan(samples: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[Note]:
     names = [name for name, values in samples if nan_inputs(values)]
     if names:
         text = (
@@ -131,7 +131,7 @@ def spread_evenly(total: int, most: int) -> list[int]:
     return [place * total // count for place in range(count)]
 
 
-def _tell_taken(taken: int, total: int, options: Options) -> Note:
+def _describe_taken(taken: int, total: int, options: Options) -> Note:
     if options.travels:
         return Note(
             text=f"the golden set holds {taken} of {total} samples, spread evenly, because the bundle contains it"
@@ -171,7 +171,7 @@ def _take_recorded(request: StageRequest, structure: ModelProto, signature: Sign
         "references": encode(found),
         "weaknesses": encode((*weaknesses, *doubts_of(found))),
     }
-    notes = (_tell_taken(len(samples), total, options),) if total > len(samples) else ()
+    notes = (_describe_taken(len(samples), total, options),) if total > len(samples) else ()
     # What the whole set cannot judge was already reported when it was recorded.
     lost = [one for one in found if one.unjudged and not recorded.references[one.name].unjudged]
     notes = (*notes, *reference_notes(lost))
@@ -191,7 +191,7 @@ def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inp
         samples=[(sample.name, sample.inputs()) for sample in found.samples],
         seed=options.seed,
         sizes=found.sizes,
-        notes=(_SYNTHETIC, *tell_only_sizes(found.dimensions)),
+        notes=(_SYNTHETIC, *describe_only_sizes(found.dimensions)),
         tried=found.dimensions,
         first_runs=[sample.first_run for sample in found.samples],
         weaknesses=tuple(describe_seeded(found)),

@@ -4,7 +4,7 @@
  * @typedef {object} Task what the server wants of a page; all but the first two are for timing
  * @property {string[]} variants
  * @property {"hardware" | "software"} adapter what the browser was started with
- * @property {string | null} model the untouched model's address, beside this file
+ * @property {string | null} model the original model's address, beside this file
  * @property {number} seconds
  * @property {number} openings
  * @property {number} runs

@@ -1,4 +1,4 @@
-// Times every variant of the bundle in turn with a plain session on the untouched model, where there is one.
+// Times every variant of the bundle in turn with a plain session on the original model, where there is one.
 import { lacksAdapter, pickOnAdapter } from "./browser.js";
 import { explain, holdOn, readTask, tell } from "./channel.js";
 import { invite } from "./contenders.js";

@@ -1,4 +1,4 @@
-// The untouched model in a plain session of the same runtime, opened as the runtime's documentation shows.
+// The original model in a plain session of the same runtime, opened as the runtime's documentation shows.
 import { offer } from "./contenders.js";
 import { readSample } from "./sample.js";
 

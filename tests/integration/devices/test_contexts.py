@@ -186,7 +186,7 @@ def test_one_context_for_several_devices(run: StageRunner, small: Path) -> None:
     assert outcome.facts["bytes"] < 3 * compile_for(run, small, SM8650 | HALF).facts["bytes"]
 
 
-def test_what_the_device_lacks_stays_on_the_cpu_and_is_told(tmp_path: Path, run: StageRunner) -> None:
+def test_what_the_device_lacks_stays_on_the_cpu_and_is_reported(tmp_path: Path, run: StageRunner) -> None:
     source = models.save(split_model(), tmp_path / "split")
     golden = positive(source, tmp_path, 1, 3, 8, 8)
     outcome = compile_for(run, source, SM8650 | HALF)
@@ -298,7 +298,7 @@ def test_openvino_opens_what_it_compiled(tmp_path: Path, run: StageRunner, small
     assert read_files(outcome.folder) == read_files(again.folder)
 
 
-def test_a_device_that_is_not_here_is_told_with_those_that_are(run: StageRunner, small: Path) -> None:
+def test_a_device_that_is_not_here_is_reported_with_those_that_are(run: StageRunner, small: Path) -> None:
     with pytest.raises(StageError, match=r"has no device on this machine with ov_device=none") as caught:
         compile_for(run, small, {}, provider=OPENVINO, select={"ov_device": "none"})
     assert caught.value.details

@@ -180,7 +180,7 @@ def test_dynamic_shapes_give_equal_bytes_too(tmp_path: Path, run: StageRunner) -
             assert engines[0] == engines[1]
 
 
-def test_unknown_sizes_of_one_name_are_told_of(tmp_path: Path, run: StageRunner) -> None:
+def test_unknown_sizes_of_one_name_are_reported_of(tmp_path: Path, run: StageRunner) -> None:
     """TensorRT ties dimensions of one name together, also where that is an exporter's `?`."""
     proto = models.cnn()
     for axis in (0, 2, 3):

@@ -159,7 +159,7 @@ class TestPlugin:
             ({"select": {"ov_device": "NPU"}}, "finds no device with ov_device NPU (found: ov_device CPU)"),
         ],
     )
-    def test_what_stands_in_its_way_is_told_and_the_next_variant_runs(
+    def test_what_stands_in_its_way_is_reported_and_the_next_variant_runs(
         self, install: Install, changes: dict[str, Any], words: str
     ) -> None:
         installed = install(None, **changes)
@@ -304,7 +304,7 @@ class TestPrewarm:
         assert installed.call("prewarm", **off).returncode == 3
         assert "switched off" in installed.open(**off)["rejected"]["openvino"]
 
-    def test_a_place_that_takes_nothing_is_told(self, install: Install) -> None:
+    def test_a_place_that_takes_nothing_is_reported(self, install: Install) -> None:
         done = install().call("prewarm", BUNDLER_PREPARED="/proc/nowhere")
         assert done.returncode == 1
         assert "cannot be kept" in done.stdout

@@ -42,7 +42,7 @@ def build(bundler: CommandLine, workplace: Path, output: Path, *more: str) -> An
     return answer.expect(0).document["bundles"][0]
 
 
-def test_the_fastest_that_holds_the_gate_ships_and_all_that_was_tried_is_told(
+def test_the_fastest_that_holds_the_gate_ships_and_all_that_was_tried_is_reported(
     bundler: CommandLine, workplace: Path, tmp_path: Path
 ) -> None:
     built = build(bundler, workplace, tmp_path)

@@ -174,7 +174,7 @@ def test_a_model_with_nothing_to_quantise(
     assert refuse(STAGE, model, f"--set=precision.method={method}", "--calibration", "data") == snapshot
 
 
-def test_an_old_opset_is_raised_and_that_is_told(warm: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
+def test_an_old_opset_is_raised_and_that_is_reported(warm: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
     model = models.cnn()
     model.opset_import[0].version = 11
     for node in model.graph.node:

@@ -70,7 +70,7 @@ def test_a_metric_that_holds_is_in_the_manifest_and_runs_each_time(here: Command
     assert stages["measure_metric"]["reference"] == 1.0
 
 
-def test_a_mistake_in_the_metric_is_told_with_all_others(here: CommandLine, snapshot: SnapshotAssertion) -> None:
+def test_a_mistake_in_the_metric_is_reported_with_all_others(here: CommandLine, snapshot: SnapshotAssertion) -> None:
     answer = build(here, "accuracy.metric.python=metric", "accuracy.outputs.y.sqnr=30", "accuracy.outputs.y.cosine=2")
     told = answer.expect(4).err
     nothing = build(here, "accuracy.metric.least=1").expect(4).err

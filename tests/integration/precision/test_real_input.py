@@ -109,7 +109,7 @@ def digit_places(tmp_path_factory: pytest.TempPathFactory) -> dict[Network, Work
     ],
     ids=lambda case: "-".join(case[:2]),
 )
-def test_digits_are_still_read_and_the_accuracy_before_and_after_is_told(
+def test_digits_are_still_read_and_the_accuracy_before_and_after_is_reported(
     bundler: CommandLine,
     digit_places: dict[Network, Workplace],
     tmp_path: Path,

@@ -140,7 +140,7 @@ def test_a_bundle_for_another_system_is_resolved_and_says_why(request_: EmitRequ
     assert "Darwin on arm64" in str(found["reason"])
 
 
-def test_a_folder_that_is_no_bundle_is_told(request_: EmitRequest, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_bundle_is_reported(request_: EmitRequest, tmp_path: Path) -> None:
     with pytest.raises(VerificationError, match="not a whole Python bundle"):
         prove(request_, tmp_path)
 
@@ -155,7 +155,7 @@ def test_a_wheel_holds_the_model_and_its_pins(request_: EmitRequest, tmp_path: P
     assert "Requires-Dist: onnxruntime==1.31.1" in metadata
 
 
-def test_unknown_names_are_told(request_: EmitRequest, tmp_path: Path) -> None:
+def test_unknown_names_are_reported(request_: EmitRequest, tmp_path: Path) -> None:
     assert "python" in emitter_names()
     with pytest.raises(UsageError, match="no emitter"):
         find_emitter("cobol")

@@ -55,7 +55,7 @@ def test_the_readme_shows_how_an_output_is_read(package: Package) -> None:
     assert "outputs = model.run(image=…)\nprint(outputs.scores)" in (package.root / "README.md").read_text("utf-8")
 
 
-def test_of_a_long_error_the_end_is_told(module: ModuleType) -> None:
+def test_of_a_long_error_the_end_is_reported(module: ModuleType) -> None:
     runtime_errors = importlib.import_module(f"{module.__name__}._loader.runtime_errors")
     text = runtime_errors.first_line(RuntimeError(f"[ONNXRuntimeError] {'x' * 500}. Ensure /proc is mounted"))
     assert text.startswith("[ONNXRuntimeError]")
@@ -107,7 +107,7 @@ def test_run_writes_what_it_read(package: Package, image: Path, tmp_path: Path) 
         (["{image}", "-o", "/nowhere/out.npz"], "cannot write"),
     ],
 )
-def test_wrong_use_is_told(package: Package, image: Path, arguments: list[str], words: str) -> None:
+def test_wrong_use_is_reported(package: Package, image: Path, arguments: list[str], words: str) -> None:
     done = package.call("run", *(argument.format(image=image) for argument in arguments))
     assert done.returncode == 2
     assert words in done.stderr
@@ -164,7 +164,7 @@ def test_bench_counts_what_several_callers_get_done(package: Package) -> None:
     assert "2 callers: " in text
 
 
-def test_a_batch_that_the_model_does_not_take_is_told(bundle_of: Callable[..., Package]) -> None:
+def test_a_batch_that_the_model_does_not_take_is_reported(bundle_of: Callable[..., Package]) -> None:
     done = bundle_of(models.cnn(batch=1)).call("bench", "--batch", "4")
     assert done.returncode == 2
     assert "no batch of 4 can be given to input image" in done.stderr

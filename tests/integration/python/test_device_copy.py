@@ -319,7 +319,7 @@ class TestKey:
         names = [path.name for path in (tmp_path / "user-cache" / "bundler-loader").iterdir() if path.is_dir()]
         assert len(names) == 1
 
-    def test_the_processor_is_told_from_the_beginning_of_the_file(self, module: ModuleType) -> None:
+    def test_the_processor_is_distinguished_from_the_beginning_of_the_file(self, module: ModuleType) -> None:
         choose = part(module, "device")._choose_facts
         text = b"processor\t: 0\nmodel name\t: X\ncpu MHz\t: %d\nflags\t\t: a b\n\nprocessor\t: 1\nflags\t: c\n"
         assert choose(text % 1) == choose(text % 2) == "model name\t: X\nflags\t\t: a b"

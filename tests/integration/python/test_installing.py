@@ -130,7 +130,7 @@ def test_a_folder_on_the_path_of_an_older_python_says_so_in_one_line(
     assert done.stderr.splitlines()[-1].startswith(f"ImportError: {TOO_OLD.format('this bundle')}")
 
 
-def test_an_older_installer_is_told_before_it_looks_for_a_runtime(
+def test_an_older_installer_is_reported_before_it_looks_for_a_runtime(
     request_: EmitRequest, tmp_path: Path, older: Path
 ) -> None:
     bundle = emit(request_, tmp_path, "dir")

@@ -36,7 +36,7 @@ def flip_byte(path: Path) -> None:
 
 class TestRunning:
     @pytest.mark.quick
-    def test_answers_as_the_untouched_model_does(self, module: ModuleType, cnn_request: EmitRequest) -> None:
+    def test_answers_as_the_original_model_does(self, module: ModuleType, cnn_request: EmitRequest) -> None:
         source = next(iter(cnn_request.models.values())).path
         plain = onnxruntime.InferenceSession(str(source), providers=["CPUExecutionProvider"])
         outputs = module.Model().run(image=an_image())
@@ -97,7 +97,7 @@ class TestInputs:
             (None, ["missing"]),
         ],
     )
-    def test_a_wrong_value_is_told(self, module: ModuleType, value: Any, words: list[str]) -> None:
+    def test_a_wrong_value_is_reported(self, module: ModuleType, value: Any, words: list[str]) -> None:
         model = module.Model()
         model.run(image=an_image())
         with pytest.raises(module.InputError) as caught:
@@ -174,7 +174,7 @@ class TestIntegrity:
         with pytest.raises(module.IntegrityError):
             module.Model()
 
-    def test_a_missing_model_is_told(self, package: Package, module: ModuleType) -> None:
+    def test_a_missing_model_is_reported(self, package: Package, module: ModuleType) -> None:
         package.model.unlink()
         with pytest.raises(module.IntegrityError, match="cannot read"):
             module.Model()
@@ -303,7 +303,7 @@ class TestVariants:
         assert (report.variant, report.fell_back, report.rejected) == ("cpu", False, [])
         assert str(report).startswith("variant cpu runs on")
 
-    def test_an_unknown_variant_is_told(self, module: ModuleType) -> None:
+    def test_an_unknown_variant_is_reported(self, module: ModuleType) -> None:
         with pytest.raises(module.InputError, match="the variants are cpu"):
             module.Model("gpu")
 

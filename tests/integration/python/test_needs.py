@@ -57,7 +57,7 @@ def test_where_all_is_there_nothing_is_said(explain: Any) -> None:
     assert explain() == ""
 
 
-def test_what_no_library_stands_for_is_told_with_how_to_check_it(explain: Any) -> None:
+def test_what_no_library_stands_for_is_reported_with_how_to_check_it(explain: Any) -> None:
     assert explain(NPU) == "it needs NPU driver (check: Device Manager)"
 
 
@@ -109,7 +109,9 @@ def _with_fixed(request: EmitRequest, by: Any, name: str = "height") -> EmitRequ
 @pytest.mark.parametrize(
     ("by", "words"), [("target", "by the target that it was built for"), ("user", "when it was built")]
 )
-def test_another_size_is_told_with_who_fixed_it(cnn_request: EmitRequest, tmp_path: Path, by: str, words: str) -> None:
+def test_another_size_is_reported_with_who_fixed_it(
+    cnn_request: EmitRequest, tmp_path: Path, by: str, words: str
+) -> None:
     with imported(write_package(_with_fixed(cnn_request, by), tmp_path)) as module:
         model = module.Model()
         with pytest.raises(module.InputError) as caught:

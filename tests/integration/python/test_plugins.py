@@ -168,11 +168,11 @@ class TestPlugins:
             assert (obstacle is not None) == (found == "unsupported")
             if obstacle:
                 assert "it was compiled for 57, 69 with 2.51" in obstacle
-            assert bool(variants._tell_compiled(variant)) == (found == "outdated")
+            assert bool(variants._describe_compiled(variant)) == (found == "outdated")
             monkeypatch.setattr(plugins, "_native", SimpleNamespace())
             assert plugins.judge_compiled(variant) == "", "an older runtime has no opinion"
 
-    def test_self_test_of_what_cannot_be_prepared_is_told(
+    def test_self_test_of_what_cannot_be_prepared_is_reported(
         self,
         bundle: Bundle,
         runtime: Runtime,
@@ -192,7 +192,7 @@ class TestPlugins:
         assert "fancy: unavailable, the runtime could not make its context (the compiler gave up)" in shown
         assert "cpu: passed" in shown
 
-    def test_what_cannot_be_prepared_for_want_of_a_device_is_told(self, bundle: Bundle, runtime: Runtime) -> None:
+    def test_what_cannot_be_prepared_for_want_of_a_device_is_reported(self, bundle: Bundle, runtime: Runtime) -> None:
         runtime.devices = []
         with bundle(prepare=Preparation(kind="context", thing="context")) as module:
             (outcome,) = module.Model.prewarm()
@@ -242,7 +242,7 @@ class TestPreparing:
         variants = (make_variant("fancy", artifact, prepare=prepare), make_variant("cpu", artifact))
         return write_package(with_variants(cnn_request, *variants), tmp_path)
 
-    def test_a_provider_that_compiles_nothing_is_told(self, package: Package) -> None:
+    def test_a_provider_that_compiles_nothing_is_reported(self, package: Package) -> None:
         done = package.call("prewarm")
         assert done.returncode == 1
         assert "fancy: failed" in done.stdout
@@ -259,13 +259,13 @@ class TestPreparing:
         assert (outcome["status"], outcome["reason"]) == ("unavailable", words)
         assert "has not been made on this device yet" in rejected(module)
 
-    def test_no_room_is_told(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_room_is_reported(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(part(module, "keeping"), "_measure_room", lambda _: 10)
         (outcome,) = module.Model.prewarm()
         assert outcome["status"] == "failed"
         assert "there is no room or no right" in outcome["reason"]
 
-    def test_no_cache_folder_is_told(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_cache_folder_is_reported(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", "relative")
         assert "name one in BUNDLER_PREPARED" in rejected(module)
         (outcome,) = module.Model.prewarm()
@@ -277,7 +277,9 @@ class TestPreparing:
         assert done.returncode == 3
         assert json.loads(done.stdout)["error"]["kind"] == "IntegrityError"
 
-    def test_an_interruption_is_told_without_a_trace(self, package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_interruption_is_reported_without_a_trace(
+        self, package: Package, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
@@ -332,7 +334,7 @@ class TestDrivers:
         return found
 
     @pytest.mark.skipif(sys.platform != "linux", reason="the files are those of Linux")
-    def test_drivers_and_cards_are_told_apart(self, drivers: ModuleType, tmp_path: Path) -> None:
+    def test_drivers_and_cards_are_distinguished(self, drivers: ModuleType, tmp_path: Path) -> None:
         assert drivers.identify_drivers() == "unknown"
         (tmp_path / "module" / "intel_vpu").mkdir(parents=True)
         (tmp_path / "nvidia" / "gpus" / "0").mkdir(parents=True)
@@ -364,7 +366,7 @@ class TestDrivers:
             assert drivers.identify_device(variant) == alone, "a CPU has no driver"
 
 
-def test_a_lock_is_held_by_one_and_the_other_is_told(module: ModuleType, tmp_path: Path) -> None:
+def test_a_lock_is_held_by_one_and_the_other_is_reported(module: ModuleType, tmp_path: Path) -> None:
     hold, path = part(module, "locking").hold, str(tmp_path / "folder" / "lock")
     told, entered = threading.Event(), threading.Event()
 

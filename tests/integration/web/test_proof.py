@@ -57,7 +57,7 @@ def test_each_variant_has_its_own_outcome(chromium: Path, tmp_path: Path) -> Non
     assert "variant fine was opened in its place" in proofs["other"].reason
 
 
-def test_a_breach_of_the_policy_is_told(chromium: Path, tmp_path: Path) -> None:
+def test_a_breach_of_the_policy_is_reported(chromium: Path, tmp_path: Path) -> None:
     behaviours: dict[str, dict[str, object]] = {"inline": {"code": "inline"}, "elsewhere": {"code": "elsewhere"}}
     proofs = prove(write_package(tmp_path / "package", behaviours), chromium)
     assert "the content security policy (script-src-elem) refused inline" in proofs["inline"].reason
@@ -124,7 +124,7 @@ def spoil_golden(bundle: Path) -> Path:
     return bundle
 
 
-def test_a_bundle_is_timed_beside_the_untouched_model(
+def test_a_bundle_is_timed_beside_the_original_model(
     bundler: CommandLine, packed: Path, tiny_model: Path, chromium: Path
 ) -> None:
     answer = bundler.run("bench", packed, "--on", f"browser:{chromium}", "--baseline", tiny_model, "--json").expect(0)

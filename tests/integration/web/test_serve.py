@@ -163,7 +163,7 @@ def test_a_packed_bundle_is_served_as_well(bundler: CommandLine, packed: Path) -
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_quietly_when_it_is_told_to(bundler: CommandLine, unproven: Path, number: signal.Signals) -> None:
+def test_it_ends_quietly_when_it_is_reported_to(bundler: CommandLine, unproven: Path, number: signal.Signals) -> None:
     with serving(bundler, unproven) as (process, url):
         fetch(url, "/demo/")
         process.send_signal(number)

@@ -106,7 +106,7 @@ def test_a_rival_that_fails_costs_its_own_row_only(kit: Kit) -> None:
     assert "nothing to compare" in results
 
 
-def test_our_own_failure_is_told_as_ours(kit: Kit) -> None:
+def test_our_own_failure_is_reported_as_ours(kit: Kit) -> None:
     kit.failing = (kit.runs.OURS,)
     tables = load("subjects.precision_tables", kit.patch)
     assert f"| m | t | {DYNAMIC} | ours failed |" in tables.bars_table([kit.run()], {}).render()

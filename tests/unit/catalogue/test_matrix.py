@@ -32,7 +32,7 @@ def test_every_provider_has_a_row_that_says_where_it_is(page):
         assert all(cell.strip() for cell in row.strip("|").split(" | "))
 
 
-def test_a_phone_is_told_whole(page):
+def test_a_phone_is_reported_whole(page):
     rows = [line for line in page.splitlines() if "`snapdragon-8g3`" in line]
     assert any("onnxruntime-android-qnn 2.6.0" in row and "neutral, `files`" in row for row in rows)
     assert (
@@ -45,6 +45,6 @@ def test_a_phone_is_told_whole(page):
     assert "Language models: 1 at once" in section
 
 
-def test_what_needs_a_runtime_of_ones_own_is_told(page):
+def test_what_needs_a_runtime_of_ones_own_is_reported(page):
     row = next(line for line in page.splitlines() if line.startswith("| `jetson-orin` | `tensorrt` |"))
     assert "needs a runtime of your own build" in row

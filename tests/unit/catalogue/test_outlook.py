@@ -87,6 +87,6 @@ def test_what_is_said_of_a_target_is_what_a_plan_does(name):
         ("report", "must take 90% of the nodes; with fewer that is reported, and the bundle marked"),
     ],
 )
-def test_a_threshold_is_told_with_what_follows(shortfall, text):
+def test_a_threshold_is_reported_with_what_follows(shortfall, text):
     (found,) = foresee_variants(make_target(make_variant("htp", "npu", least_share=0.9, shortfall=shortfall)))
     assert found.threshold == text

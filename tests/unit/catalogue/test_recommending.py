@@ -41,7 +41,7 @@ def test_a_quantised_model_for_an_npu(snapshot):
     assert explain(make_target(HTP, CPU), quantized=True) == snapshot
 
 
-def test_eight_bit_operators_that_an_npu_may_leave_are_told():
+def test_eight_bit_operators_that_an_npu_may_leave_are_reported():
     lines = explain(make_target(HTP), operators={"QLinearConv": 9, "ai.onnx.ml.Scaler": 1}, quantized=True)
     assert any("may leave the model's eight-bit operators (QLinearConv)" in line for line in lines)
     assert not any("gets the model as it is" in line for line in lines)
@@ -57,12 +57,12 @@ def test_what_a_bundle_does_not_hold_is_no_reason_for_it():
     assert not [line for line in lines if "Museum" in line]
 
 
-def test_a_method_of_the_profile_is_told():
+def test_a_method_of_the_profile_is_reported():
     lines = explain(make_target(CPU, precision=Precision(method="weights-8bit")))
     assert "cpu: its numbers become 8-bit weights of matrix products" in lines
 
 
-def test_operators_that_stay_with_the_cpu_are_told():
+def test_operators_that_stay_with_the_cpu_are_reported():
     lines = explain(make_target(HTP), control_flow=True, custom_domains=("com.example",))
     assert "operators of com.example are not of ONNX: it runs where the runtime has them" in lines
     assert any("loops and branches stay with the CPU" in line for line in lines)
@@ -153,7 +153,7 @@ def test_a_gpu_without_tf32_is_held_to_the_gate_of_what_loses_nothing(target, lo
 
 
 @pytest.mark.parametrize("target", target_ids())
-def test_what_is_told_of_a_device_is_what_its_answers_are_held_to(target):
+def test_what_is_reported_of_a_device_is_what_its_answers_are_held_to(target):
     profile = resolve_target(target)
     words = {"none": "", "half": ("half precision", "TF32"), "bfloat16": "bfloat16"}
     for variant in profile.variants:

@@ -96,7 +96,7 @@ def test_a_value_has_what_was_given_and_the_defaults_of_the_rest() -> None:
     assert invoke(arguments, Asked) == Asked(count=5, loud=True, kept=False, marks=("a", "b"))
 
 
-def test_what_was_given_is_told_from_a_default_of_the_same_value() -> None:
+def test_what_was_given_is_distinguished_from_a_default_of_the_same_value() -> None:
     kind = Annotated[Given, OptionsOf(Asked)]
     assert invoke([], kind) == {}
     assert invoke(["--count", "3", "--no-keep"], kind) == {"count": 3, "kept": False}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bundler.cli.summary import _tell_visits
+from bundler.cli.summary import _describe_visits
 from bundler.pipeline.results import FirstVisit
 
 
@@ -18,4 +18,4 @@ def visit(variant: str, build: str, brotli: int) -> FirstVisit:
 )
 def test_a_first_visit_is_a_range_where_the_builds_of_a_variant_differ(other: int, told: str) -> None:
     visits = (visit("webgpu", "jspi", 2_700_000), visit("webgpu", "asyncify", other), visit("wasm", "wasm", 2_800_000))
-    assert _tell_visits(visits).startswith(f"{told} (webgpu), 2.8 MB (wasm) with brotli;")
+    assert _describe_visits(visits).startswith(f"{told} (webgpu), 2.8 MB (wasm) with brotli;")

@@ -15,7 +15,7 @@ from bundler.model.events import ignore
 from bundler.model.measurement import Measurement, Timing
 from bundler.pipeline import bench as benching
 from bundler.pipeline.bench import VariantTimes, bench
-from bundler.pipeline.workshop import Workshop, open_workshop
+from bundler.pipeline.workspace import Workspace, open_workspace
 from bundler.reporting.data import Spread
 from bundler.reporting.manifest import make_manifest, write_manifest
 from tests.unit.reporting.builds import make_request
@@ -60,7 +60,7 @@ def test_what_several_callers_get_done_stands_in_a_table_of_its_own(snapshot: Sn
 
 
 @pytest.mark.parametrize("text", ["0", "1,,2", "1,x", "-1", "257", "1.5"])
-def test_callers_that_are_no_numbers_are_told(text: str) -> None:
+def test_callers_that_are_no_numbers_are_reported(text: str) -> None:
     with pytest.raises(UsageError, match="--callers"):
         parse_callers(text)
 
@@ -75,34 +75,34 @@ def test_a_folder_name_cannot_control_the_terminal() -> None:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Workshop:
-    with open_workshop(str(tmp_path / "cache")) as found:
+def workspace(tmp_path: Path) -> Workspace:
+    with open_workspace(str(tmp_path / "cache")) as found:
         return found
 
 
-def test_a_missing_baseline_is_told(workshop: Workshop, tmp_path: Path) -> None:
+def test_a_missing_baseline_is_reported(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no model .*nothing\.onnx"):
-        bench((tmp_path,), tmp_path / "nothing.onnx", workshop, ignore)
+        bench((tmp_path,), tmp_path / "nothing.onnx", workspace, ignore)
 
 
-def test_nothing_to_time_is_told(workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_to_time_is_reported(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benching, "_time_bundle", lambda *_: [])
     write_manifest(tmp_path, make_manifest(tmp_path, make_request()))
     with pytest.raises(VerificationError, match="no bundle could be timed"):
-        bench((tmp_path,), None, workshop, ignore)
+        bench((tmp_path,), None, workspace, ignore)
 
 
 @pytest.mark.parametrize("timing", [Timing(batch=2), Timing(threads=1), Timing(callers=(1, 2))])
 def test_web_bundles_say_what_they_cannot_before_anything_runs(
-    workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timing: Timing
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timing: Timing
 ) -> None:
     monkeypatch.setattr(benching, "_time_bundle", lambda *_: pytest.fail("it ran"))
     write_manifest(tmp_path, replace(make_manifest(tmp_path, make_request()), ecosystem="web"))
     with pytest.raises(UsageError, match="cannot be timed with --batch, --threads or --callers") as caught:
-        bench((tmp_path,), None, workshop, ignore, timing=timing)
+        bench((tmp_path,), None, workspace, ignore, timing=timing)
     assert "one call at a time" in caught.value.details[0]
 
 
-def test_a_folder_that_is_no_bundle_is_told(workshop: Workshop, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_bundle_is_reported(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(VerificationError):
-        bench((tmp_path,), None, workshop, ignore)
+        bench((tmp_path,), None, workspace, ignore)

@@ -17,7 +17,7 @@ from bundler.model.errors import DeviceMissingError, EnvironmentMissingError, Us
 from bundler.model.events import ignore
 from bundler.pipeline.build import build
 from bundler.pipeline.requests import BuildRequest
-from bundler.pipeline.workshop import open_workshop
+from bundler.pipeline.workspace import open_workspace
 from tests.support import models
 
 HERE = Need(runs="programs", systems=(platform.system(),), machines=(platform.machine(),))
@@ -130,6 +130,6 @@ def test_a_build_refuses_where_it_cannot_run_before_anything_takes_time(
         on=on,
         prove=prove,
     )
-    with open_workshop(str(tmp_path / "cache"), 1) as workshop, pytest.raises(UsageError, match=what):
-        build(request, workshop, ignore)
+    with open_workspace(str(tmp_path / "cache"), 1) as workspace, pytest.raises(UsageError, match=what):
+        build(request, workspace, ignore)
     assert not (tmp_path / "out").exists()

@@ -292,7 +292,7 @@ def test_posts_are_heard_only_where_someone_listens_and_from_its_own_pages(packa
     assert heard == [b"hello"]
 
 
-def test_the_end_of_a_held_connection_is_told(package: Path) -> None:
+def test_the_end_of_a_held_connection_is_reported(package: Path) -> None:
     ended = threading.Event()
     with serve(package, held={"/alive": ended.set}) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)

@@ -64,7 +64,7 @@ def test_files_have_fixed_modes_and_ends(tmp_path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == ["file.txt"]
 
 
-def test_a_disk_that_takes_no_file_is_told(tmp_path: Path) -> None:
+def test_a_disk_that_takes_no_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(StageError, match="cannot write"):
         writing.write_text(tmp_path / "file" / "below", "x")

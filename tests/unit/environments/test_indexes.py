@@ -16,7 +16,7 @@ def only_the_named_file(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_uv_is_told_what_pips_file_says(tmp_path: Path) -> None:
+def test_uv_is_reported_what_pips_file_says(tmp_path: Path) -> None:
     path = tmp_path / "pip.conf"
     path.write_text(
         "[global]\nindex-url = https://mirror.example/simple\n"
@@ -37,7 +37,7 @@ def test_a_variable_of_pip_wins_over_its_file(tmp_path: Path) -> None:
     assert index_variables(environ) == {"UV_DEFAULT_INDEX": "https://new.example"}
 
 
-def test_pip_is_told_what_uvs_variables_say() -> None:
+def test_pip_is_reported_what_uvs_variables_say() -> None:
     environ = {"UV_INDEX_URL": "https://mirror.example", "UV_FIND_LINKS": "/a,/b"}
     assert index_variables(environ) == {"PIP_INDEX_URL": "https://mirror.example", "PIP_FIND_LINKS": "/a /b"}
 

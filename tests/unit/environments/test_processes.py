@@ -28,7 +28,7 @@ def test_the_exit_code_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch, *
         assert await_end(process, 60.0) == 7
 
 
-def test_a_process_that_runs_longer_is_told_of_and_can_be_ended() -> None:
+def test_a_process_that_runs_longer_is_reported_of_and_can_be_ended() -> None:
     with start("import time; time.sleep(600)") as process:
         with pytest.raises(subprocess.TimeoutExpired):
             await_end(process, 0.2)

@@ -160,7 +160,7 @@ def test_waiting_for_a_core_is_no_part_of_a_step(cache: Cache, sources: Mapping[
     assert 0 < outcome.seconds <= finished.seconds <= after
 
 
-def test_it_is_told_when_no_step_of_a_plan_runs_any_more(execute: Execute, events: list[Event]) -> None:
+def test_it_is_reported_when_no_step_of_a_plan_runs_any_more(execute: Execute, events: list[Event]) -> None:
     with pytest.raises(StageError):
         execute(step("raises", kind="value", after=0.0), step("hang"))
     assert events[-1] == StepsEnded(build="model → here")

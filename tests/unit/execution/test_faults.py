@@ -181,7 +181,7 @@ def test_events_of_a_listener_that_fails_end_the_build(executor: Executor, sourc
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.0, 0.3), (0.3, 0.0)])
-def test_of_two_that_fail_side_by_side_the_earlier_in_the_plan_is_told(
+def test_of_two_that_fail_side_by_side_the_earlier_in_the_plan_is_reported(
     execute: Execute, first: float, second: float
 ) -> None:
     """Whichever is quicker, so that the same bad model ends with the same exit code each time."""

@@ -179,7 +179,7 @@ def test_a_model_behind_a_link_is_read(
 
 
 @needs_sandbox
-def test_a_step_that_crashes_or_hangs_inside_is_told_as_outside(
+def test_a_step_that_crashes_or_hangs_inside_is_reported_as_outside(
     cache: Cache, sources: Mapping[str, Source], sandbox: Sandbox
 ) -> None:
     with Executor(cache, sandbox=sandbox) as executor:
@@ -257,7 +257,7 @@ def wait_for(condition: Any, seconds: float = 20) -> bool:
 
 
 @needs_sandbox
-def test_code_of_the_users_own_runs_outside_and_is_told(
+def test_code_of_the_users_own_runs_outside_and_is_reported(
     cache: Cache, sources: Mapping[str, Source], sandbox: Sandbox, private: Path
 ) -> None:
     told: list[Event] = []
@@ -310,7 +310,7 @@ def test_where_there_is_none_it_is_said_how_to_get_one(tmp_path: Path, monkeypat
     assert "apt-get install bubblewrap" in (caught.value.hint or "")
 
 
-def test_where_the_system_gives_none_its_words_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_system_gives_none_its_words_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "bwrap"
     program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     program.chmod(0o755)

@@ -50,7 +50,7 @@ def test_a_node_is_found_once_however_many_look_like_it() -> None:
     assert len(left_behind(before, after)) == 1
 
 
-def test_reasons_as_far_as_they_can_be_told() -> None:
+def test_reasons_as_far_as_they_can_be_reported() -> None:
     cast = helper.make_node("Cast", ["b"], ["c"], to=TensorProto.DOUBLE)
     model = chain(
         node("Relu", "x", "a"),

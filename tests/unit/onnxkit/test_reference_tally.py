@@ -96,7 +96,7 @@ def confident(rows: int = 50, classes: int = 10, lead: float = 4.0) -> np.ndarra
     return scores
 
 
-def test_scores_of_classes_are_told_from_other_numbers() -> None:
+def test_scores_of_classes_are_distinguished_from_other_numbers() -> None:
     assert describe(confident()).scores
     assert describe(confident().reshape(5, 10, 10)).scores
     assert describe(confident() * 1000, *(confident() for _ in range(9))).scores

@@ -120,7 +120,7 @@ def test_each_free_dimension_gets_two_sizes(tmp_path: Path) -> None:
     assert sizes == {"image[0]": (1, 2), "image[2]": (32, 64), "image[3]": (64, 96)}
 
 
-def test_height_is_told_from_width(tmp_path: Path) -> None:
+def test_height_is_distinguished_from_width(tmp_path: Path) -> None:
     found = search(models.unnamed_dimensions(), tmp_path)
     base, _ = found.find()
     (changes,) = find_other_sizes(found, base).changes

@@ -54,7 +54,7 @@ def test_large_outputs_are_subsampled_in_the_same_places() -> None:
     assert len({pair[0].shape for pairs in found.kept.values() for pair in pairs}) == 1
 
 
-def test_columns_of_other_units_are_told_by_their_spread() -> None:
+def test_columns_of_other_units_are_reported_by_their_spread() -> None:
     random = np.random.default_rng(1)
 
     def units(*columns: np.ndarray) -> list[list[int]]:

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from bundler.model.errors import StageError
 from bundler.model.events import SILENT
 from bundler.model.plan import Step
-from bundler.pipeline.blame import Blame, describe_blame, find_blame, hint_for_loss, lossy_step
+from bundler.pipeline.blame import Blame, describe_error_sources, find_error_sources, hint_for_loss, lossy_step
 from bundler.pipeline.judging import Verdict
 
 LOSSY = Step(id="cpu/quantize_static", stage="quantize_static", inputs={"model": "simplify"})
@@ -42,13 +42,13 @@ def test_culprits_in_words(snapshot: SnapshotAssertion) -> None:
         tensor("", sqnr_db=None, remedy=[]),
         *(tensor(f"it's {index}") for index in range(9)),
     ]
-    blame = describe_blame(tensors)
+    blame = describe_error_sources(tensors)
     hint = hint_for_loss(prepared(excluded=("already",)), LOSSY, blame, "accuracy.sqnr_db=…")
     assert "\n".join((*blame.lines, hint)) == snapshot
 
 
 def test_without_culprits_the_hint_names_other_ways() -> None:
-    assert describe_blame([]) == Blame()
+    assert describe_error_sources([]) == Blame()
     hint = hint_for_loss(prepared(), LOSSY, Blame(), "accuracy.sqnr_db=…")
     assert "exclude_nodes" not in hint
     assert "precision.method" in hint
@@ -59,10 +59,10 @@ def test_a_search_that_fails_does_not_hide_the_gate() -> None:
         def execute(self, *_: object) -> None:
             raise StageError("there is no memory left")
 
-    workshop: Any = SimpleNamespace(executor=Executor())
+    workspace: Any = SimpleNamespace(executor=Executor())
     given = prepared(LOSSY, BAKED, COMPARE)
     given.sources[LOSSY.id] = 3
-    blame = find_blame(given, {}, VERDICT, LOSSY, workshop=workshop, reporter=SILENT)
+    blame = find_error_sources(given, {}, VERDICT, LOSSY, workspace=workspace, reporter=SILENT)
     assert blame.lines == ("the nodes to blame were not found: there is no memory left",)
     assert blame.remedy == ()
 

@@ -14,15 +14,15 @@ from bundler.model.events import ignore
 from bundler.pipeline.checked import is_as_checked
 from bundler.pipeline.opening import open_model
 from bundler.pipeline.requests import BuildRequest
-from bundler.pipeline.workshop import Workshop, open_workshop
+from bundler.pipeline.workspace import Workspace, open_workspace
 from tests.support import models
 from tests.support.facts import make_facts
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    with open_workshop(str(tmp_path_factory.mktemp("warm") / "cache"), 1) as workshop:
-        yield workshop
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with open_workspace(str(tmp_path_factory.mktemp("warm") / "cache"), 1) as workspace:
+        yield workspace
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def model(tmp_path: Path) -> Path:
     return models.save_external(models.cnn(), tmp_path)
 
 
-def inspect(model: Path, workshop: Workshop) -> bool:
+def inspect(model: Path, workspace: Workspace) -> bool:
     """Whether the inspection was recalled. Raises what it raises."""
-    return open_model(BuildRequest(model=model, target=""), "", workshop, ignore).outcomes[-1].cached
+    return open_model(BuildRequest(model=model, target=""), "", workspace, ignore).outcomes[-1].cached
 
 
 def cut(data: Path) -> None:
@@ -61,32 +61,32 @@ def make_pipe(data: Path) -> None:
     os.mkfifo(data)
 
 
-def test_an_untouched_model_is_recalled(model: Path, workshop: Workshop) -> None:
-    inspect(model, workshop)
-    assert inspect(model, workshop)
+def test_an_original_model_is_recalled(model: Path, workspace: Workspace) -> None:
+    inspect(model, workspace)
+    assert inspect(model, workspace)
 
 
 @pytest.mark.parametrize("spoil", [cut, Path.unlink, link, link_hard, make_endless, make_pipe])
 def test_a_warm_cache_says_what_a_cold_one_says(
-    model: Path, workshop: Workshop, tmp_path: Path, spoil: Callable[[Path], None]
+    model: Path, workspace: Workspace, tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
-    inspect(model, workshop)
+    inspect(model, workspace)
     spoil(tmp_path / "weights.bin")
     with pytest.raises(ModelError) as warm:
-        inspect(model, workshop)
-    with open_workshop(str(tmp_path / "cold"), 1) as cold, pytest.raises(ModelError) as expected:
+        inspect(model, workspace)
+    with open_workspace(str(tmp_path / "cold"), 1) as cold, pytest.raises(ModelError) as expected:
         inspect(model, cold)
     assert warm.value.to_json() == expected.value.to_json()
     assert warm.value.message == "the model's external data cannot be used"
 
 
-def test_data_that_grew_are_looked_at_again(model: Path, workshop: Workshop, tmp_path: Path) -> None:
-    inspect(model, workshop)
+def test_data_that_grew_are_looked_at_again(model: Path, workspace: Workspace, tmp_path: Path) -> None:
+    inspect(model, workspace)
     grow(tmp_path / "weights.bin")
-    opened = open_model(BuildRequest(model=model, target=""), "", workshop, ignore)
+    opened = open_model(BuildRequest(model=model, target=""), "", workspace, ignore)
     assert not opened.outcomes[-1].cached
     assert opened.facts.external_bytes == (tmp_path / "weights.bin").stat().st_size
-    assert inspect(model, workshop)
+    assert inspect(model, workspace)
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "../secret", "", "a\0b", "folder"])
@@ -96,7 +96,7 @@ def test_whatever_facts_name_nothing_outside_is_opened(tmp_path: Path, name: str
     assert not is_as_checked(tmp_path / "model.onnx", facts)
 
 
-def test_a_device_is_no_source(tmp_path: Path, workshop: Workshop) -> None:
+def test_a_device_is_no_source(tmp_path: Path, workspace: Workspace) -> None:
     (tmp_path / "endless").symlink_to("/dev/zero")
     with pytest.raises(BundlerError, match="is no plain file"):
-        digest_source(tmp_path / "endless", (), workshop.cache)
+        digest_source(tmp_path / "endless", (), workspace.cache)

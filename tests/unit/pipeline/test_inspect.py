@@ -21,7 +21,7 @@ def test_sizes_that_an_npu_wants_fixed_stand_in_the_way():
     assert "--dim height=64" in fit.obstacles[0]
 
 
-def test_what_a_build_decides_is_told_of_a_target_that_fits():
+def test_what_a_build_decides_is_reported_of_a_target_that_fits():
     fit = _fit(make_facts(), "linux-x64")
     assert fit.fits
     assert any(remark.startswith("level: extended") for remark in fit.remarks)
@@ -55,7 +55,7 @@ def test_sizes_without_a_name_are_no_fixed_ones(shape, told):
     assert told in lines_of(with_shape(*shape))
 
 
-def test_memory_is_told_with_the_batch_that_it_is_for():
+def test_memory_is_reported_with_the_batch_that_it_is_for():
     free, fixed = (dataclasses.replace(with_shape(*shape), peak_memory_bytes=328) for shape in (("n", 3), (1, 3)))
     assert "memory about 328 B at batch size one" in lines_of(free)
     assert "memory about 328 B" in lines_of(fixed)

@@ -24,12 +24,12 @@ def test_wheels_of_one_platform_are_one_package() -> None:
     )
 
 
-def test_a_project_is_told_the_line_for_its_file() -> None:
+def test_a_project_is_reported_the_line_for_its_file() -> None:
     (told,) = warn("web-wasm", "web-webgpu", package_format="tgz", project="bundler.toml")
     assert told.endswith('write package_name = "{model}-{target}" in bundler.toml, in the table of the model')
 
 
-def test_packages_that_are_told_apart_or_that_no_index_takes_are_none() -> None:
+def test_packages_that_are_distinguished_or_that_no_index_takes_are_none() -> None:
     assert warn("linux-x64", "intel-xeon", name="{model}-{target}") == []
     assert warn("linux-x64", "linux-arm64", "windows-x64") == []
     assert warn("linux-x64", "intel-xeon", package_format=None) == []

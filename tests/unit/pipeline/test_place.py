@@ -14,7 +14,7 @@ from bundler.pipeline import finish
 from bundler.pipeline.build import build
 from bundler.pipeline.place import check_replaceable, put_in_place, staging_folder
 from bundler.pipeline.requests import BuildRequest
-from bundler.pipeline.workshop import open_workshop
+from bundler.pipeline.workspace import open_workspace
 from tests.support import models
 
 DEAD = 2**22 + 1
@@ -107,7 +107,7 @@ def test_a_link_to_a_bundle_is_replaced_and_what_it_points_at_stays(tmp_path: Pa
 
 
 @pytest.mark.skipif(not Path("/proc").is_mount(), reason="this machine has no /proc that is a mount point")
-def test_a_mount_point_is_told_apart_before_anything_is_done() -> None:
+def test_a_mount_point_is_distinguished_before_anything_is_done() -> None:
     with pytest.raises(UsageError, match="is a mount point"):
         check_replaceable(Path("/proc"))
 
@@ -185,6 +185,6 @@ def test_a_build_writes_its_report_before_another_may_publish(tmp_path: Path, mo
     monkeypatch.setattr(finish, "write_report", write_report)
     model = models.save(models.mlp(), tmp_path, "net.onnx")
     request = BuildRequest(model=model, target="linux-x64", output=tmp_path / "out", format="files", prove=False)
-    with open_workshop(str(tmp_path / "cache"), 1) as workshop:
-        build(request, workshop, ignore)
+    with open_workspace(str(tmp_path / "cache"), 1) as workspace:
+        build(request, workspace, ignore)
     assert free == [False]

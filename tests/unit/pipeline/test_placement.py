@@ -53,7 +53,7 @@ def test_too_few_nodes_end_the_build_and_say_which_stay_behind() -> None:
     assert "variants.htp.shortfall=report" in (caught.value.hint or "")
 
 
-def test_a_profile_may_accept_it_and_is_told_loudly() -> None:
+def test_a_profile_may_accept_it_and_is_reported_loudly() -> None:
     (told,) = warnings_of(plan("variants.htp.shortfall=report"), outcomes())
     assert told.startswith("cnn → phone: variant htp: QNNExecutionProvider took 3 of 5 nodes, less than the 90%")
     assert told.endswith("; the rest runs on the CPU")
@@ -83,7 +83,7 @@ def test_a_shortfall_is_a_statement_of_the_bundle() -> None:
     assert describe_shortfalls(plan(), outcomes(taken=9, left=1)) == ()
 
 
-def test_a_gain_is_told_with_an_option_or_with_the_line_of_a_project_file() -> None:
+def test_a_gain_is_reported_with_an_option_or_with_the_line_of_a_project_file() -> None:
     gain = Gain(taken=3, total=5, options=("--shape", "x=1,3,64,64"))
     told = "with fixed sizes it is likely to take 3 of 5 nodes, for example with "
     assert gain.describe().startswith(f"{told}--shape x=1,3,64,64 (")

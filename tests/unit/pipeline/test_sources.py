@@ -15,7 +15,7 @@ from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelErr
 from bundler.model.events import Reporter, ignore
 from bundler.pipeline import sources
 from bundler.pipeline.sources import HubReference, export_model, export_step, is_reference, parse_reference
-from bundler.pipeline.workshop import Workshop, open_workshop
+from bundler.pipeline.workspace import Workspace, open_workspace
 from bundler.stages.registry import find_stage
 
 
@@ -58,8 +58,8 @@ def test_a_folder_that_is_there_comes_first(tmp_path: Path, monkeypatch: pytest.
 def test_what_is_written_as_a_folder_is_one_and_its_absence_is_said(place: str, tmp_path: Path) -> None:
     reference = parse_reference(f"hf:{place}")
     assert reference.folder is not None
-    with open_workshop(str(tmp_path / "cache")) as workshop, pytest.raises(ModelError, match="there is no folder"):
-        export_model(reference, workshop, Reporter(ignore, "x"))
+    with open_workspace(str(tmp_path / "cache")) as workspace, pytest.raises(ModelError, match="there is no folder"):
+        export_model(reference, workspace, Reporter(ignore, "x"))
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_the_export_is_a_step_of_its_own_environment() -> None:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """One whose environment for exports is this interpreter, which has no hub library."""
-    with open_workshop(str(tmp_path / "cache")) as opened:
+    with open_workspace(str(tmp_path / "cache")) as opened:
         here = Environment(name="optimum", python=Path(sys.executable), versions={}, digest="", python_version="3")
         monkeypatch.setattr(opened.environments, "resolve", lambda *_: here)
         yield opened
@@ -137,7 +137,7 @@ def test_why_a_model_cannot_be_fetched_is_said(kind: str, error: type[BundlerErr
     assert all(line.isprintable() for line in caught.value.details)
 
 
-def test_a_program_that_fetches_nothing_and_says_nothing_is_no_crash(workshop: Workshop) -> None:
+def test_a_program_that_fetches_nothing_and_says_nothing_is_no_crash(workspace: Workspace) -> None:
     with pytest.raises(EnvironmentMissingError, match="the model org/name could not be fetched") as caught:
-        export_model(parse_reference("hf:org/name"), workshop, Reporter(ignore, "x"))
+        export_model(parse_reference("hf:org/name"), workspace, Reporter(ignore, "x"))
     assert caught.value.details == ("the program that fetches models gave no answer",)

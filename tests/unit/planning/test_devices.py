@@ -142,7 +142,7 @@ def test_what_can_only_be_made_on_the_device_is_prepared_there() -> None:
     assert first.plugins == {"onnxruntime-ep-openvino": "1.8.1"}
 
 
-def test_variants_of_runtimes_that_nobody_publishes_are_left_out_and_told() -> None:
+def test_variants_of_runtimes_that_nobody_publishes_are_left_out_and_reported() -> None:
     result = plan("intel-xeon")
     assert [variant.name for variant in result.variants] == ["openvino", "cpu"]
     assert decisions(result)["variant onednn"] == "left out"
@@ -193,7 +193,9 @@ def test_what_an_option_of_the_plugins_device_computes_in_is_what_its_answers_ar
     ("device", "named", "loss"),
     [("GPU", "GPU", "none"), ("GPU.1", "GPU", "none"), ("GPU", "CPU", "half"), ("CPU", "CPU", "none")],
 )
-def test_a_device_that_is_told_to_compute_exactly_is_known_by_its_own_name(device: str, named: str, loss: Loss) -> None:
+def test_a_device_that_is_asked_to_compute_exactly_is_known_by_its_own_name(
+    device: str, named: str, loss: Loss
+) -> None:
     config = f'{{"{named}": {{"INFERENCE_PRECISION_HINT": "f32"}}}}'
     options = {"device_type": device, "load_config": config}
     variant = Variant(name="own", providers=(Provider(name="openvino", options=options),))

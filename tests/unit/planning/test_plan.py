@@ -5,7 +5,7 @@ from bundler.model.plan import BuildPlan
 from bundler.model.runtime import Gate
 from bundler.planning.data import DataRequest
 from bundler.planning.gate import FLOAT, QUANTIZED, choose_gate
-from bundler.planning.rules import choose_baking, find_obstacles
+from bundler.planning.rules import choose_optimization, find_obstacles
 from bundler.profiles.resolve import resolve_target
 from bundler.providers.graph_optimizers import LAYOUT_OPTIMIZERS, OPTIMIZERS
 from tests.support.facts import make_facts
@@ -25,7 +25,7 @@ def test_every_input_of_a_step_comes_before_it() -> None:
         known.add(step.id)
 
 
-def test_a_synthetic_golden_set_without_samples_is_told_to_have_no_effect() -> None:
+def test_a_synthetic_golden_set_without_samples_is_asked_to_have_no_effect() -> None:
     told = "--golden synthetic has no effect: no samples were given"
     assert any(note.text.startswith(told) for note in plan(golden="synthetic").notes)
     for request in ({}, {"golden": "synthetic", "samples": DataRequest(plain="samples")}):
@@ -77,42 +77,42 @@ def test_seeded_inputs_ship_in_place_of_samples_that_judge_everything() -> None:
 
 
 def test_convolutions_keep_the_layout_optimisers_for_the_device() -> None:
-    rule = choose_baking(make_facts(), resolve_target("linux-x64"))
+    rule = choose_optimization(make_facts(), resolve_target("linux-x64"))
     assert set(OPTIMIZERS) - set(rule.disabled_optimizers) == set(LAYOUT_OPTIMIZERS)
     assert rule.device_cache
     assert [stage.name for stage in rule.stages] == ["optimize"]
 
 
 def test_without_convolutions_nothing_is_left_to_optimise_on_the_device() -> None:
-    rule = choose_baking(make_facts(operators={"MatMul": 4}), resolve_target("linux-x64"))
+    rule = choose_optimization(make_facts(operators={"MatMul": 4}), resolve_target("linux-x64"))
     assert rule.session["graph_optimization_level"] == "ORT_DISABLE_ALL"
     assert not rule.device_cache
 
 
 def test_tree_ensembles_become_ort_format() -> None:
-    rule = choose_baking(make_facts(operators=TREES), resolve_target("linux-x64"))
+    rule = choose_optimization(make_facts(operators=TREES), resolve_target("linux-x64"))
     assert [stage.name for stage in rule.stages] == ["optimize", "convert_ort"]
 
 
 @pytest.mark.parametrize("overrides", [(), ("optimization.format=ort",)])
 def test_a_model_over_two_gigabytes_never_becomes_ort_format(overrides: tuple[str, ...]) -> None:
     facts = make_facts(operators=TREES, external_bytes=3_000_000_000)
-    rule = choose_baking(facts, resolve_target("linux-x64", overrides))
+    rule = choose_optimization(facts, resolve_target("linux-x64", overrides))
     assert [stage.name for stage in rule.stages] == ["optimize"]
     assert any("2 GB" in decision.reason for decision in rule.decisions)
 
 
 def test_weights_that_are_large_go_into_a_file_of_their_own() -> None:
-    onnx = choose_baking(make_facts(), resolve_target("linux-x64")).stages[0].options
-    ort = choose_baking(make_facts(operators=TREES), resolve_target("linux-x64")).stages[0].options
+    onnx = choose_optimization(make_facts(), resolve_target("linux-x64")).stages[0].options
+    ort = choose_optimization(make_facts(operators=TREES), resolve_target("linux-x64")).stages[0].options
     assert onnx["external_threshold"] == 16_384
     assert onnx["external_minimum"] == 1_000_000
     assert ort["external_threshold"] is None
 
 
 def test_the_target_and_not_this_machine_decides_about_signed_integers() -> None:
-    x64 = choose_baking(make_facts(), resolve_target("linux-x64")).stages[0].options["int8_allowed"]
-    arm = choose_baking(make_facts(), resolve_target("raspberry-pi-5")).stages[0].options["int8_allowed"]
+    x64 = choose_optimization(make_facts(), resolve_target("linux-x64")).stages[0].options["int8_allowed"]
+    arm = choose_optimization(make_facts(), resolve_target("raspberry-pi-5")).stages[0].options["int8_allowed"]
     assert (x64, arm) == (False, True)
 
 
@@ -135,14 +135,14 @@ SMALL = {"node_count": 5, "weight_bytes": 100, "operators": {"Gemm": 1}}
 def test_only_what_is_small_in_every_way_runs_on_one_thread() -> None:
     profile = resolve_target("linux-x64")
     tiny = make_facts(**SMALL, peak_memory_bytes=2_000)
-    assert choose_baking(tiny, profile).session["intra_op_num_threads"] == 1
+    assert choose_optimization(tiny, profile).session["intra_op_num_threads"] == 1
     for change in ({"peak_memory_bytes": None}, {"peak_memory_bytes": 10**8}, {"generated_bytes": 10**8}):
         facts = make_facts(**{**SMALL, "peak_memory_bytes": 2_000, **change})
-        assert "intra_op_num_threads" not in choose_baking(facts, profile).session
+        assert "intra_op_num_threads" not in choose_optimization(facts, profile).session
 
 
 def test_weights_that_a_model_generates_are_not_baked_into_the_bundle() -> None:
-    rule = choose_baking(make_facts(file_bytes=15_000, generated_bytes=500_000_000), resolve_target("linux-x64"))
+    rule = choose_optimization(make_facts(file_bytes=15_000, generated_bytes=500_000_000), resolve_target("linux-x64"))
     assert rule.stages[0].options["level"] == "none"
     assert rule.session["graph_optimization_level"] == "ORT_ENABLE_ALL"
     assert not rule.device_cache

@@ -121,7 +121,7 @@ def test_settings_reach_the_stage_as_plain_json() -> None:
     assert (options["per_channel"], options["exclude_nodes"], options["calibration"]) == (False, ["head"], "entropy")
 
 
-def test_a_search_is_told_the_gate() -> None:
+def test_a_search_is_reported_the_gate() -> None:
     made = plan(choose("static-int8-mixed"), "accuracy.sqnr_db=33", calibration=IMAGES)
     assert made.step("cpu/quantize_static").options["least_sqnr_db"] == 33
     made = plan(choose("mixed-fp16"), "accuracy.sqnr_db=33", calibration=IMAGES)
@@ -141,7 +141,7 @@ def test_what_was_chosen_by_trying_is_planned() -> None:
     assert decision.choice == "dynamic-int8"
 
 
-def test_an_open_choice_is_told_and_changes_nothing() -> None:
+def test_an_open_choice_is_reported_and_changes_nothing() -> None:
     made = plan(choose("auto"))
     decision = next(item for item in made.decisions if item.subject == "precision of cpu")
     assert decision.choice == "auto"

@@ -48,7 +48,7 @@ def test_sizes_without_a_name_are_refused_with_a_command_that_fixes_them() -> No
     assert "bundler build 'my models/cls.onnx' --target snapdragon-8g3 --shape x=1,3,64,64 (put" in (error.hint or "")
 
 
-def test_a_project_file_is_told_which_lines_it_needs() -> None:
+def test_a_project_file_is_reported_which_lines_it_needs() -> None:
     facts = model(port("serving default:0", None, 3, None, None), port("tokens", "rows", "length"))
     hint = refuse(facts, command=("bundler", "build"), project="bundler.toml").hint or ""
     assert hint.startswith("fix them, for example with shapes = {")
@@ -69,13 +69,13 @@ def test_the_sizes_of_samples_come_before_those_that_axes_look_like(shape: tuple
 
 
 @pytest.mark.parametrize("misfit", [{"shapes": {"x": (1, 3)}}, {"dimensions": {"bach": 1}}])
-def test_a_project_is_told_keys_for_sizes_that_do_not_fit(misfit: dict[str, object]) -> None:
+def test_a_project_is_reported_keys_for_sizes_that_do_not_fit(misfit: dict[str, object]) -> None:
     hint = refuse(TEXT_LINE, project="bundler.toml", **misfit).hint or ""
     assert 'shapes = { "x" = [1, 3, 64, 64] } in bundler.toml' in hint
     assert "--" not in hint
 
 
-def test_a_name_of_an_input_is_quoted_for_the_shell_and_an_unprintable_one_is_not_told() -> None:
+def test_a_name_of_an_input_is_quoted_for_the_shell_and_an_unprintable_one_is_not_reported() -> None:
     assert "--shape 'serving default:0=1,3,64,64'" in (
         refuse(model(port("serving default:0", None, 3, None, None))).hint or ""
     )
@@ -183,7 +183,7 @@ def test_shapes_of_a_target_are_for_models_that_have_the_input() -> None:
     assert "the shapes of the target snapdragon-8g3 do not fit" in refuse(facts, PHONE, 'shapes.x="2,5"').message
 
 
-def test_a_provider_that_leaves_nodes_of_unnamed_sizes_is_told_with_what_fixes_them() -> None:
+def test_a_provider_that_leaves_nodes_of_unnamed_sizes_is_reported_with_what_fixes_them() -> None:
     notes = [note.text for note in plan(TEXT_LINE, "android-arm64").notes]
     assert any("Android NNAPI leaves nodes" in text and "--shape x=1,3,64,64" in text for text in notes)
     assert plan(TEXT_LINE, "android-arm64", shapes={"x": (1, 3, 48, 192)}).notes == ()

@@ -32,7 +32,7 @@ def reasons(result) -> dict[str, str]:
     return {decision.subject: f"{decision.choice}, {decision.reason}" for decision in result.decisions}
 
 
-def test_a_size_of_the_target_is_told_as_the_targets_before_anything_runs() -> None:
+def test_a_size_of_the_target_is_reported_as_the_targets_before_anything_runs() -> None:
     result = plan(audio("sequence"))
     (note,) = result.notes
     assert f"the target {PHONE} fixes sequence = 128" in note.text
@@ -41,7 +41,7 @@ def test_a_size_of_the_target_is_told_as_the_targets_before_anything_runs() -> N
     assert "fixed by the target" in result.step("fix_dimensions").reason
 
 
-def test_a_size_of_the_user_is_not_told_as_the_targets() -> None:
+def test_a_size_of_the_user_is_not_reported_as_the_targets() -> None:
     result = plan(audio("sequence"), dimensions={"sequence": 3000})
     assert result.notes == ()
     assert reasons(result)["dimension sequence"] == "3000, given for this build"
@@ -66,7 +66,7 @@ def test_the_loader_learns_which_axes_were_fixed() -> None:
     }
 
 
-def test_a_provider_that_leaves_nodes_of_free_sizes_is_told_before_the_build() -> None:
+def test_a_provider_that_leaves_nodes_of_free_sizes_is_reported_before_the_build() -> None:
     (note,) = plan(make_facts(), "web-webnn").notes
     assert note.level == "warning"
     assert (
@@ -76,7 +76,7 @@ def test_a_provider_that_leaves_nodes_of_free_sizes_is_told_before_the_build() -
     assert plan(make_facts(), "web-webnn", dimensions={"batch": 1}).notes == ()
 
 
-def test_a_project_is_told_keys_of_its_file_and_no_options() -> None:
+def test_a_project_is_reported_keys_of_its_file_and_no_options() -> None:
     (left,) = plan(make_facts(), "web-webnn", project="bundler.toml").notes
     assert 'dimensions = { "batch" = 1 } in bundler.toml, in the table of the model' in left.text
     profile = resolve_target("linux-x64").model_copy(update={"dimensions": {"frames": 4}})

@@ -55,7 +55,7 @@ def test_each_value_knows_its_file(write):
         ({"a.toml": "#" * 1_000_001}, "a.toml is not valid TOML"),
     ],
 )
-def test_a_chain_that_does_not_hold_is_told(write, files, message):
+def test_a_chain_that_does_not_hold_is_reported(write, files, message):
     for name, text in files.items():
         write(name, text)
     with pytest.raises(ProfileError) as raised:
@@ -64,7 +64,7 @@ def test_a_chain_that_does_not_hold_is_told(write, files, message):
     assert raised.value.hint
 
 
-def test_a_file_that_is_no_text_is_told(folder):
+def test_a_file_that_is_no_text_is_reported(folder):
     (folder / "a.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ProfileError, match="is not valid TOML"):
         resolve_target("a.toml")

@@ -20,7 +20,7 @@ from bundler.profiles.resolve import resolve_target
         ("linux-x64", "variants.cpu.session.enable_graph_capture=true", "unknown option"),
     ],
 )
-def test_what_does_not_fit_a_browser_is_told(target: str, override: str, told: str) -> None:
+def test_what_does_not_fit_a_browser_is_reported(target: str, override: str, told: str) -> None:
     with pytest.raises(ProfileError) as caught:
         resolve_target(target, (override,))
     assert told in "\n".join(caught.value.details)

@@ -53,7 +53,7 @@ def test_values_are_set_by_name_or_position():
         assert profile.variants[0].session == {"intra_op_num_threads": 2}
 
 
-def test_an_element_that_is_not_there_is_told():
+def test_an_element_that_is_not_there_is_reported():
     with pytest.raises(ProfileError) as raised:
         resolve_target("linux-x64", ["variants.htp.name=x"])
     assert 'nothing at "htp"' in raised.value.details[0]

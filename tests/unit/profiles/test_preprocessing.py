@@ -209,7 +209,7 @@ TEXT = TextRecord(
 )
 
 
-def test_a_record_is_told_to_people_and_read_back() -> None:
+def test_a_record_is_asked_to_people_and_read_back() -> None:
     assert describe_preprocessing(IMAGE) == (
         "turn as the EXIF orientation says",
         "draw transparent parts over [0, 0, 0]",

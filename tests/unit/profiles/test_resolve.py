@@ -61,7 +61,7 @@ def test_boards_do_not_spin_between_runs_and_servers_do():
 
 @pytest.mark.parametrize("name", ["linux-x46", "Raspberry-Pi-5", "no-such-thing", "", "./x\n.toml", "a\0.toml"])
 @pytest.mark.usefixtures("folder")
-def test_an_unknown_target_is_told_with_what_was_meant(name, snapshot):
+def test_an_unknown_target_is_reported_with_what_was_meant(name, snapshot):
     with pytest.raises(ProfileError) as raised:
         resolve_target(name)
     assert raised.value.exit_code == 4
@@ -91,7 +91,7 @@ def test_an_architecture_alone_means_the_targets_that_have_it():
         resolve_target("amd64")
 
 
-def test_every_wrong_key_and_value_is_told_at_once(write, snapshot):
+def test_every_wrong_key_and_value_is_reported_at_once(write, snapshot):
     path = write(
         "mine.toml",
         """
@@ -134,7 +134,7 @@ providers = [{ naem = "cpu" }]
     assert show(raised.value) == snapshot
 
 
-def test_every_contradiction_is_told_at_once(write, snapshot):
+def test_every_contradiction_is_reported_at_once(write, snapshot):
     path = write(
         "mine.toml",
         """
@@ -200,7 +200,7 @@ providers = [{ name = "cpu" }]
         (("platform.minimum=2.17",), "asks for 2.28, but platform.minimum promises 2.17"),
     ],
 )
-def test_what_does_not_fit_together_is_told(overrides, text):
+def test_what_does_not_fit_together_is_reported(overrides, text):
     assert any(text in line for line in problems("linux-x64", *overrides))
 
 

@@ -95,7 +95,7 @@ variants.cpu.sesion.x = 1
 """
 
 
-def test_every_mistake_is_told_at_once_by_its_line(tmp_path: Path) -> None:
+def test_every_mistake_is_reported_at_once_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "bundler.toml").write_text(MISTAKES)
     with pytest.raises(UsageError, match=r"bundler\.toml is not a valid project file: 8 problems") as caught:
         find_project(tmp_path)
@@ -115,7 +115,7 @@ def test_every_mistake_is_told_at_once_by_its_line(tmp_path: Path) -> None:
     assert told[6].partition(" (")[0].endswith('expected one of auto, none, basic, extended; did you mean "basic"?')
 
 
-def test_a_target_that_is_not_there_is_told_by_its_line(tmp_path: Path) -> None:
+def test_a_target_that_is_not_there_is_reported_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "bundler.toml").write_text('[[models]]\npath = "a.onnx"\ntargets = ["linux-x46", "own/board.toml"]\n')
     with pytest.raises(UsageError) as caught:
         find_project(tmp_path)
@@ -140,7 +140,7 @@ def test_a_key_cannot_control_the_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in "".join(caught.value.details)
 
 
-def test_text_that_is_no_toml_is_told_by_its_line(tmp_path: Path) -> None:
+def test_text_that_is_no_toml_is_reported_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "bundler.toml").write_text("\na = [1,\n b = 3\n")
     with pytest.raises(UsageError, match="not valid TOML") as caught:
         find_project(tmp_path)
@@ -160,7 +160,7 @@ def test_without_a_project_file_the_hint_says_both_ways(tmp_path: Path) -> None:
     assert "bundler init" in (caught.value.hint or "")
 
 
-def test_what_does_not_fit_a_target_is_told_by_its_line(tmp_path: Path) -> None:
+def test_what_does_not_fit_a_target_is_reported_by_its_line(tmp_path: Path) -> None:
     """Only the whole profile can tell, and it knows no line of this file."""
     text = """\
 targets = ["linux-x64"]

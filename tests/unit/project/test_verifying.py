@@ -26,8 +26,8 @@ def test_a_verified_project_has_the_versions_that_it_locked(tmp_path: Path, monk
     write_lock(tmp_path / "bundler.lock", LockFile(environments={NAME: render_pins(older)}))
     used: list[str] = []
 
-    def look(bundle: Path, workshop: Any, *_: Any) -> None:
-        used.append(workshop.environments.lock(NAME).versions()["numpy"])
+    def look(bundle: Path, workspace: Any, *_: Any) -> None:
+        used.append(workspace.environments.lock(NAME).versions()["numpy"])
         raise VerificationError(f"{bundle} was looked at")
 
     monkeypatch.setattr(verifying, "verify", look)

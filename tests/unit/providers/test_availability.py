@@ -2,7 +2,7 @@
 
 import pytest
 
-from bundler.providers.availability import OWN_BUILD, explain_absence, find_carrier, tell_versions
+from bundler.providers.availability import OWN_BUILD, describe_versions, explain_absence, find_carrier
 from bundler.providers.knowledge import Availability, Presence, ProviderKnowledge
 from bundler.providers.registry import find_provider
 
@@ -150,7 +150,7 @@ def test_a_provider_of_no_published_runtime():
     ],
 )
 def test_versions_in_words(specifier, words):
-    assert tell_versions(specifier) == words
+    assert describe_versions(specifier) == words
 
 
 @pytest.mark.parametrize(

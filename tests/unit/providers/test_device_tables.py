@@ -106,7 +106,7 @@ def test_a_cache_goes_into_an_option_that_a_profile_may_not_set(known: ProviderK
 
 @pytest.mark.parametrize("known", KNOWN)
 def test_the_building_machine_rehearses_with_another(known: ProviderKnowledge):
-    assert known.rehearsed_by == "cpu"
+    assert known.validation_provider == "cpu"
 
 
 @pytest.mark.parametrize("known", KNOWN)

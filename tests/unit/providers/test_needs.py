@@ -42,7 +42,7 @@ def test_a_row_holds_for_its_runtimes_systems_and_options():
     assert needs({"device": "NPU.1"}) == ["driver 2", "NPU driver"]
 
 
-def test_each_need_of_a_chain_is_told_once():
+def test_each_need_of_a_chain_is_reported_once():
     assert needs(None, LINUX, (BOX, {"device": "NPU"})) == ["driver 2", "NPU driver"]
 
 

@@ -42,22 +42,22 @@ class TestShapes:
         assert key == missing
         assert "is missing" in text
 
-    def test_a_range_upside_down_is_told(self, known):
+    def test_a_range_upside_down_is_reported(self, known):
         [(key, text)] = check(known, **shapes(known, "x:4x3", "x:1x3", "x:8x3"))
         assert key.endswith("opt_shapes")
         assert "is below" in text
 
     @pytest.mark.parametrize("most", ["x:8", "x:8x3,x:9x3"])
-    def test_another_number_of_sizes_is_told(self, known, most):
+    def test_another_number_of_sizes_is_reported(self, known, most):
         [(_, text)] = check(known, **shapes(known, "x:1x3", "x:4x3", most))
         assert "another number of sizes" in text
 
-    def test_other_inputs_are_told(self, known):
+    def test_other_inputs_are_reported(self, known):
         [(_, text)] = check(known, **shapes(known, "x:1x3", "x:4x3", "z:8x3"))
         assert "names other inputs" in text
 
     @pytest.mark.parametrize("wrong", ["x", "x:", "x:1x", "x:axb", ":1", "x:1" + "x1" * 100, "x:9999999999"])
-    def test_what_is_no_shape_is_told(self, known, wrong):
+    def test_what_is_no_shape_is_reported(self, known, wrong):
         [(_, text)] = check(known, **shapes(known, wrong, "x:1", "x:1"))
         assert "wants `input:1x3x224x224`" in text
 
@@ -74,7 +74,7 @@ def test_names_of_inputs_may_have_colons():
         ({"enable_cudnn": "0", "cudnn_conv_algo_search": "HEURISTIC"}, "cudnn_conv_algo_search"),
     ],
 )
-def test_options_of_cuda_without_effect_are_told(options, wrong):
+def test_options_of_cuda_without_effect_are_reported(options, wrong):
     assert [key for key, _ in check(CUDA, **options)] == [wrong]
 
 
@@ -88,7 +88,7 @@ def test_options_of_cuda_without_effect_are_told(options, wrong):
         ({"trt_layer_norm_fp32_fallback": "1", "trt_fp16_enable": "1"}, []),
     ],
 )
-def test_options_of_tensorrt_without_effect_are_told(options, wrong):
+def test_options_of_tensorrt_without_effect_are_reported(options, wrong):
     assert [key for key, _ in check(TENSORRT, **options)] == wrong
 
 
@@ -98,7 +98,7 @@ def test_budgets_of_weights_are_accepted(budget):
 
 
 @pytest.mark.parametrize("budget", ["", "-2", "512MB", "101%", "half", "\u0665"])
-def test_other_budgets_are_told(budget):
+def test_other_budgets_are_reported(budget):
     assert [key for key, _ in check(RTX, nv_weight_streaming_budget=budget)] == ["nv_weight_streaming_budget"]
 
 
@@ -147,7 +147,7 @@ def test_gpus_that_engines_can_be_built_for():
 
 
 @pytest.mark.parametrize("wrong", ["9.9", "8.0", "8.9;8.6", "8,9", "1" * 1000, "\u0668.\u0669"])
-def test_other_gpus_are_told_with_those_that_can(wrong):
+def test_other_gpus_are_reported_with_those_that_can(wrong):
     problems = check_compile(compute_capabilities=wrong)
     assert {key for key, _ in problems} == {"compute_capabilities"}
     assert all("known: 8.6, 8.9, 12.0, 12.1" in text and len(text) < 200 for _, text in problems)
@@ -158,7 +158,7 @@ def test_a_gpu_by_its_other_name_is_put_right(spelling):
     assert check_compile(compute_capabilities=spelling)[0][1].endswith('write "8.9"')
 
 
-def test_an_engine_for_no_gpu_is_told():
+def test_an_engine_for_no_gpu_is_reported():
     [(key, text)] = check_compile()
     assert key == "compute_capabilities"
     assert "here = false" in text

@@ -50,7 +50,7 @@ def test_a_good_configuration_is_accepted():
         ('{"a":' * 100_000, "is no JSON"),
     ],
 )
-def test_what_is_no_configuration_is_told(text, wanted):
+def test_what_is_no_configuration_is_reported(text, wanted):
     [(key, told)] = check(load_config=text)
     assert key == "load_config"
     assert told.startswith(wanted)
@@ -66,7 +66,7 @@ def test_what_is_no_configuration_is_told(text, wanted):
         ({"CPU": {"CACHE_DIR": "/tmp"}}, "CACHE_DIR names a folder of one machine"),  # noqa: S108 - a text
     ],
 )
-def test_what_has_no_effect_or_ends_the_session_is_told(value, wanted):
+def test_what_has_no_effect_or_ends_the_session_is_reported(value, wanted):
     [(_, told)] = check(**config(value))
     assert wanted in told
 
@@ -81,7 +81,7 @@ def test_fixed_shapes_are_accepted(shape):
 
 
 @pytest.mark.parametrize("shape", ["x", "x[]", "[1,3]", "x[1,3", "x[a]"])
-def test_other_shapes_are_told(shape):
+def test_other_shapes_are_reported(shape):
     assert [key for key, _ in check(reshape_input=shape)] == ["reshape_input"]
 
 
@@ -98,7 +98,7 @@ def test_other_shapes_are_told(shape):
         ({"load_config": "no JSON"}, "bfloat16"),
     ],
 )
-def test_the_device_computes_in_fewer_bits_unless_told_not_to(options, rounds):
+def test_the_device_computes_in_fewer_bits_unless_reported_not_to(options, rounds):
     assert PROVIDER.numerics.rounds is not None
     assert PROVIDER.numerics.rounds(options) == rounds
 

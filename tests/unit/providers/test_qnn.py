@@ -69,7 +69,7 @@ def test_nothing_is_wrong_with_no_options():
     assert check() == []
 
 
-def test_an_unknown_chip_is_told_with_the_known_ones():
+def test_an_unknown_chip_is_reported_with_the_known_ones():
     [(key, text)] = check(soc_model="59", htp_arch="75")
     assert key == "soc_model"
     assert "'59' is no known chip" in text
@@ -105,7 +105,7 @@ def test_several_chips_are_each_held_to_their_own_architecture():
     ]
 
 
-def test_lists_of_different_length_are_told_with_the_right_one():
+def test_lists_of_different_length_are_reported_with_the_right_one():
     [(key, text)] = check(soc_model="43,57,69", htp_arch="73,75")
     assert key == "htp_arch"
     assert "3 in `soc_model`, 2 here" in text
@@ -116,7 +116,7 @@ def test_a_chip_needs_its_architecture_beside_it():
     assert check(soc_model="57") == [("soc_model", 'needs the architecture beside it: `htp_arch = "75"`')]
 
 
-def test_a_chip_that_stands_twice_is_told():
+def test_a_chip_that_stands_twice_is_reported():
     assert ("soc_model", "names the chip '57' more than once") in check(soc_model="57,57", htp_arch="75,75")
 
 
@@ -171,7 +171,7 @@ def test_both_narrow_types_at_once_are_a_contradiction():
     assert both == [("htp_bf16_enable", "contradicts `enable_htp_fp16_precision`; choose one")]
 
 
-def test_options_that_would_have_no_effect_are_told():
+def test_options_that_would_have_no_effect_are_reported():
     assert [key for key, _ in check(soc_model="57", htp_arch="75", extended_udma="1")] == ["extended_udma"]
     assert check(soc_model="87", htp_arch="81", extended_udma="1") == []
 
@@ -193,9 +193,9 @@ def test_floating_point_is_computed_in_half_precision_unless_the_reference_does(
 
 def test_a_file_for_several_chips_is_rehearsed_on_the_first():
     assert PROVIDER.compiler is not None
-    assert PROVIDER.compiler.rehearsed_with is not None
-    assert PROVIDER.compiler.rehearsed_with({"soc_model": "57", "htp_arch": "75"}) is None
-    assert PROVIDER.compiler.rehearsed_with({"soc_model": "43,57", "htp_arch": "73,75", "vtcm_mb": "8"}) == {
+    assert PROVIDER.compiler.validation_options is not None
+    assert PROVIDER.compiler.validation_options({"soc_model": "57", "htp_arch": "75"}) is None
+    assert PROVIDER.compiler.validation_options({"soc_model": "43,57", "htp_arch": "73,75", "vtcm_mb": "8"}) == {
         "soc_model": "43",
         "htp_arch": "73",
         "vtcm_mb": "8",

@@ -55,7 +55,7 @@ def test_equal_figures_are_called_equal(manifest: Manifest) -> None:
     assert told == "Size, accuracy and placement are equal; speed of cpu: no difference shown."
 
 
-def test_size_accuracy_placement_and_speed_are_told_in_one_sentence(manifest: Manifest) -> None:
+def test_size_accuracy_placement_and_speed_are_reported_in_one_sentence(manifest: Manifest) -> None:
     variant = manifest.variants[0]
     before = with_facts(manifest, {"provider": "QNN", "taken": 3, "left": 2})
     after = with_facts(with_output(manifest, sqnr_db=88.0), {"provider": "QNN", "taken": 5, "left": 0})
@@ -76,7 +76,7 @@ def test_equal_to_the_bit_is_closer_than_any_figure(manifest: Manifest) -> None:
     assert "B is closer to the original model (cpu: 131.4 dB → bit-identical)" in told
 
 
-def test_variants_that_one_lacks_are_told(manifest: Manifest) -> None:
+def test_variants_that_one_lacks_are_reported(manifest: Manifest) -> None:
     renamed = dataclasses.replace(manifest, variants=(dataclasses.replace(manifest.variants[0], name="gpu"),))
     assert "B lacks cpu, has gpu instead" in summarize_difference(manifest, renamed)[1].replace(" and has", ", has")
     more = dataclasses.replace(manifest, variants=(*renamed.variants, *manifest.variants))

@@ -75,7 +75,7 @@ def test_an_installed_bundle_leaves_no_such_file(tmp_path, data):
     assert not (tmp_path / "downloads.json").exists()
 
 
-def test_equal_downloads_are_told_in_equal_words(snapshot):
+def test_equal_downloads_are_reported_in_equal_words(snapshot):
     assert render_downloads(make_downloads()[-1:]) == snapshot
 
 

@@ -97,7 +97,7 @@ def test_a_busy_machine_shows_no_difference():
 
 
 @given(st.lists(st.floats(min_value=1, max_value=2), min_size=LEAST_RUNS, max_size=30), st.randoms())
-def test_two_halves_of_one_series_are_never_told_as_different_by_more_than_their_spread(values, random):
+def test_two_halves_of_one_series_are_never_reported_as_different_by_more_than_their_spread(values, random):
     shuffled = random.sample(values, len(values))
     words, tone = compare_medians(summarize_series(values), summarize_series(shuffled))
     assert (words, tone) in ((NO_DIFFERENCE, "plain"), ("as fast as before", "plain"))

@@ -57,7 +57,7 @@ def test_a_figure_that_is_not_finite_is_null_with_a_word(value, word):
     assert check.mean_absolute == pytest.approx(0.1 / 7)
 
 
-def test_why_outputs_could_not_be_compared_is_told():
+def test_why_outputs_could_not_be_compared_is_reported():
     check = check_output(dataclasses.replace(make_output("y", math.nan), mismatch="shape (1, 3) instead of (1, 4)"))
     assert check.remark == "shape (1, 3) instead of (1, 4)"
 

@@ -12,7 +12,7 @@ from bundler.model.runtime import Preparation
 from bundler.reporting.checks import read_comparison
 from bundler.reporting.placement import chart_placements, find_placement
 from bundler.reporting.report import render_report
-from bundler.reporting.story import tell_proof
+from bundler.reporting.story import describe_proof
 from tests.unit.reporting.builds import make_report
 from tests.unit.reporting.test_report import ATTACKS, assert_harmless, words
 
@@ -80,7 +80,7 @@ def test_too_few_nodes_stand_among_what_was_not_proven(data):
     assert "Variant npu: 30.9% of the nodes assigned to ExampleNpu (estimated)" in text[text.index("What was not") :]
 
 
-def test_what_a_device_rounds_away_is_told_beside_its_proof(data):
+def test_what_a_device_rounds_away_is_reported_beside_its_proof(data):
     (record,) = [record for record in data.manifest.proof.variants if record.passed][:1]
     comparison = next(read_comparison(outcome.facts) for outcome in data.outcomes if outcome.stage == "compare")
     rounded = tuple(dataclasses.replace(output, sqnr_db=34.62) for output in comparison.outputs)
@@ -92,7 +92,7 @@ def test_what_a_device_rounds_away_is_told_beside_its_proof(data):
         reason=record.reason,
         figures={},
     )
-    proven, _ = tell_proof(dataclasses.replace(data, proofs=(proof,)))
+    proven, _ = describe_proof(dataclasses.replace(data, proofs=(proof,)))
     assert proven[0].endswith("Lowest SQNR of its outputs: 34.6 dB.")
 
 

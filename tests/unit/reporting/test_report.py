@@ -18,7 +18,7 @@ from bundler.model.proof import VariantProof
 from bundler.model.results import Comparison
 from bundler.model.stage import Note
 from bundler.reporting.report import render_report, render_timings, write_report
-from bundler.reporting.story import make_cards, tell_proof
+from bundler.reporting.story import describe_proof, make_cards
 from bundler.support.data import data_root
 from tests.unit.reporting.builds import make_downloads, make_manifest_of, make_output, make_report, make_request
 
@@ -264,7 +264,7 @@ def test_what_could_not_be_judged_has_no_figures(data):
     assert (told.value, told.tone) == ("Not judged", "none")
 
 
-def test_several_variants_are_told_apart(data):
+def test_several_variants_are_distinguished(data):
     second = dataclasses.replace(data.plan.variants[0], name="gpu")
     plan = dataclasses.replace(data.plan, variants=(*data.plan.variants, second))
     faster = dataclasses.replace(data.measurements[0], variant="gpu")
@@ -341,7 +341,7 @@ def test_what_ran_on_the_cpu_alone_is_said_in_the_headline(data):
 
 def test_versions_that_were_not_run_stand_among_what_was_not_verified(data):
     proofs = (proof_of("cpu", 52.0, unrun=("Python 3.11", "Python 3.12")),)
-    _, unproven = tell_proof(dataclasses.replace(data, proofs=proofs))
+    _, unproven = describe_proof(dataclasses.replace(data, proofs=proofs))
     assert "Variant cpu: not run with Python 3.11, Python 3.12, which the bundle also supports." in unproven
 
 
@@ -349,7 +349,7 @@ def test_what_the_golden_set_cannot_show_was_not_verified(data):
     few = Weakness(kind="few-samples", name="", text="three samples are few")
     golden = dataclasses.replace(data.manifest.golden, weaknesses=(*data.manifest.golden.weaknesses, few))
     manifest = dataclasses.replace(data.manifest, golden=golden, synthetic_inputs=True)
-    _, unproven = tell_proof(dataclasses.replace(data, manifest=manifest))
+    _, unproven = describe_proof(dataclasses.replace(data, manifest=manifest))
     assert "Output 'boxes' could not be judged: it is empty in every sample." in unproven
     assert "Three samples are few." in unproven
     assert sum("seeded" in line or "synthetic" in line for line in unproven) == 1
@@ -372,6 +372,6 @@ def test_only_outputs_that_can_be_judged_are_said_to_be_compared(data, unjudged,
         dataclasses.replace(output, unjudged=why) for output, why in zip(manifest.golden.outputs, unjudged, strict=True)
     )
     golden = dataclasses.replace(manifest.golden, outputs=outputs)
-    proven, _ = tell_proof(dataclasses.replace(data, manifest=dataclasses.replace(manifest, golden=golden)))
+    proven, _ = describe_proof(dataclasses.replace(data, manifest=dataclasses.replace(manifest, golden=golden)))
     lines = [line for line in proven if "compared with the original" in line]
     assert [line[: len(told)] for line in lines] == [told] if told else not lines

@@ -21,7 +21,7 @@ def test_a_wheels_own_data_comes_first(tmp_path: Path, monkeypatch: pytest.Monke
     assert targets_folder() == package / "_data" / "targets"
 
 
-def test_a_damaged_installation_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_damaged_installation_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(data, "PACKAGE", tmp_path / "bundler")
     with pytest.raises(EnvironmentMissingError, match="targets folder is missing"):
         data_root("targets")

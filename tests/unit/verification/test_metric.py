@@ -15,7 +15,7 @@ def judge(value: float, reference: float, **limits: float | None) -> tuple[str, 
     return check_metric("metric.py:accuracy", facts, MetricGate(**limits))
 
 
-def test_both_limits_are_told_with_what_was_found() -> None:
+def test_both_limits_are_reported_with_what_was_found() -> None:
     assert judge(0.91, 0.97, least=0.95, drop=0.01) == (
         "metric.py:accuracy: 0.91 over 64 samples, at least 0.95 required",
         "metric.py:accuracy: 0.91 over 64 samples, 0.06 below the original model's 0.97, at most 0.01 allowed",

@@ -24,7 +24,7 @@ GPU = prove("gpu", passed=None, reason="its context is made on the device")
 CPU = prove("cpu")
 
 
-def test_each_variant_is_told_with_the_place_where_it_ran_or_why_it_did_not():
+def test_each_variant_is_reported_with_the_place_where_it_ran_or_why_it_did_not():
     assert describe_verification(combine_proofs([HTP, GPU, CPU])) == (
         "Verified: htp in Qualcomm QNN's emulator, cpu on this host.",
         "Not run: gpu (its context is made on the device).",
@@ -49,19 +49,19 @@ def test_a_variant_that_failed_ran_on_nothing_that_counts():
     assert combine_proofs([prove("cpu", passed=False, ran_on=ran_on)]).variants[0].ran_on is None
 
 
-def test_a_stand_in_is_not_told_as_the_device():
+def test_a_stand_in_is_not_reported_as_the_device():
     (line,) = describe_verification(combine_proofs([prove("cpu", "stand-in")]))
     assert line == "Verified: cpu on this host in place of the device."
 
 
-def test_a_stand_in_that_could_not_be_compared_is_not_told_as_the_device():
+def test_a_stand_in_that_could_not_be_compared_is_not_reported_as_the_device():
     record = combine_proofs([prove("cpu", "stand-in")], {"y": "it differs from run to run"})
     (line,) = describe_verification(record)
     assert line.startswith("Ran, and not every output could be checked: cpu on this host in place of the device (")
     assert " in place of the device " in describe_variants(record.variants, BUILDING_HOST)[0]
 
 
-def test_what_it_was_not_run_with_is_told_beside_what_it_was():
+def test_what_it_was_not_run_with_is_reported_beside_what_it_was():
     unrun = ("Python 3.11", "Python 3.13")
     cpu = prove("cpu", means="Python 3.12", unrun=unrun)
     wasm = prove("wasm", place="in Chromium", unrun=("Node.js",))
@@ -86,7 +86,7 @@ def test_what_failed_is_not_called_verified():
     )
 
 
-def test_a_reason_that_several_share_is_told_once():
+def test_a_reason_that_several_share_is_reported_once():
     left = [prove(name, passed=None, reason="no browser") for name in ("webgpu", "wasm")]
     other = prove("webnn", passed=None, reason="no WebNN")
     assert describe_verification(combine_proofs([*left, other])) == (

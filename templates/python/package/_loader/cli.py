@@ -25,7 +25,7 @@ from .heartbeat import Heartbeat, print_prewarmed
 from .model import BundledModel, choose_variants
 from .proving import print_outcomes, prove_variant, try_variant
 from .runtime_errors import RUNTIME_ERRORS, first_line
-from .sessions import open_untouched
+from .sessions import open_original
 from .throughput import count_calls, widen_inputs
 from .timing import Limits, Open, find_quantile, summarise, time_one_by_one, time_side_by_side
 from .variants import find_reason
@@ -105,7 +105,7 @@ def _add_prewarm(commands: Any) -> None:
 
 
 def _add_self_test(commands: Any) -> None:
-    text = "Reproduce the golden set that was recorded from the untouched model."
+    text = "Reproduce the golden set that was recorded from the original model."
     parser = _add_command(commands, "self-test", run_self_test, text)
     parser.add_argument("--variant", default=None, help="a variant's name, or `each` for all of them in turn")
     parser.add_argument("--strict", action="store_true", help="fail when the preferred variant cannot run here")
@@ -316,7 +316,7 @@ def _plain_opener(path: str, variant: Variant, inputs: dict[str, Any]) -> Open:
     given = {name: value for name, value in inputs.items() if value is not None}
 
     def open_plain() -> Callable[[], object]:
-        session = open_untouched(path, variant)
+        session = open_original(path, variant)
         return lambda: session.run(None, given)
 
     return open_plain

@@ -1,4 +1,4 @@
-"""The golden set: inputs and outputs recorded from the untouched model, and the test against them."""
+"""The golden set: inputs and outputs recorded from the original model, and the test against them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def explain_missing(variant: Variant, load: Load = ctypes.CDLL) -> str:
     needs = _needs_here(variant)
     if any(need["libraries"] for need in needs):
         return find_missing(variant, load)
-    return "; ".join(f"it needs {_name(need)}{_tell_check(need)}" for need in needs)
+    return "; ".join(f"it needs {_name(need)}{_describe_check(need)}" for need in needs)
 
 
 def find_missing(variant: Variant, load: Load = ctypes.CDLL) -> str:
@@ -40,7 +40,7 @@ def _name(need: dict[str, Any]) -> str:
     return f"{need['what']} {need['version']}".strip()
 
 
-def _tell_check(need: dict[str, Any]) -> str:
+def _describe_check(need: dict[str, Any]) -> str:
     return f" (check: {need['check']})" if need["check"] else ""
 
 

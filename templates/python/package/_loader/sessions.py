@@ -41,7 +41,7 @@ def open_session(path: str, variant: Variant, adapt: Adapt | None = None) -> ort
     return _open(path, variant, options, variant.disabled_optimizers)
 
 
-def open_untouched(path: str, variant: Variant) -> ort.InferenceSession:
+def open_original(path: str, variant: Variant) -> ort.InferenceSession:
     """A plain session on any model, with the providers of `variant` and nothing else of it.
 
     Raises one of `RUNTIME_ERRORS`.

@@ -40,7 +40,7 @@ class LoadReport:
         self.rejected = rejected
         self.device_copy = opened.from_copy
         self.prepared = opened.prepared
-        self.remark = " ".join(filter(None, (opened.remark, _tell_compiled(opened.variant))))
+        self.remark = " ".join(filter(None, (opened.remark, _describe_compiled(opened.variant))))
         self.nodes = _count_assigned(opened)
 
     @property
@@ -174,7 +174,7 @@ def find_obstacle(variant: Variant) -> str | None:
     return None
 
 
-def _tell_compiled(variant: Variant) -> str:
+def _describe_compiled(variant: Variant) -> str:
     if not variant.uses_plugins or not variant.requires.get("compiled"):
         return ""
     from .plugins import describe_compiled, judge_compiled

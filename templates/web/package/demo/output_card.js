@@ -41,7 +41,7 @@ export function createOutputCard({ name, type: { shape } }, labels) {
 
   /**
    * @param {Tensor} tensor
-   * @param {Tensor | null} recorded what the untouched model answered to the same inputs
+   * @param {Tensor | null} recorded what the original model answered to the same inputs
    */
   function show(tensor, recorded) {
     const views = chooseViews(tensor.type, tensor.dims, shape);

@@ -113,7 +113,7 @@ export class Playground {
     this.bar.setBusy(busy, Boolean(this.model));
   }
 
-  /** What the untouched model answered, while all inputs are those of a recorded sample. */
+  /** What the original model answered, while all inputs are those of a recorded sample. */
   reference() {
     return this.inputs.every(({ card }) => card.isSample()) ? this.sample : null;
   }

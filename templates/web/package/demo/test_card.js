@@ -1,4 +1,4 @@
-/** The self-test: whether this browser reproduces what the untouched model answered, and how closely. */
+/** The self-test: whether this browser reproduces what the original model answered, and how closely. */
 
 import { element, refill } from "./elements.js";
 import { formatCount, formatNumber, plural, showName } from "./format.js";
@@ -108,7 +108,7 @@ function headOf(result) {
     : "The recorded inputs are samples that were given when the bundle was made.";
   return [
     element("h2", {}, "Self-test"),
-    element("p", { class: "lead" }, `How far each output is from what the untouched model answered. ${origin}`),
+    element("p", { class: "lead" }, `How far each output is from what the original model answered. ${origin}`),
   ];
 }
 

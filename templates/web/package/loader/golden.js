@@ -1,4 +1,4 @@
-/** @file The golden set: inputs and outputs recorded from the untouched model. */
+/** @file The golden set: inputs and outputs recorded from the original model. */
 
 import { Downloads } from "./download.js";
 import { IntegrityError } from "./errors.js";

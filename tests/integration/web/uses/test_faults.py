@@ -165,7 +165,7 @@ NO_SIMD = """
 """
 
 
-def test_browser_without_simd_is_told_so_before_any_download(browser: Browser, wasm_host: Host) -> None:
+def test_browser_without_simd_is_reported_so_before_any_download(browser: Browser, wasm_host: Host) -> None:
     with visitor(browser) as found:
         found.context.add_init_script(NO_SIMD)
         (state,) = found.visit(wasm_host).value("return probe();")
@@ -178,7 +178,7 @@ def test_browser_without_simd_is_told_so_before_any_download(browser: Browser, w
     assert wasm_host.data_asked == {}
 
 
-def test_browser_without_webassembly_is_told_so(browser: Browser, wasm_host: Host) -> None:
+def test_browser_without_webassembly_is_reported_so(browser: Browser, wasm_host: Host) -> None:
     with visitor(browser) as found:
         found.context.add_init_script("delete globalThis.WebAssembly;")
         error = found.visit(wasm_host).error(LOAD)
@@ -186,7 +186,7 @@ def test_browser_without_webassembly_is_told_so(browser: Browser, wasm_host: Hos
     assert "WebAssembly" in error["message"] + error["why"]
 
 
-def test_page_whose_policy_forbids_webassembly_is_told_so(browser: Browser, wasm_host: Host) -> None:
+def test_page_whose_policy_forbids_webassembly_is_reported_so(browser: Browser, wasm_host: Host) -> None:
     policy = wasm_host.headers["Content-Security-Policy"].replace(" 'wasm-unsafe-eval'", "")
     wasm_host.headers = {**wasm_host.headers, "Content-Security-Policy": policy}
     with visitor(browser) as found:
@@ -195,7 +195,7 @@ def test_page_whose_policy_forbids_webassembly_is_told_so(browser: Browser, wasm
     assert "wasm-unsafe-eval" in " ".join((error["message"], error["why"], error["hint"])), error
 
 
-def test_page_whose_policy_forbids_the_runtimes_module_is_told_so(browser: Browser, wasm_host: Host) -> None:
+def test_page_whose_policy_forbids_the_runtimes_module_is_reported_so(browser: Browser, wasm_host: Host) -> None:
     forbid(wasm_host, "script-src 'self' blob:", "script-src 'self'")
     with visitor(browser) as found:
         error = found.visit(wasm_host).error(LOAD)
@@ -203,7 +203,7 @@ def test_page_whose_policy_forbids_the_runtimes_module_is_told_so(browser: Brows
     assert "needs script-src blob:" in error["why"]
 
 
-def test_page_whose_policy_forbids_threads_has_one_and_is_told_so(browser: Browser, wasm_host: Host) -> None:
+def test_page_whose_policy_forbids_threads_has_one_and_is_reported_so(browser: Browser, wasm_host: Host) -> None:
     forbid(wasm_host, "worker-src blob:", "worker-src 'self'")
     with visitor(browser) as found:
         report = found.visit(wasm_host).value(LOAD, {"threads": 2})

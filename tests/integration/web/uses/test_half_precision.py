@@ -11,7 +11,7 @@ from tests.support.web_pages import Visitor
 from .conftest import build
 
 
-def test_a_gpu_without_half_precision_is_passed_over_and_the_reason_told(
+def test_a_gpu_without_half_precision_is_passed_over_and_the_reason_reported(
     guest: Visitor, bundler: CommandLine, tiny_model: Path, tmp_path: Path
 ) -> None:
     model = tmp_path / "half.onnx"

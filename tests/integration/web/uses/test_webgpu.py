@@ -50,7 +50,7 @@ def test_model_runs_on_the_gpu_and_its_outputs_stay_there_when_asked(guest: Visi
     assert any("software" in note for note in report["notes"])
 
 
-def test_lost_gpu_is_told_and_a_new_load_gets_another(guest: Visitor, webgpu_host: Host) -> None:
+def test_lost_gpu_is_reported_and_a_new_load_gets_another(guest: Visitor, webgpu_host: Host) -> None:
     if not guest.visit(webgpu_host).value("return probe();")[0]["available"]:
         pytest.skip("this browser offers no WebGPU")
     guest.context.add_init_script("""

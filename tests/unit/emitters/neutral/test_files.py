@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import describe_device
-from bundler.emitters.neutral.deferring import tell_deferral
+from bundler.emitters.neutral.deferring import describe_deferral
 from bundler.emitters.neutral.emitter import EMITTER
 from bundler.model.artifacts import record_folder
 from bundler.model.codec import decode
@@ -144,7 +144,7 @@ def test_where_none_is_left_out_nothing_is_said_of_optimisers(bundle: Path) -> N
     ],
 )
 def test_why_it_is_left_to_the_device(target: str, variant: str, told: str) -> None:
-    assert tell_deferral(resolve_target(target, ()), variant).endswith(told)
+    assert describe_deferral(resolve_target(target, ()), variant).endswith(told)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_only_what_was_compiled_is_said_to_be(tmp_path: Path, *, compiled: bool)
     assert ("the models were optimised and compiled for them" in readme(tmp_path / "bundle")) is compiled
 
 
-def test_an_application_is_told_to_turn_telemetry_off_when_the_bundle_is_built(tmp_path: Path) -> None:
+def test_an_application_is_asked_to_turn_telemetry_off_when_the_bundle_is_built(tmp_path: Path) -> None:
     request = make_files_request(models.cnn(), tmp_path / "made")
     (tmp_path / "bundle").mkdir()
     (note,) = EMITTER.emit(request, tmp_path / "bundle").notes

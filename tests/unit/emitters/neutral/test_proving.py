@@ -24,7 +24,7 @@ from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Compatibility, Compiled, RuntimeVariant
 from bundler.pipeline.build import build
 from bundler.pipeline.requests import BuildRequest
-from bundler.pipeline.workshop import open_workshop
+from bundler.pipeline.workspace import open_workspace
 from tests.support import models
 from tests.support.neutral_bundles import OPENVINO, QNN, make_files_request
 
@@ -175,7 +175,7 @@ def test_without_the_environment_nothing_is_claimed(
     assert proof.reason == "the environment onnxruntime==1.31.1 cannot be had here: no network"
 
 
-def test_what_is_going_on_is_told(plain: EmitRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_going_on_is_reported(plain: EmitRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[Event] = []
     monkeypatch.setattr(Bench, "compare", FakeBench(output()).compare)
     EMITTER.emit(plain, tmp_path / "bundle")
@@ -234,6 +234,6 @@ def test_a_build_proves_with_its_own_environments(tmp_path: Path, monkeypatch: p
         format="files",
         output=tmp_path / "out",
     )
-    with open_workshop(str(tmp_path / "cache"), 1) as workshop:
-        build(request, workshop, ignore)
-        assert [found.environments for found in asked] == [workshop.environments]
+    with open_workspace(str(tmp_path / "cache"), 1) as workspace:
+        build(request, workspace, ignore)
+        assert [found.environments for found in asked] == [workspace.environments]

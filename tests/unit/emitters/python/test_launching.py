@@ -18,7 +18,7 @@ from tests.support.bundles import make_request
 VERSIONS = ("3.11", "3.12", "3.13")
 
 
-def test_the_version_of_python_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_of_python_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = make_request(models.cnn(), tmp_path / "made").config
     layout = Layout(
         root=tmp_path,

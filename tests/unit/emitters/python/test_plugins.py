@@ -9,7 +9,7 @@ import pytest
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python import wheelhouse
-from bundler.emitters.python.context import make_context, tell_compiled
+from bundler.emitters.python.context import describe_compiled, make_context
 from bundler.emitters.python.emitter import EMITTER
 from bundler.emitters.python.names import make_package_name
 from bundler.emitters.python.project import write_python_project
@@ -95,8 +95,8 @@ def test_the_readme_of_a_plain_bundle_says_nothing_of_it(tmp_path: Path) -> None
     assert "\n\n\n" not in text
 
 
-def test_what_was_compiled_is_told_without_a_compilers_version() -> None:
-    assert tell_compiled(Compiled(provider="Q", devices=(), sdk="")) == "Q for the device"
+def test_what_was_compiled_is_reported_without_a_compilers_version() -> None:
+    assert describe_compiled(Compiled(provider="Q", devices=(), sdk="")) == "Q for the device"
 
 
 @pytest.mark.parametrize("name", ["onnxruntime_qnn", "onnxruntime-ep-openvino", "coloredlogs"])

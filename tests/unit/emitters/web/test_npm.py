@@ -158,7 +158,7 @@ def test_offline_with_nothing_kept_says_what_and_what_next(registry: Registry, e
     assert not [path for path in environments.root.rglob("*") if path.is_file()]
 
 
-def test_what_npm_says_otherwise_is_told_as_it_is(registry: Registry, environments: Environments) -> None:
+def test_what_npm_says_otherwise_is_reported_as_it_is(registry: Registry, environments: Environments) -> None:
     (registry.folder / "offline").write_text("npm: command failed")
     with pytest.raises(EnvironmentMissingError) as error:
         fetch_files(registry.lock, ("dist/a.mjs",), environments)

@@ -102,7 +102,7 @@ def test_the_same_request_gives_the_same_bytes(request_: EmitRequest, bundle: Pa
     assert record_folder(emit(request_, tmp_path / "again")) == record_folder(bundle)
 
 
-def test_what_is_told_of_it(request_: EmitRequest, tmp_path: Path) -> None:
+def test_what_is_reported_of_it(request_: EmitRequest, tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     emitted = EMITTER.emit(request_, tmp_path / "bundle")
     assert (emitted.payload, emitted.package) == ("payload", "tiny-cnn")

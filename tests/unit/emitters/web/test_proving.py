@@ -96,7 +96,7 @@ def test_a_variant_that_reproduces_is_executed(package: Path, browse: Browse) ->
     assert wasm.comparison.outputs[0].max_relative == math.inf
 
 
-def test_what_of_a_variant_was_not_run_is_told(package: Path, browse: Browse) -> None:
+def test_what_of_a_variant_was_not_run_is_reported(package: Path, browse: Browse) -> None:
     ran = outcome("webgpu", build="jspi")
     webgpu, wasm = prove_bundle(ask(package, browse(["hold", NAME, ran, outcome("wasm", build="wasm"), DONE])))
     assert (webgpu.means, webgpu.unrun) == ("the build jspi", ("the build asyncify",))

@@ -234,7 +234,7 @@ def test_the_old_backend_says_where_it_lives(tmp_path: Path) -> None:
         fuse(tiny_encoder(), tmp_path, backend="onnxruntime-tools")
 
 
-def test_a_broken_file_is_told(tmp_path: Path) -> None:
+def test_a_broken_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"<html>")
     with pytest.raises(ModelError, match="HTML"):

@@ -137,7 +137,7 @@ def test_samples_without_any_range_are_refused(tmp_path: Path, model: Path) -> N
     ]
 
 
-def test_odd_samples_are_told(tmp_path: Path, model: Path) -> None:
+def test_odd_samples_are_reported(tmp_path: Path, model: Path) -> None:
     values = np.arange(18, dtype=np.float32).reshape(3, 2, 3)
     values[1] = 7
     values[2, 0, 0] = np.inf

@@ -16,7 +16,7 @@ from bundler.model.cache import CacheChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
+class Workspace:
     """The shared means of a call."""
 
     cache: Cache
@@ -29,21 +29,21 @@ TOOLS = ("bundler.stages.inspect.run", "bundler.stages.record_golden.run")
 """What the first steps of every build import; the rest of the stages need little more."""
 
 
-def start_early(workshop: Workshop, models: Iterable[Path]) -> None:
+def start_early(workspace: Workspace, models: Iterable[Path]) -> None:
     """Start a worker for models that this cache has not seen, so that it loads its tools while we load ours."""
-    unknown = next((model for model in models if not is_known(model, workshop.cache)), None)
+    unknown = next((model for model in models if not is_known(model, workspace.cache)), None)
     if unknown is not None:
-        workshop.executor.warm(unknown, imports=TOOLS)
+        workspace.executor.warm(unknown, imports=TOOLS)
 
 
 @contextmanager
-def open_workshop(
+def open_workspace(
     cache_choice: str | CacheChoice | None = None,
     jobs: int = 2,
     pinned: Mapping[str, str] | None = None,
     *,
     sandbox: bool = False,
-) -> Iterator[Workshop]:
+) -> Iterator[Workspace]:
     """Open the cache and start the executor; its workers end with the block. Raises `StageError` for a bad cache.
 
     `pinned` are texts of locks by environment name that count before those that ship with bundler. With
@@ -53,4 +53,4 @@ def open_workshop(
     environments = Environments(cache.root, pinned)
     found = find_sandbox(cache.scratch.folder) if sandbox else None
     with Executor(cache=cache, environments=environments, jobs=jobs, sandbox=found) as executor:
-        yield Workshop(cache=cache, environments=environments, executor=executor, sandbox=found)
+        yield Workspace(cache=cache, environments=environments, executor=executor, sandbox=found)

@@ -89,7 +89,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Culprit:
+class ErrorSource:
     """A tensor whose error arises at `node`. `error` is its noise over signal, `share` the part that
     arises there and reaches an output; `remedy` are the nodes that must keep their precision to avoid it.
     """
@@ -172,9 +172,9 @@ def _numbers(value: Value) -> np.ndarray | None:
     return value if isinstance(value, np.ndarray) and is_float(value) else None
 
 
-def find_culprits(
+def attribute_error(
     source: ModelProto, changed: ModelProto, measured: Mapping[str, Measured], weights: Mapping[str, float]
-) -> list[Culprit]:
+) -> list[ErrorSource]:
     """The tensors where errors arise, the worst first. `weights` are errors of weights by name."""
     graph = _Graph(source, changed)
     reach = graph.reach(measured)
@@ -182,7 +182,9 @@ def find_culprits(
     return sorted((one for one in found if one.share > 0), key=lambda one: (-one.share, -one.error, one.tensor))
 
 
-def _blame_tensors(graph: _Graph, measured: Mapping[str, Measured], reach: Mapping[str, float]) -> Iterator[Culprit]:
+def _blame_tensors(
+    graph: _Graph, measured: Mapping[str, Measured], reach: Mapping[str, float]
+) -> Iterator[ErrorSource]:
     carried: dict[str, float] = {}
     for node in graph.nodes:
         inherited = max((carried.get(name, 0.0) for name in node.input), default=0.0)
@@ -195,7 +197,7 @@ def _blame_tensors(graph: _Graph, measured: Mapping[str, Measured], reach: Mappi
 
 def _blame_tensor(
     graph: _Graph, node: NodeProto, name: str, measured: Mapping[str, Measured], *, inherited: float, reach: float
-) -> Iterator[Culprit]:
+) -> Iterator[ErrorSource]:
     """A node that did not change may amplify an error, but is not its source. Of nodes that a quantiser fused, whose
     tensors cannot be measured, the one with the weights is the source.
 
@@ -210,7 +212,7 @@ def _blame_tensor(
     blamed = next((one for one in hidden if graph.has_weight(one)), node)
     names = [blamed.name, *(one.name for one in hidden)]
     remedy = names if made >= rounded else [*names, *graph.readers(name)]
-    yield Culprit(
+    yield ErrorSource(
         tensor=name,
         node=blamed.name,
         operator=blamed.op_type,
@@ -221,11 +223,11 @@ def _blame_tensor(
     )
 
 
-def _blame_weights(graph: _Graph, weights: Mapping[str, float], reach: Mapping[str, float]) -> Iterator[Culprit]:
+def _blame_weights(graph: _Graph, weights: Mapping[str, float], reach: Mapping[str, float]) -> Iterator[ErrorSource]:
     for node in graph.nodes:
         for name in node.input:
             if name in weights:
-                yield Culprit(
+                yield ErrorSource(
                     tensor=name,
                     node=node.name,
                     operator=node.op_type,

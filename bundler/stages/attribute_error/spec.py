@@ -1,4 +1,4 @@
-"""Inputs, facts and options of the stage `find_culprits`."""
+"""Inputs, facts and options of the stage `attribute_error`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bundler.model.stage import StageSpec
 
 SPEC = StageSpec(
-    name="find_culprits",
+    name="attribute_error",
     title="Find the nodes that lose the accuracy",
     inputs=("model", "changed", "samples"),
     produces=None,

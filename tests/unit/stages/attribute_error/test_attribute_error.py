@@ -42,7 +42,7 @@ def quantize(model: Path, target: Path, **options: Any) -> Path:
 def blame(model: Path, changed: Path, tmp_path: Path, **options: Any) -> dict[str, Any]:
     golden = record(model, tmp_path / "golden", dimensions={"batch": 8})
     inputs = {"model": model, "changed": changed, "samples": golden}
-    return dict(call_stage("find_culprits", tmp_path / "out", inputs, **options).facts)
+    return dict(call_stage("attribute_error", tmp_path / "out", inputs, **options).facts)
 
 
 @pytest.mark.parametrize("layer", [1, 4])
@@ -128,7 +128,7 @@ def test_equal_runs_give_equal_facts(tmp_path: Path) -> None:
 
 
 def test_more_tensors_than_fit_into_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bundler.onnxkit.quantization.culprits.BATCH", 4)
+    monkeypatch.setattr("bundler.onnxkit.quantization.error_sources.BATCH", 4)
     model = models.save(chain(outlier_in=2), tmp_path)
     facts = blame(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
     assert facts["compared"] > 4

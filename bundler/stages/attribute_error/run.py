@@ -12,9 +12,9 @@ from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.onnxkit.golden import GoldenSet, Sample, read_golden
 from bundler.onnxkit.quantization.blame import weight_noise
-from bundler.onnxkit.quantization.culprits import Culprit, find_culprits, find_probes, measure_probes
+from bundler.onnxkit.quantization.error_sources import ErrorSource, attribute_error, find_probes, measure_probes
 from bundler.onnxkit.structure import read_structure
-from bundler.stages.find_culprits.spec import Options
+from bundler.stages.attribute_error.spec import Options
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -28,7 +28,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
         raise StageError("the two models have no tensor in common" if golden.entries else "there are no samples")
     count = min(options.samples, len(golden.entries))
     measured = measure_probes(paths, probes, lambda: _first(golden, count), report)
-    found = find_culprits(source, changed, measured, _weights(paths))
+    found = attribute_error(source, changed, measured, _weights(paths))
     return StageResult(
         facts={
             "tensors": [_encode(one) for one in found[: options.most]],
@@ -48,7 +48,7 @@ def _weights(paths: tuple[Path, Path]) -> dict[str, float]:
     return {name: found.noise / found.signal for name, found in noise.items() if found.signal}
 
 
-def _encode(one: Culprit) -> dict[str, Any]:
+def _encode(one: ErrorSource) -> dict[str, Any]:
     return {
         "tensor": one.tensor,
         "node": one.node,
