@@ -81,9 +81,7 @@ def _name_nodes(linked: LinkedModel, options: Options) -> _Named:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = (
-                f"did you mean {close[0][:_MAX_NAME_LENGTH]!r}?"
-                if close
-                else "names are those of the model's own nodes"
+                f"did you mean {close[0][:_MAX_NAME_LENGTH]!r}?" if close else "use the names of the model's own nodes"
             )
             raise StageError(f"the model has no node named {name[:_MAX_NAME_LENGTH]!r} to keep", hint=hint)
     labels, blocked = {}, set()
