@@ -47,7 +47,7 @@ class OutputComparison:
     `ReferenceFigures.signal`), `worst_sqnr_db` that of the worst sample, and `low_sqnr_db` what all samples reach but
     for a tenth (and at least one of several). Each is None where there is no noise, and without a signal.
     `typical_sqnr_db` is the ratio beyond a fixed answer: with all left out that no input changes
-    (`bundler.onnxkit.trivial_answers`).
+    (`bundler.onnxkit.trivial_outputs`).
     `cosine` is None when a norm is zero; `top1_agreement`, the share of rows along the last axis whose highest value
     stays at its place, where the output has no such rows. `mismatch` says why two outputs could not be compared at all
     (shape, type, NaN pattern). `max_relative` looks only at elements whose reference is not zero. `envelope` holds the

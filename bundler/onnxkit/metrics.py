@@ -13,7 +13,7 @@ from bundler.model.results import OutputComparison
 from bundler.onnxkit.elements import element_of_array, to_wide
 from bundler.onnxkit.equality import is_float, same_value
 from bundler.onnxkit.score_rows import count_agreeing, has_rows
-from bundler.onnxkit.trivial_answers import TrivialAnswers, decibels
+from bundler.onnxkit.trivial_outputs import TrivialOutputs, decibels
 from bundler.onnxkit.value_files import Value
 
 _MAX_SHOWN = 80
@@ -62,7 +62,7 @@ class Tally:
     difference: str = ""
     samples: list[SampleErrors] = field(default_factory=list)
     hull: list[Point] = field(default_factory=list)
-    trivial: TrivialAnswers = field(default_factory=TrivialAnswers)
+    trivial: TrivialOutputs = field(default_factory=TrivialOutputs)
 
     def reject(self, reason: str) -> None:
         """Record the first reason why the output cannot be compared."""

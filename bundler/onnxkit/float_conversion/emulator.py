@@ -30,7 +30,7 @@ class Emulator:
     conversion: Conversion
     wiring: Wiring
 
-    def answer(self, inputs: Mapping[str, Value], kept: Collection[str] | None) -> dict[str, Value]:
+    def run_all(self, inputs: Mapping[str, Value], kept: Collection[str] | None) -> dict[str, Value]:
         """The model's outputs with the nodes in `kept` in 32 bits (None: all of them). Raises `StageError`."""
         names = list(self.wiring.outputs.values())
         values = self.run(inputs, kept, names)

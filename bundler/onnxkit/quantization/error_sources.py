@@ -21,7 +21,7 @@ from bundler.model.errors import StageError
 from bundler.onnxkit.elements import to_wide
 from bundler.onnxkit.equality import is_float
 from bundler.onnxkit.golden import Sample
-from bundler.onnxkit.quantization.blame import matched_tensors
+from bundler.onnxkit.quantization.tensor_noise import matched_tensors
 from bundler.onnxkit.running import RunError, run_session
 from bundler.onnxkit.sessions import REFERENCE, RUNTIME_ERRORS, clean_message, session_options
 from bundler.onnxkit.structure import read_structure
@@ -178,11 +178,11 @@ def attribute_error(
     """The tensors where errors arise, the worst first. `weights` are errors of weights by name."""
     graph = _Graph(source, changed)
     reach = graph.reach(measured)
-    found = [*_blame_weights(graph, weights, reach), *_blame_tensors(graph, measured, reach)]
+    found = [*_attribute_weights(graph, weights, reach), *_attribute_tensors(graph, measured, reach)]
     return sorted((one for one in found if one.share > 0), key=lambda one: (-one.share, -one.error, one.tensor))
 
 
-def _blame_tensors(
+def _attribute_tensors(
     graph: _Graph, measured: Mapping[str, Measured], reach: Mapping[str, float]
 ) -> Iterator[ErrorSource]:
     carried: dict[str, float] = {}
@@ -192,10 +192,10 @@ def _blame_tensors(
             ratios = measured.get(name)
             carried[name] = inherited if ratios is None else ratios.read.value
             if ratios is not None:
-                yield from _blame_tensor(graph, node, name, measured, inherited=inherited, reach=reach[name])
+                yield from _attribute_tensor(graph, node, name, measured, inherited=inherited, reach=reach[name])
 
 
-def _blame_tensor(
+def _attribute_tensor(
     graph: _Graph, node: NodeProto, name: str, measured: Mapping[str, Measured], *, inherited: float, reach: float
 ) -> Iterator[ErrorSource]:
     """A node that did not change may amplify an error, but is not its source. Of nodes that a quantiser fused, whose
@@ -209,13 +209,13 @@ def _blame_tensor(
     rounded = _excess(read, computed)
     made = _excess(computed, inherited) if ratios.computed.narrowed or graph.is_touched(node) else 0.0
     hidden = graph.hidden(node, measured)
-    blamed = next((one for one in hidden if graph.has_weight(one)), node)
-    names = [blamed.name, *(one.name for one in hidden)]
+    origin = next((one for one in hidden if graph.has_weight(one)), node)
+    names = [origin.name, *(one.name for one in hidden)]
     remedy = names if made >= rounded else [*names, *graph.readers(name)]
     yield ErrorSource(
         tensor=name,
-        node=blamed.name,
-        operator=blamed.op_type,
+        node=origin.name,
+        operator=origin.op_type,
         kind="activation",
         error=read,
         share=min(max(made, rounded), reach),
@@ -223,7 +223,9 @@ def _blame_tensor(
     )
 
 
-def _blame_weights(graph: _Graph, weights: Mapping[str, float], reach: Mapping[str, float]) -> Iterator[ErrorSource]:
+def _attribute_weights(
+    graph: _Graph, weights: Mapping[str, float], reach: Mapping[str, float]
+) -> Iterator[ErrorSource]:
     for node in graph.nodes:
         for name in node.input:
             if name in weights:

@@ -11,8 +11,8 @@ from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.onnxkit.golden import GoldenSet, Sample, read_golden
-from bundler.onnxkit.quantization.blame import weight_noise
 from bundler.onnxkit.quantization.error_sources import ErrorSource, attribute_error, find_probes, measure_probes
+from bundler.onnxkit.quantization.tensor_noise import weight_noise
 from bundler.onnxkit.structure import read_structure
 from bundler.stages.attribute_error.spec import Options
 

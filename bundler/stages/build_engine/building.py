@@ -49,23 +49,23 @@ def build_engine(source: Path, model: ModelProto, names: Mapping[str, str], shap
     """
     profiles = {name: [list(shape) for shape in shapes[name]] for name in sorted(shapes)}
     job = {"model": source.name, "devices": list(names.values()), "profiles": profiles}
-    answer = _ask_child(job, source.parent, target)
-    if "refusal" in answer:
-        refusal = answer["refusal"]
+    result = _run_child(job, source.parent, target)
+    if "refusal" in result:
+        refusal = result["refusal"]
         raise StageError(refusal["message"], details=tuple(refusal["details"]), hint=refusal["hint"])
-    if "errors" in answer:
-        raise _unparsable(answer["errors"], answer["lines"], model)
+    if "errors" in result:
+        raise _unparsable(result["errors"], result["lines"], model)
     if not target.is_file() or not target.stat().st_size:
-        raise _unbuildable(answer["lines"], tuple(names))
-    repeatable = not answer["profiles"] or (answer["repeatable"] and _build_until_equal(job, source.parent, target))
-    return Built(answer["profiles"], answer["tf32"], repeatable)
+        raise _unbuildable(result["lines"], tuple(names))
+    repeatable = not result["profiles"] or (result["repeatable"] and _build_until_equal(job, source.parent, target))
+    return Built(result["profiles"], result["tf32"], repeatable)
 
 
 def _build_until_equal(job: Mapping[str, Any], folder: Path, target: Path) -> bool:
     """Build again until two engines are equal: on a busy machine threads may run in another order."""
     seen = {_digest(target)}
     for _ in range(_TRIES):
-        _ask_child(job, folder, target)
+        _run_child(job, folder, target)
         digest = _digest(target)
         if digest in seen:
             return True
@@ -78,10 +78,10 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _ask_child(job: Mapping[str, Any], folder: Path, target: Path) -> Any:
+def _run_child(job: Mapping[str, Any], folder: Path, target: Path) -> Any:
     with tempfile.TemporaryDirectory() as scratch:
-        place = Path(scratch) / "answer.json"
-        lines = (job, {"engine": str(target.absolute()), "answer": str(place)})
+        place = Path(scratch) / "result.json"
+        lines = (job, {"engine": str(target.absolute()), "result": str(place)})
         done = subprocess.run(
             [sys.executable, "-s", "-P", "-X", "utf8", str(_CHILD), "start"],
             input="".join(f"{json.dumps(line)}\n" for line in lines),

@@ -26,13 +26,13 @@ def main() -> None:
     if sys.argv[1] == "start":
         os.execv(sys.executable, [*_command(), "fixed" if _fix_addresses() else "random"])  # noqa: S606 - itself
     job = json.loads(sys.stdin.readline())
-    answer, engine = _build(job)
+    result, engine = _build(job)
     target = json.loads(sys.stdin.readline())
     if engine is not None:
         with open(target["engine"], "wb") as stream:  # noqa: PTH123 - pathlib is one more module to import
             stream.write(engine)
-    with open(target["answer"], "w", encoding="utf-8") as stream:  # noqa: PTH123
-        json.dump(answer | {"repeatable": sys.argv[1] == "fixed"}, stream)
+    with open(target["result"], "w", encoding="utf-8") as stream:  # noqa: PTH123
+        json.dump(result | {"repeatable": sys.argv[1] == "fixed"}, stream)
 
 
 def _command() -> list[str]:

@@ -17,20 +17,20 @@ from typing import Any, Final
 _DIE_WITH_PARENT: Final = 1
 """PR_SET_PDEATHSIG of Linux. Elsewhere, a compiler whose parent died runs to its end."""
 _PACKAGE: Final = "bundler"
-NOTHING_TAKEN: Final = "nothing taken"
+NOTHING_ASSIGNED: Final = "nothing assigned"
 
 
-def start_compiler(job: dict[str, Any], answer: Path) -> dict[str, Any]:
+def start_compiler(job: dict[str, Any], result: Path) -> dict[str, Any]:
     """The result of a new process for a job; without a result, `crash` says how it ended."""
-    message = json.dumps({"job": job, "answer": str(answer), "package": str(Path(__file__).parents[2])})
+    message = json.dumps({"job": job, "result": str(result), "package": str(Path(__file__).parents[2])})
     command = [sys.executable, "-I", "-X", "utf8", str(Path(__file__))]
     ended = subprocess.run(command, input=message.encode(), check=False)
     try:
-        found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {"crash": _describe_end(ended.returncode)}
     finally:
-        answer.unlink(missing_ok=True)
+        result.unlink(missing_ok=True)
     return found
 
 
@@ -46,17 +46,17 @@ def main() -> None:
     message = json.loads(sys.stdin.buffer.read())
     _make_importable(Path(message["package"]))
     from bundler.model.errors import StageError  # noqa: PLC0415 - importable only now
-    from bundler.stages.compile_context.compiling import Job, NothingTakenError, compile_models  # noqa: PLC0415
+    from bundler.stages.compile_context.compiling import Job, NothingAssignedError, compile_models  # noqa: PLC0415
 
     job = message["job"]
-    answer: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     try:
         compile_models(Job(**{**job, "models": tuple(map(tuple, job["models"]))}))
-    except NothingTakenError as error:
-        answer = {NOTHING_TAKEN: str(error)}
+    except NothingAssignedError as error:
+        result = {NOTHING_ASSIGNED: str(error)}
     except StageError as error:
-        answer = {"error": error.to_json()}
-    Path(message["answer"]).write_text(json.dumps(answer), encoding="utf-8")
+        result = {"error": error.to_json()}
+    Path(message["result"]).write_text(json.dumps(result), encoding="utf-8")
 
 
 def _make_importable(folder: Path) -> None:

@@ -19,7 +19,7 @@ from bundler.onnxkit.structure import subgraphs
 def captures_weights(model: ModelProto) -> bool:
     """Whether a subgraph reads a weight of the main graph."""
     names = {tensor.name for tensor in model.graph.initializer}
-    return any(not names.isdisjoint(_taken_from_outside(inner)) for inner in _inner_graphs(model))
+    return any(not names.isdisjoint(_captured_values(inner)) for inner in _inner_graphs(model))
 
 
 def write_with_own_weights(source: Path, target: Path) -> None:
@@ -32,7 +32,7 @@ def write_with_own_weights(source: Path, target: Path) -> None:
     used |= {value.name for value in model.graph.input}
     taken: set[str] = set()
     for number, inner in enumerate(_inner_graphs(model)):
-        names = {name: f"{name}.bundler.{number}" for name in sorted(tensors.keys() & _taken_from_outside(inner))}
+        names = {name: f"{name}.bundler.{number}" for name in sorted(tensors.keys() & _captured_values(inner))}
         inner.initializer.extend(_copy_tensor(tensors[old], new) for old, new in names.items())
         _rename(inner, names)
         taken |= names.keys()
@@ -47,16 +47,16 @@ def _inner_graphs(model: ModelProto) -> list[GraphProto]:
     return [inner for node in model.graph.node for inner in subgraphs(node)]
 
 
-def _taken_from_outside(graph: GraphProto) -> set[str]:
+def _captured_values(graph: GraphProto) -> set[str]:
     read = {name for node in graph.node for name in _reads(node)} | {value.name for value in graph.output}
-    return read - _made_in(graph)
+    return read - _defined_values(graph)
 
 
 def _reads(node: NodeProto) -> set[str]:
-    return set(node.input).union(*(_taken_from_outside(inner) for inner in subgraphs(node)))
+    return set(node.input).union(*(_captured_values(inner) for inner in subgraphs(node)))
 
 
-def _made_in(graph: GraphProto) -> set[str]:
+def _defined_values(graph: GraphProto) -> set[str]:
     made = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     made |= {sparse.values.name for sparse in graph.sparse_initializer}
     return made | {name for node in graph.node for name in node.output}
@@ -74,6 +74,6 @@ def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
     for node in graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
         for inner in subgraphs(node):
-            _rename(inner, {old: new for old, new in names.items() if old not in _made_in(inner)})
+            _rename(inner, {old: new for old, new in names.items() if old not in _defined_values(inner)})
     for value in graph.output:
         value.name = names.get(value.name, value.name)

@@ -20,7 +20,7 @@ _SHARE: Final = "ep.share_ep_contexts"
 _LAST: Final = "ep.stop_share_ep_contexts"
 
 
-class NothingTakenError(Exception):
+class NothingAssignedError(Exception):
     """No node was assigned to the provider; the text is the runtime's."""
 
 
@@ -38,7 +38,7 @@ class Job:
 
 
 def compile_models(job: Job) -> None:
-    """Compile all models of a job. Raises `StageError`, and `NothingTakenError` when nothing was compiled."""
+    """Compile all models of a job. Raises `StageError`, and `NothingAssignedError` when nothing was compiled."""
     if not is_fresh(job.provider):
         raise StageError(f"this process has used {job.provider} before, so its result would not be reproducible")
     with contextlib.chdir(job.folder):
@@ -60,7 +60,7 @@ def _compile(job: Job, source: str, target: str, index: int) -> None:
     except RUNTIME_ERRORS as cause:
         message = clean_message(cause, Path(job.folder, source))
         if "Unable to compile any nodes" in message:
-            raise NothingTakenError(message) from cause
+            raise NothingAssignedError(message) from cause
         raise StageError(
             f"{job.provider} cannot compile the model",
             details=(message,),

@@ -21,9 +21,9 @@ from bundler.onnxkit.placement_facts import LeftNode, count_placement, counted_n
 from bundler.onnxkit.plugins import is_fresh
 from bundler.onnxkit.signatures import model_signature
 from bundler.onnxkit.structure import count_operators, external_names, qualified_name, read_structure
-from bundler.stages.compile_context.apart import NOTHING_TAKEN, start_compiler
+from bundler.stages.compile_context.apart import NOTHING_ASSIGNED, start_compiler
 from bundler.stages.compile_context.captures import captures_weights, write_with_own_weights
-from bundler.stages.compile_context.compiling import Job, NothingTakenError, compile_models
+from bundler.stages.compile_context.compiling import Job, NothingAssignedError, compile_models
 from bundler.stages.compile_context.finishing import (
     Compiled,
     holds_all,
@@ -88,8 +88,8 @@ def _compile(models: list[_Model], options: Options, scratch: Path) -> None:
     )
     try:
         _start(job, scratch)
-    except NothingTakenError as cause:
-        raise _nothing_taken(models[0].before, options, str(cause)) from cause
+    except NothingAssignedError as cause:
+        raise _nothing_assigned(models[0].before, options, str(cause)) from cause
 
 
 def _stand(models: list[_Model], scratch: Path) -> Path:
@@ -117,18 +117,18 @@ def _start(job: Job, scratch: Path) -> None:
     if is_fresh(job.provider):
         compile_models(job)
         return
-    answer = start_compiler(asdict(job), scratch / "answer.json")
-    if "crash" in answer:  # about 1 of 100 crashes without a reason, measured with QNN for several chips at once
-        answer = start_compiler(asdict(job), scratch / "answer.json")
-    if "crash" in answer:
-        raise StageError(f"the compiler of {job.provider} {answer['crash']}", hint=_CRASH_HINT)
-    if "error" in answer:
-        raise error_from_json(answer["error"])
-    if NOTHING_TAKEN in answer:
-        raise NothingTakenError(answer[NOTHING_TAKEN])
+    result = start_compiler(asdict(job), scratch / "result.json")
+    if "crash" in result:  # about 1 of 100 crashes without a reason, measured with QNN for several chips at once
+        result = start_compiler(asdict(job), scratch / "result.json")
+    if "crash" in result:
+        raise StageError(f"the compiler of {job.provider} {result['crash']}", hint=_CRASH_HINT)
+    if "error" in result:
+        raise error_from_json(result["error"])
+    if NOTHING_ASSIGNED in result:
+        raise NothingAssignedError(result[NOTHING_ASSIGNED])
 
 
-def _nothing_taken(model: ModelProto, options: Options, message: str) -> StageError:
+def _nothing_assigned(model: ModelProto, options: Options, message: str) -> StageError:
     dynamic = list(_dynamic_dimensions(model))
     if dynamic:
         return StageError(

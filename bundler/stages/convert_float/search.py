@@ -89,18 +89,18 @@ class Search:
         judgement = Judgement(self.gate)
         for index in self.indices:
             inputs = self.golden.sample(index).inputs
-            judgement.add(self._reference(index, inputs), self.emulator.answer(inputs, kept))
+            judgement.add(self._reference(index, inputs), self.emulator.run_all(inputs, kept))
         return judgement
 
     def _reference(self, index: int, inputs: Mapping[str, Value]) -> Mapping[str, Value]:
         if index in self._references:
             return self._references[index]
-        answer = self.emulator.answer(inputs, None)
-        size = sum(value.nbytes for value in answer.values() if isinstance(value, np.ndarray))
+        outputs = self.emulator.run_all(inputs, None)
+        size = sum(value.nbytes for value in outputs.values() if isinstance(value, np.ndarray))
         if self._remembered + size <= _MAX_CACHED_BYTES:
             self._remembered += size
-            self._references[index] = answer
-        return answer
+            self._references[index] = outputs
+        return outputs
 
     def find_overflow(self) -> set[str]:
         """Nodes whose results do not fit in 16 bits, and those that read them."""

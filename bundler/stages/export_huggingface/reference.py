@@ -59,7 +59,7 @@ def compare(pair: Pair, trials: tuple[Trial, ...]) -> dict[str, Difference]:
     for trial in trials:
         feeds = pair.feeds(trial.inputs)
         if pair.fits(feeds):
-            join_differences(found, differences(_answer(pair, feeds), trial.expected))
+            join_differences(found, differences(_run_export(pair, feeds), trial.expected))
     lost = sorted(set(pair.outputs) - set(found))
     if lost:
         raise StageError(f"the export's outputs {', '.join(lost)} have no counterpart in PyTorch", hint=HINT)
@@ -71,7 +71,7 @@ def compare(pair: Pair, trials: tuple[Trial, ...]) -> dict[str, Difference]:
     return found
 
 
-def _answer(pair: Pair, feeds: Arrays) -> Arrays:
+def _run_export(pair: Pair, feeds: Arrays) -> Arrays:
     try:
         return pair.ask_export(feeds)
     except RunError as error:

@@ -27,7 +27,7 @@ _MIN_RANK: Final = 3
 def find_fixed(pair: Pair, trial: Trial) -> tuple[dict[str, int], list[Arrays]]:
     """Symbols that accept one size only, with that size, and PyTorch's outputs where another was accepted."""
     fixed: dict[str, int] = {}
-    answers: list[Arrays] = []
+    results: list[Arrays] = []
     feeds = pair.feeds(trial.inputs)
     shapes = {port.name: port.shape for port in pair.session.get_inputs()}
     for symbol, size in _candidates(shapes, feeds).items():
@@ -36,8 +36,8 @@ def find_fixed(pair: Pair, trial: Trial) -> tuple[dict[str, int], list[Arrays]]:
         if expected is None or not _agrees(pair, doubled, expected):
             fixed[symbol] = size
         else:
-            answers.append(expected)
-    return fixed, answers
+            results.append(expected)
+    return fixed, results
 
 
 def write_shapes(path: Path, fixed: Mapping[str, int], trials: Iterable[Arrays], others: Iterable[Arrays]) -> None:
@@ -55,7 +55,7 @@ def write_shapes(path: Path, fixed: Mapping[str, int], trials: Iterable[Arrays],
     still = len(seen) > 1 and not _free_symbols(model)
     for port in model.graph.output:
         for axis, dimension in enumerate(port.type.tensor_type.shape.dim):
-            sizes = {answer[port.name].shape[axis] for answer in all_seen if port.name in answer}
+            sizes = {result[port.name].shape[axis] for result in all_seen if port.name in result}
             if dimension.HasField("dim_value") and sizes != {dimension.dim_value}:
                 dimension.Clear()
             elif still and axis and len(sizes) == 1:

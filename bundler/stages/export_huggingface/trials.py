@@ -74,11 +74,11 @@ class Pair:
         copies = {name: value.clone() if hasattr(value, "clone") else value for name, value in inputs.items()}
         try:
             with quiet(), torch.inference_mode():
-                answer = self.loaded.model(**self.config.rename_ambiguous_inputs(copies))
+                result = self.loaded.model(**self.config.rename_ambiguous_inputs(copies))
         except LIBRARY_ERRORS:
             return None
         flat: Arrays = {}
-        for key, value in answer.items():
+        for key, value in result.items():
             flat |= self._flatten(self.config.torch_to_onnx_output_map.get(key, key), value)
         return flat
 

@@ -11,18 +11,18 @@ from bundler.model.stage import Note
 from bundler.onnxkit.golden import GoldenSet
 from bundler.onnxkit.golden import Sample as Recorded
 from bundler.onnxkit.value_files import Value
-from bundler.stages.measure_metric.samples import Answer
+from bundler.stages.measure_metric.samples import ComputeOutputs
 
 
-def swapped_answer(golden: GoldenSet) -> Answer:
+def swapped_outputs(golden: GoldenSet) -> ComputeOutputs:
     """The recorded outputs of the sample half a set further on."""
     count = len(golden.entries)
     others = {entry["name"]: _opposite(place, count) for place, entry in enumerate(golden.entries)}
 
-    def answer(sample: Recorded) -> Mapping[str, Value]:
+    def compute(sample: Recorded) -> Mapping[str, Value]:
         return golden.sample(others[sample.name]).outputs
 
-    return answer
+    return compute
 
 
 def swap_files(folder: Path, swapped: Path) -> Path:

@@ -18,8 +18,8 @@ from bundler.onnxkit.golden import read_golden
 from bundler.onnxkit.sessions import SessionSettings, open_session, read_settings
 from bundler.onnxkit.user_code import open_function, report_user_errors
 from bundler.stages.measure_metric.commands import check_command, measure, write_folders
-from bundler.stages.measure_metric.control import check_metric, swap_files, swapped_answer
-from bundler.stages.measure_metric.samples import Samples, answer_with, recorded_answer
+from bundler.stages.measure_metric.control import check_metric, swap_files, swapped_outputs
+from bundler.stages.measure_metric.samples import Samples, outputs_of_session, recorded_outputs
 from bundler.stages.measure_metric.spec import Options
 from bundler.support.text import visible
 
@@ -35,13 +35,13 @@ def run(request: StageRequest, report: Report) -> StageResult:
     report(0.0, "loading the model")
     session = open_session(request.input("model"), _settings(options), error=StageError)
     own, reference, swapped = (
-        Samples(golden, answer, _progress(report, step))
-        for step, answer in enumerate((answer_with(session), recorded_answer, swapped_answer(golden)))
+        Samples(golden, compute, _progress(report, step))
+        for step, compute in enumerate((outputs_of_session(session), recorded_outputs, swapped_outputs(golden)))
     )
     if options.command:
-        value, at_best, notes = _ask_command(options, own, request.output)
+        value, at_best, notes = _measure_command(options, own, request.output)
     else:
-        value, at_best, notes = _ask_function(request.input("metric"), options.python, (own, reference, swapped))
+        value, at_best, notes = _measure_function(request.input("metric"), options.python, (own, reference, swapped))
     return StageResult(facts={"value": value, "reference": at_best, "samples": len(own)}, notes=notes)
 
 
@@ -63,21 +63,21 @@ def _progress(report: Report, step: int) -> Callable[[int, int], None]:
     return report_sample
 
 
-def _ask_command(options: Options, samples: Samples, output: Path) -> _Measured:
+def _measure_command(options: Options, samples: Samples, output: Path) -> _Measured:
     """Create the folders where the executor removes them."""
     folders = write_folders(samples, output)
     value, at_best = (
         measure(options.command, {**folders, "answers": folders[name]}, output) for name in ("answers", "reference")
     )
 
-    def ask_control() -> float:
+    def measure_control() -> float:
         swapped = swap_files(folders["reference"], output / "swapped")
         return measure(options.command, {**folders, "answers": swapped}, output)
 
-    return value, at_best, check_metric(ask_control, at_best, len(samples))
+    return value, at_best, check_metric(measure_control, at_best, len(samples))
 
 
-def _ask_function(file: Path, name: str, samples: tuple[Samples, Samples, Samples]) -> _Measured:
+def _measure_function(file: Path, name: str, samples: tuple[Samples, Samples, Samples]) -> _Measured:
     own, reference, swapped = samples
     with open_function(file, name) as function:
         value, at_best = _call(function, file, own), _call(function, file, reference)

@@ -13,7 +13,7 @@ from bundler.onnxkit.golden import Sample as Recorded
 from bundler.onnxkit.running import RunError, run_session
 from bundler.onnxkit.value_files import Value
 
-Answer = Callable[[Recorded], Mapping[str, Value]]
+ComputeOutputs = Callable[[Recorded], Mapping[str, Value]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,8 @@ class Sample:
 class Samples:
     """An iterable that can be iterated several times; the model runs during the iteration. `len` counts the samples."""
 
-    def __init__(self, golden: GoldenSet, answer: Answer, progress: Callable[[int, int], None]) -> None:
-        self._golden, self._answer, self._progress = golden, answer, progress
+    def __init__(self, golden: GoldenSet, compute: ComputeOutputs, progress: Callable[[int, int], None]) -> None:
+        self._golden, self._compute, self._progress = golden, compute, progress
 
     def __len__(self) -> int:
         return len(self._golden.entries)
@@ -43,14 +43,14 @@ class Samples:
                 name=recorded.name,
                 inputs=recorded.inputs,
                 reference=recorded.outputs,
-                answers=self._answer(recorded),
+                answers=self._compute(recorded),
             )
 
 
-def answer_with(session: onnxruntime.InferenceSession) -> Answer:
+def outputs_of_session(session: onnxruntime.InferenceSession) -> ComputeOutputs:
     """Outputs of a session. Raises `StageError` where it rejects a sample."""
 
-    def answer(sample: Recorded) -> Mapping[str, Value]:
+    def compute(sample: Recorded) -> Mapping[str, Value]:
         try:
             return run_session(session, sample.inputs)
         except RunError as error:
@@ -60,9 +60,9 @@ def answer_with(session: onnxruntime.InferenceSession) -> Answer:
                 hint="an earlier step changed the model's inputs",
             ) from error
 
-    return answer
+    return compute
 
 
-def recorded_answer(sample: Recorded) -> Mapping[str, Value]:
+def recorded_outputs(sample: Recorded) -> Mapping[str, Value]:
     """The original model's own outputs."""
     return sample.outputs

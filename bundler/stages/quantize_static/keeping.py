@@ -17,10 +17,10 @@ import numpy as np
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Report
-from bundler.onnxkit.quantization.blame import Noise, activation_noise, weight_noise
 from bundler.onnxkit.quantization.calibration import Ranges
 from bundler.onnxkit.quantization.preparing import Prepared
 from bundler.onnxkit.quantization.samples import SampleStream, run_sample
+from bundler.onnxkit.quantization.tensor_noise import Noise, activation_noise, weight_noise
 from bundler.onnxkit.sessions import SessionSettings, open_session
 from bundler.stages.quantize_static.quantizing import quantize
 from bundler.stages.quantize_static.recipe import Recipe

@@ -39,7 +39,7 @@ def quantize(model: Path, target: Path, **options: Any) -> Path:
     return target
 
 
-def blame(model: Path, changed: Path, tmp_path: Path, **options: Any) -> dict[str, Any]:
+def find_sources(model: Path, changed: Path, tmp_path: Path, **options: Any) -> dict[str, Any]:
     golden = record(model, tmp_path / "golden", dimensions={"batch": 8})
     inputs = {"model": model, "changed": changed, "samples": golden}
     return dict(call_stage("attribute_error", tmp_path / "out", inputs, **options).facts)
@@ -48,7 +48,7 @@ def blame(model: Path, changed: Path, tmp_path: Path, **options: Any) -> dict[st
 @pytest.mark.parametrize("layer", [1, 4])
 def test_a_layer_whose_weights_lost_their_range_is_the_worst(tmp_path: Path, layer: int) -> None:
     model = models.save(chain(outlier_in=layer), tmp_path)
-    facts = blame(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
+    facts = find_sources(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
     worst = facts["tensors"][0]
     assert (worst["node"], worst["operator"]) == (f"product {layer}", "MatMul")
     assert worst["remedy"] == [f"product {layer}"]
@@ -60,9 +60,9 @@ def test_a_layer_whose_weights_lost_their_range_is_the_worst(tmp_path: Path, lay
 
 def test_keeping_the_error_sources_restores_the_accuracy(tmp_path: Path) -> None:
     model = models.save(chain(outlier_in=3), tmp_path)
-    before = blame(model, quantize(model, tmp_path / "all.onnx"), tmp_path / "a")
+    before = find_sources(model, quantize(model, tmp_path / "all.onnx"), tmp_path / "a")
     kept = quantize(model, tmp_path / "kept.onnx", nodes_to_exclude=before["tensors"][0]["remedy"])
-    after = blame(model, kept, tmp_path / "b")
+    after = find_sources(model, kept, tmp_path / "b")
     assert after["tensors"][0]["sqnr_db"] > before["tensors"][0]["sqnr_db"] + 10
 
 
@@ -78,7 +78,7 @@ def test_numbers_beyond_half_precision_are_found_where_they_arise(tmp_path: Path
     changed.graph.node[0].input[0] = "x half"
     changed.graph.node.insert(0, helper.make_node("Cast", ["x"], ["x half"], to=TensorProto.FLOAT16))
     changed.graph.node[-1].CopyFrom(helper.make_node("Cast", ["r5"], ["y"], to=TensorProto.FLOAT))
-    facts = blame(model, models.save(changed, tmp_path / "half"), tmp_path)
+    facts = find_sources(model, models.save(changed, tmp_path / "half"), tmp_path)
     worst = facts["tensors"][0]
     assert (worst["node"], worst["sqnr_db"]) == ("product 2", None)
     assert sum(entry["sqnr_db"] is None for entry in facts["tensors"]) == 1
@@ -93,19 +93,19 @@ def test_of_fused_nodes_the_one_with_the_weights_is_the_error_source(tmp_path: P
     fused = helper.make_node("Gemm", [product.input[0], "w3", "b3"], ["a3"], name="fused")
     del changed.graph.node[9:11]
     changed.graph.node.insert(9, fused)
-    worst = blame(model, models.save(changed, tmp_path / "fused"), tmp_path)["tensors"][0]
+    worst = find_sources(model, models.save(changed, tmp_path / "fused"), tmp_path)["tensors"][0]
     assert (addition.name, worst["tensor"], worst["node"]) == ("sum 3", "a3", "product 3")
     assert worst["remedy"] == ["product 3", "sum 3"]
 
 
 def test_equal_models_have_no_error_sources(tmp_path: Path) -> None:
     model = models.save(chain(), tmp_path)
-    assert blame(model, model, tmp_path)["tensors"] == []
+    assert find_sources(model, model, tmp_path)["tensors"] == []
 
 
 def test_limits_of_samples_and_tensors_hold(tmp_path: Path) -> None:
     model = models.save(chain(outlier_in=1), tmp_path)
-    facts = blame(model, quantize(model, tmp_path / "changed.onnx"), tmp_path, samples=1, most=2)
+    facts = find_sources(model, quantize(model, tmp_path / "changed.onnx"), tmp_path, samples=1, most=2)
     assert (len(facts["tensors"]), facts["samples"]) == (2, 1)
 
 
@@ -117,20 +117,20 @@ def test_weights_in_typed_fields_are_read(tmp_path: Path) -> None:
     source.graph.node.append(helper.make_node("Flatten", ["wide"], ["flat"], name="flat"))
     source.graph.output.append(models.value("flat", [64, 64]))
     model = models.save(source, tmp_path)
-    facts = blame(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
+    facts = find_sources(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
     assert facts["tensors"][0]["node"] == "product 1"
 
 
 def test_equal_runs_give_equal_facts(tmp_path: Path) -> None:
     model = models.save(chain(outlier_in=1), tmp_path)
     changed = quantize(model, tmp_path / "changed.onnx")
-    assert blame(model, changed, tmp_path / "a") == blame(model, changed, tmp_path / "b")
+    assert find_sources(model, changed, tmp_path / "a") == find_sources(model, changed, tmp_path / "b")
 
 
 def test_more_tensors_than_fit_into_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bundler.onnxkit.quantization.error_sources.BATCH", 4)
     model = models.save(chain(outlier_in=2), tmp_path)
-    facts = blame(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
+    facts = find_sources(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
     assert facts["compared"] > 4
     assert facts["tensors"][0]["node"] == "product 2"
 
@@ -138,4 +138,4 @@ def test_more_tensors_than_fit_into_one_run(tmp_path: Path, monkeypatch: pytest.
 def test_models_with_nothing_in_common_are_refused(tmp_path: Path) -> None:
     model, other = models.save(chain(), tmp_path / "a"), models.save(models.identity("x", "z"), tmp_path / "b")
     with pytest.raises(StageError, match="no tensor in common"):
-        blame(model, other, tmp_path)
+        find_sources(model, other, tmp_path)

@@ -19,10 +19,10 @@ from onnxruntime.quantization.qdq_loss_debug import (
 
 from bundler.model.errors import StageError
 from bundler.model.stage import StageRequest
-from bundler.onnxkit.quantization.blame import activation_noise, weight_noise
 from bundler.onnxkit.quantization.reference import quiet
 from bundler.onnxkit.quantization.samples import open_samples
 from bundler.onnxkit.quantization.structures import find_structures
+from bundler.onnxkit.quantization.tensor_noise import activation_noise, weight_noise
 from bundler.stages.quantize_static.run import run
 from tests.support import models
 from tests.support.calibration import Feeds, normal_feeds, preprocess_by_hand, quantize_by_hand, write_set

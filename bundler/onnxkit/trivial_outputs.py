@@ -37,7 +37,7 @@ Kept = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(slots=True)
-class TrivialAnswers:
+class TrivialOutputs:
     """Collects outputs and their errors. A unit is a row along the first axis, which is the batch of most outputs."""
 
     kept: dict[tuple[int, ...], list[Kept]] = field(default_factory=dict)
@@ -58,20 +58,20 @@ class TrivialAnswers:
     def ratio_db(self) -> float | None:
         """The worst signal-to-noise ratio in decibels. Outputs that do not depend on the input reach about 0.
 
-        Examined are outputs of one shape, by the median output and without the mean of each place (`_answer_ratio`),
+        Examined are outputs of one shape, by the median output and without the mean of each place (`_output_ratio`),
         and columns of one unit over all places of all outputs, without the mean of each column (`_column_ratio`). None
         where there are too few outputs, or no noise.
         """
-        found = [*self._answer_ratios(), *self._column_ratios()]
+        found = [*self._output_ratios(), *self._column_ratios()]
         return min((ratio for ratio in found if ratio is not None), default=None)
 
-    def _answer_ratios(self) -> Iterator[float | None]:
+    def _output_ratios(self) -> Iterator[float | None]:
         for pairs in self.kept.values():
             reference, error = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
             if len(reference) < MIN_UNITS:
                 continue
             for axis, columns in _split(reference):
-                yield _answer_ratio(np.compress(columns, reference, axis), np.compress(columns, error, axis))
+                yield _output_ratio(np.compress(columns, reference, axis), np.compress(columns, error, axis))
 
     def _column_ratios(self) -> Iterator[float | None]:
         for (dimensions, axis, _), pairs in self._by_columns().items():
@@ -119,7 +119,7 @@ def _split(reference: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     yield 1, np.ones(reference.shape[1], dtype=bool)
 
 
-def _answer_ratio(reference: np.ndarray, error: np.ndarray) -> float | None:
+def _output_ratio(reference: np.ndarray, error: np.ndarray) -> float | None:
     """The median unit's signal over the median unit's noise. The signal is the rest after subtracting the mean of each
     place over all units and, of wide units, the unit's own mean.
     """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bundler.onnxkit.column_units import find_units, ranges_of
-from bundler.onnxkit.trivial_answers import MAX_SAMPLE_ELEMENTS, TrivialAnswers
+from bundler.onnxkit.trivial_outputs import MAX_SAMPLE_ELEMENTS, TrivialOutputs
 
 SHAPES = {
     "one shape": [(1, 6)] * 12,
@@ -22,7 +22,7 @@ SHAPES = {
 
 def measure(shapes: Sequence[tuple[int, ...]], noise: float, *, axis: int) -> float | None:
     """Of outputs of spread 1 beside an offset of a thousand for every second class, with so much noise."""
-    random, found = np.random.default_rng(3), TrivialAnswers()
+    random, found = np.random.default_rng(3), TrivialOutputs()
     for shape in shapes:
         offset = np.moveaxis(np.zeros(shape) + 0.0, axis, -1)
         offset[..., ::2] = 1000
@@ -47,7 +47,7 @@ def test_too_few_outputs_have_no_figure() -> None:
 
 def test_large_outputs_are_subsampled_in_the_same_places() -> None:
     """Without holding them whole."""
-    found = TrivialAnswers()
+    found = TrivialOutputs()
     for _ in range(3):
         found.add(np.zeros((1, 21, 512, 512)), np.zeros((1, 21, 512, 512)))
     assert found.elements <= 3 * MAX_SAMPLE_ELEMENTS

@@ -84,8 +84,8 @@ def activation_noise(
     plain, quantized = onnx.load(float_path), onnx.load(quantized_path)
     matched = matched_tensors(plain, quantized)
     clean, pairs = list(matched), [name for pair in matched.values() for name in pair]
-    one = _open(plain, clean, scratch / "blame-float.onnx")
-    other = _open(quantized, pairs, scratch / "blame-quantized.onnx")
+    one = _open(plain, clean, scratch / "noise-float.onnx")
+    other = _open(quantized, pairs, scratch / "noise-quantized.onnx")
     found = {name: ActivationNoise(Noise(), Noise()) for name in clean}
     for sample in samples:
         values = dict(zip(pairs, run_sample(other, sample, pairs), strict=True))
