@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,12 @@ def test_the_model_was_run_where_it_was_built_and_no_more_is_claimed(bundle: Pat
         "stand_in": True,
         "means": "",
         "unrun": [],
+        "ran_on": {
+            "device": "local",
+            "system": platform.system(),
+            "processor": platform.machine(),
+            "runtime": "onnxruntime 1.31.1",
+        },
     }
 
 
