@@ -223,7 +223,7 @@ def list_target_names() -> tuple[str, ...]:
 def verify(
     bundle: Path,
     *,
-    digest: str = "",
+    digest: str | None = None,
     on: str | None = None,
     pinned: Mapping[str, str] = _NOTHING,
     settings: Settings = _DEFAULTS,
@@ -231,7 +231,7 @@ def verify(
 ) -> VerifyResult:
     """Check the bundle's digests, then run its golden set in its own runtime: it runs code that came with the bundle.
 
-    `digest` is the SHA-256 that its `bundle.json` must have (empty: any), and `on` the device, as `NAME` or
+    `digest` is the SHA-256 that its `bundle.json` must have (None: any), and `on` the device, as `NAME` or
     `NAME:SETTING` (None: the first that suits). `pinned` are the environments of a project's lock by name, which a
     bundle without a runtime of its own is run in.
     """
@@ -242,7 +242,7 @@ def verify(
         return verifying.verify(bundle, workspace, listener, on, digest)
 
 
-def check_digests(bundle: Path, digest: str = "") -> DigestResult:
+def check_digests(bundle: Path, digest: str | None = None) -> DigestResult:
     """Check the bundle's digests as `verify` does, and run nothing of it."""
     from bundler.pipeline import verify as verifying
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from bundler.model.errors import UsageError
-from bundler.model.shapes import Shape, parse_shape, write_shape
+from bundler.model.shapes import MAX_SIZE, Shape, parse_shape, write_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,12 @@ def parse_dimensions(pairs: Sequence[str]) -> dict[str, int]:
         name, _, size = pair.rpartition("=")
         if not name or not size.isdecimal():
             raise UsageError(f"--dim {pair}: not of the form name=n", hint="for example --dim batch=1")
-        if int(size) == 0:
+        if not (size := size.lstrip("0")):
             raise UsageError(f"--dim {pair}: a dimension has a size of at least 1", hint=f"for example --dim {name}=1")
-        dimensions[name] = int(size)
+        if len(size) > _DIGITS or int(size) > MAX_SIZE:
+            raise UsageError(f"--dim {pair}: a size is at most {MAX_SIZE}", hint=f"for example --dim {name}=1")
+        if dimensions.setdefault(name, int(size)) != int(size):
+            raise UsageError(f"--dim {pair}: {name} is {dimensions[name]} already", hint="give each dimension once")
     return dimensions
 
 
@@ -102,6 +105,7 @@ def parse_shapes(pairs: Sequence[str]) -> dict[str, Shape]:
     return shapes
 
 
+_DIGITS: Final = len(str(MAX_SIZE))
 _SHAPE_EXAMPLE = "for example --shape x=1,3,48,192, or --shape 'x=?,3,48,192' to leave the first size as it is"
 
 On = Annotated[

@@ -23,31 +23,31 @@ from bundler.verification.proof import combine_proofs, unjudged_of
 _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{64}")
 
 
-def check_digests(bundle: Path, expected: str = "") -> DigestResult:
-    """Hold the bundle's `bundle.json` to the SHA-256 `expected` (empty: to none), and its files to `bundle.json`.
+def check_digests(bundle: Path, expected: str | None = None) -> DigestResult:
+    """Hold the bundle's `bundle.json` to the SHA-256 `expected` (None: to none), and its files to `bundle.json`.
 
     Nothing of the bundle is run. Raises `VerificationError` where one differs, and `UsageError` where `expected` is no
-    digest.
+    digest: an empty text is none, for a variable that nobody set must not make the check go away.
     """
     integrity = _check_files(bundle, expected)
     return DigestResult(bundle=bundle, files=integrity.checked, digest=integrity.digest)
 
 
-def check_bundle(bundle: Path, expected: str = "") -> tuple[IntegrityResult, Manifest]:
+def check_bundle(bundle: Path, expected: str | None = None) -> tuple[IntegrityResult, Manifest]:
     """As `check_digests`, with the manifest that was checked: who can write the folder may have exchanged it since."""
     integrity = _check_files(bundle, expected)
     return integrity, read_manifest(bundle, integrity.content)
 
 
-def _check_files(bundle: Path, expected: str) -> IntegrityResult:
-    if expected and not _DIGEST.fullmatch(expected):
+def _check_files(bundle: Path, expected: str | None) -> IntegrityResult:
+    if expected is not None and not _DIGEST.fullmatch(expected):
         raise UsageError(
             "--digest takes a SHA-256: 64 hexadecimal digits",
             hint="a build prints that of the bundle.json it wrote; `sha256sum bundle.json` computes it",
         )
     check_path_text(bundle, "the bundle")
     integrity = check_integrity(bundle)
-    if expected and integrity.digest != expected.lower():
+    if expected is not None and integrity.digest != expected.lower():
         raise VerificationError(
             f"{bundle} is not the bundle with that digest",
             details=(f"bundle.json has {integrity.digest}", f"expected was {expected.lower()}"),
@@ -57,10 +57,10 @@ def _check_files(bundle: Path, expected: str) -> IntegrityResult:
 
 
 def verify(
-    bundle: Path, workspace: Workspace, listener: Listener, on: str | None = None, digest: str = ""
+    bundle: Path, workspace: Workspace, listener: Listener, on: str | None = None, digest: str | None = None
 ) -> VerifyResult:
     """Check the digests, then run the golden set in the bundle's own runtime; `digest` is what its `bundle.json` must
-    have (empty: any).
+    have (None: any).
 
     Raises `VerificationError` when a file differs or an output does; a variant that cannot run here is told in the
     result, and the proof then claims no more than `resolved`.

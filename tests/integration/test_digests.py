@@ -40,7 +40,16 @@ def test_another_bundle_is_refused_before_anything_of_it_runs(
 ) -> None:
     refused = warm.run("verify", built[0], "--digest", "0" * 64, *only).expect(8)
     assert "is not the bundle with that digest" in refused.err
-    assert warm.run("verify", built[0], "--digest", "12ab", *only).expect(2).err.startswith("error: --digest takes")
+    for text in ("12ab", ""):  # the second is that of a variable that nobody set
+        assert warm.run("verify", built[0], "--digest", text, *only).expect(2).err.startswith("error: --digest takes")
+
+
+@pytest.mark.quick
+def test_options_that_say_nothing_together_are_refused(warm: CommandLine, built: tuple[Path, str]) -> None:
+    refused = warm.run("verify", built[0], "--digests-only", "--on", "local").expect(2)
+    assert refused.err.startswith("error: --digests-only runs nothing")
+    assert "--digest is that of one bundle" in warm.run("verify", "--digest", "").expect(2).err
+    assert warm.run("bench", built[0], "--seconds", "nan").expect(2).err.startswith("error: --seconds nan")
 
 
 def test_an_altered_bundle_is_not_timed(warm: CommandLine, tmp_path: Path) -> None:

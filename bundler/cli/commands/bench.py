@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -64,6 +66,8 @@ def run(
     progress: Progress = "auto",
 ) -> None:
     """Time the bundles and print them side by side, with what speaks against the figures."""
+    if seconds is not None and math.isnan(seconds):  # it is neither below nor above a bound
+        raise UsageError("--seconds nan: not a number from 0.1 to 600", hint="--seconds 30")
     timing = Timing(batch=batch or 0, threads=threads or 0, callers=parse_callers(callers), seconds=seconds or 0.0)
     busy = doubt_machine()
     with open_console(progress, as_json=json) as listener:
@@ -83,7 +87,7 @@ def run(
 def parse_callers(text: str) -> tuple[int, ...]:
     """`1,2,4` as numbers, each once. Raises `UsageError`."""
     parts = [part.strip() for part in text.split(",")] if text else []
-    if not all(part.isdecimal() and 1 <= int(part) <= MOST_CALLERS for part in parts):
+    if not all(re.fullmatch("[0-9]{1,3}", part) and 1 <= int(part) <= MOST_CALLERS for part in parts):
         raise UsageError(
             f"--callers {text}: not numbers from 1 to {MOST_CALLERS} with commas between", hint="--callers 1,2,4"
         )

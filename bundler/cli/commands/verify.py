@@ -46,8 +46,8 @@ def run(
     *,
     only: Only = None,
     digest: Annotated[
-        str, typer.Option("--digest", metavar="SHA256", help="What the SHA-256 of its bundle.json must be.")
-    ] = "",
+        str | None, typer.Option("--digest", metavar="SHA256", help="What the SHA-256 of its bundle.json must be.")
+    ] = None,
     digests_only: Annotated[
         bool, typer.Option("--digests-only", help="Check the digests and run nothing of the bundle.")
     ] = False,
@@ -60,11 +60,12 @@ def run(
     bundles = (bundle,) if bundle else _find_project_bundles(only or (), digest)
     if bundle and only:
         raise UsageError("--only picks from what a project file names", hint="leave the bundle out, or --only")
+    if digests_only and on:
+        raise UsageError("--digests-only runs nothing, and --on says where to run", hint="leave one of them out")
     if digests_only:
         checked = _check_each(bundles, lambda path: api.check_digests(path, digest))
-        _show_each(
-            checked, lambda result: _print_digests(result, asked=bool(digest)), several=bundle is None, as_json=json
-        )
+        asked = digest is not None
+        _show_each(checked, lambda result: _print_digests(result, asked=asked), several=bundle is None, as_json=json)
         return
     pinned = {} if bundle else api.find_project_pins()
     with open_console(progress, as_json=json) as listener:
@@ -75,8 +76,8 @@ def run(
     _show_each(verified, _print_verified, several=bundle is None, as_json=json)
 
 
-def _find_project_bundles(only: Sequence[str], digest: str) -> tuple[Path, ...]:
-    if digest:
+def _find_project_bundles(only: Sequence[str], digest: str | None) -> tuple[Path, ...]:
+    if digest is not None:
         raise UsageError("--digest is that of one bundle, and none was named", hint="bundler verify BUNDLE --digest …")
     return api.find_project_bundles(only)
 

@@ -59,7 +59,7 @@ def test_what_several_callers_get_done_stands_in_a_table_of_its_own(snapshot: Sn
     assert list(throughput_lines((one,))) == []
 
 
-@pytest.mark.parametrize("text", ["0", "1,,2", "1,x", "-1", "257", "1.5"])
+@pytest.mark.parametrize("text", ["0", "1,,2", "1,x", "-1", "257", "1.5", "9" * 5000])
 def test_callers_that_are_no_numbers_are_reported(text: str) -> None:
     with pytest.raises(UsageError, match="--callers"):
         parse_callers(text)

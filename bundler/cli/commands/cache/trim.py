@@ -44,7 +44,7 @@ def parse_size(text: str) -> int:
     """Bytes from `5GB`, `500MB` or `1000B` (decimal units). Raises `UsageError`, for a number alone, too: a `5` that
     meant gigabytes would empty the cache.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B)?", text.strip(), re.IGNORECASE | re.ASCII)
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([KMGT]?B)?", text.strip(), re.IGNORECASE | re.ASCII)
     if not found or (not found[2] and float(found[1])):
         raise UsageError(f"{text!r} is no size", hint="write it as 5GB, 500MB or 100KB")
     return int(float(found[1]) * _SIZES[(found[2] or "B").upper()])
@@ -52,7 +52,7 @@ def parse_size(text: str) -> int:
 
 def parse_age(text: str) -> float:
     """Seconds from `30d`, `12h`, `45m`, `2w`. Raises `UsageError`."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip(), re.ASCII)
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([smhdw])", text.strip(), re.ASCII)
     if not found:
         raise UsageError(f"{text!r} is no age", hint="write it as 30d, 12h or 45m")
     return float(found[1]) * _AGES[found[2]]
