@@ -1,4 +1,4 @@
-"""Runs before a single file unpacks itself: what the disk refuses then is one clear error, as of the package itself."""
+"""Runs before a single file unpacks itself, and turns an error of the disk into one clear message."""
 
 
 def _explain_refusals() -> None:
@@ -21,7 +21,7 @@ def _explain_refusals() -> None:
         print(
             "error: this file cannot unpack itself\n"
             f"  why:  {str(error).partition('] ')[2] or error}\n"
-            "  next: name a folder that is writable and has room in PEX_ROOT, and one for temporary files in TMPDIR",
+            "  next: set PEX_ROOT to a writable folder with enough space, and TMPDIR to one for temporary files",
             file=sys.stderr,
         )
         sys.exit(3)

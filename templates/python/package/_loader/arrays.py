@@ -1,4 +1,4 @@
-"""Arrays from files and to files, for the command line. Pickles are never read: they can hold code."""
+"""Reads and writes arrays for the command line. Pickles are never read, because they can contain code."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ def _load(path: str) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except FileNotFoundError as error:
-        raise InputError(f"there is no file {path}", hint="give the path of a file of numpy.savez or save") from error
+        raise InputError(f"there is no file {path}", hint="give a file from numpy.savez or numpy.save") from error
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}", why=str(error), hint="give a file of numpy.savez or save") from error
+        raise InputError(f"cannot read {path}", why=str(error), hint="give a file from numpy.savez or numpy.save") from
+        error
 
 
 def _as_strings(value: np.ndarray) -> np.ndarray:
-    """The runtime wants strings as objects; a file holds them with a fixed width."""
+    """Strings as objects, as the runtime requires; files have them with a fixed width."""
     return value.astype(object) if value.dtype.kind == "U" else value
 
 
@@ -65,7 +66,7 @@ def _as_array(value: Any) -> np.ndarray:
 
 
 def show_outputs(ports: Sequence[Port], results: list[Any]) -> None:
-    """Print each output: what it is, then its values, shortened when there are many."""
+    """Print each output: its type, then its values, shortened when there are many."""
     for port, value in zip(ports, results, strict=True):
         print(f"{port.python_name}: {describe_type(port.type)}")
         text = np.array2string(value, threshold=40) if isinstance(value, np.ndarray) else json.dumps(_as_plain(value))

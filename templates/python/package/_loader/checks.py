@@ -1,4 +1,4 @@
-"""Inputs are what the model takes: name, type, rank, fixed dimensions, and one size for each symbol."""
+"""Checks inputs against the signature: name, type, rank, fixed dimensions, and one size for each symbol."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def match_names(ports: list[Port], values: Mapping[str, object]) -> list[object]
 
 
 def check_values(ports: list[Port], values: Iterable[object]) -> None:
-    """Raises `InputError` when a value does not fit its port."""
+    """Raises `InputError` when a value does not match its port."""
     symbols: dict[str, tuple[int, str]] = {}
     for port, value in zip(ports, values, strict=True):
         if value is None:
@@ -53,13 +53,13 @@ def _unknown(name: str, ports: list[Port]) -> InputError:
 def _check_tensor(port: Port, value: object, symbols: dict[str, tuple[int, str]]) -> None:
     if not isinstance(value, np.ndarray):
         raise InputError(
-            f"input {port.python_name!r} is no NumPy array",
+            f"input {port.python_name!r} is not a NumPy array",
             why=f"it is a {type(value).__name__}",
             hint=f"give numpy.asarray(value, dtype={dtype_name(port)!r})",
         )
     if not _has_type(port, value):
         raise InputError(
-            f"input {port.python_name!r} has type {value.dtype}, the model takes {port.element_type}",
+            f"input {port.python_name!r} has type {value.dtype}, the model requires {port.element_type}",
             hint=f"convert it: value.astype({dtype_name(port)!r})",
         )
     _check_shape(port, value.shape, symbols)
@@ -72,7 +72,7 @@ def _has_type(port: Port, value: np.ndarray) -> bool:
 
 
 def dtype_name(port: Port) -> str:
-    """NumPy's type for a tensor port. Types that NumPy lacks are given as the bits that they are stored in."""
+    """NumPy's type for a tensor port. Types that NumPy lacks are passed as the integers that store their bits."""
     if port.element_type == "str":
         return "object"
     return STORAGE.get(port.element_type or "", ("",))[0] or port.element_type or "object"
@@ -95,12 +95,12 @@ def _check_shape(port: Port, shape: tuple[int, ...], symbols: dict[str, tuple[in
 _FIXED_BY = {
     "target": "by the target that it was built for",
     "user": "when it was built",
-    "model": "because the original model ran at no other size that was tried",
+    "model": "because the original model ran only at this size, among those tried",
 }
 
 
 def _option_for(fixed: dict[str, Any]) -> str:
-    """What fixes this size to another: by its name, or by its input where the model gives it none."""
+    """The option that fixes another size: by its name, or by its input where it has no name."""
     places = [(port, f"{port}[{axis}]") for port, axes in fixed.get("axes", {}).items() for axis in axes]
     option, name, value = next(
         (("--shape", port, "SIZES") for port, label in places if label == fixed["name"]), ("--dim", fixed["name"], "N")
@@ -109,8 +109,8 @@ def _option_for(fixed: dict[str, Any]) -> str:
 
 
 def _misshapen(port: Port, shape: tuple[int, ...], why: str, fixed: dict[str, Any] | None = None) -> InputError:
-    """With `fixed`, the model itself would take the size, and this bundle does not."""
-    hint = f"the model takes {describe_type(port.type)}"
+    """With `fixed`, the original model accepts other sizes, and this bundle does not."""
+    hint = f"the model requires {describe_type(port.type)}"
     if fixed is not None:
         why += f"; this bundle was fixed to {fixed['name']!r} = {fixed['size']} {_FIXED_BY[fixed['by']]}"
         hint = f"give that size, or build the bundle again with {_option_for(fixed)}"

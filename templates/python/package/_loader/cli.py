@@ -1,4 +1,4 @@
-"""`python -m <package>`: say what this is, test it, run it, time it."""
+"""The command line, `python -m <package>`: show, test, run and time the model."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from .variants import find_reason
 ModelType = type[BundledModel]
 
 LARGE = 1_000_000_000
-"""Bytes; from here on, two open models may be more than the memory holds."""
+"""Bytes; from this size on, two open models may not fit into memory."""
 
 EXIT_CODES = """\
-exit codes: 0 done; 1 the model does not reproduce its golden set, or what was made is no good;
+exit codes: 0 done; 1 the model, or what was generated on the device, does not reproduce the golden set;
 2 wrong usage or inputs; 3 the bundle was altered, or cannot run here; 130 interrupted"""
 
 
 def main(package: str, model: ModelType, arguments: Sequence[str] | None = None) -> int:
-    """Parse, do one thing, print. Returns the exit code."""
+    """Run one command. Returns the exit code."""
     options = _make_parser(package).parse_args(arguments)
     warnings.simplefilter("ignore", FallbackWarning)  # The report says it in full below.
     try:
@@ -53,7 +53,7 @@ def main(package: str, model: ModelType, arguments: Sequence[str] | None = None)
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of the output went away (`… | head`): no error, and nothing more to say.
+        # The reader of the output closed it (`… | head`): not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     return code
@@ -97,10 +97,10 @@ def _add_info(commands: Any) -> None:
 
 
 def _add_prewarm(commands: Any) -> None:
-    text = "Make what variants need made on this device, prove it, and keep it for later starts."
+    text = "Generate what variants require on this device, verify it, and keep it for later starts."
     parser = _add_command(commands, "prewarm", run_prewarm, text)
-    parser.add_argument("--variant", default=None, help="a variant's name; without it all that can run here")
-    parser.add_argument("--force", action="store_true", help="make it again though it is there")
+    parser.add_argument("--variant", default=None, help="a variant's name (default: all that can run here)")
+    parser.add_argument("--force", action="store_true", help="generate it again even if it exists")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -118,36 +118,36 @@ def _add_run(commands: Any) -> None:
         "files",
         nargs="+",
         metavar="INPUT",
-        help="an .npz with one array for each input, or NAME=FILE.npy once for each input",
+        help="an .npz file with one array for each input, or NAME=FILE.npy for each input",
     )
-    parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the outputs there; without it they are shown")
-    _add_choice(parser)
+    parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the outputs to this file (default: print
+    them)") _add_choice(parser)
 
 
 def _add_bench(commands: Any) -> None:
-    parser = _add_command(commands, "bench", run_bench, "Time opening, first answer and steady latency.")
+    parser = _add_command(commands, "bench", run_bench, "Time loading, first inference and steady-state latency.")
     parser.add_argument("-n", "--runs", type=_positive, default=100, help="timed calls (default: %(default)s)")
-    parser.add_argument("--openings", type=_positive, default=15, help="timed openings (default: %(default)s)")
-    parser.add_argument("--warm-up", type=int, default=10, help="calls before that (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=60, help="stop after about so many (default: %(default)s)")
-    parser.add_argument("--batch", type=_positive, help="rows of one call; without it those of the golden sample")
-    parser.add_argument("--threads", type=_positive, help="threads inside one call; without it the bundle's own number")
+    parser.add_argument("--openings", type=_positive, default=15, help="timed loads (default: %(default)s)")
+    parser.add_argument("--warm-up", type=int, default=10, help="warm-up calls (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=60, help="approximate duration (default: %(default)s)")
+    parser.add_argument("--batch", type=_positive, help="rows per call (default: those of the golden sample)")
+    parser.add_argument("--threads", type=_positive, help="threads inside one call (default: the bundle's own number)")
     parser.add_argument(
         "--callers",
         type=_counts,
         default=[],
         metavar="N,N",
-        help="then count calls a second of so many at once (1,2,4)",
+        help="also count calls per second with these numbers of concurrent callers (1,2,4)",
     )
-    parser.add_argument("--compare", metavar="MODEL.onnx", help="time a plain session on this model beside it")
+    parser.add_argument("--compare", metavar="MODEL.onnx", help="compare with a default session on this model")
     parser.add_argument("--json", action="store_true", help="print one JSON document; times are in seconds")
     _add_choice(parser)
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--variant", default=None, help="run this variant; without it the first that can run here")
+    parser.add_argument("--variant", default=None, help="run this variant (default: the first that can run here)")
     parser.add_argument("--strict", action="store_true", help="fail when the preferred variant cannot run here")
-    parser.add_argument("--prewarm", action="store_true", help="first make what is missing, as `prewarm` does")
+    parser.add_argument("--prewarm", action="store_true", help="first generate what is missing, as `prewarm` does")
 
 
 def _positive(text: str) -> int:
@@ -190,7 +190,7 @@ def print_info(model: ModelType, options: Any) -> int:
 
 
 def _explain(variant: Variant, memory: integrity.Memory) -> str | None:
-    """Why the variant does not run here, as far as that can be said without opening it; None where it should."""
+    """Why the variant does not run here, as far as known without opening it; None if it should."""
     reason = find_reason(variant, memory)
     if reason is not None or not variant.requires.get("needs"):
         return reason
@@ -212,7 +212,7 @@ def run_prewarm(model: ModelType, options: Any) -> int:
     if options.json:
         _print_json({**_describe_host(model.pins.read()), "prewarmed": outcomes})
     elif not outcomes:
-        print("nothing needs to be made on the device")
+        print("no variant requires anything to be generated on the device")
     else:
         print_prewarmed(outcomes)
     if any(outcome["status"] == "failed" for outcome in outcomes):
@@ -274,12 +274,12 @@ def run_bench(model: ModelType, options: Any) -> int:
     for name, lines in figures.items():
         print("\n".join([f"{name} ({len(named[name].latencies)} calls)", *summarise(lines)]))
     for number, found in rates.items():
-        print(f"{number} caller{'' if number == 1 else 's'}: {find_quantile(found, 0.5):.4g} calls a second")
+        print(f"{number} caller{'' if number == 1 else 's'}: {find_quantile(found, 0.5):.4g} calls per second")
     return 0
 
 
 def _try_batch(open_: Open, batch: int) -> None:
-    """One call, because a model may refuse a number of rows that its signature leaves open. Raises `InputError`."""
+    """Run once, because a model may refuse a batch size that its signature allows. Raises `InputError`."""
     try:
         open_()()
     except RUNTIME_ERRORS as error:
@@ -287,8 +287,8 @@ def _try_batch(open_: Open, batch: int) -> None:
 
 
 def _settle(model: ModelType, options: Any) -> Variant:
-    """The variant that runs, after the starts that are not like all others: the first, which makes the device's own
-    copy, and the second, which checks it in full.
+    """The variant that runs. Does the two starts that are slower than later ones: the first makes the device's own
+    copy, and the second checks it in full.
     """
     integrity.SETTLED_NS = 0  # Nothing changes these files while they are timed, however new they are.
     opened = _open(model, options)

@@ -6,8 +6,8 @@ import os
 
 
 def name_command(package: str) -> str:
-    """The single executable file where this runs from one (its runtime says so in `PEX`), else `python -m`. An
-    application's own file is not meant: its name is another than the package's.
+    """The single executable file if this runs from one (named in `PEX`), otherwise `python -m`. A pex file of an
+    application has another name than the package and is not meant.
     """
     file = os.environ.get("PEX", "")
     stem = os.path.splitext(os.path.basename(file))[0]

@@ -33,7 +33,7 @@ class Sample:
 
 
 class GoldenSet:
-    """The recorded samples, read one at a time. `synthetic` says that the inputs were made from a seed, not given."""
+    """The recorded samples, read one at a time. `synthetic` says that the inputs were generated from a seed."""
 
     def __init__(self, config: Config) -> None:
         self._folder = os.path.join(config.payload, "golden")
@@ -43,7 +43,7 @@ class GoldenSet:
         self.synthetic: bool = self._index["synthetic"]
 
     def reference(self, name: str) -> Reference:
-        """What the recorded answers of one output are like."""
+        """The figures of one output's recorded values."""
         return Reference(next((known for known in self._index["outputs"] if known["name"] == name), None))
 
     def __len__(self) -> int:
@@ -77,9 +77,8 @@ class GoldenSet:
 
 
 class SelfTest:
-    """The outcome: figures for each output, and what is out of tolerance (`faults`). `unjudged` says by output why it
-    could not have failed: it differs from run to run, is the same everywhere in the golden set, or is not held to
-    anything.
+    """The outcome: figures for each output, and what is out of tolerance (`faults`). `unjudged` says by output why its
+    comparison could not have failed: it differs from run to run, is constant in the golden set, or has no limits.
     """
 
     def __init__(
@@ -108,12 +107,12 @@ class SelfTest:
             raise SelfTestError(
                 "the model does not reproduce its golden set here",
                 why="; ".join(self.faults),
-                hint="report it to who built the bundle, with what `info` says of this machine",
+                hint="report it to the author of the bundle, with the output of `info` on this machine",
             )
 
 
 def test_model(config: Config, variant: Variant, run: Run) -> SelfTest:
-    """Run every sample and compare with what `variant` promises.
+    """Run every sample and compare the outputs by the gate of `variant`.
 
     Raises `IntegrityError` when the golden set was altered.
     """
@@ -125,7 +124,7 @@ def test_model(config: Config, variant: Variant, run: Run) -> SelfTest:
             tolerance = variant.tolerance(port.name)
             _compare(config, port, tolerance, figures[port.name], actual=actual, sample=sample)
     if not len(golden):
-        raise IntegrityError("the golden set holds no sample", hint=REBUILD)
+        raise IntegrityError("the golden set has no samples", hint=REBUILD)
     faults = [(name, figure.find_fault(_tolerance(config, variant, name))) for name, figure in figures.items()]
     return SelfTest(
         len(golden),
@@ -138,7 +137,7 @@ def test_model(config: Config, variant: Variant, run: Run) -> SelfTest:
 
 def _find_unjudged(variant: Variant, figure: OutputFigures) -> str:
     judged = variant.tolerance(figure.name).get("judged", True)
-    return figure.reference.unjudged if judged else "it is not held to anything"
+    return figure.reference.unjudged if judged else "it has no limits"
 
 
 test_model.__test__ = False  # type: ignore[attr-defined]  # not a test case, whatever a collector thinks of its name
@@ -159,7 +158,7 @@ def _compare(
 
 
 def _shape_only(actual: Any, reference: Any) -> Any:
-    """A random output promises its type and shape alone: where those fit, the reference stands in for it."""
+    """For a random output only type and shape are compared: if these match, the reference replaces it."""
     same_kind = type(actual) is type(reference)
     if not isinstance(reference, np.ndarray):
         return reference if same_kind else actual
@@ -175,7 +174,7 @@ def _read_number(value: Any) -> Any:
 
 
 def _check_digest(folder: str, digest: str) -> None:
-    """The digest is taken over the JSON list of all files with size and SHA-256, in the order of their paths."""
+    """The digest is that of the JSON list of all files with size and SHA-256, sorted by path."""
     records = sorted(_record_files(folder), key=lambda record: record["path"])
     text = json.dumps(records, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     found = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

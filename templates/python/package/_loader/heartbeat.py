@@ -1,4 +1,4 @@
-"""Progress of a long work, on standard error: the runtime says nothing while it compiles, so a clock does."""
+"""Prints progress of a long operation to standard error, also while the runtime compiles without any output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from typing import Any, Self
 
 PAUSE = 15.0
-"""Seconds between two signs of life."""
+"""Seconds between two messages."""
 
 
 class Heartbeat:
@@ -40,9 +40,9 @@ class Heartbeat:
 
 
 def print_prewarmed(outcomes: list[dict[str, Any]]) -> None:
-    """For a person."""
+    """Print the outcomes as text."""
     for outcome in outcomes:
         reason = f": {outcome['reason']}" if outcome["reason"] else ""
         print(f"{outcome['variant']}: {outcome['status']}{reason} ({outcome['seconds']:.1f} s)")
         for provider, count in outcome.get("nodes", {}).items():
-            print(f"  {provider} took {count} nodes")
+            print(f"  {count} nodes assigned to {provider}")

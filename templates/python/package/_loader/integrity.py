@@ -1,10 +1,10 @@
-"""The files are those that were built: SHA-256 in full when a file is new or changed, remembered after.
+"""Checks the SHA-256 of the bundle's files: in full when a file is new or changed, by its identity after that.
 
-What was checked is remembered by a file's identity (size, times, device, inode) in the user's cache folder. A copy, a
-change or a new installation has another identity and is checked in full again. Set `BUNDLER_ALWAYS_CHECK=1`, or open
-the model with `always_check=True`, to check in full each time.
+The identity (size, times, device, inode) of a checked file is kept in the user's cache folder. A copy, a change or a
+new installation has another identity and is checked in full again. Set `BUNDLER_ALWAYS_CHECK=1`, or open the model with
+`always_check=True`, to check in full each time.
 
-Modules that only a full check needs are imported there: an opening that remembers does not pay for them.
+Modules that only a full check needs are imported there, to keep other starts fast.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def always_check_wanted() -> bool:
 
 
 def _altered(path: str, why: str) -> IntegrityError:
-    return IntegrityError(f"{path} is not the file that was built", why=why, hint=REBUILD)
+    return IntegrityError(f"{path} does not match its checksum", why=why, hint=REBUILD)
 
 
 def _identify(path: str, sha256: str) -> tuple[str, int]:
@@ -208,7 +208,7 @@ def _find_place(payload: str) -> tuple[str | None, str]:
         return None, ""
     fault = find_stranger(folder)
     if fault:
-        return None, f"nothing is kept for the next start: {fault}"
+        return None, f"checks are not remembered for the next start: {fault}"
     place = os.path.realpath(payload).encode("utf-8", "surrogateescape")
     return os.path.join(folder, f"{zlib.crc32(place):08x}-{len(place)}"), ""
 

@@ -1,8 +1,8 @@
-"""Folders that the loader keeps for this device in the user's cache: its own copies, and what was prepared here.
+"""Folders that the loader keeps for this device in the user's cache: its own copies, and what was generated here.
 
-A folder is made as a draft and renamed into place, so that a reader sees all of it or nothing, and a maker that is
-killed leaves a draft that a later start removes. The record beside the files says what they were made from and for, and
-holds their digests. What is damaged is dropped; what the runtime refuses is not made again for the same key.
+A folder is written as a draft and renamed into place, so that readers never see an incomplete one; a later start
+removes the drafts of killed processes. The record beside the files says what they were made from and for, and has their
+digests. Damaged folders are removed; what the runtime refuses is not made again for the same key.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class KeptFolder:
     def find(self) -> Check | None:
         """A check of the files, under way; None when there is nothing to open."""
         if os.path.islink(self.folder):
-            self.drop("a link stands in its place")
+            self.drop("it is a link")
             return None
         try:
             files, refusal = self._read_record()
@@ -59,7 +59,7 @@ class KeptFolder:
             remove(self.folder)  # What has no record was half removed, and would stand in the way of another.
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            self.drop(f"what stands beside it cannot be read ({error})")
+            self.drop(f"its record cannot be read ({error})")
             return None
         if refusal:
             self._note_refusal(refusal)
@@ -71,7 +71,7 @@ class KeptFolder:
         with open(os.path.join(self.folder, RECORD), "rb", buffering=0) as stream:
             record = json.loads(stream.readall())
         if record["key"] != self._key:
-            raise ValueError("it is of another model or machine")
+            raise ValueError("it belongs to another model or machine")
         self.facts = record.get("facts", {})
         return [self._read_file(item) for item in record["files"]], record["refused"]
 
@@ -92,7 +92,7 @@ class KeptFolder:
 
     def drop(self, why: str) -> None:
         """It is damaged: without it the next start, or this one, makes another."""
-        self.remark = f"{self._thing} was dropped: {why}"
+        self.remark = f"{self._thing} was removed: {why}"
         remove(self.folder)
 
     def refuse(self, why: str) -> None:

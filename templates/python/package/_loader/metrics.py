@@ -1,4 +1,4 @@
-"""How far an output is from its reference."""
+"""Accuracy figures of an output against its reference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TIE = 1e-6
 
 
 class Reference:
-    """What the recorded answers of one output are like, from the golden set's index: the energy of all samples around
+    """Figures of one output's recorded values, from the golden set's index: the energy of all samples around
     their mean and that of each sample (in the output's own unit, squared), the greatest magnitude of the quietest
     sample, whether integers count as numbers, and why nothing can be judged (empty where it can).
     """
@@ -135,13 +135,13 @@ class OutputFigures:
         if self.mismatch is not None or not tolerance:
             return self.mismatch
         if self.excess:
-            return f"{self.excess} of {self._count} elements are off, the worst by {self.max_absolute:.3g}"
-        return self._find_disagreement(tolerance) or self._find_noise(tolerance)
+            return f"{self.excess} of {self._count} elements are out of tolerance, the largest error is
+            {self.max_absolute:.3g}" return self._find_disagreement(tolerance) or self._find_noise(tolerance)
 
     def _find_disagreement(self, tolerance: Tolerance) -> str | None:
         least = tolerance.get("agreement")
         if self.agreement is not None and self.agreement < (1.0 if least is None else least):
-            promise = "" if least is None else f", at least {least:.6g} of them equal was promised"
+            promise = "" if least is None else f", at least a share of {least:.6g} must be equal"
             return f"{self._exact - self._exact_agreed} of {self._exact} values differ{promise}"
         return None
 
@@ -152,9 +152,9 @@ class OutputFigures:
         for name in (*ratios, "top1_agreement"):
             found, least = getattr(self, name), tolerance.get(name)
             if least is not None and found is not None and found < least:
-                return f"{name} is {found:.6g}, at least {least:.6g} was promised"
+                return f"{name} is {found:.6g}, at least {least:.6g} required"
         if ratios and self._is_unmeasured(tolerance):
-            return f"it is off by {self.max_absolute:.3g}, and its reference has no signal to hold that against"
+            return f"its largest error is {self.max_absolute:.3g}, and the reference has no signal to compare it with"
         return None
 
     def _is_rounding(self, tolerance: Tolerance) -> bool:
@@ -166,7 +166,7 @@ class OutputFigures:
         return self.max_absolute <= rounding
 
     def _is_unmeasured(self, tolerance: Tolerance) -> bool:
-        """Whether a ratio was promised that cannot be had."""
+        """Whether a ratio is required that cannot be measured."""
         return tolerance.get("sqnr_db") is not None and self.reference.signal is None and self.max_absolute > 0
 
     def to_json(self, *, judged: bool = True) -> dict[str, Any]:
@@ -240,13 +240,13 @@ class OutputFigures:
 
     def _add_numbers(self, actual: np.ndarray, reference: np.ndarray, tolerance: Tolerance) -> str | None:
         if not np.array_equal(np.isnan(actual), np.isnan(reference)):
-            return "NaN stands at other places"
+            return "NaN is at other positions"
         finite = np.isfinite(reference)
         if (
             not np.array_equal(actual[~finite], reference[~finite], equal_nan=True)
             or not np.isfinite(actual[finite]).all()
         ):
-            return "infinity stands at other places"
+            return "infinity is at other positions"
         self._add_finite(actual[finite], reference[finite], tolerance)
         return None
 
@@ -269,14 +269,11 @@ class OutputFigures:
 
     def _add_top(self, actual: np.ndarray, reference: np.ndarray) -> None:
         """Rows of at least two floating-point numbers along the last axis; NaN is never the highest."""
-        if reference.ndim < 2 or not 2 <= reference.shape[-1] <= MOST_CLASSES or reference.dtype.kind != "f":  # noqa: PLR2004
-            return
-        rows = _as_double(reference).reshape(-1, reference.shape[-1])
-        every = np.arange(len(rows))
-        best, found = (rows[every, _best_places(scores)] for scores in (reference, actual))
-        near = TIE * np.abs(np.where(np.isfinite(best), best, 0))
-        self._same_top += int((np.isnan(best) | (found >= best - near)).sum())
-        self._tops += len(rows)
+        if reference.ndim < 2 or not 2 <= reference.shape[-1] <= MOST_CLASSES or reference.dtype.kind != "f":  # noqa:
+        PLR2004 return rows = _as_double(reference).reshape(-1, reference.shape[-1]) every = np.arange(len(rows)) best,
+        found = (rows[every, _best_places(scores)] for scores in (reference, actual)) near = TIE *
+        np.abs(np.where(np.isfinite(best), best, 0)) self._same_top += int((np.isnan(best) | (found >= best -
+        near)).sum()) self._tops += len(rows)
 
 
 def _best_places(scores: np.ndarray) -> np.ndarray:

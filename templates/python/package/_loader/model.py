@@ -45,8 +45,9 @@ class BundledModel:
     is remembered of them. With `device_copy=False` the loader neither opens nor makes the device's own copy of a model
     whose memory layout depends on the processor (`BUNDLER_DEVICE_COPY=0` does the same).
 
-    Where a variant needs something made on the device first, `prewarm="wait"` makes it now, `"background"` lets another
-    process make it for a later start, and without either the next variant runs and the report says what to do.
+    Where a variant requires something generated on the device, `prewarm="wait"` generates it now, `"background"` lets
+    another process generate it for a later start, and without either the next variant runs and the report says what to
+    do.
     """
 
     pins: ClassVar[Pins]
@@ -81,13 +82,13 @@ class BundledModel:
     def prewarm(
         cls, progress: Callable[[float, str], None] | None = None, *, variant: str | None = None, force: bool = False
     ) -> list[dict[str, Any]]:
-        """Make what variants need made on this device (all that can run here, or `variant` alone), prove it on the
-        golden set and keep it for later starts; `force` makes again what is there. `progress` is told the share that is
-        done and what comes next. One process makes it at a time; another waits and takes what was made.
+        """Generate what variants require on this device (all that can run here, or only `variant`), verify it with the
+        golden set and keep it for later starts; `force` generates it again. `progress` gets the share that is done and
+        the next step. One process generates it at a time; another waits and uses its result.
 
-        Answers for each such variant its name, `status` (`made`, `ready`: it was there, `unavailable`: the variant
-        cannot run here, `failed`: what was made is no good, or cannot be kept), the `reason` and seconds. Raises
-        `IntegrityError`, and `InputError` for an unknown variant.
+        Returns for each such variant its name, `status` (`made`, `ready`: it existed, `unavailable`: the variant cannot
+        run here, `failed`: the result does not reproduce the golden set, or cannot be kept), the `reason` and seconds.
+        Raises `IntegrityError`, and `InputError` for an unknown variant.
         """
         from .prewarming import prewarm_all
 
@@ -114,8 +115,8 @@ class BundledModel:
 
     @property
     def preprocessing(self) -> Mapping[str, Any] | None:
-        """What became of images, sound or text before the model saw them when it was judged; do the same with yours.
-        None when it was judged on arrays.
+        """The preprocessing of images, sound or text with which the accuracy was checked; apply it to your data. None
+        when it was checked on arrays.
         """
         found: Mapping[str, Any] | None = self._config.data.get("preprocessing")
         return found
@@ -129,7 +130,7 @@ class BundledModel:
         return dict(zip([port.name for port in self._config.outputs], results, strict=True))
 
     def self_test(self) -> SelfTest:
-        """Reproduce the golden set that the bundle carries. Raises `SelfTestError` when an output is off."""
+        """Reproduce the bundle's golden set. Raises `SelfTestError` when an output is out of tolerance."""
         from .golden import test_model
 
         variant = choose_variants(self._config, self._report.variant)[0]
@@ -141,7 +142,7 @@ class BundledModel:
 def _prewarm(config: Config, variants: list[Any], memory: Memory, how: str) -> str:
     """Make what is missing, or let it be made; answers what the report should tell. Raises `InputError`."""
     if how not in ("wait", "background"):
-        raise InputError(f"prewarm={how!r} is not known", hint='it is "wait", "background" or None')
+        raise InputError(f"prewarm={how!r} is unknown", hint='use "wait", "background" or None')
     if all(variant.prepare is None for variant in variants):
         return ""
     from .prewarming import prewarm_first, prewarm_in_background

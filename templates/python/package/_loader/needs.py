@@ -1,4 +1,4 @@
-"""What a variant uses of the device's own software and is not here. Looked for only where the variant did not open."""
+"""Finds required software of the device that is missing. Used only when a variant could not be opened."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Load = Callable[[str], object]
 
 
 def explain_missing(variant: Variant, load: Load = ctypes.CDLL) -> str:
-    """What the system does not find of what the variant needs; where no library stands for any of it, what is needed,
-    with how to check it. Empty where all is there.
+    """The missing requirements of the variant; if none of them names a library, all requirements with how to check
+    them. Empty if nothing is missing.
     """
     needs = _needs_here(variant)
     if any(need["libraries"] for need in needs):
         return find_missing(variant, load)
-    return "; ".join(f"it needs {_name(need)}{_describe_check(need)}" for need in needs)
+    return "; ".join(f"it requires {_name(need)}{_describe_check(need)}" for need in needs)
 
 
 def find_missing(variant: Variant, load: Load = ctypes.CDLL) -> str:

@@ -1,4 +1,4 @@
-"""Opening one variant: from the shipped file, or from the device's own copy of it."""
+"""Opens one variant: from the shipped file, or from the device's own copy of it."""
 
 from __future__ import annotations
 

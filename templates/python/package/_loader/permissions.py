@@ -1,6 +1,6 @@
-"""Whether `runtime.json` asks only for what a bundle may ask for: known options by name, and files of its own folder.
+"""Checks that `runtime.json` has only permitted options and refers only to files of its own folder.
 
-The names stand in `permitted.json` beside this file; none of them is an option that names a file or writes one.
+The names are in `permitted.json` beside this file; none of them is an option that names or writes a file.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from .integrity import leads_out
 
 
 def require_permitted(data: dict[str, Any]) -> None:
-    """Raise `IntegrityError` naming the first thing that `data`, the whole of `runtime.json`, may not ask for."""
+    """Raise `IntegrityError` for the first entry of `data`, the whole of `runtime.json`, that is not permitted."""
     with open(os.path.join(os.path.dirname(__file__), "permitted.json"), "rb") as stream:
         permitted = json.load(stream)
     for variant in data["variants"]:
         for fault in _find_faults(variant, permitted):
             raise IntegrityError(
-                "runtime.json asks for what a bundle may not ask for", why=f"{variant['name']}: {fault}", hint=REBUILD
+                "runtime.json has an entry that is not permitted", why=f"{variant['name']}: {fault}", hint=REBUILD
             )
 
 
@@ -29,22 +29,22 @@ def _find_faults(variant: dict[str, Any], permitted: dict[str, Any]) -> Iterator
     paths = [file["path"] for file in variant["files"]]
     yield from (f"the file {path} is outside" for path in paths if leads_out(path))
     if variant["model"] not in paths:
-        yield f"the model {variant['model']} is none of its files"
+        yield f"the model {variant['model']} is not among its files"
     for part in ("session", "session_config"):
         yield from _find_unknown(part, variant[part], permitted[part])
     for provider in variant["providers"]:
         known = permitted["providers"].get(provider["name"])
         if known is None:
-            yield f"{provider['name']} is no provider of this bundle"
+            yield f"{provider['name']} is not a provider of this bundle"
             return
         yield from _find_unknown(provider["name"], provider["options"], known["options"])
         library = provider.get("library")
         if library and library not in known["plugins"]:
-            yield f"{library} is no plugin of {provider['name']}"
+            yield f"{library} is not a plugin of {provider['name']}"
     prepare = variant.get("prepare") or {}
     first = permitted["providers"][variant["providers"][0]["name"]]
     yield from _find_unknown("prepare", prepare.get("options") or {}, first["prepared"])
 
 
 def _find_unknown(where: str, given: Iterable[str], known: Iterable[str]) -> Iterator[str]:
-    return (f"{where}.{name} is no option that is known" for name in given if name not in known)
+    return (f"{where}.{name} is not a known option" for name in given if name not in known)

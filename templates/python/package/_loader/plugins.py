@@ -1,6 +1,6 @@
-"""Providers that plugins carry: libraries beside the runtime, which say themselves what devices they find.
+"""Providers from plugins: libraries beside the runtime, which list the devices that they support.
 
-Nothing here is imported for a bundle without a plugin.
+Only imported for bundles with a plugin.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS = {"EP_UNSUPPORTED": "unsupported", "EP_SUPPORTED_PREFER_RECOMPILATION": 
 
 
 class PluginError(Exception):
-    """A plugin or its device is not to be had here; the message is a reason."""
+    """A plugin or its device is not available here; the message is a reason."""
 
 
 def find_plugin_obstacle(variant: Variant) -> str | None:
@@ -68,7 +68,7 @@ def find_device(provider: dict[str, Any]) -> Any:
             return device
     wanted = ", ".join(f"{key} {value}" for key, value in select.items())
     if not found:
-        raise PluginError(f"{name} finds no device that it could use here")
+        raise PluginError(f"{name} finds no device that it supports here")
     offered = "; ".join(", ".join(f"{key} {device.ep_metadata.get(key)}" for key in select) for device in found)
     raise PluginError(f"{name} finds no device with {wanted} (found: {offered})")
 
@@ -118,7 +118,7 @@ def _check_versions(wanted: dict[str, str]) -> None:
         if not found[name]:
             raise PluginError(f"the plugin {name} is not installed")
         if found[name] != expected:
-            raise PluginError(f"it was made for {name} {expected}, here is {found[name]}")
+            raise PluginError(f"it was built for {name} {expected}, here is {found[name]}")
 
 
 def _register(name: str, module: str) -> None:

@@ -1,7 +1,7 @@
-"""What a variant needs made on the device before it runs: whether it is there, and how a session is opened on it.
+"""What must be generated on the device before a variant runs: whether it exists, and how a session is opened on it.
 
-It lies in the user's cache folder, or where `BUNDLER_PREPARED` says; `BUNDLER_PREPARED=0` does without such variants.
-`prewarm` makes it. Nothing here is imported for a bundle without such a variant.
+It is in the user's cache folder, or in `BUNDLER_PREPARED`; `BUNDLER_PREPARED=0` turns such variants off. `prewarm`
+generates it. Only imported for bundles with such a variant.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Prepared(KeptFolder):
         return self.publish()
 
     def explain(self) -> str | None:
-        """Why the variant cannot run on it; None when it is there and every file is as it was made."""
+        """Why the variant cannot run on it; None when it exists and its files match their checksums."""
         check = self.find()
         if check is not None:
             try:
@@ -82,7 +82,7 @@ class Prepared(KeptFolder):
                 return None
         if self.remark:
             return f"{self.remark}; {_advise(force=self.refused)}"
-        return f"its {self.thing} has not been made on this device yet; {_advise(force=False)}"
+        return f"its {self.thing} has not been generated on this device yet; {_advise(force=False)}"
 
     def open(self, folder: str, payload: str, adapt: Adapt | None = None) -> ort.InferenceSession:
         """A session on what lies in `folder`. Raises one of `RUNTIME_ERRORS`."""
@@ -115,14 +115,14 @@ class Prepared(KeptFolder):
 
     def _note_refusal(self, why: str) -> None:
         self.refused = True
-        self.remark = f"its {self.thing} was made on this device and is not used: {why}"
+        self.remark = f"its {self.thing} was generated on this device and is not used: {why}"
 
 
 def find_prepared(variant: Variant, memory: Memory) -> Prepared | str:
     """What is prepared for `variant`, be it made or not; or the reason why nothing can be."""
     asked = os.environ.get(VARIABLE, "")
     if asked == "0":
-        return f"what must be made on the device is switched off here ({VARIABLE}=0)"
+        return f"generating on the device is turned off ({VARIABLE}=0)"
     place = memory.place
     fault = memory.refusal
     if asked:
@@ -130,9 +130,9 @@ def find_prepared(variant: Variant, memory: Memory) -> Prepared | str:
         name = os.path.basename(place) if place else shorten(os.path.realpath(memory.payload))
         place = os.path.join(os.path.abspath(asked), name)
     if fault:
-        return f"what must be made on the device is not used: {fault}"
+        return f"what is generated on the device is not used: {fault}"
     if place is None:
-        return f"there is no cache folder for what must be made on the device; name one in {VARIABLE}"
+        return f"there is no cache folder for what is generated on the device; name one in {VARIABLE}"
     try:
         return Prepared(variant, memory, place)
     except PluginError as error:

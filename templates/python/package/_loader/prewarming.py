@@ -1,8 +1,7 @@
-"""Prewarm: what a variant needs made on this device is made, proven on the golden set, and kept for later starts.
+"""Prewarm: generates what variants require on this device, verifies it with the golden set, keeps it for later starts.
 
-It is made in a draft folder by one process at a time, and renamed into place when it has reproduced the golden set:
-whoever is interrupted leaves nothing that a start could take for whole, and a second process waits for the first and
-takes what that has made.
+One process at a time generates it in a draft folder, which is renamed into place after it has reproduced the golden
+set. An interruption leaves no incomplete result; a second process waits for the first and uses its result.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def _before_first_runnable(variants: list[Variant]) -> list[Variant]:
 
 def _start_process(variant: Variant, thing: str) -> str:
     if getattr(sys, "frozen", False) or not sys.executable:
-        return f"the {thing} of variant {variant.name} cannot be made in the background: no interpreter is to be found"
+        return f"the {thing} of variant {variant.name} cannot be generated in the background: no interpreter was found"
     package = (__package__ or "").rpartition(".")[0]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     command = [sys.executable, "-m", package, "prewarm", "--variant", variant.name]
@@ -105,8 +104,8 @@ def _start_process(variant: Variant, thing: str) -> str:
     try:
         _children.append(subprocess.Popen(command, env=environment, start_new_session=True, **quiet))  # type: ignore[call-overload]
     except OSError as error:
-        return f"the {thing} of variant {variant.name} cannot be made in the background ({error})"
-    return f"the {thing} of variant {variant.name} is being made in the background"
+        return f"the {thing} of variant {variant.name} cannot be generated in the background ({error})"
+    return f"the {thing} of variant {variant.name} is being generated in the background"
 
 
 def prewarm_variant(
@@ -118,7 +117,7 @@ def prewarm_variant(
     if isinstance(prepared, str):
         return _make_outcome(variant, "unavailable", prepared, start)
     try:
-        with hold(prepared.lock, lambda: progress(0.0, f"another process is making its {prepared.thing}; waiting")):
+        with hold(prepared.lock, lambda: progress(0.0, f"another process is generating its {prepared.thing}; waiting")):
             status, reason = _make_unless_ready(config, prepared, memory, progress, force=force)
     except OSError as error:
         where = os.path.dirname(prepared.folder)
@@ -166,14 +165,14 @@ def _make(config: Config, prepared: Prepared, memory: Memory, progress: Progress
     draft = prepared.start_draft()
     if draft is None:
         where = os.path.dirname(prepared.folder)
-        raise _PrewarmError(f"there is no room or no right to keep its {prepared.thing} at {where}", lasting=False)
+        raise _PrewarmError(f"no space or no permission to keep its {prepared.thing} at {where}", lasting=False)
     try:
-        progress(0.05, f"making its {prepared.thing}")
+        progress(0.05, f"generating its {prepared.thing}")
         prepared.facts = {"nodes": _fill(config, prepared, draft, memory)}
         progress(0.75, "reproducing the golden set with it")
         _prove(config, prepared, draft, memory)
     except RUNTIME_ERRORS as error:
-        why = f"the runtime could not make its {prepared.thing} ({first_line(error)})"
+        why = f"the runtime could not generate its {prepared.thing} ({first_line(error)})"
         raise _PrewarmError(why, lasting=False, status="unavailable") from error
     progress(0.95, "keeping it")
     if not prepared.publish_anew():
@@ -204,7 +203,7 @@ def _fill(config: Config, prepared: Prepared, draft: str, memory: Memory) -> dic
         _run_golden_set(config, prepared, session)  # Some caches are filled by the first answers.
     del session
     if not any(True for _ in list_files(draft)):
-        raise _PrewarmError(f"the runtime left no {prepared.thing} in its folder", lasting=True)
+        raise _PrewarmError(f"the runtime wrote no {prepared.thing} to its folder", lasting=True)
     return {name: sum(name == provider for provider, _ in assigned) for name in dict(assigned)}
 
 

@@ -1,6 +1,6 @@
-"""`self-test`: every way in which a variant may run reproduces the golden set.
+"""`self-test`: reproduces the golden set in every way in which a variant may run.
 
-A variant is opened as it is shipped and, where the loader keeps a copy for the device, from that copy too.
+A variant is opened from the shipped file and, where the loader keeps a copy for the device, also from that copy.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _make_outcome(variant: str, status: str, reason: str) -> dict[str, Any]:
 
 
 def print_outcomes(outcomes: list[dict[str, Any]]) -> None:
-    """For a person."""
+    """Print the outcomes as text."""
     for outcome in outcomes:
         print(f"{outcome['variant']}: {outcome['status']}{', ' if outcome['reason'] else ''}{outcome['reason']}")
         for name, reason in outcome.get("rejected", {}).items():
@@ -168,4 +168,4 @@ def _describe_output(output: dict[str, Any], unjudged: dict[str, str]) -> str:
     why = unjudged.get(output["name"])
     if why is not None:
         return f"could not be judged: {why}"
-    return "equal to the bit" if output["equal"] else f"largest error {output['max_absolute']:.3g}"
+    return "bit-identical" if output["equal"] else f"largest error {output['max_absolute']:.3g}"

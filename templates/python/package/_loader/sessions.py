@@ -1,4 +1,4 @@
-"""Opening the runtime on one variant, and calling it."""
+"""Opens runtime sessions and calls them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def save_model(options: ort.SessionOptions, path: str, weights: str | None) -> N
 
 
 def count_nodes(path: str, variant: Variant) -> dict[str, int]:
-    """How many nodes of the optimised graph each provider took; empty where this runtime cannot tell.
+    """The number of nodes of the optimised graph assigned to each provider; empty where the runtime cannot report it.
 
     Raises one of `RUNTIME_ERRORS`.
     """
@@ -90,7 +90,7 @@ def count_nodes(path: str, variant: Variant) -> dict[str, int]:
 
 
 def find_last_provider() -> str:
-    """The provider that every build of the runtime has, and that takes what the others leave."""
+    """The provider that every build of the runtime has, and that gets the nodes of no other."""
     names: list[str] = ort.get_available_providers()
     return names[-1]
 

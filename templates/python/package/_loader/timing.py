@@ -135,7 +135,7 @@ class _Measurement:
 
 
 def summarise(figures: dict[str, float]) -> list[str]:
-    """The figures as lines for a person."""
+    """The figures as lines of text."""
     return [
         f"  {name.removesuffix('_seconds').replace('_', ' '):<16}{show_time(value)}" for name, value in figures.items()
     ]

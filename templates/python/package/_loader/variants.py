@@ -1,4 +1,4 @@
-"""Which variant runs here, and why the ones before it do not. Nothing falls back in silence."""
+"""Selects the variant that runs here, and reports why earlier ones do not: there is no silent fallback."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LoadReport:
 
     def __str__(self) -> str:
         origin = ", from the device's own copy" if self.device_copy else ""
-        origin = ", on what was made on this device" if self.prepared else origin
+        origin = ", on what was generated on this device" if self.prepared else origin
         lines = [f"variant {self.variant} runs on {', '.join(self.providers)}{origin}"]
         lines += [self.remark] if self.remark else []
         lines += [f"variant {name} does not: {reason}" for name, reason in self.rejected]
@@ -87,9 +87,9 @@ def _refuse(rejected: list[tuple[str, str]], *, strict: bool) -> IncompatibleErr
     why = "; ".join(f"{name}: {reason}" for name, reason in rejected)
     if strict:
         return FallbackError(
-            f"variant {rejected[0][0]} cannot run here, and strict mode takes no other",
+            f"variant {rejected[0][0]} cannot run here, and strict mode allows no other",
             why=why,
-            hint="mend the cause, or open the model with strict=False",
+            hint="fix the cause, or open the model with strict=False",
         )
     return IncompatibleError(
         "no variant of this model can run here",
@@ -138,7 +138,7 @@ def _try_prepared(variant: Variant, memory: Memory) -> Opened | str:
         opened = Opened(variant, prepared.open(prepared.folder, memory.payload), prepared=True)
     except RUNTIME_ERRORS as error:
         check.finish()
-        return f"the runtime could not open what was made on this device ({first_line(error)})"
+        return f"the runtime could not open what was generated on this device ({first_line(error)})"
     check.finish()
     return find_flaw(opened) or opened
 
@@ -166,7 +166,7 @@ def find_obstacle(variant: Variant) -> str | None:
     if requires["machines"] and platform.machine().lower() not in [name.lower() for name in requires["machines"]]:
         return f"it is for {' or '.join(requires['machines'])}, this is {platform.machine()}"
     if ort.__version__ != requires["runtime"]:
-        return f"it was made for onnxruntime {requires['runtime']}, here is {ort.__version__}"
+        return f"it was built for onnxruntime {requires['runtime']}, here is {ort.__version__}"
     if variant.uses_plugins:
         from .plugins import find_plugin_obstacle
 
@@ -181,11 +181,11 @@ def _describe_compiled(variant: Variant) -> str:
 
     if judge_compiled(variant) != "outdated":
         return ""
-    return f"{describe_compiled(variant.requires['compiled'])}; compiled for this very device it would be faster"
+    return f"{describe_compiled(variant.requires['compiled'])}; compiled for exactly this device it would be faster"
 
 
 def find_flaw(opened: Opened) -> str | None:
-    """Why a variant that could be opened is no success all the same; None when it is one."""
+    """Why a variant must not be used although it could be opened; None if it may."""
     return compare_providers(opened.session, opened.variant) or _find_shortfall(opened)
 
 
@@ -218,12 +218,12 @@ def judge_share(assigned: list[tuple[str, str]], first: str, least: float, *, co
     if counted and taken >= least * len(counted):
         return None
     what = "compiled parts" if compiled else "nodes"
-    return f"{first} took {taken} of {len(counted)} {what}, and must take {least:.0%}"
+    return f"{taken} of {len(counted)} {what} are assigned to {first}, at least {least:.0%} required"
 
 
 def compare_providers(session: ort.InferenceSession, variant: Variant) -> str | None:
-    """The runtime drops a provider that it cannot create and goes on; that is no success."""
+    """The runtime continues without a provider that it cannot create; here that is a failure."""
     wanted, found = variant.provider_names, list(session.get_providers())
     if found[: len(wanted)] == wanted:
         return None
-    return f"the runtime took {', '.join(found)} in place of {', '.join(wanted)}"
+    return f"the runtime uses {', '.join(found)} instead of {', '.join(wanted)}"
