@@ -1,4 +1,4 @@
-"""What an emitter takes and gives. One Protocol; emitters share no base class."""
+"""The Protocol of an emitter, its requests and results. Emitters share no base class."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class TimedAsUsual(Protocol):
 
 @runtime_checkable
 class Indexed(Protocol):
-    """What an emitter says beside, when an index of packages takes its bundles."""
+    """What an emitter adds if its bundles can be published to a package index."""
 
     indexed: str
     """The format for it: one file, of which an index takes one of a name and a version for a platform."""
@@ -173,7 +173,7 @@ class Emitter(Protocol):
         ...
 
     def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
-        """Opening and latency of each variant that this machine can run, in turn with a plain session on the untouched
+        """Opening and latency of each variant that this machine can run, in turn with a default session on the original
         model, where one is given; empty when it can run none. Bounded to some seconds.
         """
         ...

@@ -1,7 +1,7 @@
 """What was verified, in a bundle's README: known only when the bundle stands, and so put there last.
 
 A README is rendered with `POINTER` in it, which is true of any copy; packed formats keep that. In the one that lies in
-the bundle's folder, what the verification found takes its place.
+the bundle's folder, the result of the verification replaces it.
 """
 
 from __future__ import annotations

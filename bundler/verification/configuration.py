@@ -64,7 +64,9 @@ def _parse(bundle: Path, path: Path) -> RuntimeConfig:
 
 
 def _damaged(bundle: Path, why: str) -> VerificationError:
-    return VerificationError(f"{bundle} is not a whole bundle", details=(why,), hint="copy it again, or build it again")
+    return VerificationError(
+        f"{bundle} is not a complete bundle", details=(why,), hint="copy it again, or build it again"
+    )
 
 
 def _find_faults(config: RuntimeConfig, root: Path) -> Iterator[str]:
@@ -75,7 +77,7 @@ def _find_faults(config: RuntimeConfig, root: Path) -> Iterator[str]:
         if _NAME.fullmatch(variant.name) is None or names.index(variant.name) != position:
             yield f"variant {variant.name[:80]!r}: not a name, or given twice"
         if _VERSION.fullmatch(variant.requires.runtime) is None:
-            yield f"variant {variant.name[:80]!r}: {variant.requires.runtime[:80]!r} is no version of a runtime"
+            yield f"variant {variant.name[:80]!r}: {variant.requires.runtime[:80]!r} is not a version of a runtime"
         for text in (*_check_files(variant, root), *_check_options(variant)):
             yield f"variant {variant.name[:80]!r}: {text}"
 
@@ -96,7 +98,7 @@ def _find_stored(root: Path, path: str, *, web: bool) -> None:
     except FileNotFoundError:
         if not web:
             raise
-        find_inside(root, f"{path}.000")  # What a host would refuse as a whole stands in parts.
+        find_inside(root, f"{path}.000")  # Files that a host would refuse for their size are stored in parts.
 
 
 def _check_options(variant: RuntimeVariant) -> Iterator[str]:
@@ -116,12 +118,12 @@ def _is_web(variant: RuntimeVariant) -> bool:
 def _check_provider(entry: ProviderEntry) -> Iterator[str]:
     knowledge = find_by_runtime_name(entry.name)
     if knowledge is None:
-        yield f"{entry.name[:80]!r} is no provider that this bundler knows"
+        yield f"{entry.name[:80]!r} is not a provider that this bundler knows"
         return
     yield from _check_values(entry.name, entry.options, index_rules(knowledge.options.rules))
     modules = {carrier.module for carrier in knowledge.presence.availability if carrier.is_plugin}
     if entry.library and entry.library not in modules:
-        yield f"{entry.library[:80]!r} is no plugin of {entry.name}"
+        yield f"{entry.library[:80]!r} is not a plugin of {entry.name}"
     contradictions = knowledge.options.check(entry.options) if knowledge.options.check else ()
     for key, text in contradictions:
         yield f"{entry.name}.{key[:80]}: {text}"
@@ -132,9 +134,9 @@ def _check_values(where: str, given: Mapping[str, Any], rules: Rules) -> Iterato
         shown = f"{where}.{json.dumps(key[:80])}"
         rule = rules.get(key)
         if rule is None:
-            yield f"{shown} is no option that is known"
+            yield f"{shown} is not a known option"
         elif rule.decided and key not in SET_BY_BUNDLER:
-            yield f"{shown} is not for a bundle: {rule.decided}"
+            yield f"{shown} is not allowed in a bundle: {rule.decided}"
         else:
             try:
                 normalize_value(rule, value)

@@ -35,8 +35,8 @@ def test_bundles_are_timed_beside_the_original_model(
     assert "rows/s" in text
     fixed = bundler.build(model, *here, "--dim=batch=2", "--name=fixed", "--no-prove", "--output", tmp_path / "out")
     told = bundler.run("bench", fixed["bundle"], "--batch", "4").expect(2).err
-    assert f"{fixed['bundle']} takes a batch of 2 and no other: --batch 4 cannot be timed" in told
-    assert "hint: leave --batch out, or build a bundle whose first size is free or 4" in told
+    assert f"{fixed['bundle']} only accepts a batch of 2: --batch 4 cannot be timed" in told
+    assert "hint: omit --batch, or build a bundle whose first size is open or 4" in told
     model = models.save(models.cnn(), tmp_path / "again", "cnn.onnx")
     few = bundler.run("bench", bundle, "--seconds", "0.1", "--baseline", model).expect(0)
     assert ("warning: " in few.err) == ("hint: time it on a machine" in few.err)

@@ -63,7 +63,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
 
 
 def _make_opening(request: ProofRequest, config: RuntimeConfig, build: str) -> Opening:
-    """For any machine: what runs a variant here stands in for its device."""
+    """For any machine: this host runs a variant in place of its device."""
     return Opening(
         need=Need(runs="programs", target=config.target),
         cache_root=request.cache_root,
@@ -79,7 +79,7 @@ def _check_golden(bundle: Path, config: RuntimeConfig) -> None:
 
 
 def _not_whole(bundle: Path, why: str) -> VerificationError:
-    return VerificationError(f"{bundle} is not a whole bundle of files", details=(why,), hint="build it again")
+    return VerificationError(f"{bundle} is not a complete bundle of files", details=(why,), hint="build it again")
 
 
 def read_config(bundle: Path) -> RuntimeConfig:
@@ -93,7 +93,7 @@ def find_way(variant: RuntimeVariant) -> Way | str:
     if compiled is not None:
         return _way_of_compiled(variant, compiled)
     if variant.prepare is not None:
-        return f"its {variant.prepare.thing} is made on the device"
+        return f"its {variant.prepare.thing} is generated on the device"
     absent = [entry.name for entry in variant.providers if not _is_everywhere(entry.name)]
     if absent:
         return f"{RUNTIME} for Python, which would run it here, has no {' and no '.join(absent)}"

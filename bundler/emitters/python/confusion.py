@@ -15,8 +15,8 @@ def warn_of(names: PackageNames) -> tuple[str, ...]:
     if not is_known(names.distribution):
         return ()
     warning = (
-        f"the package is called {names.distribution}, as another one that is widely known: an installer that asks an "
-        "index for it gets that one, and installed side by side each overwrites the other; give it a name of your own "
+        f"the package name {names.distribution} is that of another, widely known package: an installer that asks an "
+        "index for it gets that one, and installed side by side each overwrites the other; choose another name "
         f"with --package-name (for instance acme-{names.distribution})"
     )
     return (warning,)

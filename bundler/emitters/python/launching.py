@@ -29,7 +29,7 @@ from bundler.model.codec import parse_json
 from bundler.model.events import Reporter
 
 TIME_LIMIT = 1800.0
-"""Seconds for the golden set of all variants; a bundle that takes longer is taken to hang."""
+"""Time limit in seconds for the golden set of all variants."""
 
 NO_ANSWER = (LookupError, TypeError, ValueError, AttributeError)
 """What reading the answer of a stranger's program may raise."""
@@ -85,7 +85,7 @@ def open_launch(layout: Layout, device: Device, opening: Opening, *, in_place: b
     if not device.facts.is_here:
         version = device.facts.python
         if version not in versions:
-            yield f"the Python there is {version or 'none'}, the bundle is for {', '.join(versions)}"
+            yield f"the device has Python {version or '(none)'}, the bundle is for {', '.join(versions)}"
             return
         started = _start_beside(layout, device, opening.cache_root)
         how = f"{device.facts.place}, with".strip()
@@ -128,7 +128,7 @@ def start(launch: Launch, arguments: tuple[str, ...]) -> Ending:
     )
     outcome = launch.device.run(command)
     if outcome.code is None:
-        return Ending(answer={}, failure=f"it did not end within {TIME_LIMIT:.0f} s", seconds=TIME_LIMIT)
+        return Ending(answer={}, failure=f"it did not finish within {TIME_LIMIT:.0f} s", seconds=TIME_LIMIT)
     answer = _parse(outcome.output)
     failure = None if "variants" in answer or "bundle" in answer else _explain(outcome, outcome.code, answer)
     return Ending(answer=answer, failure=failure, seconds=outcome.seconds)
@@ -146,10 +146,10 @@ def _explain(outcome: Outcome, code: int, answer: dict[str, Any]) -> str:
     error = answer.get("error")
     if isinstance(error, dict) and error.get("message"):
         return f"{error['message']} ({error['why']})" if error.get("why") else str(error["message"])
-    last = (outcome.errors.strip().splitlines() or ["it said nothing"])[-1]
+    last = (outcome.errors.strip().splitlines() or ["no output"])[-1]
     if code < 0:
-        return f"it was ended by {name_signal(-code)}: {last}"
-    return f"it ended with code {code}: {last}"
+        return f"it was terminated by {name_signal(-code)}: {last}"
+    return f"it exited with code {code}: {last}"
 
 
 Started = tuple[tuple[str, ...], dict[str, str], tuple[Path, ...]]

@@ -63,7 +63,7 @@ def read_layout(bundle: Path) -> Layout:
 
 def _broken(bundle: Path, error: Exception) -> VerificationError:
     return VerificationError(
-        f"{bundle} is not a whole Python bundle",
+        f"{bundle} is not a complete Python bundle",
         hint="build it again",
         details=(f"{type(error).__name__}: {error}",),
     )
@@ -126,7 +126,7 @@ def _decode(text: bytes) -> RuntimeConfig:
     config = decode(RuntimeConfig, parse_json(text))
     for variant in config.variants:
         if not all(isinstance(name, str) for name in (*variant.requires.systems, *variant.requires.machines)):
-            raise ValueError(f"variant {variant.name!r} names a system that is no text")
+            raise ValueError(f"variant {variant.name!r} has a system that is not text")
     if not config.variants:
         raise ValueError("runtime.json has no variant")
     return config

@@ -46,7 +46,7 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
             return ()
         if device.facts.level != "executed":
             if request.on is not None:
-                opening.say(f"not timed: times {device.facts.place} say nothing of the device")
+                opening.say(f"not timed: times {device.facts.place} do not predict times on the device")
             return ()
         with open_launch(layout, device, opening, in_place=True) as launch:
             if isinstance(launch, str):
@@ -64,9 +64,9 @@ def _check_batch(layout: Layout, batch: int) -> None:
         first = port.type.shape[0] if port.type.shape else None
         if isinstance(first, int) and first != batch:
             raise UsageError(
-                f"{layout.root} takes a batch of {first} and no other: --batch {batch} cannot be timed",
+                f"{layout.root} only accepts a batch of {first}: --batch {batch} cannot be timed",
                 details=(f"input {shown_name(port.name)}: {describe_type(port.type)}",),
-                hint=f"leave --batch out, or build a bundle whose first size is free or {batch}",
+                hint=f"omit --batch, or build a bundle whose first size is open or {batch}",
             )
 
 
@@ -96,7 +96,7 @@ def _measure_variant(
     try:
         return _read_times(variant, request, watch.others() if launch.device.facts.is_here else None, ending)
     except NO_ANSWER as error:
-        say(f"variant {variant.name} could not be timed: what it said is no answer of a loader ({error})"[:300])
+        say(f"variant {variant.name} could not be timed: its output is not a loader's answer ({error})"[:300])
         return None
 
 

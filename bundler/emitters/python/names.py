@@ -20,7 +20,7 @@ LONGEST_GIVEN = 64
 
 RESERVED_INPUTS = frozenset({"self", "Outputs", "np", "npt", "Any", "NamedTuple"})
 RESERVED_OUTPUTS = frozenset({"count", "index", "Any", "np", "npt"})
-"""Names that the facade uses itself, or that a tuple has already."""
+"""Names that the facade uses itself, or that tuples have."""
 
 _TAKEN_PACKAGES = frozenset(
     {
@@ -56,7 +56,7 @@ def _take_name(name: str) -> str:
         raise UsageError(
             f"{name[:80]!r} cannot be the name of a Python package",
             hint=f"use up to {LONGEST_GIVEN} letters, digits, '-', '_' and '.', beginning with a letter and ending "
-            "with a letter or digit, that are no word of Python's own: --package-name acme-model",
+            "with a letter or digit, not a Python keyword: --package-name acme-model",
         )
     if _hides_another(package):
         raise UsageError(
@@ -72,11 +72,11 @@ def make_version(version: str) -> str:
 
     hint = "give numbers with dots, and nothing more than PEP 440 knows: --version 1.2.3, 1.2.3rc1, 1.2.3+local"
     if len(version) > LONGEST_GIVEN:
-        raise UsageError(f"{version[:80]!r}… is no version: it has {len(version)} characters", hint=hint)
+        raise UsageError(f"{version[:80]!r}… is not a version: it has {len(version)} characters", hint=hint)
     try:
         return str(Version(version))
     except InvalidVersion as error:
-        raise UsageError(f"{version!r} is no version of a Python package", hint=hint) from error
+        raise UsageError(f"{version!r} is not a version of a Python package", hint=hint) from error
 
 
 def make_identifiers(names: Sequence[str], stem: str, reserved: Iterable[str]) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
     try:
         return _read_outcomes(layout, launch, ending)
     except NO_ANSWER as error:
-        why = f"what it said is no answer of a loader ({type(error).__name__}: {error})"
+        why = f"its output is not a loader's answer ({type(error).__name__}: {error})"
         return _read_outcomes(layout, launch, replace(ending, answer={}, failure=why[:200]))
 
 

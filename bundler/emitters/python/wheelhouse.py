@@ -53,7 +53,7 @@ class Wheelhouse:
 def fetch_runtime(request: EmitRequest) -> Wheelhouse:
     """The runtime of the target with all that it needs, and the build backend.
 
-    Raises `EnvironmentMissingError` when a wheel is neither kept nor to be had.
+    Raises `EnvironmentMissingError` when a wheel is neither cached nor available.
     """
     environments = request.environments
     name = name_runtime_lock(request.profile.runtime)
@@ -84,9 +84,9 @@ def _fetch(request: EmitRequest, lock: Lock, version: str) -> tuple[Wheel, ...]:
     except EnvironmentMissingError as error:
         shipped = ", ".join(list_runtime_requirements(request.profile.runtime))
         raise EnvironmentMissingError(
-            f"the wheels of {shipped} for Python {version} on {settings.wheel_platforms[0]} are not to be had",
-            hint="where the index has none for this Python or platform, leave it out of the profile's `python.versions`"
-            " or choose another `runtime`; else " + (error.hint or "try again with a network"),
+            f"the wheels of {shipped} for Python {version} on {settings.wheel_platforms[0]} are not available",
+            hint="if the index has none for this Python or platform, remove it from the profile's `python.versions`"
+            " or choose another `runtime`; otherwise " + (error.hint or "try again with a network"),
             details=(error.message, *error.details),
         ) from error
 
@@ -156,7 +156,7 @@ def check_locked(bundle: Path, wheels: str, lock: Lock) -> None:
     missing = len(wanted - set(found.values()))
     if strange or missing:
         raise VerificationError(
-            f"the wheels in {bundle / wheels} are not those of the lock",
+            f"the wheels in {bundle / wheels} do not match the lock",
             hint="build the bundle again",
             details=(*(f"not in the lock: {name}" for name in strange), f"{missing} of the lock are missing"),
         )
@@ -178,7 +178,7 @@ def _list_wheels(bundle: Path, wheels: str) -> dict[str, str]:
 def gather_locked(lock: Lock, python_version: str, tags: Sequence[str], cache_root: Path) -> Iterator[Path]:
     """A passing folder with the wheels of `lock`: those kept in the cache, else fetched for `tags`.
 
-    Raises `EnvironmentMissingError` when one is not to be had.
+    Raises `EnvironmentMissingError` when one is not available.
     """
     wheels = find_kept(lock, cache_root) or fetch_wheels(lock, tags, python_version, Environments(cache_root))
     with gather_wheels(wheels) as folder:

@@ -29,7 +29,7 @@ WHEELS = "packages/wheels"
 """Where wheels are kept below the cache root."""
 
 WHEELS_ALONE = ("--only-binary", ":all:")
-"""What uv and pip are told: a source distribution is built, which runs its code."""
+"""Options of uv and pip that refuse source distributions, because building one runs its code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ def fetch_wheels(
 ) -> tuple[Wheel, ...]:
     """The wheels of `lock` for a system that accepts `platform_tags` (and older ones) and a Python like `3.12`.
 
-    In the order of their names. Raises `EnvironmentMissingError` when some are neither kept nor to be had.
+    In the order of their names. Raises `EnvironmentMissingError` when some are neither cached nor available.
     """
     cache_root = environments.root
     place = cache_root / WHEELS / "sets" / f"{digest_json([lock.digest, list(platform_tags), python_version])}.json"
@@ -139,7 +139,7 @@ def _keep(pin: Pin, folder: Path, cache_root: Path) -> Wheel:
         raise EnvironmentMissingError(f"pip fetched {len(found)} wheels of {pin.name} {pin.version}, not one")
     sha256 = digest_file(found[0])
     if sha256 not in pin.hashes:
-        raise EnvironmentMissingError(f"the wheel {found[0].name} is not one of those in the lock")
+        raise EnvironmentMissingError(f"the wheel {found[0].name} is not in the lock")
     place = cache_root / WHEELS / sha256[:2] / sha256 / found[0].name
     place.parent.mkdir(parents=True, exist_ok=True)
     size = found[0].stat().st_size

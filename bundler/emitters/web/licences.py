@@ -26,7 +26,7 @@ class LicenceFile:
 
 
 def find_licences(request: EmitRequest) -> tuple[LicenceFile, ...]:
-    """The texts, from the environment that models for this runtime are baked in.
+    """The texts, from the environment in which models for this runtime are optimised.
 
     Raises `EnvironmentMissingError` when that lacks them.
     """
@@ -38,7 +38,7 @@ def find_licences(request: EmitRequest) -> tuple[LicenceFile, ...]:
     missing = [name for name in _TEXTS if not (folder / name).is_file()]
     if missing:
         raise EnvironmentMissingError(
-            f"{runtime.baker} {runtime.version} carries no {missing[0]}, which {runtime.package} must be shipped with",
+            f"{runtime.baker} {runtime.version} lacks {missing[0]}, which must be distributed with {runtime.package}",
             details=(str(folder),),
             hint="clear the cache and build again",
         )

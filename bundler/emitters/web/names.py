@@ -8,7 +8,7 @@ import unicodedata
 from bundler.model.errors import UsageError
 
 LONGEST = 80
-"""Characters of a package's name; npm takes 214, and longer ones than this help nobody."""
+"""Maximum number of characters of a package's name; npm allows 214."""
 
 _TAKEN = frozenset(
     (
@@ -73,7 +73,7 @@ def make_version(version: str) -> str:
 
     if len(version) > LONGEST_GIVEN:
         raise UsageError(
-            f"{version[:80]!r}… is no version: it has {len(version)} characters",
+            f"{version[:80]!r}… is not a version: it has {len(version)} characters",
             hint="give three numbers: --version 1.2.3",
         )
     if _SEMANTIC.fullmatch(version):
@@ -81,7 +81,7 @@ def make_version(version: str) -> str:
     try:
         parsed = Version(version)
     except InvalidVersion as error:
-        raise UsageError(f"{version!r} is no version", hint="give three numbers: --version 1.2.3") from error
+        raise UsageError(f"{version!r} is not a version", hint="give three numbers: --version 1.2.3") from error
     numbers = [str(number) for number in (*parsed.release, 0, 0)]
     stage, count = parsed.pre or (None, None)
     labels = [*_label(_STAGES.get(stage or "", ""), count), *_label("dev", parsed.dev)]

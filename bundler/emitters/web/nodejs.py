@@ -25,6 +25,6 @@ def find_npm(environments: Environments, reporter: Reporter = SILENT) -> tuple[s
         raise EnvironmentMissingError(
             "npm is not on the PATH, and an environment with it could not be made",
             details=(error.message, *error.details),
-            hint="install Node.js 20 or newer, which brings npm; or build once with a package index: it is then kept",
+            hint="install Node.js 20 or newer, which includes npm; or build once with a package index (it is cached)",
         ) from error
     return (str(python), "-I", "-c", _FROM_ENVIRONMENT)

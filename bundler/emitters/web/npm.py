@@ -71,7 +71,7 @@ def fetch_files(
 ) -> tuple[PackageFile, ...]:
     """The files `wanted` (paths inside the package) of the one package in `lock`, in that order.
 
-    Raises `EnvironmentMissingError` when the package is neither kept nor to be had, is not the one that was locked, or
+    Raises `EnvironmentMissingError` when the package is neither cached nor available, is not the locked one, or
     lacks a file.
     """
     pin = lock.pins[0]

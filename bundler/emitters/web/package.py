@@ -47,7 +47,7 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
             root = bundle.resolve() if (bundle / CONFIG).is_file() else _unpack(bundle, stack)
         except _BROKEN as error:
             raise VerificationError(
-                f"{bundle} is not a whole web bundle",
+                f"{bundle} is not a complete web bundle",
                 details=(f"{type(error).__name__}: {error}",),
                 hint="build it again",
             ) from error

@@ -21,7 +21,7 @@ from bundler.model.proof import VariantProof
 from bundler.model.results import Comparison, OutputComparison, restore_output
 
 TIME_LIMIT: Final = 1800.0
-"""Seconds for the golden set of all variants; a bundle that takes longer is taken to hang."""
+"""Time limit in seconds for the golden set of all variants."""
 
 PAGE: Final = "proof.html"
 
@@ -104,7 +104,7 @@ def interview(package: OpenPackage, device: Device, say: Callable[[str], None]) 
         outcome = _visit(package, device, adapter, pending, testimony)
         if testimony.lacks_adapter and adapter == "hardware":
             adapter, testimony.lacks_adapter = "software", False
-            say("no GPU adapter is offered here: the browser's software adapter takes its place")
+            say("no GPU adapter is available here: the browser's software adapter is used instead")
             continue
         if outcome.code != 0:
             _blame(testimony, pending, outcome)
@@ -167,7 +167,7 @@ def _remark(told: Mapping[str, Any], testimony: Testimony, package: OpenPackage)
     where = f"ran with {_name_runtime(package)} in {testimony.browser or 'the browser'}"
     extras = [f"{told['threads']} threads"] if told.get("threads", 0) > 1 else []
     extras += ["on the software adapter"] if told.get("software") else []
-    extras += [f"and the page complained: {str(fault)[:200]}" for fault in told.get("faults", ())[:1]]
+    extras += [f"and the page reported: {str(fault)[:200]}" for fault in told.get("faults", ())[:1]]
     return ", ".join((where, *extras))
 
 

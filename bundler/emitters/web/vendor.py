@@ -41,7 +41,7 @@ def choose_builds(config: RuntimeConfig) -> dict[str, RuntimeBuild]:
 
 
 def fetch_builds(request: EmitRequest, builds: Mapping[str, RuntimeBuild]) -> tuple[PackageFile, ...]:
-    """The files of `builds`. Raises `EnvironmentMissingError` when they are neither kept nor to be had."""
+    """The files of `builds`. Raises `EnvironmentMissingError` when they are neither cached nor available."""
     names = [f"{_SOURCE}/{name}" for build in builds.values() for name in (build.module, build.binary)]
     return fetch_files(find_lock(request), names, request.environments, request.reporter)
 

@@ -112,7 +112,7 @@ def split_of(variant: str, report: str) -> str:
 
 def test_each_variant_is_proven_as_far_as_can_be_without_the_phone(phone: Built) -> None:
     assert phone.result["proofs"] == {"htp": "emulated", "gpu": "resolved", "cpu": "stand-in"}
-    assert phone.result["unproven"] == {"gpu": "its QNN context is made on the device"}
+    assert phone.result["unproven"] == {"gpu": "its QNN context is generated on the device"}
     assert phone.result["proof"] == "resolved", "no more than the least of them"
     assert phone.result["reservations"] == []
 
@@ -147,7 +147,7 @@ def test_the_summary_says_of_each_variant_what_was_run(bundler: CommandLine, wor
     answer = bundler.run("build", *work.arguments(PHONE)).expect(0)
     assert f"{phone.folder}  up to date\n" in answer.out
     verified = "  Verified: htp in Qualcomm QNN's emulator, cpu on this host in place of the device.\n"
-    assert f"{verified}  Not run: gpu (its QNN context is made on the device).\n" in answer.out
+    assert f"{verified}  Not run: gpu (its QNN context is generated on the device).\n" in answer.out
     assert "  htp: QNNExecutionProvider takes 5 of 5 nodes\n" in answer.out
 
 

@@ -153,7 +153,7 @@ class TestPlugin:
         ("changes", "words"),
         [
             ({"requires": {"plugins": {"onnxruntime-qnn": "2.7.0"}}}, "the plugin onnxruntime-qnn is not installed"),
-            ({"requires": {"plugins": {DISTRIBUTION: "9.9"}}}, "it was made for onnxruntime-ep-openvino 9.9, here is"),
+            ({"requires": {"plugins": {DISTRIBUTION: "9.9"}}}, "it was built for onnxruntime-ep-openvino 9.9, here is"),
             ({"library": "no_such_plugin"}, "the plugin no_such_plugin cannot be imported (ModuleNotFoundError"),
             ({"library": "json"}, "the plugin json cannot be imported (AttributeError"),
             ({"select": {"ov_device": "NPU"}}, "finds no device with ov_device NPU (found: ov_device CPU)"),
@@ -197,8 +197,8 @@ class TestPrewarm:
     def test_until_it_is_made_the_next_variant_runs_and_says_what_to_do(self, installed: Installed) -> None:
         found = installed.open()
         assert found["variant"] == "cpu"
-        assert "has not been made on this device yet; run `python -m tiny_cnn prewarm`" in found["rejected"]["openvino"]
-        assert "has not been made" in installed.open("strict=True")["why"]
+        assert "generated on this device yet; run `python -m tiny_cnn prewarm`" in found["rejected"]["openvino"]
+        assert "has not been generated" in installed.open("strict=True")["why"]
         assert "cannot run here: its" in installed.call("info").stdout
 
     def test_once_made_every_later_start_takes_it(self, installed: Installed) -> None:
@@ -210,7 +210,7 @@ class TestPrewarm:
         for _ in range(2):
             found = installed.open("strict=True")
             assert (found["variant"], found["prepared"]) == ("openvino", True)
-            assert "on what was made on this device" in found["text"]
+            assert "on what was generated on this device" in found["text"]
         assert "openvino: can run here" in installed.call("info").stdout
         answer, _ = installed.ask("prewarm", "--json")
         assert [outcome["status"] for outcome in answer["prewarmed"]] == ["ready"]
@@ -256,7 +256,7 @@ class TestPrewarm:
         victim.write_bytes(bytes(data))
         found = installed.open()
         assert found["variant"] == "cpu"
-        assert "was dropped" in found["rejected"]["openvino"]
+        assert "was removed" in found["rejected"]["openvino"]
         assert installed.kept() == []
         assert installed.call("prewarm").returncode == 0
         assert installed.open()["variant"] == "openvino"
@@ -274,7 +274,7 @@ class TestPrewarm:
             target.write_bytes(data)
         path.write_text(json.dumps(config), "utf-8")
         installed.package.repin()
-        assert "has not been made on this device yet" in installed.open()["rejected"]["openvino"]
+        assert "has not been generated on this device yet" in installed.open()["rejected"]["openvino"]
 
     def test_what_does_not_reproduce_the_golden_set_is_not_used(self, install: Install) -> None:
         installed = install(gate=Gate(default=Tolerance(absolute=0.0, relative=0.0, sqnr_db=500.0)))
@@ -291,7 +291,7 @@ class TestPrewarm:
         installed = install(Preparation(kind="cache", thing="engine", options={"cache_dir": "{folder}"}))
         done = installed.call("prewarm")
         assert done.returncode == 1
-        assert "the runtime left no engine in its folder" in done.stdout
+        assert "the runtime wrote no engine to its folder" in done.stdout
 
     def test_it_lies_where_the_user_says_or_nowhere(self, install: Install, tmp_path: Path) -> None:
         installed, place = install(), tmp_path / "päth with \"quotes'"
@@ -315,7 +315,7 @@ class TestPrewarm:
         assert wrong["error"] == "InputError"
         first = installed.open("prewarm='background'")
         assert first["variant"] == "cpu"
-        assert "is being made in the background" in first["remark"]
+        assert "is being generated in the background" in first["remark"]
         waited = installed.open("prewarm='wait'")
         assert (waited["variant"], waited["prepared"]) == ("openvino", True)
 

@@ -141,7 +141,7 @@ def test_a_bundle_for_another_system_is_resolved_and_says_why(request_: EmitRequ
 
 
 def test_a_folder_that_is_no_bundle_is_reported(request_: EmitRequest, tmp_path: Path) -> None:
-    with pytest.raises(VerificationError, match="not a whole Python bundle"):
+    with pytest.raises(VerificationError, match="not a complete Python bundle"):
         prove(request_, tmp_path)
 
 

@@ -206,7 +206,7 @@ class TestIntegrity:
         flip_byte(copy_of(package) / name)
         opened = module.Model()
         assert not opened.report.device_copy
-        assert "own copy was dropped" in str(opened.report)
+        assert "own copy was removed" in str(opened.report)
         assert "SHA-256" in opened.report.remark
         assert np.array_equal(opened.run(image=an_image()).scores, plain_answer(package))
         again = module.Model()

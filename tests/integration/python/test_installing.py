@@ -24,7 +24,7 @@ from tests.support import models
 from tests.support.bundles import make_request
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
-TOO_OLD = "{} needs Python 3.11 or newer; this is Python 3."
+TOO_OLD = "{} requires Python 3.11 or newer; this is Python 3."
 ONE_PYTHON = (f"python.versions=['{HERE}']",)
 
 

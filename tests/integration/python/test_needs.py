@@ -58,7 +58,7 @@ def test_where_all_is_there_nothing_is_said(explain: Any) -> None:
 
 
 def test_what_no_library_stands_for_is_reported_with_how_to_check_it(explain: Any) -> None:
-    assert explain(NPU) == "it needs NPU driver (check: Device Manager)"
+    assert explain(NPU) == "it requires NPU driver (check: Device Manager)"
 
 
 def test_on_another_system_nothing_is_looked_for(explain: Any) -> None:

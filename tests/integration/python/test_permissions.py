@@ -84,7 +84,7 @@ def test_what_a_profile_may_not_say_is_refused_and_nothing_is_written(
     path.write_text(json.dumps(config), "utf-8")
     package.repin()
     error = package.ask("self-test", "--json")["error"]
-    assert error["message"] == "runtime.json asks for what a bundle may not ask for"
+    assert error["message"] == "runtime.json has an entry that is not permitted"
     assert error["why"].startswith("cpu: ")
     assert sorted(entry.name for entry in tmp_path.iterdir() if entry.name.startswith("target")) == []
 

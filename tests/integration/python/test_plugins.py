@@ -115,7 +115,7 @@ class TestPlugins:
     def test_no_device_is_a_reason(self, bundle: Bundle, runtime: Runtime) -> None:
         runtime.devices = []
         with bundle() as module:
-            assert "finds no device that it could use here" in rejected(module)
+            assert "finds no device that it supports here" in rejected(module)
 
     def test_the_device_that_was_asked_for_is_taken_and_the_library_loaded_once(
         self, bundle: Bundle, runtime: Runtime
@@ -189,7 +189,7 @@ class TestPlugins:
             assert part(module, "cli").main("tiny", module.Model, ["self-test", "--variant", "each"]) == 0
             assert part(module, "cli").main("tiny", module.Model, ["prewarm"]) == 3
         shown = capsys.readouterr().out
-        assert "fancy: unavailable, the runtime could not make its context (the compiler gave up)" in shown
+        assert "fancy: unavailable, the runtime could not generate its context (the compiler gave up)" in shown
         assert "cpu: passed" in shown
 
     def test_what_cannot_be_prepared_for_want_of_a_device_is_reported(self, bundle: Bundle, runtime: Runtime) -> None:
@@ -205,13 +205,18 @@ class TestShares:
     def test_nodes_that_fold_into_others_do_not_count(self, module: ModuleType) -> None:
         judge = part(module, "variants").judge_share
         assert judge(list(self.ASSIGNED), "A", 0.3, compiled=False) is None
-        assert judge(list(self.ASSIGNED), "A", 0.5, compiled=False) == "A took 1 of 3 nodes, and must take 50%"
+        assert (
+            judge(list(self.ASSIGNED), "A", 0.5, compiled=False)
+            == "1 of 3 nodes are assigned to A, at least 50% required"
+        )
 
     def test_of_what_was_compiled_all_must_be_taken(self, module: ModuleType) -> None:
         judge = part(module, "variants").judge_share
         parts = [("A", "EPContext"), ("CPU", "EPContext"), ("CPU", "Relu")]
         assert judge(parts[:1] + parts[2:], "A", 1.0, compiled=True) is None
-        assert judge(parts, "A", 1.0, compiled=True) == "A took 1 of 2 compiled parts, and must take 100%"
+        assert (
+            judge(parts, "A", 1.0, compiled=True) == "1 of 2 compiled parts are assigned to A, at least 100% required"
+        )
         assert "0 of 0" in str(judge(parts[2:], "A", 1.0, compiled=True))
 
     def test_a_variant_with_too_few_nodes_is_refused(
@@ -227,7 +232,7 @@ class TestShares:
             assert sum(model.report.nodes.values()) > 1
             elsewhere = [("OtherExecutionProvider", "Conv"), ("CPUExecutionProvider", "Gemm")]
             monkeypatch.setattr(part(module, "variants"), "list_assigned", lambda _: elsewhere)
-            assert "CPUExecutionProvider took 1 of 2 nodes, and must take 90%" in rejected(module)
+            assert "1 of 2 nodes are assigned to CPUExecutionProvider, at least 90% required" in rejected(module)
             with pytest.raises(module.FallbackError, match="1 of 2 nodes"):
                 module.Model(strict=True)
 
@@ -253,17 +258,17 @@ class TestPreparing:
         self, module: ModuleType, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A library that is missing today may be installed tomorrow."""
-        prewarming, words = part(module, "prewarming"), "the runtime took B in place of A, B"
+        prewarming, words = part(module, "prewarming"), "the runtime uses B instead of A, B"
         monkeypatch.setattr(prewarming, "compare_providers", lambda *_: words)
         (outcome,) = module.Model.prewarm()
         assert (outcome["status"], outcome["reason"]) == ("unavailable", words)
-        assert "has not been made on this device yet" in rejected(module)
+        assert "has not been generated on this device yet" in rejected(module)
 
     def test_no_room_is_reported(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(part(module, "keeping"), "_measure_room", lambda _: 10)
         (outcome,) = module.Model.prewarm()
         assert outcome["status"] == "failed"
-        assert "there is no room or no right" in outcome["reason"]
+        assert "no space or no permission" in outcome["reason"]
 
     def test_no_cache_folder_is_reported(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", "relative")
@@ -290,7 +295,7 @@ class TestPreparing:
 
     def test_there_may_be_nothing_to_make(self, package: Package) -> None:
         done = package.call("prewarm", "--variant", "cpu")
-        assert (done.returncode, done.stdout) == (0, "nothing needs to be made on the device\n")
+        assert (done.returncode, done.stdout) == (0, "no variant requires anything to be generated on the device\n")
         assert package.call("prewarm", "--variant", "gpu").returncode == 2
 
 

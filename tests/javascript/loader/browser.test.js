@@ -108,7 +108,7 @@ describe("a failure", () => {
     });
     await assert.rejects(
       read(() => new Response(body)),
-      { name: "DownloadError", message: /broke off/ },
+      { name: "DownloadError", message: /interrupted/ },
     );
   });
 

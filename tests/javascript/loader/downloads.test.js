@@ -69,7 +69,7 @@ describe("a bad file", () => {
     const { platform, data, shelf } = platformOf(packageOf(), { files });
     await assert.rejects(makePackage(data, platform).load(), (/** @type {IntegrityError} */ error) => {
       assert.ok(error instanceof IntegrityError);
-      assert.equal(error.message, "payload/models/wasm/model.onnx is not the file that was built");
+      assert.equal(error.message, "payload/models/wasm/model.onnx does not match its checksum");
       assert.match(error.why, /SHA-256 is [0-9a-f]{64}, not/);
       return true;
     });
@@ -111,7 +111,7 @@ describe("trouble with the cache", () => {
       settings: { openShelf: () => Promise.reject(new Error("private window")) },
     });
     const model = await makePackage(data, platform).load();
-    assert.match(model.report.notes.join(), /nothing is kept for the next visit \(Error: private window\)/);
+    assert.match(model.report.notes.join(), /files are not cached for the next visit \(Error: private window\)/);
   });
 
   it("is not looked for when the page wants no cache", async () => {

@@ -32,7 +32,7 @@ describe("the choice of a variant", () => {
     const { report } = await makePackage(data, platform).load();
     assert.equal(report.variant, "wasm");
     assert.ok(report.fellBack);
-    assert.match(report.rejected.webgpu, /there is no WebGPU here/);
+    assert.match(report.rejected.webgpu, /WebGPU is not available here/);
   });
 
   it("takes none in strict mode", async () => {
@@ -82,7 +82,7 @@ describe("the choice of a variant", () => {
     ort.env.versions.web = "1.29.0";
     const { platform, data } = platformOf(packageOf(), { modules: [ort] });
     await assert.rejects(makePackage(data, platform).load(), {
-      why: /made for onnxruntime-web 1.30.0, here is 1.29.0/,
+      why: /built for onnxruntime-web 1.30.0, here is 1.29.0/,
     });
   });
 
@@ -102,7 +102,7 @@ describe("the choice of a variant", () => {
     const { platform, data } = platformOf(packageOf([half, variant("wasm")]));
     const { report } = await makePackage(data, platform).load();
     assert.equal(report.variant, "wasm");
-    assert.match(report.rejected.webgpu, /does not offer float16, .*shader-f16/);
+    assert.match(report.rejected.webgpu, /does not support float16, .*shader-f16/);
     pretend({ gpu: { requestAdapter: async () => adapter({ features: new Set(["shader-f16"]) }) } });
     const able = platformOf(packageOf([half, variant("wasm")]));
     assert.equal((await makePackage(able.data, able.platform).load()).report.variant, "webgpu");
@@ -167,7 +167,7 @@ describe("the settings of the runtime", () => {
     await load();
     const { report } = await load({ threads: 4 });
     assert.equal(report.threads, 2);
-    assert.match(report.notes.join(), /started with 2 threads before/);
+    assert.match(report.notes.join(), /already running with 2 threads/);
   });
 });
 

@@ -218,7 +218,7 @@ describe("the self-test", () => {
     const { passed, faults } = await test("", [{ name: "first", inputs: { x: input }, outputs: {} }]);
     assert.ok(!passed);
     assert.deepEqual(faults, ["output 'y': sample 'first' has no recorded value of it"]);
-    await assert.rejects(test("", []), { name: "IntegrityError", message: /holds no sample/ });
+    await assert.rejects(test("", []), { name: "IntegrityError", message: /has no samples/ });
   });
 });
 

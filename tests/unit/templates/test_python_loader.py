@@ -61,5 +61,5 @@ def test_a_file_that_does_not_exist_is_said_not_to(loader: dict[str, ModuleType]
     arrays = importlib.import_module("_loader.arrays")
     with pytest.raises(Exception, match=r"there is no file /nonexistent\.npz") as caught:
         arrays.read_inputs(["/nonexistent.npz"], [])
-    assert "give the path of a file" in str(caught.value)
+    assert "give a file from numpy.savez" in str(caught.value)
     assert loader

@@ -71,28 +71,31 @@ def set_of_provider(position: int, key: str, value: Any) -> Edit:
     [
         (
             set_in("session", "optimized_model_filepath", "/victim/x"),
-            "is not for a bundle: bundler writes models itself",
+            "is not allowed in a bundle: bundler writes models itself",
         ),
-        (set_in("session", "enable_profiling", True), "is not for a bundle: it writes files"),
-        (set_in("session", "profile_file_prefix", "/victim/x"), "is not for a bundle"),
-        (set_in("session", "__class__", "x"), "is no option that is known"),
+        (set_in("session", "enable_profiling", True), "is not allowed in a bundle: it writes files"),
+        (set_in("session", "profile_file_prefix", "/victim/x"), "is not allowed in a bundle"),
+        (set_in("session", "__class__", "x"), "is not a known option"),
         (set_in("session", "intra_op_num_threads", 10**9), "expected a whole number from 0 to 1024"),
-        (set_in("session_config", "session.collect_node_memory_stats_to_file", "/victim/x"), "is not for a bundle"),
-        (set_in("session_config", "session.node_partition_config_file", "/etc/passwd"), "is not for a bundle"),
-        (set_in("session_config", "ep.context_file_path", "/victim/x"), "is not for a bundle"),
-        (set_in("session_config", "of.no.table", "1"), "is no option that is known"),
-        (set_of_provider(0, "name", "EvilExecutionProvider"), "is no provider that this bundler knows"),
-        (set_of_provider(1, "library", "/victim/evil.so"), "is no plugin of QNNExecutionProvider"),
-        (set_of_provider(1, "options", {"backend_path": "/victim/evil.so"}), "is not for a bundle"),
-        (set_of_provider(1, "options", {"op_packages": "X:/victim/evil.so:f"}), "is not for a bundle"),
-        (set_of_provider(1, "options", {"profiling_file_path": "/victim/x"}), "is not for a bundle"),
+        (
+            set_in("session_config", "session.collect_node_memory_stats_to_file", "/victim/x"),
+            "is not allowed in a bundle",
+        ),
+        (set_in("session_config", "session.node_partition_config_file", "/etc/passwd"), "is not allowed in a bundle"),
+        (set_in("session_config", "ep.context_file_path", "/victim/x"), "is not allowed in a bundle"),
+        (set_in("session_config", "of.no.table", "1"), "is not a known option"),
+        (set_of_provider(0, "name", "EvilExecutionProvider"), "is not a provider that this bundler knows"),
+        (set_of_provider(1, "library", "/victim/evil.so"), "is not a plugin of QNNExecutionProvider"),
+        (set_of_provider(1, "options", {"backend_path": "/victim/evil.so"}), "is not allowed in a bundle"),
+        (set_of_provider(1, "options", {"op_packages": "X:/victim/evil.so:f"}), "is not allowed in a bundle"),
+        (set_of_provider(1, "options", {"profiling_file_path": "/victim/x"}), "is not allowed in a bundle"),
         (set_of_provider(4, "options", {"load_config": '{"CPU": {"CACHE_DIR": "/victim/x"}}'}), "CACHE_DIR"),
         (set_of_variant("model", "../secret.onnx"), "is not among its files"),
         (set_of_variant("name", "\x1b[2J"), "not a name"),
         (set_of_variant("name", "htp"), "given twice"),
         (set_of_variant("providers", []), "it names no provider"),
-        (set_in("requires", "runtime", "1.31.1 @ file:///victim"), "no version of a runtime"),
-        (set_in("requires", "runtime", "--index-url=x"), "no version of a runtime"),
+        (set_in("requires", "runtime", "1.31.1 @ file:///victim"), "not a version of a runtime"),
+        (set_in("requires", "runtime", "--index-url=x"), "not a version of a runtime"),
         (set_of_variant("session", ["x"]), "runtime.json: variants.0.session"),
         (set_of_variant("gate", None), "runtime.json: variants.0.gate"),
     ],
@@ -118,11 +121,11 @@ def test_files_of_variants_are_regular_files_of_the_bundle(bundle: Path, path: s
 
 def test_a_pipe_or_a_file_without_end_is_no_configuration(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "runtime.json")
-    with pytest.raises(VerificationError, match="is not a whole bundle"):
+    with pytest.raises(VerificationError, match="is not a complete bundle"):
         load_config(tmp_path, tmp_path / "runtime.json")
     (tmp_path / "runtime.json").unlink()
     (tmp_path / "runtime.json").write_bytes(b" " * (MAX_BYTES + 1))
-    with pytest.raises(VerificationError, match="is not a whole bundle"):
+    with pytest.raises(VerificationError, match="is not a complete bundle"):
         load_config(tmp_path, tmp_path / "runtime.json")
 
 

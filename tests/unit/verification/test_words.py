@@ -20,14 +20,14 @@ def prove(variant, level="executed", *, passed=True, reason="", **where):
 
 
 HTP = prove("htp", "emulated", place="in Qualcomm QNN's emulator")
-GPU = prove("gpu", passed=None, reason="its context is made on the device")
+GPU = prove("gpu", passed=None, reason="its context is generated on the device")
 CPU = prove("cpu")
 
 
 def test_each_variant_is_reported_with_the_place_where_it_ran_or_why_it_did_not():
     assert describe_verification(combine_proofs([HTP, GPU, CPU])) == (
         "Verified: htp in Qualcomm QNN's emulator, cpu on this host.",
-        "Not run: gpu (its context is made on the device).",
+        "Not run: gpu (its context is generated on the device).",
     )
 
 

@@ -16,8 +16,8 @@ import sys
 
 # An installer reads this from the metadata; a folder on the path has none.
 if sys.version_info < (3, 11):  # noqa: UP036 (the message is for older versions)
-    raise ImportError("this bundle requires Python 3.11 or newer; this is Python %d.%d" % sys.version_info[:2])  # noqa:
-    UP031
+    raise ImportError("this bundle requires Python 3.11 or newer; this is Python %d.%d" % sys.version_info[:2])  # noqa: UP031
 
 # Set here, before any module of the loader loads the runtime's library, which from 1.29 on sends telemetry by default.
-A  # user who wants telemetry sets the variable to 0. os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+# A user who wants telemetry sets the variable to 0.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

@@ -40,8 +40,8 @@ def _load(path: str) -> Any:
     except FileNotFoundError as error:
         raise InputError(f"there is no file {path}", hint="give a file from numpy.savez or numpy.save") from error
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}", why=str(error), hint="give a file from numpy.savez or numpy.save") from
-        error
+        hint = "give a file from numpy.savez or numpy.save"
+        raise InputError(f"cannot read {path}", why=str(error), hint=hint) from error
 
 
 def _as_strings(value: np.ndarray) -> np.ndarray:

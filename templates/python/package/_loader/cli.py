@@ -120,8 +120,8 @@ def _add_run(commands: Any) -> None:
         metavar="INPUT",
         help="an .npz file with one array for each input, or NAME=FILE.npy for each input",
     )
-    parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the outputs to this file (default: print
-    them)") _add_choice(parser)
+    parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the outputs there (default: print them)")
+    _add_choice(parser)
 
 
 def _add_bench(commands: Any) -> None:

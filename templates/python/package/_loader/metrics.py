@@ -135,8 +135,9 @@ class OutputFigures:
         if self.mismatch is not None or not tolerance:
             return self.mismatch
         if self.excess:
-            return f"{self.excess} of {self._count} elements are out of tolerance, the largest error is
-            {self.max_absolute:.3g}" return self._find_disagreement(tolerance) or self._find_noise(tolerance)
+            share = f"{self.excess} of {self._count} elements are out of tolerance"
+            return f"{share}, the largest error is {self.max_absolute:.3g}"
+        return self._find_disagreement(tolerance) or self._find_noise(tolerance)
 
     def _find_disagreement(self, tolerance: Tolerance) -> str | None:
         least = tolerance.get("agreement")
@@ -269,11 +270,14 @@ class OutputFigures:
 
     def _add_top(self, actual: np.ndarray, reference: np.ndarray) -> None:
         """Rows of at least two floating-point numbers along the last axis; NaN is never the highest."""
-        if reference.ndim < 2 or not 2 <= reference.shape[-1] <= MOST_CLASSES or reference.dtype.kind != "f":  # noqa:
-        PLR2004 return rows = _as_double(reference).reshape(-1, reference.shape[-1]) every = np.arange(len(rows)) best,
-        found = (rows[every, _best_places(scores)] for scores in (reference, actual)) near = TIE *
-        np.abs(np.where(np.isfinite(best), best, 0)) self._same_top += int((np.isnan(best) | (found >= best -
-        near)).sum()) self._tops += len(rows)
+        if reference.ndim < 2 or not 2 <= reference.shape[-1] <= MOST_CLASSES or reference.dtype.kind != "f":  # noqa: PLR2004
+            return
+        rows = _as_double(reference).reshape(-1, reference.shape[-1])
+        every = np.arange(len(rows))
+        best, found = (rows[every, _best_places(scores)] for scores in (reference, actual))
+        near = TIE * np.abs(np.where(np.isfinite(best), best, 0))
+        self._same_top += int((np.isnan(best) | (found >= best - near)).sum())
+        self._tops += len(rows)
 
 
 def _best_places(scores: np.ndarray) -> np.ndarray:

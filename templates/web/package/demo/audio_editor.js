@@ -44,7 +44,7 @@ export function createAudioEditor({ port, sizes, changed }) {
     } catch {
       refill(
         problem,
-        alertOf(new InputProblem("this file is no sound that the browser can read", "take a WAV, MP3 or Ogg file")),
+        alertOf(new InputProblem("this file is not audio that the browser can read", "use a WAV, MP3 or Ogg file")),
       );
     }
     show(hertz);
@@ -62,7 +62,7 @@ export function createAudioEditor({ port, sizes, changed }) {
     if (typeof fixed !== "number" || fixed === sound.length) {
       return "";
     }
-    return sound.length > fixed ? `, of which the first ${fixed} are taken` : `, filled up with silence to ${fixed}`;
+    return sound.length > fixed ? `, of which the first ${fixed} are used` : `, padded with silence to ${fixed}`;
   }
 
   /** @param {Blob} blob */
@@ -86,7 +86,7 @@ export function createAudioEditor({ port, sizes, changed }) {
       axis === last ? length : typeof size === "number" ? size : 1,
     );
     if (countElements(dims) !== length) {
-      throw new InputProblem(`one channel of sound does not make [${dims.join(", ")}]`, "choose Values instead");
+      throw new InputProblem(`one channel of sound does not fit [${dims.join(", ")}]`, "choose Values instead");
     }
     return { dims, data: encode(type, fitted) };
   }
@@ -166,7 +166,7 @@ function recordButton(taken, problem) {
       setState("Record", false);
     } else {
       start().catch(() =>
-        refill(problem, alertOf(new InputProblem("the browser gives no microphone", "allow it, or choose a file"))),
+        refill(problem, alertOf(new InputProblem("the microphone is not available", "allow it, or choose a file"))),
       );
     }
   });

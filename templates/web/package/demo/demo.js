@@ -5,13 +5,13 @@
  * same. It finds a deployment that is incomplete, mixed or rewritten; whoever can change this file too is not held up.
  */
 
-const AGAIN = "load the page again; if that does not help, deploy the bundle's folder again, whole and unchanged";
+const AGAIN = "load the page again; if that does not help, deploy the bundle's folder again, complete and unchanged";
 
 /** @param {HTMLLinkElement} link */
 async function check({ href, integrity }) {
   const found = await fetch(href, { integrity }).catch(() => null);
   if (!found?.ok) {
-    throw new Error(`${new URL(href).pathname} is missing, or is not the file that was built`);
+    throw new Error(`${new URL(href).pathname} is missing, or does not match its checksum`);
   }
 }
 

@@ -45,7 +45,7 @@ export function createImageEditor(context, axes) {
     const dims = sizes.resolve(port) ?? context.example?.dims ?? [];
     const copies = countElements(dims) / numbers.length;
     if (!Number.isInteger(copies) || copies < 1) {
-      const what = `a picture of ${width} × ${height} does not make [${dims.join(", ")}]`;
+      const what = `a picture of ${width} × ${height} does not fit [${dims.join(", ")}]`;
       throw new InputProblem(what, "set every size to 1 or more");
     }
     return { dims, data: encode(port.type.element_type ?? "float32", repeat(numbers, copies)) };
@@ -81,7 +81,7 @@ function drawInto(canvas, { width, height }, sheet, fit) {
   Object.assign(canvas, { width, height });
   const pen = canvas.getContext("2d", { willReadFrequently: true });
   if (!pen) {
-    throw new InputProblem("this browser gives no canvas to draw on", "choose Values instead");
+    throw new InputProblem("this browser has no canvas to draw on", "choose Values instead");
   }
   const at = placeIn(fit, sheet.canvas, { width, height });
   pen.fillStyle = sheet.paper();

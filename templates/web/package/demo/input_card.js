@@ -74,7 +74,7 @@ export function createInputCard(context) {
     if (mode === "sample") {
       return sample
         ? previewOf(sample, image)
-        : element("p", { class: "empty" }, "No recorded value for this input, and no editor makes one.");
+        : element("p", { class: "empty" }, "There is no recorded value for this input, and no editor for its type.");
     }
     return mode === "omitted"
       ? element("p", { class: "empty" }, "The model uses its own default.")

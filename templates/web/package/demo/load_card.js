@@ -15,7 +15,7 @@ const TOTAL = 1000;
  */
 export function createLoadCard(card, actions) {
   const value = element("p", { class: "value" }, "Starting");
-  const detail = element("p", { class: "detail" }, "Looking at what this browser can run");
+  const detail = element("p", { class: "detail" }, "Checking what this browser can run");
   const facts = element("dl", { class: "facts" });
   const bar = element("progress", { max: TOTAL, "aria-label": "Loading the model" });
   const spoken = element("p", { class: "unseen", role: "status" }, "Loading the model");
@@ -78,7 +78,7 @@ export function createLoadCard(card, actions) {
     card.dataset["state"] = "failed";
     value.textContent = "Not loaded";
     bar.hidden = true;
-    detail.textContent = "What went wrong stands below";
+    detail.textContent = "See the error below";
     spoken.textContent = "";
     refill(foot, plainButton("Try again", actions.reload), plainButton("Clear cache", actions.clear));
   }

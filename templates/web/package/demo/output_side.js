@@ -84,7 +84,7 @@ export class OutputSide {
 
 /** @param {(text: string) => void} taken */
 function createLabelsEditor(taken) {
-  const area = element("textarea", { rows: 4, spellcheck: "false", placeholder: "one a line, or a JSON list" });
+  const area = element("textarea", { rows: 4, spellcheck: "false", placeholder: "one per line, or a JSON list" });
   area.addEventListener("input", () => taken(area.value));
   const take = async (/** @type {File} */ file) => {
     area.value = await file.text();

@@ -103,7 +103,7 @@ class Page {
     if (!model) {
       return;
     }
-    this.playground?.setModel(null, "The self-test comes first");
+    this.playground?.setModel(null, "Waiting for the self-test");
     this.test.showRunning();
     const show = await model.selfTest().then(
       (result) => () => this.test.showResult(result),

@@ -55,7 +55,7 @@ export class Playground {
       this.bar.say("Running");
       const { answers, time } = await callModel(model, this.readInputs());
       this.outputs.show(answers, this.reference());
-      this.bar.say(`Answered in ${formatMilliseconds(time)}`);
+      this.bar.say(`Finished in ${formatMilliseconds(time)}`);
     });
   }
 
@@ -157,7 +157,7 @@ export class Playground {
   arrange() {
     refill(place("inputs"), ...this.inputs.map(({ card }) => card.element));
     if (!this.inputs.length) {
-      refill(place("inputs"), element("p", { class: "empty" }, "This model takes no input."));
+      refill(place("inputs"), element("p", { class: "empty" }, "This model has no inputs."));
     }
     if (this.golden.first) {
       refill(

@@ -76,8 +76,8 @@ export function createSheet(frame, light, changed) {
       changed();
     } catch {
       const error = new InputProblem(
-        "this file is no picture that the browser can read",
-        "take a PNG, JPEG or WebP file",
+        "this file is not a picture that the browser can read",
+        "use a PNG, JPEG or WebP file",
       );
       problem.replaceChildren(alertOf(error));
     }

@@ -18,7 +18,7 @@ const LONGEST_FAULT = 400;
  */
 export function createTestCard(card, figures, run) {
   const value = element("p", { class: "value", role: "status" }, "–");
-  const detail = element("p", { class: "detail" }, "It runs by itself as soon as the model is ready.");
+  const detail = element("p", { class: "detail" }, "It runs automatically when the model is ready.");
   const facts = element("dl", { class: "facts" });
   const foot = element("div", { class: "row foot" });
   refill(card, element("h2", { class: "label" }, "Self-test"), value, detail, facts, foot);
@@ -26,7 +26,7 @@ export function createTestCard(card, figures, run) {
   function showRunning() {
     card.dataset["state"] = "busy";
     value.textContent = "Running";
-    detail.textContent = "Recorded inputs go through the model; its outputs are compared with the recorded ones.";
+    detail.textContent = "The model runs on recorded inputs; its outputs are compared with the recorded ones.";
     refill(facts);
     refill(foot);
   }
@@ -34,7 +34,7 @@ export function createTestCard(card, figures, run) {
   function showNothing() {
     delete card.dataset["state"];
     value.textContent = "–";
-    detail.textContent = "It runs by itself as soon as the model is ready.";
+    detail.textContent = "It runs automatically when the model is ready.";
     refill(facts);
     refill(foot);
     refill(figures);
@@ -82,7 +82,7 @@ function summaryOf(result) {
   if (unjudged) {
     return `Within tolerance. ${plural(unjudged, "output")} could not be judged: see the figures.`;
   }
-  return "Answers as the original model does, within the tolerance.";
+  return "Outputs match the original model's, within tolerance.";
 }
 
 /** @param {SelfTest} result */
@@ -98,17 +98,17 @@ function largestError({ outputs, unjudged }) {
   const errors = outputs.filter(({ name }) => !Object.hasOwn(unjudged, name)).map((output) => output.max_absolute ?? 0);
   const worst = Math.max(0, ...errors);
   if (!errors.length) return "not judged";
-  return worst ? formatNumber(worst) : "none: equal to the bit";
+  return worst ? formatNumber(worst) : "none: bit-identical";
 }
 
 /** @param {SelfTest} result */
 function headOf(result) {
   const origin = result.synthetic
-    ? "The recorded inputs were made from a seed; real samples say more."
-    : "The recorded inputs are samples that were given when the bundle was made.";
+    ? "The recorded inputs were generated from a seed; real samples would show more."
+    : "The recorded inputs are samples that were given when the bundle was built.";
   return [
     element("h2", {}, "Self-test"),
-    element("p", { class: "lead" }, `How far each output is from what the original model answered. ${origin}`),
+    element("p", { class: "lead" }, `The error of each output against the original model. ${origin}`),
   ];
 }
 
@@ -121,13 +121,13 @@ function faultsOf(result) {
   return element(
     "div",
     { class: "alert", role: "alert" },
-    element("p", { class: "alert-title" }, "This browser does not reproduce the model's answers"),
+    element("p", { class: "alert-title" }, "This browser does not reproduce the model's outputs"),
     element("ul", {}, ...faults),
     element(
       "p",
       {},
       element("b", {}, "Next: "),
-      "try another variant above, and report this with the browser's name and the adapter to who made the bundle.",
+      "try another variant above, and report this with the browser's name and the adapter to the author of the bundle.",
     ),
   );
 }

@@ -82,8 +82,8 @@ function createByteEditor({ port, sizes, example, changed }) {
       return room === null
         ? what
         : count > room
-          ? `${what}, of which the first ${formatCount(room)} are taken`
-          : `${what}, filled up to ${formatCount(room)}`;
+          ? `${what}, of which the first ${formatCount(room)} are used`
+          : `${what}, padded to ${formatCount(room)}`;
     } catch (error) {
       return error instanceof Error ? error.message : "";
     }

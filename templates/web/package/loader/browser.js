@@ -4,7 +4,7 @@ import { clearShelf, openShelf } from "./cache.js";
 import { DownloadError, IncompatibleError, IntegrityError } from "./errors.js";
 
 const MOST_THREADS = 4; // What the runtime itself takes at most: more gain little and crowd out the page.
-const REDEPLOY = "deploy the package's folder again, whole and unchanged";
+const REDEPLOY = "deploy the package's folder again, complete and unchanged";
 
 /** @type {import("./types.js").Platform} */
 export const browser = {
@@ -215,7 +215,7 @@ async function explainFailure(part, { name, signal }, integrity, cause) {
   if (signal?.aborted) return signal.reason;
   if (!answer || !answer.ok) return unreachable(name, cause);
   const why = `the browser found that its SHA-256 is not ${part.sha256}`;
-  return new IntegrityError(`${name} is not the file that was built`, { why, hint: REDEPLOY, cause });
+  return new IntegrityError(`${name} does not match its checksum`, { why, hint: REDEPLOY, cause });
 }
 
 /**
@@ -226,7 +226,7 @@ function unreachable(name, cause) {
   const offline = globalThis.navigator?.onLine === false;
   return new DownloadError(`${name} could not be fetched${offline ? ": this device is offline" : ""}`, {
     why: String(cause),
-    hint: offline ? "go online once: after the first visit the files are kept" : "check the connection and try again",
+    hint: offline ? "go online once: after the first visit the files are cached" : "check the connection and try again",
     cause,
   });
 }
@@ -236,7 +236,7 @@ function unreachable(name, cause) {
  * @param {unknown} cause
  */
 function cutOff(name, cause) {
-  return new DownloadError(`the download of ${name} broke off`, {
+  return new DownloadError(`the download of ${name} was interrupted`, {
     why: String(cause),
     hint: "check the connection and try again",
     cause,

@@ -17,10 +17,10 @@ const SOFTWARE = /swiftshader|llvmpipe|lavapipe|softpipe|basic render|warp/i;
 
 /** Why WebAssembly as the runtime needs it is not there; empty when it is. */
 export function findWasmObstacle() {
-  if (typeof WebAssembly !== "object") return "there is no WebAssembly here, or it is switched off";
+  if (typeof WebAssembly !== "object") return "WebAssembly is not available here, or it is turned off";
   const bytes = new Uint8Array(SIMD_MODULE);
   if (!WebAssembly.validate(bytes)) {
-    return "there is no WebAssembly SIMD here; Chrome and Edge have it from 91, Firefox from 89, Safari from 16.4";
+    return "WebAssembly SIMD is not available here; Chrome and Edge have it from 91, Firefox from 89, Safari from 16.4";
   }
   try {
     // Throws where the page's security policy forbids it; there is nothing to import.
@@ -46,7 +46,7 @@ export function canRunBuild(build) {
  */
 export async function findProvider(provider, needed) {
   const find = PROVIDERS[provider.name];
-  return find ? find(provider, needed) : { reason: `this loader knows no provider ${provider.name}` };
+  return find ? find(provider, needed) : { reason: `this loader does not support the provider ${provider.name}` };
 }
 
 /** @type {Record<string, (provider: import("./types.js").ProviderEntry, needed: string[]) => Promise<Finding>>} */
@@ -64,7 +64,7 @@ async function findWebgpu(provider, needed) {
   if (!adapter) return { reason: "the browser has WebGPU but offers no GPU: its driver may be missing or blocked" };
   const software = isSoftware(adapter);
   const missing = needed.filter((name) => !adapter.features.has(/** @type {GPUFeatureName} */ (name)));
-  if (missing.length) return { reason: `this GPU does not offer ${missing.map(tellFeature).join(", ")}`, adapter, software };
+  if (missing.length) return { reason: `this GPU does not support ${missing.map(tellFeature).join(", ")}`, adapter, software };
   return { reason: "", adapter, software };
 }
 
@@ -74,8 +74,8 @@ function tellFeature(name) {
 }
 
 function explainNoGpu() {
-  if (globalThis.isSecureContext === false) return "this page has no WebGPU: it needs https or localhost";
-  return "there is no WebGPU here; Chrome and Edge have it from 113, Safari from 26, Firefox from 141 (Windows)";
+  if (globalThis.isSecureContext === false) return "this page has no WebGPU: it requires https or localhost";
+  return "WebGPU is not available here; Chrome and Edge have it from 113, Safari from 26, Firefox from 141 (Windows)";
 }
 
 /**
@@ -107,12 +107,12 @@ async function findWebnn(provider) {
   const ml = /** @type {{ createContext?: (options: object) => Promise<{ destroy?: () => void }> } | undefined} */ (
     /** @type {{ ml?: unknown }} */ (globalThis.navigator ?? {}).ml
   );
-  if (!ml?.createContext) return { reason: "there is no WebNN here; Chrome and Edge have it behind a flag" };
+  if (!ml?.createContext) return { reason: "WebNN is not available here; Chrome and Edge have it behind a flag" };
   const { deviceType, powerPreference } = provider.options;
   try {
     (await ml.createContext({ deviceType, powerPreference })).destroy?.();
     return { reason: "" };
   } catch (error) {
-    return { reason: `the browser has WebNN but gave no context (${error})` };
+    return { reason: `the browser has WebNN but could not create a context (${error})` };
   }
 }

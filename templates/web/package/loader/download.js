@@ -34,7 +34,7 @@ export class Downloads {
     /** @type {Promise<void>[]} */
     this.storing = [];
     this.shelf = wishes.openShelf().catch((error) => {
-      this.notes.push(`nothing is kept for the next visit (${error})`);
+      this.notes.push(`files are not cached for the next visit (${error})`);
       return null;
     });
   }
@@ -65,7 +65,7 @@ export class Downloads {
     const asset = Object.hasOwn(this.wishes.data.assets, path) ? this.wishes.data.assets[path] : undefined;
     if (asset) return asset;
     throw new IntegrityError(`${path} is not among the files of this package`, {
-      hint: "deploy the package's folder again, whole and unchanged",
+      hint: "deploy the package's folder again, complete and unchanged",
     });
   }
 
@@ -164,7 +164,7 @@ export class Downloads {
     try {
       await (await this.shelf)?.keep(part.sha256, bytes);
     } catch (error) {
-      this.notes.push(`a file could not be kept for the next visit (${error})`);
+      this.notes.push(`a file could not be cached for the next visit (${error})`);
     }
   }
 
@@ -203,7 +203,7 @@ export class Downloads {
       const known = Object.values(this.wishes.data.assets).flatMap((asset) => asset.parts.map((part) => part.sha256));
       await (await this.shelf)?.tidy(new Set(known));
     } catch (error) {
-      this.notes.push(`the cache could not be tidied (${error})`);
+      this.notes.push(`the cache could not be cleaned up (${error})`);
     }
   }
 
@@ -245,8 +245,8 @@ export class Downloads {
  * @param {string} why
  */
 function altered(path, why) {
-  return new IntegrityError(`${path} is not the file that was built`, {
+  return new IntegrityError(`${path} does not match its checksum`, {
     why,
-    hint: "deploy the package's folder again, whole and unchanged",
+    hint: "deploy the package's folder again, complete and unchanged",
   });
 }

@@ -42,7 +42,7 @@ const REBUILD = "build the bundle again";
  * @property {Map<string, Tensor | null>} outputs null for what the web runtime gives none of
  */
 
-/** The recorded samples, read one at a time. `synthetic` says that the inputs were made from a seed, not given. */
+/** The recorded samples, read one at a time. `synthetic` says that the inputs were generated from a seed. */
 export class GoldenSet {
   /**
    * @param {Downloads} downloads
@@ -103,7 +103,7 @@ export async function openGolden(data, platform) {
   });
   const text = new TextDecoder().decode(await downloads.fetch(`${FOLDER}index.json`));
   const golden = readIndex(downloads, text);
-  if (!golden.samples?.length) throw new IntegrityError("the golden set holds no sample", { hint: REBUILD });
+  if (!golden.samples?.length) throw new IntegrityError("the golden set has no samples", { hint: REBUILD });
   return golden;
 }
 

@@ -116,10 +116,10 @@ export class OutputFigures {
     if (tolerance?.judged === false) return null;
     if (this.mismatch !== null || tolerance === null) return this.mismatch;
     if (this.excess) {
-      return `${this.excess} of ${this.count} elements are off, the worst by ${this.maxAbsolute.toPrecision(3)}`;
+      return `${this.excess} of ${this.count} elements are out of tolerance, the largest error is ${this.maxAbsolute.toPrecision(3)}`;
     }
     if (this.agreement !== null && this.agreement < (tolerance.agreement ?? 1)) {
-      const promise = (tolerance.agreement ?? null) === null ? "" : `, at least ${tolerance.agreement} of them equal was promised`;
+      const promise = (tolerance.agreement ?? null) === null ? "" : `, at least a share of ${tolerance.agreement} must be equal`;
       return `${this.exact - this.exactAgreed} of ${this.exact} values differ${promise}`;
     }
     return this.equal ? null : this.findNoise(tolerance);
@@ -136,11 +136,11 @@ export class OutputFigures {
     for (const name of names) {
       const [found, least] = [this[name], tolerance[name] ?? null];
       if (found !== null && least !== null && found < least) {
-        return `${name} is ${found.toPrecision(6)}, at least ${least.toPrecision(6)} was promised`;
+        return `${name} is ${found.toPrecision(6)}, at least ${least.toPrecision(6)} required`;
       }
     }
     if (rounding || !this.isUnmeasured(tolerance)) return null;
-    return `it is off by ${this.maxAbsolute.toPrecision(3)}, and its reference has no signal to hold that against`;
+    return `its largest error is ${this.maxAbsolute.toPrecision(3)}, and the reference has no signal to compare it with`;
   }
 
   /** @param {import("./types.js").Tolerance} tolerance */
@@ -219,14 +219,14 @@ export class OutputFigures {
    */
   addNumbers(actual, reference, tolerance) {
     if (!reference.every((value, at) => Number.isNaN(value) === Number.isNaN(actual[at]))) {
-      return "NaN stands at other places";
+      return "NaN is at other positions";
     }
     if (
       !reference.every((value, at) =>
         Number.isFinite(value) ? Number.isFinite(actual[at]) : Object.is(value, actual[at]),
       )
     ) {
-      return "infinity stands at other places";
+      return "infinity is at other positions";
     }
     const finite = reference.every(Number.isFinite);
     const keep = (/** @type {Float64Array} */ values) => values.filter((_, at) => Number.isFinite(reference[at]));

@@ -113,7 +113,7 @@ export class BundledModel {
 
   #open() {
     if (this.#opened) return this.#opened;
-    throw new DisposedError("this model was disposed of", { hint: "load it again" });
+    throw new DisposedError("this model was disposed", { hint: "load it again" });
   }
 
   /**
@@ -181,7 +181,7 @@ export class BundledModel {
     if (cause instanceof DisposedError || (signal?.aborted && cause === signal.reason)) return cause;
     const known = await recognise(opened.instance, opened.gpu, cause);
     if (known) return known;
-    const hint = "run the model's selfTest(): when that passes, look at the inputs";
+    const hint = "run the model's selfTest(): if that passes, check the inputs";
     return new InferenceError("the runtime failed", { why: firstLine(cause), hint, cause });
   }
 }

@@ -91,7 +91,7 @@ function makeRelease(instance, session, gpu) {
 function planSession({ data, platform, options }, variant, instance, survey, threaded) {
   const version = instance.ort.env.versions?.web;
   if (version !== variant.requires.runtime) {
-    throw new IncompatibleError(`it was made for onnxruntime-web ${variant.requires.runtime}, here is ${version}`);
+    throw new IncompatibleError(`it was built for onnxruntime-web ${variant.requires.runtime}, here is ${version}`);
   }
   /** @type {string[]} */
   const notes = [];
@@ -99,9 +99,9 @@ function planSession({ data, platform, options }, variant, instance, survey, thr
   const threads = threaded ? chooseThreads(platform, variant, options.threads, notes) : 1;
   if (!threaded) notes.push(FORBIDDEN);
   if (instance.started && instance.threads !== threads) {
-    notes.push(`the runtime was started with ${instance.threads} threads before, and keeps them`);
+    notes.push(`the runtime is already running with ${instance.threads} threads, and keeps them`);
   }
-  if (survey.software) notes.push("the GPU is emulated in software: slow, and good for tests only");
+  if (survey.software) notes.push("the GPU is emulated in software: slow, for tests only");
   return { threads, device: chooseDevice(variant, options.keepOnDevice, captured, notes), captured, notes };
 }
 
@@ -117,7 +117,7 @@ function chooseDevice(variant, keep, captured, notes) {
   const [first] = variant.providers;
   const possible = first.device ?? PLACES[first.name] ?? null;
   if (keep && !possible) notes.push(`outputs cannot stay on a device: ${first.name} computes in the CPU's memory`);
-  if (keep === false && captured) notes.push("outputs stay on the GPU all the same, for its graph is captured");
+  if (keep === false && captured) notes.push("outputs stay on the GPU because its graph is captured");
   return captured || keep ? possible : keep === false ? null : first.device;
 }
 
@@ -174,7 +174,7 @@ const ONE_THREAD = {
   browser:
     "one thread only: the page is not cross-origin isolated; serve it with the headers " +
     "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp",
-  node: "one thread only: the web runtime starts no more under Node.js",
+  node: "one thread only: the web runtime supports no more under Node.js",
 };
 
 /**
@@ -234,7 +234,7 @@ function describe({ data, platform, downloads }, variant, survey, instance, note
     adapter: survey.adapter && describeAdapter(survey.adapter),
     rejected: {},
     fellBack: false,
-    notes: [...notes, ...absent.map((port) => `onnxruntime-web does not give the output ${JSON.stringify(port.name)}`)],
+    notes: [...notes, ...absent.map((port) => `onnxruntime-web does not return the output ${JSON.stringify(port.name)}`)],
     fromCache: downloads.allCached,
     seconds,
   };

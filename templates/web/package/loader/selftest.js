@@ -59,7 +59,7 @@ function blank(found) {
  */
 function findUnjudged(figures, toleranceOf) {
   const found = figures.map(({ name, reference }) => {
-    const why = toleranceOf(name).judged === false ? "it is not held to anything" : reference.unjudged;
+    const why = toleranceOf(name).judged === false ? "it has no limits" : reference.unjudged;
     return /** @type {const} */ ([name, why]);
   });
   return Object.fromEntries(found.filter(([, why]) => why));
@@ -110,7 +110,7 @@ function compare(config, port, found, actual, sample, tolerance) {
   const where = `sample ${quoteName(sample.name)}`;
   if (reference === undefined) found.refuse(`${where} has no recorded value of it`);
   else if (!findElement(port.type) || !reference || !actual) {
-    found.refuse(`${where}: onnxruntime-web does not give values of the type ${describeType(port.type)}`);
+    found.refuse(`${where}: onnxruntime-web does not return values of the type ${describeType(port.type)}`);
   } else if (config.unstable_outputs.includes(port.name) && isAlike(actual, reference)) {
     found.add(reference, reference, tolerance, where); // A random output promises its type and shape alone.
   } else found.add(actual, reference, tolerance, where);

@@ -89,9 +89,9 @@ function refuse(request, rejected, strict, last) {
     .join("; ");
   const details = { why, cause: last ?? undefined };
   if (strict && request.variants.length > 1) {
-    return new FallbackError(`variant ${request.variants[0].name} cannot run here, and strict mode takes no other`, {
+    return new FallbackError(`variant ${request.variants[0].name} cannot run here, and strict mode allows no other`, {
       ...details,
-      hint: "mend the cause, or load the model with strict: false",
+      hint: "fix the cause, or load the model with strict: false",
     });
   }
   if (last instanceof OutOfMemoryError) return last;
@@ -158,8 +158,8 @@ function findMisfit({ config }, variant, build) {
   if (systems.length && !systems.includes(SYSTEM)) return `it is for ${systems.join(" or ")}, this is ${SYSTEM}`;
   if (!build) return `the package has no build of the runtime for it that can run here (${variant.builds.join(", ")})`;
   const strange = config.signature.inputs.find((port) => !findElement(port.type) && !port.optional);
-  if (strange) return `onnxruntime-web takes no input like ${JSON.stringify(strange.name)}`;
+  if (strange) return `onnxruntime-web does not support the type of the input ${JSON.stringify(strange.name)}`;
   return config.signature.outputs.some((port) => findElement(port.type))
     ? ""
-    : "onnxruntime-web gives none of its outputs";
+    : "onnxruntime-web returns none of its outputs";
 }

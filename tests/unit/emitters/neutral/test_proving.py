@@ -48,8 +48,8 @@ def compile_for(base: RuntimeVariant, provider: str, *, native: bool) -> Runtime
     ("name", "reason"),
     [
         ("series", "it was compiled for several devices at once (43, 57, 69), and only a device can pick its part"),
-        ("tensorrt", "its TensorRT engine is made on the device"),
-        ("openvino", "its OpenVINO blob is made on the device"),
+        ("tensorrt", "its TensorRT engine is generated on the device"),
+        ("openvino", "its OpenVINO blob is generated on the device"),
         ("xnnpack", "onnxruntime for Python, which would run it here, has no XnnpackExecutionProvider"),
     ],
 )
@@ -186,7 +186,7 @@ def test_what_is_going_on_is_reported(plain: EmitRequest, tmp_path: Path, monkey
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": 3}', json.dumps({"variants": 1})])
 def test_a_damaged_configuration_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "runtime.json").write_text(text)
-    with pytest.raises(VerificationError, match="is not a whole bundle"):
+    with pytest.raises(VerificationError, match="is not a complete bundle"):
         prove_bundle(ProofRequest(bundle=tmp_path, cache_root=tmp_path / "cache", listener=ignore))
 
 

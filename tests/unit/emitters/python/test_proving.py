@@ -67,10 +67,10 @@ def test_an_answer_of_another_shape_is_a_failure_and_no_traceback(layout: Layout
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        (f"print({'[' * 100_000!r})", "it ended with code 0: it said nothing"),
-        ("""print('{"error": 5}')""", "it ended with code 0: it said nothing"),
+        (f"print({'[' * 100_000!r})", "it exited with code 0: no output"),
+        ("""print('{"error": 5}')""", "it exited with code 0: no output"),
         ("""print('{"error": {"message": ["no"], "why": null}}')""", "['no']"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGRTMIN + 3)", "it was ended by signal 37: it said nothing"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGRTMIN + 3)", "it was terminated by signal 37: no output"),
     ],
     ids=["nested", "an error that is a number", "an error that is a list", "a real-time signal"],
 )
@@ -84,7 +84,7 @@ def test_of_a_program_that_talks_on_the_end_alone_is_read(layout: Layout, monkey
     monkeypatch.setattr(programs, "OUTPUT_BYTES", 1000)
     code = "import sys; print('x' * 5000); print('y' * 5000 + ' and why', file=sys.stderr); sys.exit(3)"
     (proof,) = run_self_test(layout, say(code))
-    assert proof.reason.startswith("it ended with code 3: yyy")
+    assert proof.reason.startswith("it exited with code 3: yyy")
     assert proof.reason.endswith("and why")
     assert len(proof.reason) < 1100
 
@@ -93,7 +93,7 @@ def test_of_a_program_that_talks_on_the_end_alone_is_read(layout: Layout, monkey
 def test_a_configuration_that_is_none_is_a_damaged_bundle(tmp_path: Path, text: str) -> None:
     (tmp_path / "net" / "payload").mkdir(parents=True)
     (tmp_path / "net" / "payload" / "runtime.json").write_text(text)
-    with pytest.raises(VerificationError, match="not a whole Python bundle"):
+    with pytest.raises(VerificationError, match="not a complete Python bundle"):
         read_layout(tmp_path)
 
 
@@ -107,5 +107,5 @@ def test_a_configuration_that_was_packed_to_fill_the_memory_is_not_unpacked(tmp_
 
 def test_a_lock_that_is_no_text_is_a_damaged_bundle(layout: Layout) -> None:
     (layout.root / "requirements.lock").write_bytes(b"\xff\xfe")
-    with pytest.raises(VerificationError, match="not a whole Python bundle"):
+    with pytest.raises(VerificationError, match="not a complete Python bundle"):
         _ = layout.lock

@@ -67,7 +67,7 @@ def test_a_version_is_as_npm_orders_them(given_: str, made: str) -> None:
 
 @pytest.mark.parametrize("version", ["", "latest", "1.0.0-beta..2", "x" * 10_000])
 def test_what_is_no_version_is_refused(version: str) -> None:
-    with pytest.raises(UsageError, match="is no version") as error:
+    with pytest.raises(UsageError, match="is not a version") as error:
         make_version(version)
     assert error.value.hint == "give three numbers: --version 1.2.3"
 

@@ -159,7 +159,7 @@ def test_a_runtime_without_licence_texts_is_refused(
         return environment
 
     monkeypatch.setattr(StandIn, "resolve", without_notices)
-    with pytest.raises(EnvironmentMissingError, match=r"carries no ThirdPartyNotices\.txt"):
+    with pytest.raises(EnvironmentMissingError, match=r"lacks ThirdPartyNotices\.txt"):
         EMITTER.emit(request_, tmp_path)
 
 
