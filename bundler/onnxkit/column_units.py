@@ -7,13 +7,13 @@ from typing import Final
 
 import numpy as np
 
-LARGE: Final = 2.0
+MIN_LARGE_VALUE: Final = 2.0
 """Columns within 0 and 1 are separate from columns with values above this: scores beside coordinates."""
 
-GAP: Final = 5.0
+MIN_SPREAD_RATIO: Final = 5.0
 """Columns have different units where their sorted spreads (standard deviations) have a gap of this factor."""
 
-FEW: Final = 1 / 32
+MAX_QUIET_SHARE: Final = 1 / 32
 """Quiet columns below this share of many columns are not a unit of their own: they are unused."""
 
 Ranges = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -32,7 +32,7 @@ def find_units(least: np.ndarray, greatest: np.ndarray, spread: np.ndarray) -> I
         yield np.ones(len(spread), dtype=bool)
         return
     shares = changing & (least >= 0) & (greatest <= 1)
-    if shares.any() and not (np.maximum(np.abs(least), np.abs(greatest)) > LARGE).any():
+    if shares.any() and not (np.maximum(np.abs(least), np.abs(greatest)) > MIN_LARGE_VALUE).any():
         yield changing
         return
     if shares.any():
@@ -44,9 +44,9 @@ def _by_spread(spread: np.ndarray, chosen: np.ndarray) -> Iterator[np.ndarray]:
     places = np.flatnonzero(chosen)
     ordered = places[np.argsort(-spread[places], kind="stable")]
     sizes = spread[ordered]
-    ends = np.flatnonzero(sizes[:-1] > GAP * sizes[1:]) + 1
+    ends = np.flatnonzero(sizes[:-1] > MIN_SPREAD_RATIO * sizes[1:]) + 1
     for position, group in enumerate(np.split(ordered, ends) if ordered.size else ()):
-        if position == 0 or len(group) >= FEW * len(spread):
+        if position == 0 or len(group) >= MAX_QUIET_SHARE * len(spread):
             mask = np.zeros(len(spread), dtype=bool)
             mask[group] = True
             yield mask

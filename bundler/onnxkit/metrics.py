@@ -22,7 +22,7 @@ _MAX_SHOWN = 80
 Point = tuple[float, float]
 """(magnitude of the reference, absolute error) of one element."""
 
-LOW = 0.1
+LOW_SHARE = 0.1
 """The share of samples, at least one of several, that may be below the ratio that all others must reach."""
 
 
@@ -199,7 +199,7 @@ def _low(ratios: Sequence[float | None]) -> float | None:
     ordered = sorted(math.inf if ratio is None else ratio for ratio in ratios)
     if not ordered:
         return None
-    found = ordered[min(len(ordered) - 1, max(1, math.floor(LOW * len(ordered))))]
+    found = ordered[min(len(ordered) - 1, max(1, math.floor(LOW_SHARE * len(ordered))))]
     return None if math.isinf(found) else found
 
 

@@ -15,7 +15,7 @@ Changes = Mapping[Key, int]
 
 _STEP: Final = 32
 """Image networks halve their input up to five times."""
-_TRIES: Final = 3
+_MAX_TRIES: Final = 3
 _MAX_SINGLES: Final = 8
 """Number of dimensions that are tried individually when all of their kind are rejected together."""
 
@@ -100,7 +100,7 @@ def _uneven(trial: _Trial, items: Iterable[FreeDimension], sizes: Changes) -> di
 
 
 def _first_that_runs(trial: _Trial, group: list[FreeDimension], sizes: Changes) -> Changes | None:
-    for place in range(_TRIES):
+    for place in range(_MAX_TRIES):
         options = {item.key: _options(trial, item, sizes) for item in group}
         changes = {key: found[place] for key, found in options.items() if place < len(found)}
         if trial.runs(changes):
@@ -122,7 +122,7 @@ def other_sizes(role: Role, size: int) -> tuple[int, ...]:
     found = {
         "batch": (size + 1, size + 2, 4 * size),
         "channel": (1, 3, 4),
-        "length": (size // 2, 2 * size, size + 1) if size > _TRIES else (size + 1, size + 2, 4 * size),
+        "length": (size // 2, 2 * size, size + 1) if size > _MAX_TRIES else (size + 1, size + 2, 4 * size),
         "space": (half, size + _STEP, 2 * size) if half else (2 * size, size + _STEP, 4 * size),
     }[role]
     return tuple(dict.fromkeys(item for item in found if item > 0 and item != size))

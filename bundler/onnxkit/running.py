@@ -81,8 +81,8 @@ def _describe(cause: BaseException) -> str:
     return message
 
 
-_LANES: Final = 4
-_LARGE: Final = 1 << 30
+_MAX_LANES: Final = 4
+_MAX_CONCURRENT_MODEL_BYTES: Final = 1 << 30
 """Size of a model in bytes from which only one run at a time is made, for its memory."""
 
 
@@ -122,9 +122,9 @@ def run_in_lanes(
 
 def count_lanes(settings: SessionSettings, model: Path) -> int:
     """How many concurrent runs of a session with these settings are useful."""
-    if settings.session.get("intra_op_num_threads") != 1 or model.stat().st_size > _LARGE:
+    if settings.session.get("intra_op_num_threads") != 1 or model.stat().st_size > _MAX_CONCURRENT_MODEL_BYTES:
         return 1
-    return min(_LANES, os.cpu_count() or 1)
+    return min(_MAX_LANES, os.cpu_count() or 1)
 
 
 def _try_run(

@@ -15,13 +15,13 @@ MAX_CLASSES: Final = 65_536
 MAX_ROWS: Final = 65_536
 """Maximum number of an output's rows that are examined."""
 
-TIE: Final = 1e-6
+MAX_TIE_DIFFERENCE: Final = 1e-6
 """Two scores tie whose relative difference is at most this: rounding decides which one is higher."""
 
-DECIDED: Final = 0.5
+MIN_DECIDED_LEAD: Final = 0.5
 """A row is decided where its highest value leads by this share of the output's standard deviation."""
 
-SATURATED: Final = 0.999
+MIN_SATURATED_PROBABILITY: Final = 0.999
 """A probability from which a change would not show."""
 
 MAX_KEPT: Final = 4096
@@ -30,7 +30,7 @@ MAX_KEPT: Final = 4096
 MAX_COLUMNS: Final = 256
 """Rows with more columns are not kept: outputs with several units have few."""
 
-OUTERMOST: Final = 0.2
+OUTERMOST_SHARE: Final = 0.2
 """The share of the smallest and of the largest values of a column that are ignored for this."""
 
 PAIR: Final = 2
@@ -54,13 +54,13 @@ def count_agreeing(reference: np.ndarray, actual: np.ndarray) -> tuple[int, int]
     rows = reference.reshape(-1, reference.shape[-1])
     every = np.arange(len(rows))
     best, found = (rows[every, best_places(scores)] for scores in (reference, actual))
-    near = TIE * np.abs(np.where(np.isfinite(best), best, 0))
+    near = MAX_TIE_DIFFERENCE * np.abs(np.where(np.isfinite(best), best, 0))
     return len(rows), int((np.isnan(best) | (found >= best - near)).sum())
 
 
 def _hold_several_units(rows: np.ndarray) -> bool:
     """Whether columns differ in unit. The outermost rows are ignored: one sample of large values is not a unit."""
-    least, greatest = np.quantile(rows, (OUTERMOST, 1 - OUTERMOST), axis=0)
+    least, greatest = np.quantile(rows, (OUTERMOST_SHARE, 1 - OUTERMOST_SHARE), axis=0)
     return len(list(find_units(*ranges_of(np.clip(rows, least, greatest))))) > 1
 
 
@@ -118,9 +118,9 @@ class ScoreRows:
             return False
         if any(_hold_several_units(np.concatenate(kept)) for kept in self.kept.values()):
             return False  # the highest number of a box and its scores is meaningless
-        return float(np.median(np.concatenate(self.leads))) >= DECIDED * spread
+        return float(np.median(np.concatenate(self.leads))) >= MIN_DECIDED_LEAD * spread
 
     def saturated_share(self) -> float:
         """The share of rows of probabilities whose highest is almost 1; 0 for other rows."""
         tops = np.concatenate(self.tops) if self.tops else np.empty(0)
-        return float((tops >= SATURATED).mean()) if tops.size and tops.size == self.rows else 0.0
+        return float((tops >= MIN_SATURATED_PROBABILITY).mean()) if tops.size and tops.size == self.rows else 0.0

@@ -14,7 +14,7 @@ from bundler.onnxkit.value_files import Value
 
 MAX_CATEGORIES: Final = 16
 """An input with so few different numbers holds categories, and values between them may be meaningless."""
-_WIDEST: Final = 1 << 62
+_MAX_MAGNITUDE: Final = 1 << 62
 """Larger numbers are not exact in the recorded figures."""
 
 
@@ -102,7 +102,7 @@ def _draw(known: _Range, name: str, value: np.ndarray, index: int, generator: np
     if len(known.categories) <= MAX_CATEGORIES and (whole or known.least == known.most):
         return generator.choice(sorted(known.categories), size=value.shape)
     if whole:
-        least, most = max(int(known.least), -_WIDEST), min(int(known.most), _WIDEST)
+        least, most = max(int(known.least), -_MAX_MAGNITUDE), min(int(known.most), _MAX_MAGNITUDE)
         return generator.integers(least, most, value.shape, endpoint=True)
     drawn = generator.normal(known.mean, known.deviation, value.shape)
     return np.clip(drawn, known.least, known.most)

@@ -9,7 +9,7 @@ import numpy as np
 Shape = tuple[int, ...]
 
 WORDS: Final = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel")
-_SPRINKLED: Final = 1 / 8
+_SPRINKLED_SHARE: Final = 1 / 8
 """The share of a tensor's integers that are constants which the model compares with."""
 
 
@@ -51,7 +51,7 @@ def draw_integers(shape: Shape, bound: int, sprinkled: tuple[int, ...], generato
     if not sprinkled:
         return values
     chosen = generator.choice(np.array(sprinkled, np.int64), size=shape)
-    return np.where(generator.random(shape) < _SPRINKLED, chosen, values)
+    return np.where(generator.random(shape) < _SPRINKLED_SHARE, chosen, values)
 
 
 def selector_bit(index: int, place: int) -> int:

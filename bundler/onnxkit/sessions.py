@@ -44,7 +44,7 @@ _NOISE: Final = re.compile(
     r"|Load model from \S* failed:\s*"
 )
 _MAX_LENGTH: Final = 600
-_NOTHING_LEFT: Final = 1 << 20
+_FULL_DISK_BYTES: Final = 1 << 20
 """Free bytes of a disk below which a failed write is explained by a full disk."""
 
 RUNTIME_ERRORS: Final[tuple[type[Exception], ...]] = (
@@ -210,7 +210,7 @@ def _start(
 def _check_disk(target: str, cause: Exception) -> None:
     """Explain a failed write, which the runtime does not. Raises `OSError` where the disk of its `target` is full."""
     folder = Path(target).parent
-    if target and shutil.disk_usage(folder).free < _NOTHING_LEFT:
+    if target and shutil.disk_usage(folder).free < _FULL_DISK_BYTES:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from cause
 
 

@@ -18,7 +18,7 @@ from onnx.reference import ReferenceEvaluator
 from bundler.onnxkit.small_constants import read_constant
 from bundler.onnxkit.structure import subgraphs
 
-_ROUNDS: Final = 32
+_MAX_ROUNDS: Final = 32
 _STANDARD: Final = ("", "ai.onnx")
 _MAX_ELEMENTS: Final = 1024
 _FOLDED: Final = frozenset(
@@ -35,7 +35,7 @@ _ERRORS: Final = (
 
 def fold_sizes(model: ModelProto) -> ModelProto:
     """The model with the inferred shapes of its values, without the nodes that only compute sizes."""
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         model = _infer_shapes(model)
         if not _fold_once(model):
             break

@@ -26,10 +26,10 @@ RUN_SECONDS: Final = 60.0
 FIXED_RUN_SECONDS: Final = 1800.0
 """A model with fixed sizes only has no smaller ones to try, so it gets more time: in proportion to its multiplications,
 up to this."""
-SLOWEST_MULTIPLICATIONS: Final = 20_000_000
+MIN_MULTIPLICATIONS_PER_SECOND: Final = 20_000_000
 """Multiplications a second; the reference runtime's single thread does a hundred times as many with 32-bit floats."""
-_LISTED_TRIES: Final = 12
-_REASON_LENGTH: Final = 160
+_MAX_LISTED_TRIES: Final = 12
+_MAX_REASON_LENGTH: Final = 160
 
 GUESSES: Final = (
     Sizes(),
@@ -157,7 +157,7 @@ class SizeSearch:
 
 def limit_run(multiplications: int) -> float:
     """Time limit in seconds for a run of so many multiplications. Loop bodies count once, so the minimum is large."""
-    return min(FIXED_RUN_SECONDS, RUN_SECONDS + round(multiplications / SLOWEST_MULTIPLICATIONS))
+    return min(FIXED_RUN_SECONDS, RUN_SECONDS + round(multiplications / MIN_MULTIPLICATIONS_PER_SECOND))
 
 
 def _has_integers(signature: Signature) -> bool:
@@ -177,11 +177,11 @@ def _list_tries(tries: list[Try]) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for item in tries:
         reasons.setdefault(item.reason, []).append(item.sizes)
-    for reason, sizes in list(reasons.items())[:_LISTED_TRIES]:
+    for reason, sizes in list(reasons.items())[:_MAX_LISTED_TRIES]:
         rest = f" and {len(sizes) - 1} more" if len(sizes) > 1 else ""
         yield f"{sizes[0]}{rest}: {reason}"
-    if len(reasons) > _LISTED_TRIES:
-        yield f"and {len(reasons) - _LISTED_TRIES} more"
+    if len(reasons) > _MAX_LISTED_TRIES:
+        yield f"and {len(reasons) - _MAX_LISTED_TRIES} more"
 
 
 def _describe_bytes(size: int) -> str:
@@ -191,4 +191,4 @@ def _describe_bytes(size: int) -> str:
 def _shorten(reason: str) -> str:
     """The runtime's messages contain names from the model."""
     first = visible(" ".join(reason.split()))
-    return first if len(first) <= _REASON_LENGTH else first[:_REASON_LENGTH].rstrip() + " …"
+    return first if len(first) <= _MAX_REASON_LENGTH else first[:_MAX_REASON_LENGTH].rstrip() + " …"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-KEPT_PAYLOAD: Final = 4096
+MAX_KEPT_PAYLOAD: Final = 4096
 """Bytes of tensor data that are kept: shapes, axes and other small constants, which shape inference reads."""
 
 
@@ -103,7 +103,7 @@ class _Slimmer:
 
     def _may_leave_out(self, message: _Message, number: int, length: int) -> bool:
         droppable = (_RAW_DATA,) if self.link is not None else message.payload
-        return length > KEPT_PAYLOAD and number in message.payload and number in droppable
+        return length > MAX_KEPT_PAYLOAD and number in message.payload and number in droppable
 
     def _inner(self, message: _Message, tag: int, start: int, end: int) -> bytes:
         inner = self.slim(start, end, message.inner[tag >> 3])

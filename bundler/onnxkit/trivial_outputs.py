@@ -26,10 +26,10 @@ MAX_SAMPLE_ELEMENTS: Final = 65_536
 MIN_UNITS: Final = 4
 """Minimum number of outputs of one shape for finding what they have in common."""
 
-WIDE: Final = 8
+MIN_WIDE_ELEMENTS: Final = 8
 """Number of elements from which an output, or a row, has a level of its own, which is subtracted as well."""
 
-IMAGE: Final = 4
+MIN_IMAGE_RANK: Final = 4
 """Number of dimensions from which the second axis holds channels of each place, as in NCHW."""
 
 Kept = tuple[np.ndarray, np.ndarray]
@@ -78,7 +78,7 @@ class TrivialOutputs:
             reference, error = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
             if len(reference) < MIN_UNITS:
                 continue
-            leveled = reference.shape[1] >= WIDE and (axis == -1 or dimensions >= IMAGE)
+            leveled = reference.shape[1] >= MIN_WIDE_ELEMENTS and (axis == -1 or dimensions >= MIN_IMAGE_RANK)
             for columns in find_units(*ranges_of(reference)):
                 yield _column_ratio(reference[:, columns], error[:, columns], leveled=leveled)
 
@@ -125,7 +125,7 @@ def _output_ratio(reference: np.ndarray, error: np.ndarray) -> float | None:
     """
     units, count = reference.reshape(len(reference), -1), reference[0].size
     around = units - units.mean(axis=0)
-    if count >= WIDE:
+    if count >= MIN_WIDE_ELEMENTS:
         around = around - around.mean(axis=1, keepdims=True)
     signal = _middle(np.square(around).sum(axis=1))
     return decibels(signal, _middle(np.square(error.reshape(units.shape)).sum(axis=1)))

@@ -16,7 +16,7 @@ from bundler.model.errors import BundlerError, UsageError
 from bundler.support.text import visible
 
 _MODULE: Final = "_bundler_user_code"
-_LINES: Final = 12
+_MAX_LINES: Final = 12
 _MAX_LENGTH: Final = 300
 _HINT: Final = "it runs in bundler's own environment: install the packages that it imports there"
 
@@ -109,4 +109,4 @@ def _own_lines(error: BaseException) -> list[str]:
     lines = [line for entry in traceback.format_list(frames) for line in entry.rstrip().splitlines()]
     if isinstance(error, SyntaxError):
         lines += [line.rstrip() for line in traceback.format_exception_only(error)]
-    return [visible(line) for line in lines[-_LINES:]]
+    return [visible(line) for line in lines[-_MAX_LINES:]]

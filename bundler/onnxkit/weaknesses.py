@@ -15,7 +15,7 @@ from bundler.onnxkit.branches import Branch
 from bundler.onnxkit.seeded_sets import SeededSet
 from bundler.onnxkit.value_files import Value
 
-FEW_SAMPLES: Final = 8
+MIN_SAMPLES: Final = 8
 """With fewer samples the spread of the figures is uncertain."""
 MAX_LISTED_BRANCHES: Final = 8
 _BILLION: Final = 1e9
@@ -41,9 +41,9 @@ def _cost(found: SeededSet) -> str:
 
 def describe_count(count: int) -> Iterator[Weakness]:
     """A weakness if a user's set is small."""
-    if count < FEW_SAMPLES:
+    if count < MIN_SAMPLES:
         judge = "judges" if count == 1 else "judge"
-        text = f"{_count(count)} {judge} the model; from {FEW_SAMPLES} on the figures say how far they spread"
+        text = f"{_count(count)} {judge} the model; from {MIN_SAMPLES} on the figures say how far they spread"
         yield Weakness(kind="few-samples", name="", text=text)
 
 

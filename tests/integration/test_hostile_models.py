@@ -17,7 +17,7 @@ MODEL, STAGE = 3, 6
 
 MEMORY = "it required more memory than a step may use (BUNDLER_MEMORY_LIMIT)"
 HOSTILE: dict[str, tuple[Callable[[], ModelProto], str]] = {
-    "functions": (lambda: hostile_models.nested_functions(depth=30, calls=2), "come to 536,870,912 nodes"),
+    "functions": (lambda: hostile_models.nested_functions(depth=30, calls=2), "expand to 536,870,912 nodes"),
     "input": (lambda: hostile_models.large_input(1_000_000, 1_000_000), "the inputs would have 3725.3 GiB"),
     "constant": (lambda: hostile_models.large_constant(1_000_000, 1_000_000), MEMORY),
     "answer": (lambda: hostile_models.large_answer(1_000_000, 1_000_000), MEMORY),
@@ -64,6 +64,6 @@ def test_a_step_without_end_is_ended(
 @pytest.mark.quick
 def test_inspect_reads_no_more_than_there_is(limited: CommandLine, tmp_path: Path) -> None:
     path = models.save(hostile_models.nested_functions(depth=30, calls=2), tmp_path)
-    assert "come to 536,870,912 nodes" in limited.run("inspect", path, timeout=60).expect(MODEL).err
+    assert "expand to 536,870,912 nodes" in limited.run("inspect", path, timeout=60).expect(MODEL).err
     path = models.save(hostile_models.large_input(1_000_000, 1_000_000), tmp_path)
     limited.run("inspect", path, timeout=60).expect(0)

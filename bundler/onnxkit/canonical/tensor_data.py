@@ -14,13 +14,13 @@ from onnx import ModelProto, TensorProto, numpy_helper
 from bundler.model.errors import StageError
 from bundler.onnxkit.structure import iterate_graphs, iterate_tensors, tensor_bytes
 
-PAGE: Final = 4096
+PAGE_BYTES: Final = 4096
 """Alignment of every external tensor: a page, so that mapping it loads no neighbouring page."""
 WINDOWS_GRANULARITY: Final = 65536
 """Alignment of tensors that are large compared with the padding: MapViewOfFile on Windows requires it of an offset."""
-BIG: Final = 1 << 20
-CHUNK: Final = 1 << 22
-SAMPLE: Final = 1 << 14
+LARGE_TENSOR_BYTES: Final = 1 << 20
+CHUNK_BYTES: Final = 1 << 22
+SAMPLE_BYTES: Final = 1 << 14
 _RAW_TYPES: Final = frozenset({
     TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.BOOL,
     TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64,
@@ -43,7 +43,7 @@ class Span:
         with self.path.open("rb") as file:
             file.seek(self.offset)
             while left:
-                chunk = file.read(min(CHUNK, left))
+                chunk = file.read(min(CHUNK_BYTES, left))
                 if not chunk:
                     raise StageError(f"{self.path.name}: external data ends {left} bytes early")
                 left -= len(chunk)
@@ -108,7 +108,7 @@ class _DataFile:
         for start in places:
             if self._holds(start, data):
                 return start, length
-        alignment = WINDOWS_GRANULARITY if length >= BIG else PAGE
+        alignment = WINDOWS_GRANULARITY if length >= LARGE_TENSOR_BYTES else PAGE_BYTES
         start = -(-self._end // alignment) * alignment
         self._file.seek(start)
         _write(self._file, data)
@@ -135,12 +135,12 @@ def _chunks(data: Span | bytes) -> Iterable[bytes]:
 def _sample(data: Span | bytes) -> bytes:
     """A digest of the first and the last bytes, to find candidates for equal tensors."""
     if isinstance(data, bytes):
-        return hashlib.sha256(data[:SAMPLE] + data[-SAMPLE:]).digest()
+        return hashlib.sha256(data[:SAMPLE_BYTES] + data[-SAMPLE_BYTES:]).digest()
     with data.path.open("rb") as file:
         file.seek(data.offset)
-        first = file.read(min(SAMPLE, data.length))
-        file.seek(data.offset + max(0, data.length - SAMPLE))
-        return hashlib.sha256(first + file.read(min(SAMPLE, data.length))).digest()
+        first = file.read(min(SAMPLE_BYTES, data.length))
+        file.seek(data.offset + max(0, data.length - SAMPLE_BYTES))
+        return hashlib.sha256(first + file.read(min(SAMPLE_BYTES, data.length))).digest()
 
 
 def _write(file: BinaryIO, data: Span | bytes) -> None:

@@ -19,7 +19,7 @@ GREATEST: Final[Mapping[str, float]] = {
     "bfloat16": 3.3895313892515355e38,  # seven bits of fraction: (2 - 2**-7) * 2**127
 }
 """The largest finite number of each type."""
-_PIECE: Final = 1 << 22
+_MAX_ELEMENTS_AT_ONCE: Final = 1 << 22
 """Elements that are converted at a time: the reference makes several copies of its input."""
 
 
@@ -35,8 +35,8 @@ def narrow(values: np.ndarray, kind: str, name: str) -> Narrowed:
     """Float32 values as `kind` (a key of `ONNX_TYPES`). Raises `StageError` where one is NaN."""
     flat = values.reshape(-1)
     pieces, clamped = [], 0
-    for start in range(0, flat.size, _PIECE):
-        piece = flat[start : start + _PIECE]
+    for start in range(0, flat.size, _MAX_ELEMENTS_AT_ONCE):
+        piece = flat[start : start + _MAX_ELEMENTS_AT_ONCE]
         if np.isnan(piece).any():
             raise StageError(
                 f"the weight {name[:80]!r} holds NaN, which cannot be converted",

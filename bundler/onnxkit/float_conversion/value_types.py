@@ -25,7 +25,7 @@ def infer_types(linked: LinkedModel) -> LinkedModel:
     inferred = LinkedModel(onnx.shape_inference.infer_shapes(model), linked.folders, linked.external)
     unknown = list(_untyped(inferred.model))
     if unknown:
-        inferred.model.graph.value_info.extend(_ask_runtime(inferred, unknown))
+        inferred.model.graph.value_info.extend(_infer_with_runtime(inferred, unknown))
     return inferred
 
 
@@ -36,7 +36,7 @@ def _untyped(model: ModelProto) -> Iterator[str]:
         yield from (name for name in node.output if name and name not in known)
 
 
-def _ask_runtime(linked: LinkedModel, names: list[str]) -> Iterator[ValueInfoProto]:
+def _infer_with_runtime(linked: LinkedModel, names: list[str]) -> Iterator[ValueInfoProto]:
     probe = ModelProto()
     probe.CopyFrom(linked.model)
     probe.graph.output.extend(ValueInfoProto(name=name) for name in names)

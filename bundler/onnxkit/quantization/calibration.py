@@ -40,10 +40,10 @@ _PASSED_ON: Final = {
     "CalibPercentile": "percentile",
 }
 """The reference's `extra_options` for calibrators, and the names under which they are passed."""
-_MERGE_EVERY: Final = 32
+_SAMPLES_PER_MERGE: Final = 32
 """Samples whose ranges (a few bytes for each tensor) are merged at once."""
 _CORES: Final = os.cpu_count() or 1
-_AT_ONCE: Final = min(4, _CORES)
+_MAX_CONCURRENT_SAMPLES: Final = min(4, _CORES)
 """Concurrent samples, each with its activations in memory."""
 _MAX_NAMED: Final = 5
 _FAILED: Final = "the reference cannot calibrate this model"
@@ -109,7 +109,7 @@ def _open_minmax(request: CalibrationRequest, augmented: Path) -> MinMaxCalibrat
         **settings,
     )
     calibrator.augment_graph()
-    calibrator.infer_session = _open(augmented, max(1, _CORES // _AT_ONCE))
+    calibrator.infer_session = _open(augmented, max(1, _CORES // _MAX_CONCURRENT_SAMPLES))
     return calibrator
 
 
@@ -125,10 +125,10 @@ def _open(augmented: Path, threads: int) -> onnxruntime.InferenceSession:
 def _run_all(session: onnxruntime.InferenceSession, samples: SampleStream) -> Iterator[list[Any]]:
     """All outputs for each sample, in order; a few samples run concurrently."""
     waiting: deque[Future[list[Any]]] = deque()
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_MAX_CONCURRENT_SAMPLES) as pool:
         for sample in samples:
             waiting.append(pool.submit(run_sample, session, sample))
-            if len(waiting) > _AT_ONCE:
+            if len(waiting) > _MAX_CONCURRENT_SAMPLES:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
@@ -142,7 +142,7 @@ def _merge_ranges(calibrator: MinMaxCalibrater, samples: SampleStream, progress:
         calibrator.intermediate_outputs.append(
             [None if name in originals else value for name, value in zip(names, values, strict=True)]
         )
-        if not calibrator.moving_average and done % _MERGE_EVERY == 0:
+        if not calibrator.moving_average and done % _SAMPLES_PER_MERGE == 0:
             calibrator.compute_data()
             calibrator.clear_collected_data()
         progress(done, len(samples))

@@ -27,15 +27,15 @@ from bundler.onnxkit.sessions import REFERENCE, RUNTIME_ERRORS, clean_message, s
 from bundler.onnxkit.structure import read_structure
 from bundler.onnxkit.value_files import Value
 
-BATCH: Final = 48
+TENSORS_PER_RUN: Final = 48
 """Tensors that are compared in one run: they are all in memory at once."""
-MOST: Final = 480
+MAX_TENSORS: Final = 480
 """Maximum number of compared tensors, evenly spaced over the model."""
 
-AMPLIFIED: Final = 4.0
+MAX_AMPLIFICATION: Final = 4.0
 """Factor by which a node may amplify the noise of its inputs without counting as its source: 6 dB."""
-_LITTLE: Final = 0.02
-_LARGE: Final = 1 << 30
+_AMPLIFIED_SHARE: Final = 0.02
+_MAX_LOADED_BYTES: Final = 1 << 30
 """Size of a model file in bytes from which its weights are not loaded."""
 _MAX_HIDDEN: Final = 8
 """Maximum number of fused nodes to look through; quantisers fuse fewer."""
@@ -104,7 +104,7 @@ class ErrorSource:
 
 
 def find_probes(source: ModelProto, changed: ModelProto) -> list[Probe]:
-    """The tensors that nodes of both models compute, in the order of the original, at most `MOST`."""
+    """The tensors that nodes of both models compute, in the order of the original, at most `MAX_TENSORS`."""
     matched = matched_tensors(source, changed)
     present = {name for node in changed.graph.node for name in node.output if name}
     probes = []
@@ -113,7 +113,7 @@ def find_probes(source: ModelProto, changed: ModelProto) -> list[Probe]:
             computed, read = matched.get(name, (name, name))
             if computed in present and read in present and node.op_type != "Constant":
                 probes.append(Probe(name=name, computed=computed, read=read))
-    step = math.ceil(len(probes) / MOST) or 1
+    step = math.ceil(len(probes) / MAX_TENSORS) or 1
     return probes[::step]
 
 
@@ -122,9 +122,11 @@ def measure_probes(
 ) -> dict[str, Measured]:
     """The errors of all probes with floating-point values of one shape, by name. Raises `StageError`."""
     found: dict[str, Measured] = {}
-    for start in range(0, len(probes), BATCH):
-        report(start / len(probes), f"tensors {start + 1} to {min(start + BATCH, len(probes))} of {len(probes)}")
-        batch = probes[start : start + BATCH]
+    for start in range(0, len(probes), TENSORS_PER_RUN):
+        report(
+            start / len(probes), f"tensors {start + 1} to {min(start + TENSORS_PER_RUN, len(probes))} of {len(probes)}"
+        )
+        batch = probes[start : start + TENSORS_PER_RUN]
         one = open_probed(paths[0], [probe.name for probe in batch])
         other = open_probed(paths[1], [name for probe in batch for name in (probe.computed, probe.read)])
         for sample in samples():
@@ -134,7 +136,7 @@ def measure_probes(
 
 def open_probed(path: Path, names: Iterable[str]) -> onnxruntime.InferenceSession:
     """A session on the model at `path` that also outputs these tensors; large weights stay in their file."""
-    small = path.stat().st_size < _LARGE  # some forms of data cannot be linked
+    small = path.stat().st_size < _MAX_LOADED_BYTES  # some forms of data cannot be linked
     model = onnx.load(path, load_external_data=False) if small else read_structure(path, link=True)
     present = {item.name for item in (*model.graph.output, *model.graph.input)}
     model.graph.output.extend(ValueInfoProto(name=name) for name in dict.fromkeys(names) if name not in present)
@@ -246,7 +248,7 @@ def _excess(error: float, before: float) -> float:
     """
     if error <= before or math.isinf(before):
         return 0.0
-    return (error - before) * max(_LITTLE, 1 - (AMPLIFIED - 1) * before / error)
+    return (error - before) * max(_AMPLIFIED_SHARE, 1 - (MAX_AMPLIFICATION - 1) * before / error)
 
 
 class _Graph:

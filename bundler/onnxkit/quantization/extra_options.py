@@ -20,7 +20,7 @@ _STATIC: Final = frozenset({
     "QDQDisableWeightAdjustForInt32Bias", "QDQKeepRemovableActivations", "QDQOpTypePerChannelSupportToAxis",
     "QuantizeBias", "UseQDQContribOps",
 })  # fmt: skip
-_NEEDLESS: Final = {
+_UNSUPPORTED: Final = {
     "CalibMaxIntermediateOutputs": "calibration already keeps the activations of one sample only",
     "CalibStridedMinMax": "calibration already keeps the activations of one sample only",
     "SmoothQuant": "it requires neural-compressor, which bundler does not contain; use `nncf-int8` instead",
@@ -33,8 +33,8 @@ def check_extra(extra: Mapping[str, Any], *, static: bool) -> dict[str, Any]:
     """`extra` in the reference's form. Raises `StageError` for an unknown name."""
     known = _BOTH | _STATIC if static else _BOTH
     for name in extra:
-        if name in _NEEDLESS:
-            raise StageError(f"the option {name} is not supported: {_NEEDLESS[name]}", hint=f"leave {name} out")
+        if name in _UNSUPPORTED:
+            raise StageError(f"the option {name} is not supported: {_UNSUPPORTED[name]}", hint=f"leave {name} out")
         if name not in known:
             close = difflib.get_close_matches(name, sorted(known), n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(sorted(known))}"

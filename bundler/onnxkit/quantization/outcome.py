@@ -26,7 +26,7 @@ def describe_outcome(before: ModelProto, target: Path, *, qdq: bool) -> dict[str
     """
     after = read_structure(target)
     check_interface(before, after)
-    counts = Counter(qualified_name(node) for node in (_in_pairs(after) if qdq else _on_integers(after)))
+    counts = Counter(qualified_name(node) for node in (_in_pairs(after) if qdq else _quantized_nodes(after)))
     if not counts:
         raise nothing_quantized(
             "the quantiser found no operator that it supports; it requires weights and known shapes"
@@ -59,7 +59,7 @@ def _in_pairs(model: ModelProto) -> Iterator[NodeProto]:
                 yield node
 
 
-def _on_integers(model: ModelProto) -> Iterator[NodeProto]:
+def _quantized_nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Nodes with quantised inputs."""
     for graph in iterate_graphs(model):
         for node in graph.node:

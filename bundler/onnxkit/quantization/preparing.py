@@ -32,7 +32,7 @@ from bundler.onnxkit.quantization.reference import REFERENCE_ERRORS, own_errors,
 from bundler.onnxkit.quantization.shapes import infer_structure, infer_symbolically, knows_types, load_with_shapes
 from bundler.onnxkit.structure import iterate_tensors, read_structure, tensor_bytes
 
-LARGE: Final = 1 << 30
+MAX_EMBEDDED_BYTES: Final = 1 << 30
 """Bytes of weights from which they leave the model file, which can hold 2 GB: some steps keep two copies."""
 DATA_SUFFIX: Final = ".data"
 MIN_OPSET: Final = 10
@@ -94,7 +94,7 @@ class Preparation:
 def prepare(source: Path, scratch: Path, asked: Preparation) -> Prepared:
     """The model in `scratch`, ready to be quantised. Raises `StageError`."""
     structure = read_structure(source)
-    large = sum(tensor_bytes(tensor) for tensor in iterate_tensors(structure)) >= LARGE
+    large = sum(tensor_bytes(tensor) for tensor in iterate_tensors(structure)) >= MAX_EMBEDDED_BYTES
     source = _sort(source, scratch, large)
     opset, least_opset, notes = opset_of(structure), asked.least_opset, []
     if not asked.raise_opset:

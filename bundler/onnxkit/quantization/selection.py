@@ -60,7 +60,7 @@ def choose_operators(
         return None
     chosen = [name for name in (operators or default) if name not in excluded]
     if not present.intersection(chosen):
-        raise nothing_quantized(f"the model has none of the operators to quantise: {_few(chosen)}")
+        raise nothing_quantized(f"the model has none of the operators to quantise: {_list_names(chosen)}")
     return chosen
 
 
@@ -91,10 +91,10 @@ def nothing_quantized(detail: str) -> StageError:
 
 def _unknown(kind: str, name: str, present: Collection[str]) -> StageError:
     close = difflib.get_close_matches(name, sorted(present), n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}?" if close else f"it has {_few(sorted(present))}"
+    hint = f"did you mean {close[0]!r}?" if close else f"it has {_list_names(sorted(present))}"
     return StageError(f"the model has no {kind} {name!r}", hint=hint)
 
 
-def _few(names: Collection[str]) -> str:
+def _list_names(names: Collection[str]) -> str:
     shown = ", ".join(repr(name) for name in list(names)[:_MAX_NAMED])
     return f"{shown} and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else shown or "none"

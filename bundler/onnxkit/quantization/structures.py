@@ -15,7 +15,7 @@ from onnx import ModelProto, NodeProto, TensorProto
 
 Structure = Literal["depthwise", "squeeze", "narrow"]
 
-NARROW: Final = 16
+MAX_NARROW_CHANNELS: Final = 16
 """Number of channels, in or out, up to which a convolution is narrow."""
 _CONVOLUTIONS: Final = frozenset({"Conv", "ConvTranspose"})
 _GATES: Final = frozenset({
@@ -23,7 +23,7 @@ _GATES: Final = frozenset({
     "Unsqueeze",
 })  # fmt: skip
 _POOLS: Final = frozenset({"GlobalAveragePool", "ReduceMean", "GlobalMaxPool"})
-_STEPS: Final = 8
+_MAX_STEPS: Final = 8
 """Maximum number of nodes from a pooling to the last convolution of its branch."""
 _WEIGHT_INPUTS: Final = 2
 
@@ -47,7 +47,7 @@ def _kinds(
     if kernel is not None and _group(node) > 1:
         if kernel.dims[1] == 1:
             yield "depthwise"
-    elif kernel is not None and min(kernel.dims[:2]) <= NARROW:
+    elif kernel is not None and min(kernel.dims[:2]) <= MAX_NARROW_CHANNELS:
         yield "narrow"
     if _after_pooling(node, producers):
         yield "squeeze"
@@ -59,7 +59,7 @@ def _group(node: NodeProto) -> int:
 
 def _after_pooling(node: NodeProto, producers: Mapping[str, NodeProto]) -> bool:
     """Whether a chain of first inputs starts at a pooling over whole images."""
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         above = producers.get(node.input[0]) if node.input else None
         if above is None:
             return False

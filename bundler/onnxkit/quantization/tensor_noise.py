@@ -25,7 +25,7 @@ from bundler.onnxkit.sessions import SessionSettings, open_session
 
 _POSTFIXES: Final = (DEQUANT_OUTPUT_SUFFIX, DEQUANT_OUTPUT_SUFFIX + "_1")
 _UNOPTIMIZED: Final = SessionSettings(session={"graph_optimization_level": "none"})
-_LEAST: Final = float(np.finfo("float").eps)
+_MIN_NORM: Final = float(np.finfo("float").eps)
 """Norms that the reference treats as zero."""
 
 
@@ -46,7 +46,7 @@ class Noise:
     @property
     def decibels(self) -> float:
         """The ratio of signal to quantisation noise, as computed by the reference's own function."""
-        return 20 * math.log10(max(math.sqrt(self.signal), _LEAST) / max(math.sqrt(self.noise), _LEAST))
+        return 20 * math.log10(max(math.sqrt(self.signal), _MIN_NORM) / max(math.sqrt(self.noise), _MIN_NORM))
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from bundler.onnxkit.placement_facts import LeftNode, left_node, list_left, tidy
 from bundler.stages.build_engine.profiles import Shapes
 
 _CHILD: Final = Path(__file__).with_name("child.py")
-_TRIES: Final = 4
+_MAX_TRIES: Final = 4
 _TIED: Final = "dimensions with this name"
 _ASSERTION: Final = re.compile(r"^Assertion failed: ")
 _NO_OPERATOR: Final = ("false", "Plugin not found")
@@ -64,7 +64,7 @@ def build_engine(source: Path, model: ModelProto, names: Mapping[str, str], shap
 def _build_until_equal(job: Mapping[str, Any], folder: Path, target: Path) -> bool:
     """Build again until two engines are equal: on a busy machine threads may run in another order."""
     seen = {_digest(target)}
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         _run_child(job, folder, target)
         digest = _digest(target)
         if digest in seen:

@@ -68,7 +68,7 @@ def _build(job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     from bundler.stages.build_engine.profiles import add_profile  # noqa: PLC0415
 
     lines: list[str] = []
-    logger = _listen(library, lines)
+    logger = _make_logger(library, lines)
     builder = library.Builder(logger)
     network = builder.create_network(0)
     parser = library.OnnxParser(network, logger)
@@ -88,7 +88,7 @@ def _build(job: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     return facts, engine
 
 
-def _listen(library: Any, lines: list[str]) -> Any:
+def _make_logger(library: Any, lines: list[str]) -> Any:
     """A logger that keeps errors in `lines`; nothing from TensorRT goes to the screen."""
     kept = {library.ILogger.Severity.INTERNAL_ERROR, library.ILogger.Severity.ERROR}
 

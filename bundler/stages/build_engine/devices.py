@@ -10,8 +10,8 @@ from bundler.model.errors import StageError
 from bundler.model.stage import Note
 
 _MEMBER: Final = re.compile(r"SM([0-9]+)([0-9])")
-_OPENED: Final = frozenset({(8, 6), (8, 9)})
-_OPENED_FROM: Final = (12, 0)
+_SUPPORTED: Final = frozenset({(8, 6), (8, 9)})
+_SUPPORTED_FROM: Final = (12, 0)
 """ONNX Runtime's plugin 0.5.0 loads engines on GPUs of these compute capabilities, and on all from 12.0."""
 
 
@@ -45,7 +45,7 @@ def parse_capability(text: str) -> tuple[int, int]:
 def note_unopened(devices: Iterable[str]) -> tuple[Note, ...]:
     """A warning about GPUs that the engine is built for but on which ONNX Runtime does not load it."""
     pairs = {text: parse_capability(text) for text in devices}
-    unopened = [text for text, pair in pairs.items() if pair not in _OPENED and pair < _OPENED_FROM]
+    unopened = [text for text, pair in pairs.items() if pair not in _SUPPORTED and pair < _SUPPORTED_FROM]
     if not unopened:
         return ()
     text = (

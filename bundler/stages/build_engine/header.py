@@ -27,20 +27,20 @@ def check_engine(path: Path, version: str, mask: int) -> bytes:
     with path.open("rb") as stream:
         head = stream.read(HEADER_BYTES)
     if size <= HEADER_BYTES:
-        raise _refuse(f"it has {size} bytes")
+        raise _describe_mismatch(f"it has {size} bytes")
     magic, declared, *release, found = _LAYOUT.unpack_from(head)
     if magic != _MAGIC:
-        raise _refuse(f"it begins with {magic!r}")
+        raise _describe_mismatch(f"it begins with {magic!r}")
     if declared != size:
-        raise _refuse(f"it has {size} bytes, and its header declares {declared}")
+        raise _describe_mismatch(f"it has {size} bytes, and its header declares {declared}")
     if ".".join(map(str, release)) != version:
-        raise _refuse(f"it was built by TensorRT for RTX {'.'.join(map(str, release))}, not {version}")
+        raise _describe_mismatch(f"it was built by TensorRT for RTX {'.'.join(map(str, release))}, not {version}")
     if found != mask:
-        raise _refuse(f"it is for the devices {found:#x}, not {mask:#x}")
+        raise _describe_mismatch(f"it is for the devices {found:#x}, not {mask:#x}")
     return head
 
 
-def _refuse(reason: str) -> StageError:
+def _describe_mismatch(reason: str) -> StageError:
     return StageError(
         "TensorRT for RTX wrote an invalid engine",
         details=(reason,),

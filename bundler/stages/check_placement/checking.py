@@ -19,7 +19,7 @@ from bundler.stages.check_placement.spec import Options
 
 _FUNCTION: Final = re.compile(r"check_[a-z0-9_]+_partitions")
 _OPERATORS: Final = re.compile(r"([a-z0-9_]+\.md)?")
-_VERDICT: Final = 400
+_MAX_VERDICT_LENGTH: Final = 400
 _ERRORS: Final = (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OSError)
 """Errors of the checker on a graph that it does not support."""
 
@@ -50,7 +50,7 @@ def estimate(model: ModelProto, asked: Options) -> Estimate:
             info = check(model, require_fixed_input_sizes=True)
             suitable = info.suitability().name.lower()
             caveats = tuple(map(tidy, info.supported_ops_checker.get_caveats()))
-            verdict = _listen(info, asked.title)
+            verdict = _read_verdict(info, asked.title)
             taken = {node.output[0] for group in info.supported_groups for node in group if node.output}
     except _ERRORS as cause:
         raise StageError(
@@ -82,11 +82,11 @@ class _MessageLog:
         """Ignore debug messages: the nodes of every partition."""
 
 
-def _listen(info: Any, title: str) -> str:
+def _read_verdict(info: Any, title: str) -> str:
     """The last line of the checker's own findings: its verdict."""
     ear = _MessageLog()
     info.print_analysis(ear, title)
-    return tidy(ear.lines[-1], _VERDICT)
+    return tidy(ear.lines[-1], _MAX_VERDICT_LENGTH)
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ def _describe(provider: str, model: ModelProto, found: Estimate) -> dict[str, An
     nodes, known = counted_nodes(model), fixed_values(model)
     left = tuple(left_node(node, _explain(node, found, known)) for node in nodes if not _takes(found, node))
     facts = count_placement(provider, len(nodes), left)
-    return {**facts, "estimated": True, **_judge(found), "caveats": list(found.caveats)}
+    return {**facts, "estimated": True, **_describe_judgement(found), "caveats": list(found.caveats)}
 
 
 def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -61,7 +61,13 @@ def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) ->
     share = round(taken / len(nodes), 6) if nodes else 0.0
     if share <= facts["share"]:
         return None
-    return {"taken": taken, "left": len(nodes) - taken, "share": share, **_judge(found), "options": list(words)}
+    return {
+        "taken": taken,
+        "left": len(nodes) - taken,
+        "share": share,
+        **_describe_judgement(found),
+        "options": list(words),
+    }
 
 
 def _fix_all(model: ModelProto, signature: Signature) -> ModelProto:
@@ -72,7 +78,7 @@ def _fix_all(model: ModelProto, signature: Signature) -> ModelProto:
     return fold_shapes(copy)
 
 
-def _judge(found: Estimate) -> dict[str, Any]:
+def _describe_judgement(found: Estimate) -> dict[str, Any]:
     return {"partitions": found.info.num_partitions, "suitable": found.suitable, "verdict": found.verdict}
 
 

@@ -49,7 +49,7 @@ def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: in
         report(index / total, f"sample {index + 1} of {total}")
         sample = golden.sample(index)
         if isinstance(actual, RunError):
-            raise _refused(sample, actual) from actual
+            raise _describe_refusal(sample, actual) from actual
         for tally in tallies.values():
             _add(tally, sample, actual)
     outputs = tuple(tally.result(references[name]) for name, tally in tallies.items())
@@ -65,6 +65,6 @@ def _add(tally: Tally, sample: Sample, actual: Mapping[str, Value]) -> None:
         tally.add(sample.outputs[tally.name], actual[tally.name], sample.name)
 
 
-def _refused(sample: Sample, error: RunError) -> StageError:
+def _describe_refusal(sample: Sample, error: RunError) -> StageError:
     message = f"the model no longer runs on the golden sample {sample.name}"
     return StageError(message, details=(str(error),), hint=_HINT)

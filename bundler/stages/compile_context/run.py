@@ -62,7 +62,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     for model, item in zip(models, compiled, strict=True):
         write_canonical(item.model, model.before, model.target)
     written = sum(path.stat().st_size for path in request.output.iterdir())
-    facts = [_judge(model, item, options, written) for model, item in zip(models, compiled, strict=True)]
+    facts = [_check_placement(model, item, options, written) for model, item in zip(models, compiled, strict=True)]
     partner = {"partner": facts[1]} if len(facts) > 1 else {}
     return StageResult(facts={**facts[0], **partner}, entry=ENTRY, notes=_notes(facts[0]))
 
@@ -152,7 +152,7 @@ def _dynamic_dimensions(model: ModelProto) -> Iterator[tuple[str, str]]:
                 yield port.name, size or place_label(port.name, index)
 
 
-def _judge(model: _Model, compiled: Compiled, options: Options, written: int) -> dict[str, Any]:
+def _check_placement(model: _Model, compiled: Compiled, options: Options, written: int) -> dict[str, Any]:
     left = explain_left(model.before, left_behind(model.before, compiled.model))
     total = len(counted_nodes(model.before))
     _check_statement(compiled, options, model.target.parent)

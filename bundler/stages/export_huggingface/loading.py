@@ -74,7 +74,7 @@ def load_model(folder: ModelFolder, task: str) -> Loaded:
             details=(first_line(error, folder),),
             hint="save the model again with `save_pretrained`, or try another task",
         ) from error
-    _settle(model)
+    _configure_outputs(model)
     return Loaded(
         model=model.eval(),
         task=chosen,
@@ -176,7 +176,7 @@ def _class_for(task: str, folder: ModelFolder) -> Any:
         ) from error
 
 
-def _settle(model: Any) -> None:
+def _configure_outputs(model: Any) -> None:
     """Configure the model to return all outputs of one call by name, and to keep no cache."""
     for name, value in (("use_cache", False), ("torchscript", False), ("return_dict", True)):
         if hasattr(model.config, name):

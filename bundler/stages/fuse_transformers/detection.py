@@ -15,7 +15,7 @@ _BETWEEN: Final = frozenset(
     {"Add", "Sub", "Mul", "Div", "Where", "Cast", "Reshape", "Max", "Min", "Dropout", "IsNaN", "Identity", "Clip"}
 )
 """Operators between a softmax and the two products of an attention: scale, mask, a guard against NaN."""
-_STEPS: Final = 8
+_MAX_STEPS: Final = 8
 _QUICK_GELU: Final = 1.702
 _IMAGE_RANK: Final = 4
 
@@ -70,7 +70,7 @@ def count_attentions(model: ModelProto) -> int:
 def _reaches_product(node: NodeProto, step: Callable[[NodeProto], Iterator[NodeProto]]) -> bool:
     """Whether a matrix product of two computed values is near."""
     edge = [node]
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         found = [other for item in edge for other in step(item)]
         if any(other.op_type in ("MatMul", "FusedMatMul", "Einsum", "Gemm") for other in found):
             return True

@@ -12,9 +12,9 @@ from bundler.onnxkit.structure import tensor_bytes
 
 _SPLIT_RANK = 4
 """Dimensions of [batch, tokens, heads, size of a head]."""
-_SMALL = 1024
+_MAX_SHAPE_BYTES = 1024
 """Size in bytes up to which an integer tensor may be a shape; `read_structure` keeps the payloads of those."""
-_STEPS = 6
+_MAX_STEPS = 6
 """Maximum number of nodes between a projection and the Reshape that splits its heads."""
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 
@@ -43,14 +43,14 @@ class _Graph:
         maker = self.makers.get(name)
         if tensor is None and maker is not None and maker.op_type == "Constant":
             tensor = next((item.t for item in maker.attribute if item.name == "value"), None)
-        if tensor is None or tensor.data_type not in _INTEGERS or tensor_bytes(tensor) > _SMALL:
+        if tensor is None or tensor.data_type not in _INTEGERS or tensor_bytes(tensor) > _MAX_SHAPE_BYTES:
             return None
         values = read_constant(tensor)
         return None if values is None else [int(entry) for entry in values.ravel()]
 
     def width(self, name: str) -> int:
         """The width of the projection that computes `name`; 0 where none is found."""
-        for _ in range(_STEPS):
+        for _ in range(_MAX_STEPS):
             maker = self.makers.get(name)
             if maker is None:
                 return 0

@@ -14,9 +14,9 @@ from bundler.stages.measure_metric.samples import Samples
 from bundler.stages.measure_metric.spec import COMMAND_SECONDS
 from bundler.support.text import visible
 
-_TAIL: Final = 65_536
+_MAX_TAIL_BYTES: Final = 65_536
 """Bytes from the end of a program's output that are read."""
-_LINES: Final = 8
+_MAX_TAIL_LINES: Final = 8
 _MAX_WIDTH: Final = 200
 _LAST: Final = "the last line on its standard output must be the number alone; higher is better"
 
@@ -55,7 +55,7 @@ def measure(command: Sequence[str], folders: Mapping[str, Path], logs: Path) -> 
     if code != 0:
         raise StageError(
             f"the metric's command {visible(command[0])} ended with exit code {code}",
-            details=tuple((complained or said)[-_LINES:]),
+            details=tuple((complained or said)[-_MAX_TAIL_LINES:]),
             hint="it must end with exit code 0; run it yourself for its full output",
         )
     return _read_number(command[0], said)
@@ -89,7 +89,7 @@ def _run(command: Sequence[str], output: IO[bytes], errors: IO[bytes]) -> int:
 def _tail(stream: IO[bytes]) -> list[str]:
     """The last lines that are not blank."""
     size = stream.seek(0, 2)
-    stream.seek(max(0, size - _TAIL))
+    stream.seek(max(0, size - _MAX_TAIL_BYTES))
     text = stream.read().decode("utf-8", "replace")
     return [visible(line.strip())[:_MAX_WIDTH] for line in text.splitlines() if line.strip()]
 

@@ -58,7 +58,7 @@ def find_files(root: Path, kind: str) -> Found:
 
 def _walk(root: Path) -> Iterator[tuple[str, Path]]:
     """Files by name below `root`; links to folders are not followed, so that the walk ends."""
-    for folder, folders, files in os.walk(root, onerror=_refuse):
+    for folder, folders, files in os.walk(root, onerror=_raise_unreadable):
         folders[:] = sorted(name for name in folders if _is_shown(name))
         for name in files:
             if _is_shown(name):
@@ -75,7 +75,7 @@ def _check_kind(path: Path, name: str) -> None:
         raise UsageError(f"{visible(name)} is not a regular file", hint="remove it from the data folder")
 
 
-def _refuse(error: OSError) -> None:
+def _raise_unreadable(error: OSError) -> None:
     raise UsageError(
         f"a data folder cannot be read: {visible(Path(str(error.filename)).name)}",
         details=(error.strerror or str(error),),

@@ -40,7 +40,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     operators = choose_operators(before, options.operators, options.exclude_operators, DYNAMIC_OPERATORS)
     report(0.0, "preparing")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
-        prepared = prepare(source, Path(scratch), _ask(options, operators))
+        prepared = prepare(source, Path(scratch), _make_preparation(options, operators))
         resolver = prepared.resolver(before)
         excluded = resolver.resolve(options.exclude_nodes)
         prepared = replace(prepared, named=any(resolver.prepared[name].name != name for name in excluded))
@@ -59,7 +59,7 @@ def _later_names(resolver: Resolver, excluded: tuple[str, ...]) -> Iterator[str]
             yield f"{name}_MatMul"
 
 
-def _ask(options: Options, operators: list[str] | None) -> Preparation:
+def _make_preparation(options: Options, operators: list[str] | None) -> Preparation:
     return Preparation(
         preprocess=options.preprocess,
         shapes=options.shapes,

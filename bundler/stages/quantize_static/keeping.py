@@ -25,7 +25,7 @@ from bundler.onnxkit.sessions import SessionSettings, open_session
 from bundler.stages.quantize_static.quantizing import quantize
 from bundler.stages.quantize_static.recipe import Recipe
 
-SAMPLES: Final = 8
+MAX_SAMPLES: Final = 8
 """Calibration samples on which the accuracy is measured; the gate uses other samples."""
 DEFAULT_SQNR_DB: Final = 20.0
 _GROUPS: Final = 8
@@ -61,7 +61,7 @@ class Trial:
         target = self.scratch / _CANDIDATE
         quantize(self.loaded, replace(self.recipe, format="qdq"), self.ranges, target)
         source = self.loaded.path
-        found = activation_noise(source, target, self.samples.first(SAMPLES), self.scratch)
+        found = activation_noise(source, target, self.samples.first(MAX_SAMPLES), self.scratch)
         noise = {name: item.pair.decibels for name, item in found.items()}
         noise |= {name: item.decibels for name, item in weight_noise(source, target).items()}
         scores = {
@@ -111,7 +111,7 @@ class _Search:
         half = self._worst_half()
         noise = self._try(half)
         if decibels(noise) < self.least:
-            raise _hopeless(len(half), len(ranked), before, decibels(noise), self.least)
+            raise _describe_failure(len(half), len(ranked), before, decibels(noise), self.least)
         return self._narrow(len(half)) or (half, noise)
 
     def _narrow(self, most: int) -> tuple[tuple[str, ...], np.ndarray] | None:
@@ -157,7 +157,7 @@ class _Search:
         self.report(_START + (_END - _START) * share, f"trial {self.trials} of at most {_MAX_TRIALS}: {what}")
 
 
-def _hopeless(half: int, total: int, before: float, after: float, least: float) -> StageError:
+def _describe_failure(half: int, total: int, before: float, after: float, least: float) -> StageError:
     return StageError(
         f"keeping nodes in floating point does not reach {least:g} dB",
         details=(
@@ -182,7 +182,7 @@ def run_clean(path: Path, samples: SampleStream) -> Clean:
     session = open_session(path, SessionSettings(), error=StageError)
     outputs = [output.name for output in session.get_outputs()]
     found = []
-    for sample in samples.first(SAMPLES):
+    for sample in samples.first(MAX_SAMPLES):
         values = zip(outputs, run_sample(session, sample, outputs), strict=True)
         found.append({name: value for name, value in values if _is_float(value)})
     return found
@@ -197,7 +197,7 @@ def output_noise(clean: Clean, quantized_path: Path, samples: SampleStream) -> n
     session = open_session(quantized_path, SessionSettings(), error=StageError)
     names = list(clean[0])
     noises = [Noise() for _ in names]
-    for sample, values in zip(samples.first(SAMPLES), clean, strict=True):
+    for sample, values in zip(samples.first(MAX_SAMPLES), clean, strict=True):
         for name, noise, noisy in zip(names, noises, run_sample(session, sample, names), strict=True):
             noise.add(values[name], noisy)
     return np.array([noise.noise / noise.signal if noise.signal else 0.0 for noise in noises])

@@ -46,7 +46,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     target = request.output / ENTRY
     with tempfile.TemporaryDirectory(dir=request.output) as folder:
         scratch = Path(folder)
-        prepared = prepare(source, scratch, _ask(options, recipe))
+        prepared = prepare(source, scratch, _make_preparation(options, recipe))
         if options.rules:
             excluded = prepared.resolver(before).resolve(options.exclude_nodes)
             recipe = for_provider(recipe, prepared.path, options, operators, excluded)
@@ -65,7 +65,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     return StageResult(facts=facts, entry=ENTRY, notes=loaded.notes)
 
 
-def _ask(options: Options, recipe: Recipe) -> Preparation:
+def _make_preparation(options: Options, recipe: Recipe) -> Preparation:
     return Preparation(
         preprocess=options.preprocess,
         shapes=options.shapes,

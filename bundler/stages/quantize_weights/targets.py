@@ -114,9 +114,9 @@ class _Finder:
                 self.visit(inner, scopes)
             name = _weight_name(node, self.options)
             if name is not None:
-                self._judge(graph, node, _find(scopes, name))
+                self._visit_node(graph, node, _find(scopes, name))
 
-    def _judge(self, graph: GraphProto, node: NodeProto, weight: TensorProto | None) -> None:
+    def _visit_node(self, graph: GraphProto, node: NodeProto, weight: TensorProto | None) -> None:
         reason = self._reason(node, weight)
         if reason is not None or weight is None:
             self.found.left[reason or "computed"] += 1

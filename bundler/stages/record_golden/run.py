@@ -227,7 +227,7 @@ def _record(
     for index, ((name, values), outputs) in enumerate(zip(inputs.samples, runs, strict=True)):
         report(index / len(inputs.samples), f"sample {index + 1} of {len(inputs.samples)}")
         if isinstance(outputs, RunError):
-            raise _refused(name, outputs, how) from outputs
+            raise _describe_refusal(name, outputs, how) from outputs
         if inputs.first_runs or index in how.repeated:
             again = inputs.first_runs[index] if inputs.first_runs else digest_each(run_session(session, values))
             unstable |= {key for key, digest in digest_each(outputs).items() if digest != again[key]}
@@ -257,7 +257,7 @@ def _record(
     return StageResult(facts=facts, entry=INDEX, notes=notes)
 
 
-def _refused(name: str, error: RunError, how: _Runs) -> UsageError | ModelError:
+def _describe_refusal(name: str, error: RunError, how: _Runs) -> UsageError | ModelError:
     if isinstance(error, RunTimeError):
         return ModelError(
             f"the model did not finish on the sample {name}: one run took more than {how.seconds:g} s",

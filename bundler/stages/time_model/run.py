@@ -19,7 +19,7 @@ from bundler.onnxkit.sessions import open_session, read_settings
 from bundler.onnxkit.value_files import Value
 from bundler.stages.time_model.spec import Options
 
-_SAMPLES: Final = 4
+_MAX_SAMPLES: Final = 4
 """Different inputs to run on; all of them stay in memory."""
 _ROUND_SECONDS: Final = 0.02
 """A round repeats each model's call until this has passed, so that the clock's resolution does not matter."""
@@ -41,7 +41,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     """The times as facts. Raises `StageError` when one of the models does not load or run."""
     options = decode(Options, dict(request.options))
     golden = read_golden(request.input("golden"))
-    feeds = [golden.sample(index).inputs for index in range(min(_SAMPLES, len(golden.entries)))]
+    feeds = [golden.sample(index).inputs for index in range(min(_MAX_SAMPLES, len(golden.entries)))]
     report(0.0, "loading both models")
     model = open_session(request.input("model"), read_settings(options.session), error=StageError)
     baseline = open_session(request.input("baseline"), read_settings(options.baseline_session), error=StageError)

@@ -122,7 +122,7 @@ def test_a_large_file_is_never_loaded_and_ends_the_same(tmp_path: Path, make, mo
     model = models.save(make(), tmp_path)
     call_stage("optimize", tmp_path / "one", {"model": model}, external_threshold=64)
     monkeypatch.setattr("bundler.stages.optimize.run._EMBEDDED_LIMIT", 0)
-    monkeypatch.setattr("bundler.onnxkit.slim.KEPT_PAYLOAD", 16)
+    monkeypatch.setattr("bundler.onnxkit.slim.MAX_KEPT_PAYLOAD", 16)
     call_stage("optimize", tmp_path / "two", {"model": model}, external_threshold=64)
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 

@@ -128,7 +128,7 @@ def test_equal_runs_give_equal_facts(tmp_path: Path) -> None:
 
 
 def test_more_tensors_than_fit_into_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bundler.onnxkit.quantization.error_sources.BATCH", 4)
+    monkeypatch.setattr("bundler.onnxkit.quantization.error_sources.TENSORS_PER_RUN", 4)
     model = models.save(chain(outlier_in=2), tmp_path)
     facts = find_sources(model, quantize(model, tmp_path / "changed.onnx"), tmp_path)
     assert facts["compared"] > 4

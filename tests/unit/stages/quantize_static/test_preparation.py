@@ -102,7 +102,7 @@ def test_weights_too_large_for_a_model_file_stay_beside_it(
     plain = models.save(proto, tmp_path / "plain")
     model = models.save_external(proto, tmp_path / "model")
     quantize(stage, tmp_path / "small", plain, shapes=shapes)
-    monkeypatch.setattr(preparing, "LARGE", 10_000)
+    monkeypatch.setattr(preparing, "MAX_EMBEDDED_BYTES", 10_000)
     facts = quantize(stage, tmp_path / "large", model, shapes=shapes)
     written = {path.name: path.stat().st_size for path in (tmp_path / "large" / "out").iterdir()}
     assert sorted(written) == ["model.onnx", "model.onnx.data"]
@@ -118,7 +118,7 @@ def test_weights_too_large_for_a_model_file_stay_beside_it(
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_large_weights_without_the_pre_process(tmp_path: Path, stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparing, "LARGE", 10_000)
+    monkeypatch.setattr(preparing, "MAX_EMBEDDED_BYTES", 10_000)
     model = models.save_external(models.mlp(width=64, hidden=128), tmp_path / "model")
     facts = quantize(stage, tmp_path, model, preprocess=False)
     assert facts["preprocess"] == "none"
@@ -128,7 +128,7 @@ def test_large_weights_without_the_pre_process(tmp_path: Path, stage: str, monke
 
 @pytest.mark.parametrize("keep_float", ["none", "auto"])
 def test_large_weights_and_nodes_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep_float: str) -> None:
-    monkeypatch.setattr(preparing, "LARGE", 10_000)
+    monkeypatch.setattr(preparing, "MAX_EMBEDDED_BYTES", 10_000)
     model = models.save_external(models.mlp(width=64, hidden=128), tmp_path / "model")
     options = {"keep_float": keep_float, "least_sqnr_db": 5.0, "exclude_structures": ("narrow",)}
     assert quantize("static", tmp_path, model, **options)["quantized"]
