@@ -147,7 +147,7 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage, facts: Fa
     try:
         return VariantProof(
             variant=name,
-            level="executed",
+            level=facts.level,
             passed=status == "passed",
             comparison=_read_comparison(told),
             reason=reason if status != "passed" else _remark(told, testimony, package),

@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from bundler.devices.browser import programs, visiting
 from bundler.devices.browser.programs import VARIABLE
+from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.web import proving
 from bundler.emitters.web.measuring import measure_bundle
@@ -94,6 +97,24 @@ def test_a_variant_that_reproduces_is_executed(package: Path, browse: Browse) ->
     assert wasm.comparison is not None
     assert wasm.comparison.samples == 3
     assert wasm.comparison.outputs[0].max_relative == math.inf
+
+
+def test_a_browser_that_is_emulated_proves_no_more_than_that(
+    package: Path, browse: Browse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device of another package says what a run there proves."""
+    real = open_device
+
+    @contextmanager
+    def emulate(*asked: Any) -> Iterator[Any]:
+        with real(*asked) as device:
+            device.facts = replace(device.facts, level="emulated")
+            yield device
+
+    monkeypatch.setattr(proving, "open_device", emulate)
+    browser = browse(["hold", NAME, outcome("webgpu"), outcome("wasm"), DONE])
+    proofs = prove_bundle(ask(package, browser))
+    assert {proof.level for proof in proofs} == {"emulated"}
 
 
 def test_what_of_a_variant_was_not_run_is_reported(package: Path, browse: Browse) -> None:
