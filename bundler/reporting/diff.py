@@ -232,8 +232,13 @@ def _figures(subject: str, output: OutputCheck) -> dict[str, Any]:
 
 
 def _proof(manifest: Manifest) -> dict[str, Any]:
-    levels = {f"variant {record.variant}": record.level for record in manifest.proof.variants}
-    return {"bundle": manifest.proof.level, **levels}
+    """The levels, and on what they were reached: two bundles that were run elsewhere are not the same."""
+    found: dict[str, Any] = {"bundle": manifest.proof.level}
+    for record in manifest.proof.variants:
+        found[f"variant {record.variant}"] = record.level
+        if (on := record.ran_on) is not None:
+            found[f"variant {record.variant} ran"] = f"{on.device}, {on.system} on {on.processor}, {on.runtime}"
+    return found
 
 
 def _decisions(manifest: Manifest) -> dict[str, Any]:

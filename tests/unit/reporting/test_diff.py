@@ -54,6 +54,15 @@ def test_equal_bundles_are_called_the_same(bundle, manifest):
     assert "The manifests are the same." in render_diff(diff)
 
 
+def test_bundles_that_were_run_on_other_devices_are_not_the_same(manifest):
+    variant, *rest = manifest.proof.variants
+    elsewhere = dataclasses.replace(variant, ran_on=dataclasses.replace(variant.ran_on, processor="\x1b[2Jaarch64"))
+    proof = dataclasses.replace(manifest.proof, variants=(elsewhere, *rest))
+    diff = diff_manifests(manifest, dataclasses.replace(manifest, proof=proof), names=("a", "b"))
+    assert not diff.same
+    assert "Linux on \\x1b[2Jaarch64" in render_diff(diff)
+
+
 def test_programs_get_the_same_as_json(manifest, other):
     data = encode(diff_manifests(manifest, other, names=("a", "b")))
     assert {"subject": "runtime", "before": "onnxruntime 1.31.1", "after": "onnxruntime 1.32.0"} in data["identity"]
