@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.survey import ToolStatus
+from bundler.model.errors import UsageError
 from bundler.model.proof import Proof, RanOn
 from bundler.support.text import format_bytes
 
@@ -26,12 +27,14 @@ def drop_line(line: str) -> None:
 class Need:
     """What a bundle asks of a device: one of these `systems` and `machines`, as `platform.system` and
     `platform.machine` name them (none: any will do). `target` is the id of its target, whose profile may say more.
+    With `here`, it brings no runtime: only what is installed on this machine runs it.
     """
 
     runs: Runs
     systems: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
     target: str = ""
+    here: bool = False
 
     def fits(self, system: str, machine: str) -> bool:
         """Whether a device of this kind can run it."""
@@ -43,6 +46,20 @@ class Need:
         if self.runs == "pages":
             return "browsers"
         return f"{' or '.join(self.systems) or 'any system'} on {' or '.join(self.machines) or 'any processor'}"
+
+    def require_fit(self, facts: Facts) -> None:
+        """Raise `UsageError` for a device that was named and runs no such bundles."""
+        name, why = facts.name, ""
+        if facts.runs != self.runs or (facts.runs == "programs" and not self.fits(facts.system, facts.machine)):
+            there = (
+                "pages of web bundles" if facts.runs == "pages" else f"programs for {facts.system} on {facts.machine}"
+            )
+            why = f"the bundle is for {self.describe()}, and {name} runs {there}"
+        elif self.here and not facts.is_here:
+            why = "a bundle of files has no runtime to be started with there"
+        if why:
+            hint = "name a device of its kind, or none: then one that suits is chosen"
+            raise UsageError(f"--on {name}: {why}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

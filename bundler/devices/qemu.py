@@ -74,6 +74,7 @@ class QemuKind:
             raise UsageError(
                 f"--on {self.name}: no core named {opening.setting[:80]!r} is known", hint=f"one of {', '.join(CORES)}"
             )
+        opening.need.require_fit(Facts(name=self.name, system=_SYSTEM, machine=self.machine))
         if opening.sandbox is not None:
             raise DeviceMissingError("nothing is emulated in the sandbox", hint="leave --sandbox away")
         if platform.system() != _SYSTEM or find_emulator(self.machine) is None:

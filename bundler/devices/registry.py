@@ -69,13 +69,7 @@ def open_device(on: str | None, opening: Opening) -> Iterator[Device | str]:
 def _open_named(on: str, opening: Opening, stack: ExitStack) -> Device:
     name, _, setting = on.partition(":")
     device = stack.enter_context(find_kind(name).open(replace(opening, setting=setting)))
-    facts, need = device.facts, opening.need
-    if facts.runs != need.runs or (facts.runs == "programs" and not need.fits(facts.system, facts.machine)):
-        there = "pages of web bundles" if facts.runs == "pages" else f"programs for {facts.system} on {facts.machine}"
-        raise UsageError(
-            f"--on {name}: the bundle is for {need.describe()}, and {name} runs {there}",
-            hint="name a device of its kind, or none: then one that suits is chosen",
-        )
+    opening.need.require_fit(device.facts)
     return device
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from bundler.devices.contract import Need
 from bundler.environments.registry import Environments, LockSource
 from bundler.environments.sandbox import Sandbox
 from bundler.model.events import Listener, Reporter
@@ -28,6 +29,7 @@ __all__ = [
     "Identity",
     "Proof",
     "ProofRequest",
+    "Runnable",
     "Servable",
     "ServeRequest",
     "Served",
@@ -115,6 +117,15 @@ class Servable(Protocol):
 
     def serve(self, request: ServeRequest, report: Callable[[str], None]) -> AbstractContextManager[Served]:
         """Serve a bundle and its demo for as long as the context lasts; `report` hears of refused requests."""
+        ...
+
+
+@runtime_checkable
+class Runnable(Protocol):
+    """What an emitter says beside, so that a device that was named is asked before anything is built."""
+
+    def state_need(self, profile: TargetProfile) -> Need:
+        """What its bundles for this target ask of a device."""
         ...
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bundler.devices.registry import check_device
+from bundler.devices.contract import Opening
+from bundler.devices.registry import check_device, open_device
+from bundler.emitters.contract import Runnable
 from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.model.attempts import Frontier
@@ -59,7 +61,7 @@ class Prepared:
 def prepare(request: BuildRequest, workspace: Workspace, listener: Listener) -> Prepared:
     """Resolve, inspect, settle and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
     resolved = _resolve(request, listener)
-    _check_device(request, workspace)
+    _check_device(request, resolved.profile, workspace, listener)
     command = repeat_command(request, sandbox=workspace.sandbox is not None)
     request = _name_package(request, resolved.profile, listener)
     model = open_model(request, resolved.profile.id, workspace, listener)
@@ -92,7 +94,7 @@ def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
     return resolved
 
 
-def _check_device(request: BuildRequest, workspace: Workspace) -> None:
+def _check_device(request: BuildRequest, profile: TargetProfile, workspace: Workspace, listener: Listener) -> None:
     """Whether the bundle can be run where it is asked for, before anything takes time."""
     if request.on is None:
         return
@@ -101,6 +103,16 @@ def _check_device(request: BuildRequest, workspace: Workspace) -> None:
             "--on says where the bundle is run, and --no-prove runs it nowhere", hint="leave one of them away"
         )
     check_device(request.on, workspace.cache.root)
+    emitter = find_writer(profile.bundle.ecosystem, request.format or profile.bundle.format)
+    if isinstance(emitter, Runnable):
+        opening = Opening(
+            need=emitter.state_need(profile),
+            cache_root=workspace.cache.root,
+            say=Reporter(listener, profile.id).say,
+            sandbox=workspace.sandbox,
+        )
+        with open_device(request.on, opening):
+            pass
 
 
 def _name_package(request: BuildRequest, profile: TargetProfile, listener: Listener) -> BuildRequest:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from bundler.devices.contract import Need
 from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
 from bundler.emitters.neutral.model_package import write_model_package
 from bundler.emitters.neutral.project import TEMPLATE, write_files
@@ -69,6 +70,10 @@ class NeutralEmitter:
             known = ", ".join(self.formats)
             raise UsageError(f"the neutral emitter has no format {request.format!r}", hint=f"its formats are {known}")
         return writer(request, folder)
+
+    def state_need(self, profile: TargetProfile) -> Need:
+        """For any machine: what runs a variant here stands in for its device."""
+        return Need(runs="programs", target=profile.id, here=True)
 
     def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
         """Run the golden set on every variant that an environment of this machine can run. Raises `BundlerError`."""

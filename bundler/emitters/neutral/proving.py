@@ -14,7 +14,7 @@ from bundler.emitters.neutral.running import Bench, open_bench
 from bundler.emitters.payload import CONFIG_NAME
 from bundler.environments.registry import RUNTIME, Environment, Environments
 from bundler.model.artifacts import record_folder
-from bundler.model.errors import EnvironmentMissingError, StageError, UsageError, VerificationError
+from bundler.model.errors import EnvironmentMissingError, StageError, VerificationError
 from bundler.model.events import Reporter
 from bundler.model.gates import check_gate, describe_failures
 from bundler.model.proof import Proof, VariantProof
@@ -53,11 +53,6 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     with open_device(request.on, _make_opening(request, config, build)) as device:
         if isinstance(device, str):
             return tuple(_unproven(variant, device) for variant in config.variants)
-        if not device.facts.is_here:
-            raise UsageError(
-                f"--on {request.on}: a bundle of files has no runtime to be started with there",
-                hint="leave --on away: environments of this machine run its models",
-            )
         with open_bench(request, environments, device.facts, build) as bench:
             return tuple(_prove(variant, config, bench) for variant in config.variants)
 
@@ -65,7 +60,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
 def _make_opening(request: ProofRequest, config: RuntimeConfig, build: str) -> Opening:
     """For any machine: this host runs a variant in place of its device."""
     return Opening(
-        need=Need(runs="programs", target=config.target),
+        need=Need(runs="programs", target=config.target, here=True),
         cache_root=request.cache_root,
         say=Reporter(request.listener, build).say,
         sandbox=request.sandbox,

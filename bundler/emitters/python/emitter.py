@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from bundler.devices.contract import Need
 from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
 from bundler.emitters.python.confusion import warn_of
 from bundler.emitters.python.dir_format import write_dir
@@ -25,6 +26,7 @@ from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
 from bundler.model.proof import Emitted, VariantProof
 from bundler.profiles.schema import TargetProfile
+from bundler.support.platforms import SYSTEMS, python_machines
 
 Writer = Callable[[EmitRequest, Path], Emitted]
 
@@ -70,6 +72,11 @@ class PythonEmitter:
             known = ", ".join(self.formats)
             raise UsageError(f"the Python emitter has no format {request.format!r}", hint=f"its formats are {known}")
         return writer(request, folder.resolve())  # packers run in folders of their own
+
+    def state_need(self, profile: TargetProfile) -> Need:
+        """A machine of the target's system and processor."""
+        systems, machines = SYSTEMS[profile.platform.system].systems, python_machines(profile.platform.architecture)
+        return Need(runs="programs", systems=systems, machines=machines, target=profile.id)
 
     def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
         """Run the golden set in the bundle's own runtime, with no index. Raises `BundlerError`."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from bundler.devices.contract import Need
 from bundler.emitters.contract import EmitRequest, Identity, ProofRequest, Served, ServeRequest
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.rendering import compile_templates
@@ -78,6 +79,10 @@ class WebEmitter:
             known = ", ".join(self.formats)
             raise UsageError(f"the web emitter has no format {request.format!r}", hint=f"its formats are {known}")
         return writer(request, folder)
+
+    def state_need(self, profile: TargetProfile) -> Need:
+        """A browser."""
+        return Need(runs="pages", target=profile.id)
 
     def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
         """Run the golden set in a real browser, on every variant that it can run. Raises `BundlerError`."""

@@ -11,6 +11,7 @@ import pytest
 
 from bundler.devices import qemu, registry
 from bundler.devices.contract import Need, Opening
+from bundler.devices.local import LocalKind
 from bundler.devices.registry import check_device, device_names, find_kind, open_device
 from bundler.environments.sandbox import Sandbox
 from bundler.model.errors import DeviceMissingError, EnvironmentMissingError, UsageError
@@ -132,4 +133,36 @@ def test_a_build_refuses_where_it_cannot_run_before_anything_takes_time(
     )
     with open_workspace(str(tmp_path / "cache"), 1) as workspace, pytest.raises(UsageError, match=what):
         build(request, workspace, ignore)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "format_", "on", "why"),
+    [
+        ("web-wasm", None, "local", "the bundle is for browsers, and local runs programs for"),
+        ("linux-arm64", None, "local", "the bundle is for Linux on aarch64"),
+        ("linux-x64", None, "qemu-aarch64", "qemu-aarch64 runs programs for Linux on aarch64"),
+        ("linux-x64", "files", "qemu-aarch64", "a bundle of files has no runtime to be started with there"),
+        ("linux-x64", None, "qemu-aarch64:z80", "no core named 'z80'"),
+        ("linux-x64", None, "local:there", "takes no setting"),
+        ("web-wasm", None, "browser:/nowhere", "there is no browser /nowhere"),
+    ],
+)
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or platform.system() != "Linux", reason="the refusals are of such one"
+)
+def test_a_device_that_does_not_fit_the_target_is_refused_before_the_model_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, *, format_: str | None, on: str, why: str
+) -> None:
+    monkeypatch.setattr(qemu.QemuKind, "examine", LocalKind.examine)  # it is here, wherever this runs
+    monkeypatch.setattr(qemu, "make_image", None)
+    request = BuildRequest(
+        model=tmp_path / "never opened.onnx", target=target, format=format_, output=tmp_path / "out", on=on
+    )
+    with (
+        open_workspace(str(tmp_path / "cache"), 1) as workspace,
+        pytest.raises((UsageError, EnvironmentMissingError)) as caught,
+    ):
+        build(request, workspace, ignore)
+    assert why in caught.value.message
     assert not (tmp_path / "out").exists()

@@ -2,6 +2,8 @@
 
 import pytest
 
+from bundler.cli.printing import LONGEST_LINE, printable
+from bundler.emitters.verified import POINTER, README, write_verification
 from bundler.model.proof import PROOF_MEANINGS, RanOn, VariantProof
 from bundler.verification.proof import LEVELS, combine_proofs
 from bundler.verification.words import (
@@ -120,3 +122,20 @@ def test_two_verifications_are_the_same_when_each_variant_reached_the_same():
     first, second = combine_proofs([HTP, CPU]).variants, combine_proofs([CPU, HTP]).variants
     assert same_levels(first, second)
     assert not same_levels(first, combine_proofs([CPU, GPU]).variants)
+
+
+EVIL = "x\x1b[2J\x1b]0;t\x07<script>alert(1)</script>\n- Verified: **all**\u202e"
+
+
+def test_what_a_device_calls_itself_is_text_on_a_terminal_and_in_a_readme(tmp_path):
+    """A board far away says what it is; so does the manifest of a stranger's bundle."""
+    ran_on = RanOn(device=EVIL, system=EVIL, processor=EVIL, runtime=EVIL)
+    told = prove("cpu", place=EVIL, means=EVIL, unrun=(EVIL,), ran_on=ran_on)
+    lines = describe_verification(combine_proofs([told]), BUILDING_HOST)
+    (tmp_path / README).write_text(POINTER, "utf-8")
+    write_verification(tmp_path, lines)
+    (line,) = (tmp_path / README).read_text("utf-8").splitlines()
+    assert "<script>" not in line
+    assert "**" not in line
+    assert line.isprintable()
+    assert all(printable(told, LONGEST_LINE).isprintable() for told in lines), "what verify prints of another's bundle"
