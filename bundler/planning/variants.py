@@ -153,7 +153,7 @@ def _leave_as_converted(rule: OptimizationRule) -> OptimizationRule:
 
 def optimizer_of(profile: TargetProfile) -> str:
     """The environment with the Python runtime of the version that ships."""
-    return f"{profile.runtime.baker}=={profile.runtime.version}"
+    return f"{profile.runtime.optimizer}=={profile.runtime.version}"
 
 
 def make_step(

@@ -1,4 +1,4 @@
-"""Values that are each valid and do not fit together. One small rule a function, each a generator of problems."""
+"""Rules for values that are valid alone and incompatible together. Each is a generator of problems."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _check_wheels(profile: TargetProfile) -> Iterator[Problem]:
 
 
 def _check_ecosystem(profile: TargetProfile) -> Iterator[Problem]:
-    """Web bundles run in browsers, and nothing else does; what else fits where, its own rule tells."""
+    """Web bundles run in browsers, and nothing else does; other combinations have rules of their own."""
     system, ecosystem = profile.platform.system, profile.bundle.ecosystem
     if ecosystem == "web" and system != "web":
         yield Problem(key=("bundle", "ecosystem"), text=f"a web bundle runs in a browser, not on {system}")
@@ -95,7 +95,7 @@ def _check_providers(profile: TargetProfile) -> Iterator[Problem]:
     for position, variant in enumerate(profile.variants):
         for place, entry in enumerate(variant.providers):
             if entry.name not in provider_names():
-                continue  # told elsewhere
+                continue  # reported elsewhere
             at = ("variants", position, "providers", place, "name")
             in_browsers = bool(find_provider(entry.name).presence.builds)
             if in_browsers != (profile.platform.system == "web"):

@@ -1,5 +1,5 @@
-"""What does not fit together in the variants of accelerators: the runtime that lacks a provider, options that
-contradict each other, settings of a compiler that is not there.
+"""Incompatible values in the variants of accelerators: a runtime that lacks the provider, incompatible options,
+settings of a compiler that is not available.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def check_knowledge(variant: Variant, at: Key) -> Iterator[Problem]:
     """What a provider's own file finds wrong among its options."""
     for position, entry in enumerate(variant.providers):
         if entry.name not in provider_names():
-            continue  # told elsewhere
+            continue  # reported elsewhere
         known = find_provider(entry.name)
         rules = {rule.key: rule for rule in known.options.rules}
         if known.options.check is None or any(key not in rules for key in entry.options):
@@ -62,7 +62,7 @@ def check_knowledge(variant: Variant, at: Key) -> Iterator[Problem]:
         try:
             options = {key: as_entry(normalize_value(rules[key], value)) for key, value in entry.options.items()}
         except ValueError:
-            continue  # told elsewhere
+            continue  # reported elsewhere
         for key, text in known.options.check(options):
             yield Problem(key=(*at, "providers", position, "options", key), text=text)
 

@@ -1,4 +1,4 @@
-"""What fits together on real machines: systems, instruction sets, wheel tags and CPU cores."""
+"""Compatible combinations on real machines: systems, instruction sets, wheel tags and CPU cores."""
 
 from __future__ import annotations
 

@@ -31,14 +31,14 @@ _FLOATS = {"keep_io": "keep_io", "exclude_operators": "block_operators", "exclud
 _STORED_FLOATS = {"exclude_operators": "block_operators", "exclude_nodes": "block_nodes"}
 
 _PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
-"""Operators that eight bits make faster on a CPU; around others, converting costs more than they save."""
+"""Operators that are faster in int8 on a CPU; around others, conversion costs more than int8 saves."""
 
 _MATRICES = ("MatMul", "Attention", "LSTM", "Gather")
 """The same where activations are quantised while running: convolutions then run 1.4 to 12 times slower than in floating
 point (onnxruntime 1.31.1 on x86-64). Gather is for the size of embeddings and costs no time."""
 
 _SLOW_STRUCTURES = ("depthwise", "squeeze", "narrow")
-"""Convolutions that are no faster in eight bits, and lose the most accuracy: leaving them out took a text detector from
+"""Convolutions that are no faster in int8 and lose the most accuracy: leaving them out took a text detector from
 11 to 20 dB."""
 
 

@@ -63,7 +63,7 @@ def _read(path: Path) -> dict[str, Any]:
         with path.open("rb") as stream:
             content = stream.read(LARGEST + 1)
         if len(content) > LARGEST:
-            raise ValueError(f"it has more than {LARGEST:,} bytes")  # noqa: TRY301 - told as those below
+            raise ValueError(f"it has more than {LARGEST:,} bytes")  # noqa: TRY301 - reported like those below
         return tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""From a target's name or path to one checked profile. Reads files; everything that is wrong is told at once."""
+"""From a target's name or path to one checked profile. Reads files; reports all errors at once."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _find_meant(name: str) -> list[str]:
 def _aliases_of(target: str) -> tuple[str, ...]:
     try:
         return resolve_target(target).aliases
-    except BundlerError:  # of a file of somebody's own that is not valid: that is told where it is asked for
+    except BundlerError:  # of a file of somebody's own that is not valid: reported when that profile is asked for
         return ()
 
 

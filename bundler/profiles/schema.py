@@ -44,12 +44,12 @@ class Platform(Section):
     architecture: Literal["x64", "arm64", "armv7", "wasm32"]
     """Instruction set."""
     minimum: Version | None = None
-    """Least version of the system: glibc for Linux (`2.28`), the macOS release, the Android API level."""
+    """Minimum version of the system: glibc for Linux (`2.28`), the macOS release, the Android API level."""
     cpu: CoreName | None = None
-    """The CPU core, by the name that QEMU gives it, used when the bundle is proven under emulation (`cortex-a76`)."""
+    """The CPU core, by QEMU's name, used when the bundle is verified under emulation (`cortex-a76`)."""
     compute_capability: Annotated[str, Field(pattern=r"^\d{1,2}\.\d$")] | None = None
-    """What NVIDIA calls its GPU's generation, where it matters (`7.5`): below 8.0 there is no TF32, so that models in
-    floating point lose nothing."""
+    """CUDA compute capability of the GPU, where it matters (`7.5`): below 8.0 there is no TF32, so models in floating
+    point lose no accuracy to it."""
 
 
 class Runtime(Section):
@@ -58,13 +58,13 @@ class Runtime(Section):
     package: Distribution = "onnxruntime"
     """Its distribution in the ecosystem's package index."""
     version: Version
-    """Its exact version; models are baked with this version."""
-    baker: Distribution = "onnxruntime"
-    """The Python distribution that bakes models for it, at the same version."""
+    """Its exact version; models are optimised with this version."""
+    optimizer: Distribution = "onnxruntime"
+    """The Python distribution that optimises models for it ahead of time, at the same version."""
     plugins: dict[Distribution, Version] = {}
-    """Distributions beside it that carry more execution providers (`onnxruntime-qnn`), with their exact versions."""
+    """Additional distributions that carry more execution providers (`onnxruntime-qnn`), with their exact versions."""
     custom_build: bool = False
-    """The runtime is your own build, so it may have providers that no published one has."""
+    """The runtime is a custom build of ONNX Runtime, so it may have providers that no published one has."""
 
 
 class PythonSettings(Section):
@@ -73,14 +73,14 @@ class PythonSettings(Section):
     versions: tuple[PythonVersion, ...] = ("3.11", "3.12", "3.13")
     """Python versions whose wheels are vendored."""
     wheel_platforms: tuple[PlatformTag, ...] = ()
-    """Platform tags that the device's pip accepts, the most specific first (`manylinux_2_28_x86_64`)."""
+    """Platform tags that the device's pip accepts, most specific first (`manylinux_2_28_x86_64`)."""
 
 
 class WebSettings(Section):
     """For bundles that run in a browser."""
 
     part_mb: float = Field(default=25.0, gt=0, allow_inf_nan=False)
-    """Largest file, in MB of 1,000,000 bytes; what is larger is stored in parts that the loader joins."""
+    """Maximum file size in MB (1,000,000 bytes); larger files are stored in parts that the loader joins."""
     precompressed: bool = False
     """Also write every file that a visitor downloads as `.br` and `.gz`, for hosts that serve those."""
     private: bool = True
@@ -114,11 +114,11 @@ class Variant(Section):
     compile: dict[str, OptionValue] = {}
     """How the model is compiled for the first provider before shipping, checked against the provider's table."""
     least_share: float = Field(default=0.0, ge=0, le=1)
-    """Least share of the graph's nodes that the first provider must take; with fewer, the build or the start fails."""
+    """Minimum share of the graph's nodes assigned to the first provider; with fewer, the build or the start fails."""
     shortfall: Literal["fail", "report"] = "fail"
-    """When the first provider takes fewer nodes than `least_share`: fail, or go on and say so loudly."""
+    """When fewer nodes than `least_share` are assigned to the first provider: fail, or continue with a warning."""
     custom_build: bool = False
-    """Only a runtime of your own build has its providers: left out, and said, unless `runtime.custom_build`."""
+    """Requires a custom build of ONNX Runtime: left out, with a message, unless `runtime.custom_build`."""
     keep_on_device: bool = False
     """Outputs stay in the memory of the first provider's device until they are read, so that they can be the next run's
     inputs without a copy."""
@@ -128,12 +128,12 @@ class Optimization(Section):
     """How the graph is optimised before shipping."""
 
     simplifier: Literal["none", "onnxscript", "onnxslim", "onnxsim", "onnxoptimizer"] = "none"
-    """Run a simplifier before the runtime's own optimiser. Where ONNX Runtime runs the model none gains anything
-    (benchmarks/RESULTS.md); compilers of other runtimes may want one. `onnxscript` is the one that broke no model."""
+    """Run a simplifier before the runtime's own optimiser. None improves a model that ONNX Runtime runs
+    (benchmarks/RESULTS.md); compilers of other runtimes may need one. `onnxscript` is the one that broke no model."""
     preset: Literal["none", "O1", "O2", "O3", "O4"] = "none"
-    """One of Optimum's levels, which stands for a `level`, fusions and, for O4, a precision."""
+    """One of Optimum's levels, which sets a `level`, fusions and, for O4, a precision."""
     level: Literal["auto", "none", "basic", "extended"] = "auto"
-    """What is baked: `auto` is the highest level whose result is right on every CPU of the target."""
+    """Level of optimisation ahead of time: `auto` is the highest whose result is right on every CPU of the target."""
     format: Literal["auto", "onnx", "ort"] = "auto"
     """Model format: `auto` decides by rule from the model's operators and size."""
 
@@ -154,12 +154,12 @@ class Fusion(Section):
     gelu_approximation: bool = False
     """Compute GELU by its fast approximation."""
     mask: Literal["raw", "end", "none"] = "raw"
-    """How attention takes its mask: `raw` is right for every mask; `end` keeps only each row's length, which is wrong
-    for any mask but a run of ones from the left; `none` leaves it out."""
+    """How attention uses its mask: `raw` is right for every mask; `end` keeps only each row's length, which is wrong
+    for any mask but a run of ones from the left; `none` omits it."""
     packed: bool = False
     """Padding is removed before the blocks and put back after them: for CUDA only; the mask must be as for `end`."""
     backend: Literal["onnxruntime", "onnxruntime-tools"] = "onnxruntime"
-    """Whose fusions: those of the runtime, or those of its forerunner."""
+    """Source of the fusions: the runtime, or its predecessor."""
 
 
 ElementType = Literal["uint8", "int8", "uint16", "int16"]
@@ -174,11 +174,11 @@ class Precision(Section):
     """`none`, a method (`bundler targets methods` shows them), or `auto`: try those of `order`, and keep the fastest
     whose accuracy gate holds."""
     order: tuple[Identifier, ...] = ()
-    """What `auto` tries, in this order; left out: what suits the variant's provider."""
+    """Methods that `auto` tries, in this order; left out: those that suit the variant's provider."""
     calibration: Literal["minmax", "entropy", "percentile", "distribution"] | None = None
     """How ranges are found from calibration data."""
     percentile: float | None = Field(default=None, gt=0, le=100)
-    """Share of values, in percent, that the range covers under `percentile`."""
+    """Share of values, in percent, that the range covers with `percentile`."""
     format: Literal["qdq", "qoperator"] | None = None
     """Quantised operators as such, or as float operators between quantise and dequantise nodes."""
     activation_type: ElementType | None = None
@@ -186,21 +186,21 @@ class Precision(Section):
     weight_type: ElementType | None = None
     """Type of quantised weights."""
     per_channel: bool | None = None
-    """A scale for each output channel of a weight, or one for the tensor."""
+    """One scale for each output channel of a weight, or one for the tensor."""
     reduce_range: bool | None = None
     """Weights of 7 bits, for x86 CPUs whose 8-bit products saturate (without VNNI)."""
     symmetric_activations: bool | None = None
-    """Zero points of activations in the middle."""
+    """Symmetric activations: the zero point is in the middle."""
     symmetric_weights: bool | None = None
-    """Zero points of weights in the middle."""
+    """Symmetric weights: the zero point is in the middle."""
     operators: tuple[Line, ...] = ()
     """Operator types to quantise; left out: the method's own."""
     exclude_operators: tuple[Line, ...] = ()
-    """Operator types that stay as they are."""
+    """Operator types that are not quantised or converted."""
     exclude_nodes: tuple[Annotated[str, Field(max_length=1000)], ...] = ()
-    """Names of nodes that stay as they are."""
+    """Names of nodes that are not quantised or converted."""
     exclude_structures: tuple[Literal["depthwise", "squeeze", "narrow"], ...] | None = None
-    """Convolutions that stay as they are because eight bits do them little good: depthwise ones, those of
+    """Convolutions that keep their precision, because int8 gains them little: depthwise ones, those of
     squeeze-and-excitation blocks, and those of few channels."""
     keep_float: Literal["none", "auto"] | None = None
     """`auto` searches for the nodes that must stay in floating point until the gate holds."""
@@ -209,36 +209,36 @@ class Precision(Section):
     bits: Literal[4, 8] | None = None
     """Bits of a weight, where only weights are quantised."""
     block_size: Literal[16, 32, 64, 128, 256] | None = None
-    """Weights that share a scale, where only weights are quantised."""
+    """Number of weights that share a scale, where only weights are quantised."""
     algorithm: Literal["rtn", "hqq", "gptq"] | None = None
-    """How weights of few bits are found: rounding to nearest, half-quadratic, or from calibration data."""
+    """How low-bit weights are computed: rounding to nearest, half-quadratic, or from calibration data."""
     accuracy_level: Literal[0, 1, 2, 3, 4] | None = None
-    """Least precision of the products with weights of few bits: 0 the runtime's choice, 1 float32, 4 int8."""
+    """Minimum precision of products with low-bit weights: 0 the runtime's choice, 1 float32, 4 int8."""
     preset: Literal["performance", "mixed"] | None = None
     """NNCF's preset: symmetric activations, or asymmetric ones where it helps."""
 
 
 class Calibration(Section):
-    """Which data ranges are found from, and which are kept apart to judge the result."""
+    """Data for calibration, and data held out to evaluate the result."""
 
     limit: int = Field(default=0, ge=0)
-    """Most samples that are used; 0: all."""
+    """Maximum number of samples; 0: all."""
     held_out_every: int = Field(default=5, ge=2)
-    """Without samples, every one in so many of the calibration data is kept apart and judges the result."""
+    """Without `--samples`, one in this many calibration samples is held out and evaluates the result."""
 
 
 class Figures(Section):
     """Limits on the figures of one output. What is left out follows `accuracy`."""
 
     absolute: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Greatest absolute error of a single element, added to `relative` times the reference. Left out: 0.0001, or 0.05
-    for a model that came quantised; no limit after a step that gives precision away."""
+    """Maximum absolute error of a single element, added to `relative` times the reference. Left out: 0.0001, or 0.05
+    for a model that came quantised; no limit after a step that loses precision."""
     relative: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Greatest relative error of a single element. Left out: 0.001, or 0.05 for a model that came quantised; no limit
-    after a step that gives precision away."""
+    """Maximum relative error of a single element. Left out: 0.001, or 0.05 for a model that came quantised; no limit
+    after a step that loses precision."""
     sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
-    """Least signal-to-quantisation-noise ratio in dB over all samples, of the signal without its mean. Left out: 40, or
-    30 for a model that came quantised; after a step that gives precision away 30 (half precision), 25 (computed in
+    """Minimum signal-to-quantisation-noise ratio in dB over all samples, of the signal without its mean. Left out: 40,
+    or 30 for a model that came quantised; after a step that loses precision 30 (half precision), 25 (computed in
     bfloat16), 15 (int8) or 10 (int4)."""
     low_sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
     """The same ratio in each sample, but for a tenth of them (and at least one of several). Left out: 5 dB below
@@ -247,22 +247,22 @@ class Figures(Section):
     """The same ratio in the worst sample. Left out: 10 dB below `sqnr_db`; 15 below in half precision and for a model
     that came quantised, 13 in bfloat16, 7 for int4."""
     typical_sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
-    """The same ratio beyond a fixed answer, without what no input changes: an answer that is the same for every input
+    """The same ratio beyond a fixed answer, without what no input changes: an output that is the same for every input
     reaches about 0. Left out: 15 for FP16, 12 for bfloat16, 8 for int8, 5 for int4, no limit elsewhere."""
     cosine: float | None = Field(default=None, ge=-1, le=1)
-    """Least cosine similarity."""
+    """Minimum cosine similarity."""
     top1_agreement: float | None = Field(default=None, ge=0, le=1)
-    """Least share of rows (along the last axis) whose highest score stays at the same place, in every output that has
+    """Minimum share of rows (along the last axis) whose highest score stays at the same place, in every output that has
     such rows. Left out: 0.99, or 0.98 for a model that came quantised, in outputs that look like scores of classes, and
-    nothing in others; after a step that gives precision away 0.99 (half precision), 0.98 (bfloat16), 0.95 (int8) or 0.9
+    nothing in others; after a step that loses precision 0.99 (half precision), 0.98 (bfloat16), 0.95 (int8) or 0.9
     (int4)."""
     agreement: float | None = Field(default=None, ge=0, le=1)
-    """Least share of equal values in an output of integers, booleans or strings. Left out: all; 0.98 for a model that
+    """Minimum share of equal values in an output of integers, booleans or strings. Left out: all; 0.98 for a model that
     came quantised or is computed in bfloat16, 0.99, 0.97 or 0.9 after a step that leaves half precision, int8 or int4.
-    Integers that are rounded numbers (boxes, say) and no labels are then judged by `sqnr_db` instead."""
+    Integers that are rounded numbers (boxes) rather than labels are then judged by `sqnr_db` instead."""
     judged: bool = True
-    """Whether the output is held to anything: `false` for one that nobody reads, or that only `metric` can judge (boxes
-    whose number changes)."""
+    """Whether the output has limits: `false` for one that nobody reads, or that only `metric` can judge (a varying
+    number of boxes)."""
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
@@ -281,7 +281,7 @@ class Figures(Section):
 
 
 class Metric(Section):
-    """Your own measure of the model's answers: a Python function or a command; higher is better."""
+    """Your own metric of the model's outputs: a Python function or a command; higher is better."""
 
     python: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+\.py:[A-Za-z_][A-Za-z0-9_]*$", max_length=1000)] | None = (
         None
@@ -289,12 +289,12 @@ class Metric(Section):
     """A function of a file, `metric.py:measure`, called with an iterable of samples that have `name`, `inputs`,
     `reference` and `answers` (arrays by name); it returns a number."""
     command: tuple[Annotated[str, Field(max_length=10_000)], ...] = ()
-    """A program with its arguments (no shell), in which `{inputs}`, `{reference}` and `{answers}` stand for folders
-    with one .npz file a sample; the last line that it prints is the number."""
+    """A program with its arguments (no shell), in which `{inputs}`, `{reference}` and `{answers}` are replaced by
+    folders with one .npz file per sample; the last line that it prints is the number."""
     least: float | None = Field(default=None, allow_inf_nan=False)
-    """Least value."""
+    """Minimum value."""
     drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """By how much the value may be below that of the original model's own answers."""
+    """Maximum drop of the value below that of the original model's outputs."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -311,7 +311,7 @@ class Metric(Section):
 
 
 class Accuracy(Figures):
-    """The gate: how close every output must come to the original model's. What is left out follows the model and what
+    """The gate: how close every output must be to the original model's. What is left out follows the model and what
     is done to it: a model that is quantised already rounds in steps, other kernels round elsewhere, and a step that
     gives precision away is judged by how much of the signal is left.
     """
@@ -319,18 +319,18 @@ class Accuracy(Figures):
     outputs: dict[Annotated[str, Field(max_length=1000)], Figures] = {}
     """Limits of single outputs, by name, over those for all."""
     metric: Metric | None = None
-    """Your own measure, beside the figures."""
+    """Your own metric, in addition to the figures."""
 
 
 class Budget(Section):
-    """Sizes that the bundle must not exceed."""
+    """Maximum sizes of the bundle."""
 
     model_mb: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Largest model (all files of one variant), in MB of 1,000,000 bytes."""
+    """Maximum size of a model (all files of one variant), in MB of 1,000,000 bytes."""
     bundle_mb: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Largest bundle, in MB of 1,000,000 bytes."""
+    """Maximum size of the bundle, in MB of 1,000,000 bytes."""
     download_mb: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Largest download of a first visit, over all variants, in MB of 1,000,000 bytes with brotli; for web bundles."""
+    """Maximum download of a first visit, over all variants, in MB of 1,000,000 bytes with brotli; for web bundles."""
 
 
 class Bundle(Section):
@@ -348,15 +348,15 @@ class LanguageModel(Section):
     """Sizes that suit language models on the device; for those who export one, and for bundles of them."""
 
     batch_size: int = Field(default=1, gt=0)
-    """Sequences that are generated at once."""
+    """Number of sequences generated at once."""
     prompt_tokens: int = Field(default=128, gt=0)
-    """Tokens of a prompt that are taken in one step, where the provider wants fixed shapes."""
+    """Prompt tokens processed in one step, where the provider requires fixed shapes."""
     context_tokens: int = Field(default=2048, gt=0)
     """Longest context that the memory holds for a model of its size."""
 
 
 class TargetProfile(Section):
-    """Where a bundle runs, fully resolved."""
+    """A target profile, fully resolved."""
 
     id: Identifier
     """The target's name on the command line."""
@@ -369,13 +369,13 @@ class TargetProfile(Section):
     aliases: tuple[Line, ...] = ()
     """What people call the device: products, boards, part numbers (`Galaxy S24 Ultra`, `SM8650`)."""
     cautions: dict[Line, Sentence] = {}
-    """What to check before this target is taken for one of `aliases`, by that name: phones with one chip or another."""
+    """What to check before choosing this target for one of `aliases`, by that name: phones with different chips."""
     serves: dict[Line, Sentence] = {}
     """Devices without a target of their own that this one runs on, by the words that their names share (`Jetson`, `AI
-    HAT`; the longest counts), and why it runs there, and what of the device stays unused."""
+    HAT`; the longest counts), with why it runs there and which hardware stays unused."""
     refuses: dict[Line, Sentence] = {}
-    """Devices whose names have words of `serves` and that it does not run on all the same, by their words, and why not
-    (`Raspberry Pi Pico`). A longer name of `serves` that has these words goes before."""
+    """Exceptions to `serves`: devices whose names match it and that this target does not run on, with why
+    (`Raspberry Pi Pico`). A longer name in `serves` that has these words takes precedence."""
     platform: Platform
     runtime: Runtime
     python: PythonSettings = PythonSettings()
@@ -391,9 +391,9 @@ class TargetProfile(Section):
     shapes: dict[str, GivenShape] = {}
     """Shapes that are fixed, by the name of the input: `[1, 3, 48, 192]` or `"1,3,48,192"`, where `"?"` leaves a size
     as the model has it, and `"64..320"` is a range for providers that take ranges. Also for sizes without a name;
-    inputs that a model has not are passed over."""
+    inputs that a model does not have are ignored."""
     accuracy: Accuracy = Accuracy()
     budget: Budget = Budget()
     bundle: Bundle = Bundle()
     sources: dict[str, str] = {}
-    """Where values that are not obvious come from, by dotted key."""
+    """Sources of values that are not obvious, by dotted key."""

@@ -1,4 +1,4 @@
-"""Arm Compute Library: kernels for Arm's CPUs, in builds of one's own."""
+"""Arm Compute Library: kernels for Arm's CPUs, in custom builds of ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ PROVIDER = ProviderKnowledge(
     ),
     validation_provider="cpu",
     presence=Presence(
-        gone="Release 1.25 of the runtime removed it from its source; before that it was for builds of one's own",
+        gone="Release 1.25 of the runtime removed it from its source; before, it needed a custom build of ONNX Runtime",
         instead="cpu, or xnnpack in the packages for phones",
     ),
 )

@@ -128,7 +128,7 @@ def _join(texts: Sequence[str]) -> str:
 def _suggest(
     knowledge: ProviderKnowledge, here: Sequence[Availability], package: str, plugins: Mapping[str, str]
 ) -> str:
-    """What replaces it, where the provider file says so; else how the profile comes by it, or by what of one's own."""
+    """What replaces it, where the provider file says so; otherwise how a profile enables it, or its custom build."""
     if knowledge.presence.instead:
         return f"instead: {knowledge.presence.instead.rstrip('.')}"
     plugin = next((row for row in here if row.is_plugin), None)

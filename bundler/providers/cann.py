@@ -50,7 +50,7 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _round(options: Mapping[str, str]) -> Literal["none", "half"]:
-    """Half precision is what the NPU computes in unless it is told to keep the model's types."""
+    """Half precision is what the NPU computes in unless it is asked to keep the model's types."""
     return "none" if options.get("precision_mode_v2") == "origin" else "half"
 
 

@@ -189,7 +189,7 @@ PROVIDER = ProviderKnowledge(
     ),
     device_memory=DEVICE_MEMORY,
     numerics=Numerics(
-        # Half precision, and weights of few bits, for which it has kernels. Not eight bits: of quantised operators it
+        # Half precision, and weights of few bits, for which it has kernels. Not int8: of quantised operators it
         # has few, so that quantise and dequantise nodes run as such around operators in floating point.
         precisions=(
             "mixed-fp16",

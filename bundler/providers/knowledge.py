@@ -1,4 +1,4 @@
-"""What a provider file must tell. Rows of data and one Protocol; no base class."""
+"""What a provider file must describe: rows of data and one Protocol."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class NeedRule:
 
 
 Check = Callable[[Mapping[str, str]], Iterable[tuple[str, str]]]
-"""Options of a profile (as text) to the contradictions in them: the key that is wrong, and why."""
+"""Options of a profile (as text) to the incompatible ones: the key that is wrong, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class Compiler:
     """How a model is compiled for the provider on the building machine, before shipping.
 
     `stage` does it, in the tool environment `environment`; `options` are those that a profile may set under a variant's
-    `compile`. With `by_default` it is done unless the profile says otherwise. `executes` tells that the provider's
+    `compile`. With `by_default` it is done unless the profile says otherwise. `executes` says that the provider's
     library in that environment can also run what was compiled, without the device: for the accuracy gate. Where it
     cannot run what was compiled with these options (one file for several chips), `validation_options` gives options
     with which it runs the model that was compiled. A compiler that works `through_plugin` is given the library,
@@ -129,7 +129,7 @@ class Compiler:
 
     `ranges` are the provider's options that give dynamic inputs their least, best and greatest shapes: without them, a
     model with dynamic dimensions is left for the device. `for_one_system`: what is compiled opens on one operating
-    system alone, so the stage is told which it is for. `check` finds contradictions among the settings. `toolkit` is
+    system alone, so the stage receives it. `check` finds incompatible settings. `toolkit` is
     there where libraries refuse what a newer compiler wrote.
     """
 
@@ -149,7 +149,7 @@ class Compiler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferral:
-    """What is made on the device, at install or first start, because nobody else can.
+    """What is generated on the device, at install or first start, because nobody else can.
 
     `context`: the runtime compiles the model into a file of its own, which is opened from then on. `cache`: opening the
     model fills a folder, whose path goes into the provider option `folder_option`, as `folder_value` with `{folder}` in
@@ -168,7 +168,7 @@ class Deferral:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionTable:
     """The provider's options: `rules` for the valid ones, `replaced` from keys of old playbooks to what to use today;
-    `check` finds contradictions among them.
+    `check` finds incompatible ones.
     """
 
     rules: tuple[OptionRule, ...] = ()
@@ -201,7 +201,7 @@ class PlacementChecker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """Where the provider is to be had, and on which devices.
+    """Where the provider is available, and on which devices.
 
     `availability` says which distributions have it; where that is not what a target ships, `gone` says what became of
     it and `instead` what to use. `builds` are the builds of a runtime of several builds that have it, the preferred

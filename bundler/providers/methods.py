@@ -44,7 +44,7 @@ QUANTIZED = same("per_channel", "operators", "keep_float") | EXCLUSIONS
 
 
 def wanted_by_provider(name: str, title: str, *, takes: Mapping[str, str], **options: Any) -> Method:
-    """Eight bits, or sixteen, as one provider wants them: `options` are of the stage `quantize_static`."""
+    """Quantisation (int8, or 16-bit activations) as a provider expects it: `options` of stage `quantize_static`."""
     return Method(
         name=name,
         title=title,

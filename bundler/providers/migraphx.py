@@ -40,7 +40,7 @@ _OPTIONS = (
     flag("migraphx_fp16_enable", "Compute in half precision."),
     flag("migraphx_fp8_enable", "Compute in eight-bit floating point, on GPUs that have it."),
     text(_TABLE, "File of calibration ranges on the device."),
-    flag(_INT8, "Quantise to eight bits while compiling, with ranges from a calibration table."),
+    flag(_INT8, "Quantise to int8 while compiling, with ranges from a calibration table."),
     flag("migraphx_int8_use_native_calibration_table", "The table is in NVIDIA's format in place of JSON."),
     whole("migraphx_mem_limit", "Most bytes of the GPU's memory arena.", default="all"),
     text("migraphx_model_cache_dir", "Folder of compiled models, kept between starts.", decided=_FOLDER),

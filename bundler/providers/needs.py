@@ -35,7 +35,7 @@ def list_needs(chain: Iterable[tuple[ProviderKnowledge, Mapping[str, str]]], pla
 
 
 def _keep_strictest(needs: tuple[Need, ...]) -> tuple[Need, ...]:
-    """Of needs of one thing from some version on, the one that asks for the latest."""
+    """Of several minimum versions of one requirement, the highest."""
     least: dict[str, str] = {}
     for need in needs:
         version = read_minimum(need)

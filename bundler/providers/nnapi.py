@@ -77,8 +77,7 @@ PROVIDER = ProviderKnowledge(
                 source="Maven (com.microsoft.onnxruntime), by the runtime's documentation (library not looked into)",
             ),
         ),
-        gone="Android 15 deprecated NNAPI, and newer devices often answer with the CPU; "
-        "onnxruntime-android still has it",
+        gone="Android 15 deprecated NNAPI, and newer devices often run it on the CPU; onnxruntime-android still has it",
         instead="qnn on Snapdragon, and xnnpack or cpu elsewhere",
         needs=(
             NeedRule(

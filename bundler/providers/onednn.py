@@ -1,4 +1,4 @@
-"""Intel oneDNN: kernels for the CPU, in builds of one's own."""
+"""Intel oneDNN: kernels for the CPU, in custom builds of ONNX Runtime."""
 
 from __future__ import annotations
 

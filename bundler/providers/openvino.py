@@ -81,7 +81,7 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _rounds(options: Mapping[str, str]) -> Literal["none", "half", "bfloat16"]:
-    """In bfloat16 on CPUs that multiply in it (2e-3, measured) and in half precision on GPUs and NPUs, unless told not
+    """In bfloat16 on CPUs that multiply in it (2e-3, measured) and in half precision on GPUs and NPUs, unless asked not
     to; which CPU it will be is not known here, so the coarser holds.
     """
     device = options.get("device_type", "CPU")
@@ -134,9 +134,9 @@ PROVIDER = ProviderKnowledge(
     ),
     numerics=Numerics(
         # NNCF is its own quantiser; pairs of quantise and dequantise nodes, and weights of few bits, are read as well
-        # (all measured, by nodes taken). Answers of quantised models need judging by a run of OpenVINO itself: version
-        # 2026.4.1 was far off, in silence, on two matrix products in a row, where every other runtime agreed. Not
-        # sixteen-bit activations, which were off as well.
+        # (all measured, by nodes taken). Outputs of quantised models must be checked by a run of OpenVINO itself:
+        # version 2026.4.1 was far off, without an error, on two matrix products in a row, where every other runtime
+        # agreed. Not 16-bit activations, which were off as well.
         methods=(
             Method(
                 name="nncf-int8",

@@ -66,7 +66,7 @@ def check_config(text: str, device: str) -> Iterator[str]:
 
 
 def is_exact(text: str, device: str) -> bool:
-    """Whether the device is told to compute in single precision."""
+    """Whether the device is asked to compute in single precision."""
     try:
         config = read_config(text)
     except ValueError:

@@ -72,7 +72,7 @@ _NUMBERS = (
     flag("enable_htp_fp16_precision", "Compute models in floating point in half precision (it does so either way)."),
     flag("enable_htp_fp16_clamp_overflow", "Hold numbers that overflow half precision at its greatest."),
     flag("htp_bf16_enable", f"Compute in bfloat16; chips from number {FIRST_BFLOAT} on."),
-    flag("enable_block_quant_weight_optimization", "Keep 4-bit weights with a scale a block as they are."),
+    flag("enable_block_quant_weight_optimization", "Keep 4-bit weights with one scale per block."),
     flag("enable_htp_monolithic_lstm", "Run an LSTM as one operator."),
 )
 
@@ -141,7 +141,7 @@ def _check_precision(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     without = [chip.title for chip in chips if not chip.half]
     if is_set(options.get("enable_htp_fp16_precision", "0")) and (without or set(_architectures(options)) == {"68"}):
         names = ", ".join(without) or "architecture 68"
-        yield "enable_htp_fp16_precision", f"{names} cannot compute in half precision; quantise to eight bits"
+        yield "enable_htp_fp16_precision", f"{names} cannot compute in half precision; quantise to int8"
     if is_set(options.get("htp_bf16_enable", "0")):
         old = [chip.title for chip in chips if chip.number < FIRST_BFLOAT or chip.architecture < NEWEST_DMA]
         if old or not chips:
@@ -219,7 +219,7 @@ PROVIDER = ProviderKnowledge(
         check=_check,
     ),
     numerics=Numerics(
-        # Eight bits in its own flavour: others leave operators between the quantised ones, and each of those splits the
+        # int8 in QNN's own form: others leave operators between the quantised ones, and each of those splits the
         # graph. Half precision only halves the file, for that is how floating point is computed anyway. Weights of few
         # bits in the runtime's own operator stay on the CPU (measured).
         methods=(

@@ -1,4 +1,4 @@
-"""Qualcomm's chips by the number that its compiler knows them by, and contradictions between such numbers.
+"""Qualcomm's chips by the compiler's numbers, and checks for incompatible numbers.
 
 The compiler itself reports hardly any: an unknown number leaves the whole model to the CPU in silence, an unknown name
 compiles for a chip of no kind (it does not know `SM8735` or `QCS6490`, which the numbers 85 and 93 stand for), and an
@@ -56,7 +56,7 @@ ARCHITECTURES = tuple(sorted({chip.architecture for chip in CHIPS}))
 NEWEST_DMA = 81
 """The first generation with the extended user DMA."""
 _MOST_TOLD = 3
-"""Unknown numbers of one list that are told of; each comes with all that are known."""
+"""Limit of reported unknown numbers; each report lists the known ones."""
 FIRST_BFLOAT = 88
 """The least chip number for which the provider takes bfloat16; older generations with a higher number have none."""
 

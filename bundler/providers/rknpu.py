@@ -1,4 +1,4 @@
-"""Rockchip's first NPU (RK1808), in builds of one's own."""
+"""Rockchip's first NPU (RK1808), in custom builds of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROVIDER = ProviderKnowledge(
     ),
     validation_provider="cpu",
     numerics=Numerics(
-        # QLinearConv in unsigned eight bits is the one quantised operator that it has.
+        # QLinearConv in uint8 is the one quantised operator that it has.
         precisions=("static-int8",),
     ),
     presence=Presence(

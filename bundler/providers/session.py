@@ -11,7 +11,7 @@ from bundler.providers.knowledge import OptionRule
 MOST_THREADS = 1024
 """More than any machine of a target has, and few enough that a slip of the finger is caught."""
 
-_BAKED = "`optimization.level` decides it; a baked model is opened with what is left to do"
+_BUNDLER_SETS = "`optimization.level` decides it; the session then does what is left to do"
 _FILES = "it writes files into the working folder of whoever opens the bundle; `bundler bench` times it"
 _WRITES = "bundler writes models itself; `optimization.format` chooses the format"
 
@@ -62,7 +62,7 @@ SESSION_OPTIONS: tuple[OptionRule, ...] = (
         ),
         default="ORT_ENABLE_ALL",
         meaning="Graph optimisations at load time.",
-        decided=_BAKED,
+        decided=_BUNDLER_SETS,
     ),
     OptionRule(
         key="inter_op_num_threads",

@@ -11,7 +11,7 @@ from bundler.providers.knowledge import OptionRule
 from bundler.providers.rules import BUILDING_PATH, DEBUGGING
 
 _FORMAT = "bundler reads and writes models itself; `optimization.format` chooses the format"
-_BAKED = "bundler sets it for the stages that it has baked"
+_BUNDLER_SETS = "bundler sets it for the stages that it optimised ahead of time"
 _CONTEXT = "a stage makes pre-compiled contexts where the provider can take them"
 _NAME = "(undocumented; by its name)"
 _LOADER = "the loader decides it, because it owns the memory"
@@ -112,17 +112,21 @@ _GRAPH = (
     _text(
         "optimization.disable_specified_optimizers",
         "Optimisers that do not run at load time, separated by semicolons.",
-        decided=_BAKED,
+        decided=_BUNDLER_SETS,
     ),
     OptionRule(
         key="optimization.minimal_build_optimizations",
         values=("", "save", "apply"),
         default="",
         meaning="How optimisations for minimal builds are treated.",
-        decided=_BAKED,
+        decided=_BUNDLER_SETS,
     ),
-    _flag("session.enable_saved_runtime_optimizations", "Apply optimisations saved in an ORT model.", decided=_BAKED),
-    _flag("session.qdqisint8allowed", "Allow int8 QDQ fusions when a model is written for Arm.", decided=_BAKED),
+    _flag(
+        "session.enable_saved_runtime_optimizations",
+        "Apply optimisations saved in an ORT model.",
+        decided=_BUNDLER_SETS,
+    ),
+    _flag("session.qdqisint8allowed", "Allow int8 QDQ fusions when a model is written for Arm.", decided=_BUNDLER_SETS),
     _flag("session.strict_shape_type_inference", "Fail where shape inference finds a contradiction."),
     _flag("session.allow_released_opsets_only", "Refuse opsets newer than the latest released.", default="1"),
     _text("session.max_shape_override", "Largest shapes of dynamic inputs for planning: `input:[1,3,224,224];…`."),

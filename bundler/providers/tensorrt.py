@@ -46,7 +46,7 @@ _BUILDING = (
 _NUMBERS = (
     flag("trt_fp16_enable", "Compute in half precision where that is faster."),
     flag("trt_bf16_enable", "Compute in bfloat16 where that is faster."),
-    flag("trt_int8_enable", "Compute in eight bits; a quantised model needs it."),
+    flag("trt_int8_enable", "Compute in int8; required for quantised models."),
     flag("trt_layer_norm_fp32_fallback", "Keep normalisations of layers in single precision under `trt_fp16_enable`."),
     text("trt_int8_calibration_table_name", "Table of ranges.", decided=_TABLE),
     flag("trt_int8_use_native_calibration_table", "The table is TensorRT's own.", decided=_TABLE),
@@ -143,7 +143,7 @@ PROVIDER = ProviderKnowledge(
     ),
     device_memory=DEVICE_MEMORY,
     numerics=Numerics(
-        # Symmetric eight bits without quantised bias, which its parser wants; other flavours it refuses. Half precision
+        # Symmetric int8 without quantised bias, which its parser wants; other flavours it refuses. Half precision
         # as the model has it, chosen by what it loses, over `trt_fp16_enable`, which judges by speed alone. Not weights
         # of few bits alone: their operator is the runtime's own.
         methods=(

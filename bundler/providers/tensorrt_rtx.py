@@ -139,7 +139,7 @@ PROVIDER = ProviderKnowledge(
     ),
     device_memory=DEVICE_MEMORY,
     numerics=Numerics(
-        # As for the classic one: symmetric eight bits (measured with tensorrt-rtx 1.7.1), and types are those of the
+        # As for the classic one: symmetric int8 (measured with tensorrt-rtx 1.7.1), and types are those of the
         # model.
         precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
         tries=("mixed-fp16", "static-tensorrt"),

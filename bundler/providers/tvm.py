@@ -31,7 +31,7 @@ PROVIDER = ProviderKnowledge(
     ),
     validation_provider="cpu",
     presence=Presence(
-        gone="Release 1.21 of the runtime removed it from its source; before that it was for builds of one's own",
+        gone="Release 1.21 of the runtime removed it from its source; before, it needed a custom build of ONNX Runtime",
         instead="cpu, or TVM's own runtime without this one",
     ),
     graph=GraphRules(

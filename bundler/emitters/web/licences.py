@@ -32,13 +32,13 @@ def find_licences(request: EmitRequest) -> tuple[LicenceFile, ...]:
     """
     runtime = request.profile.runtime
     environment = request.environments.resolve(
-        f"{runtime.baker}=={runtime.version}", (runtime.baker,), request.reporter
+        f"{runtime.optimizer}=={runtime.version}", (runtime.optimizer,), request.reporter
     )
-    folder = find_package(environment, runtime.baker)
+    folder = find_package(environment, runtime.optimizer)
     missing = [name for name in _TEXTS if not (folder / name).is_file()]
     if missing:
         raise EnvironmentMissingError(
-            f"{runtime.baker} {runtime.version} lacks {missing[0]}, which must be distributed with {runtime.package}",
+            f"{runtime.optimizer} {runtime.version} lacks {missing[0]}, which must be distributed with {runtime.package}",
             details=(str(folder),),
             hint="clear the cache and build again",
         )
