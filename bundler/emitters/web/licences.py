@@ -38,7 +38,8 @@ def find_licences(request: EmitRequest) -> tuple[LicenceFile, ...]:
     missing = [name for name in _TEXTS if not (folder / name).is_file()]
     if missing:
         raise EnvironmentMissingError(
-            f"{runtime.optimizer} {runtime.version} lacks {missing[0]}, which must be distributed with {runtime.package}",
+            f"{runtime.optimizer} {runtime.version} lacks {missing[0]}, "
+            f"which must be distributed with {runtime.package}",
             details=(str(folder),),
             hint="clear the cache and build again",
         )
