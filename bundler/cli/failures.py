@@ -6,10 +6,11 @@ import os
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 from bundler.cli.printing import LONGEST_LINE, print_json, printable
-from bundler.model.errors import BundlerError, DefectError
+from bundler.model.errors import BundlerError, DefectError, OutputError
 
 INTERRUPTED = 130
 """128 + SIGINT, as shells report it."""
@@ -30,9 +31,11 @@ def error_lines(error: BundlerError, prefix: str = "") -> list[str]:
 
 def report_error(error: BundlerError) -> int:
     """Print `error` where it belongs and give its exit code."""
-    if "--json" in sys.argv:
-        print_json({"error": error.to_json()})
-    sys.stderr.write(_coloured("\n".join(error_lines(error))) + "\n")
+    if "--json" in sys.argv and not isinstance(error, OutputError):
+        with suppress(OutputError):
+            print_json({"error": error.to_json()})
+    with suppress(OSError):  # nobody can be told, but for the code
+        sys.stderr.write(_coloured("\n".join(error_lines(error))) + "\n")
     return error.exit_code
 
 

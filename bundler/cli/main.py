@@ -12,6 +12,7 @@ from bundler import __version__
 from bundler.cli.ending import end_in_order
 from bundler.cli.failures import INTERRUPTED, report_defect, report_error, report_interrupt
 from bundler.cli.group import CommandGroup
+from bundler.cli.outputs import open_outputs
 from bundler.cli.printing import echo, echo_lines
 from bundler.model.errors import BundlerError, UsageError
 
@@ -54,6 +55,7 @@ def root(
 
 def main() -> NoReturn:
     """Run the command line and exit with its documented code."""
+    open_outputs()
     end_in_order()
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     # We use no plugins of pydantic; looking for some would read the metadata of every installed package.

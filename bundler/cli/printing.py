@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from bundler.model.codec import encode
+from bundler.model.errors import OutputError
 from bundler.support.text import visible
 
 LONGEST_LINE = 2000
@@ -24,7 +25,7 @@ _OBEYED = re.compile(r"##(?=[\w-]*\[)|^\s*:(?=:)")
 
 def echo(line: str = "", *, err: bool = False) -> None:
     """Print one line, cleaned and cut, on standard output or, with `err`, on standard error."""
-    typer.echo(printable(line, LONGEST_LINE), err=err)
+    _write(printable(line, LONGEST_LINE) + "\n", err=err)
 
 
 def echo_lines(lines: Iterable[str], *, err: bool = False) -> None:
@@ -35,7 +36,7 @@ def echo_lines(lines: Iterable[str], *, err: bool = False) -> None:
 
 def echo_document(text: str, *, err: bool = False) -> None:
     """Print a document (JSON, TOML) as it is, not cut: its format escapes what a terminal obeys, or else this does."""
-    typer.echo(_escape_as_json(text), nl=not text.endswith("\n"), err=err)
+    _write(_escape_as_json(text if text.endswith("\n") else f"{text}\n"), err=err)
 
 
 def print_json(value: Any) -> None:
@@ -57,6 +58,19 @@ def printable(text: str, limit: int = 200) -> str:
     plain = visible(text[: limit + 1])
     safe = _OBEYED.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):02x}", plain)
     return safe if len(safe) <= limit else safe[: limit - 1] + "…"
+
+
+def _write(text: str, *, err: bool) -> None:
+    """Print it. Raises `OutputError` where it cannot be written; a reader that went away is another matter."""
+    try:
+        typer.echo(text, nl=False, err=err)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        stream = "standard error" if err else "standard output"
+        raise OutputError(
+            f"cannot write to {stream}: {error.strerror}", hint="free space on the disk that it goes to, and try again"
+        ) from error
 
 
 def _escape_as_json(text: str) -> str:

@@ -77,6 +77,13 @@ class DeviceMissingError(EnvironmentMissingError):
     """
 
 
+class OutputError(BundlerError):
+    """What was to be printed cannot be written (exit code 6)."""
+
+    exit_code = 6
+    kind = "output"
+
+
 class StageError(BundlerError):
     """A stage, its worker or its storage failed (exit code 6)."""
 
