@@ -41,7 +41,7 @@ def read_compiled(path: Path, provider: str, before: ModelProto) -> Compiled:
     nodes = _contexts(model)
     own = [node for node in nodes if _text(node, _SOURCE) in ("", provider)]
     if not own:
-        found = ", ".join(sorted({_text(node, _SOURCE)[:60] for node in nodes})) or "nobody"
+        found = ", ".join(sorted({_text(node, _SOURCE)[:60] for node in nodes})) or "no provider"
         raise StageError(
             f"the model has no part compiled for {provider}", details=(f"compiled by: {found}",), hint=_HINT
         )

@@ -98,7 +98,7 @@ def _constant(value: Any, port: Port) -> np.ndarray:
         reason = str(error).partition("\n")[0]
         raise refuse(f"constants.{port.name!r} is not {describe_type(port.type)}", reason) from error
     if dtype.kind in "iu" and not (made.astype(np.float64) == np.asarray(array, np.float64)).all():
-        raise refuse(f"constants.{port.name!r} is out of the range of {port.type.element_type}")
+        raise refuse(f"constants.{port.name!r} cannot be represented as {port.type.element_type}")
     shape = port.type.shape
     if made.ndim == 0 and shape:
         sizes = [size if isinstance(size, int) else 1 for size in shape]
