@@ -17,6 +17,11 @@ def registered_names(group: str) -> tuple[str, ...]:
     return tuple(sorted({*_own(group), *_all(group, tuple(sys.path))}))
 
 
+def is_own(group: str, name: str) -> bool:
+    """Whether the entry point of this name is bundler's."""
+    return name in _own(group)
+
+
 @functools.cache
 def _own(group: str) -> dict[str, EntryPoint]:
     """Only bundler's own: reading the metadata of every distribution would take tens of milliseconds."""

@@ -24,7 +24,8 @@ def profile_model() -> type[TargetProfile]:
 
 
 def _load_section(name: str, found: object) -> tuple[type[Section], Section]:
-    fits = name.isidentifier() and name not in TargetProfile.model_fields
+    taken = name in TargetProfile.model_fields or hasattr(TargetProfile, name)
+    fits = name.isidentifier() and not name.startswith("_") and not taken
     if not fits or not isinstance(found, type) or not issubclass(found, Section):
         raise EnvironmentMissingError(
             f"the entry point {GROUP}:{name} is no section of its own",

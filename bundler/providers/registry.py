@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import difflib
 import functools
-from importlib.metadata import EntryPoint, entry_points
 
 from bundler.model.errors import EnvironmentMissingError, ProfileError
+from bundler.model.registered import find_registered, is_own, registered_names
 from bundler.providers.knowledge import ProviderKnowledge
 
 GROUP = "bundler.providers"
 
 
-@functools.cache
-def _registered() -> dict[str, EntryPoint]:
-    found = {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
-    if not found:
+def provider_names() -> tuple[str, ...]:
+    """Short names of all registered providers, sorted. Raises `EnvironmentMissingError` where there are none."""
+    names = registered_names(GROUP)
+    if not names:
         # No static list to fall back on: it would hide that stages and emitters are missing in the same way.
         raise EnvironmentMissingError(
             "no execution provider is registered",
             hint="bundler's installation is older than its source; install it again",
         )
-    return found
-
-
-def provider_names() -> tuple[str, ...]:
-    """Short names of all registered providers, sorted."""
-    return tuple(_registered())
+    return names
 
 
 @functools.cache
 def find_provider(name: str) -> ProviderKnowledge:
     """What is known of the provider with this short name. Raises `ProfileError` for an unknown one."""
-    entry = _registered().get(name)
+    entry = find_registered(GROUP, name)
     if entry is None:
         raise ProfileError(
             describe_unknown(name),
@@ -49,8 +44,11 @@ def find_provider(name: str) -> ProviderKnowledge:
 
 @functools.cache
 def find_by_runtime_name(name: str) -> ProviderKnowledge | None:
-    """What is known of the provider that the runtime calls so, as `CPUExecutionProvider`; None for an unknown one."""
-    found = (find_provider(short) for short in provider_names())
+    """What is known of the provider that the runtime calls so, as `CPUExecutionProvider`; None for an unknown one.
+    Ours counts before another package's.
+    """
+    names = sorted(provider_names(), key=lambda short: not is_own(GROUP, short))
+    found = (find_provider(short) for short in names)
     return next((knowledge for knowledge in found if knowledge.runtime_name == name), None)
 
 

@@ -41,7 +41,13 @@ def test_its_keys_are_checked_and_have_defaults(monkeypatch: pytest.MonkeyPatch)
         resolve_target("linux-x64", ("acme.chanel=beta",))
 
 
-@pytest.mark.parametrize(("name", "found"), [("web", Acme), ("not-a-key", Acme), ("acme", dict), ("acme", Acme())])
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        *(("web", Acme), ("not-a-key", Acme), ("acme", dict), ("acme", Acme())),
+        *(("model_dump", Acme), ("model_fields", Acme), ("_acme", Acme)),  # of the model itself, or never read
+    ],
+)
 def test_what_is_no_section_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, found: object) -> None:
     register(monkeypatch, name, found)
     with pytest.raises(EnvironmentMissingError, match=f"bundler.profile_sections:{name}"):

@@ -1,3 +1,5 @@
+import sys
+
 import onnxruntime
 import pytest
 
@@ -20,12 +22,34 @@ class FakeEntry:
 def entries(monkeypatch):
     """Registers what the test puts into it, beside nothing else."""
     found = []
-    monkeypatch.setattr(registry, "entry_points", lambda *, group: found if group == "bundler.providers" else [])
-    registry._registered.cache_clear()
+    monkeypatch.setattr(registry, "registered_names", lambda _: tuple(sorted(entry.name for entry in found)))
+    monkeypatch.setattr(registry, "find_registered", lambda _, name: next((e for e in found if e.name == name), None))
     find_provider.cache_clear()
     yield found
-    registry._registered.cache_clear()
     find_provider.cache_clear()
+
+
+@pytest.fixture
+def foreign(tmp_path, monkeypatch):
+    """A package that registers providers under names of its own choice, found after bundler."""
+    (tmp_path / "foreign.py").write_text(
+        "from bundler.providers.knowledge import ProviderKnowledge\n"
+        'PROVIDER = ProviderKnowledge(name="cpu", runtime_name="CPUExecutionProvider", title="Foreign", package="p")\n'
+    )
+    about = tmp_path / "foreign-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: foreign\nVersion: 1\n")
+    points = "".join(f"{name} = foreign:PROVIDER\n" for name in ("cpu", "abacus"))
+    (about / "entry_points.txt").write_text(f"[bundler.providers]\n{points}")
+    monkeypatch.setattr("sys.path", [*sys.path, str(tmp_path)])
+
+
+@pytest.mark.usefixtures("foreign")
+def test_no_package_takes_the_place_of_what_is_built_in():
+    assert "abacus" in provider_names()
+    assert find_provider.__wrapped__("abacus").title == "Foreign"
+    assert find_provider.__wrapped__("cpu").title != "Foreign"
+    assert registry.find_by_runtime_name.__wrapped__("CPUExecutionProvider").title != "Foreign"
 
 
 def test_cpu_is_registered_as_third_parties_register():
