@@ -104,7 +104,7 @@ class ServeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """A bundle that is being served: `url` is its demo's address, `isolated` whether its pages may use threads."""
+    """A served bundle: `url` is its demo's address, `isolated` whether its pages may use threads."""
 
     url: str
     bundle: Path
@@ -113,7 +113,7 @@ class Served:
 
 @runtime_checkable
 class Servable(Protocol):
-    """What an emitter can do beside, when a browser opens its bundles."""
+    """An emitter whose bundles can be opened in a browser."""
 
     def serve(self, request: ServeRequest, report: Callable[[str], None]) -> AbstractContextManager[Served]:
         """Serve a bundle and its demo for as long as the context lasts; `report` hears of refused requests."""
@@ -131,7 +131,7 @@ class Runnable(Protocol):
 
 @runtime_checkable
 class Untimed(Protocol):
-    """What an emitter says beside, when its bundles have no runtime of their own to time."""
+    """An emitter whose bundles have no runtime of their own to time."""
 
     untimed: str
     """Why no bundle of its is timed."""
@@ -139,7 +139,7 @@ class Untimed(Protocol):
 
 @runtime_checkable
 class TimedAsUsual(Protocol):
-    """What an emitter says beside, when its bundles are timed in one way alone."""
+    """An emitter whose bundles can be timed in only one way."""
 
     timed_as_usual: str
     """Why they take no batch, number of threads, or several callers."""
@@ -147,7 +147,7 @@ class TimedAsUsual(Protocol):
 
 @runtime_checkable
 class Indexed(Protocol):
-    """What an emitter adds if its bundles can be published to a package index."""
+    """An emitter whose bundles can be published to a package index."""
 
     indexed: str
     """The format for it: one file, of which an index takes one of a name and a version for a platform."""
@@ -161,7 +161,7 @@ class Emitter(Protocol):
     """Formats that it can pack, each with one line of explanation; the first is the default."""
 
     def preload(self) -> None:
-        """Import and compile what `emit` needs, while there is nothing else to do."""
+        """Import and compile what `emit` needs, while the build waits for something else."""
         ...
 
     def identify(self, model: str, package_name: str | None, version: str) -> Identity:
@@ -172,7 +172,7 @@ class Emitter(Protocol):
         ...
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
-        """The locks whose files a build of this format downloads, by name: what is asked for one that is not there."""
+        """The locks whose files a build of this format downloads, by name, each with the source for a missing lock."""
         ...
 
     def emit(self, request: EmitRequest, folder: Path) -> Emitted:
@@ -180,7 +180,7 @@ class Emitter(Protocol):
         ...
 
     def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
-        """Run the golden set in the bundle's own runtime, in a fresh environment with no index."""
+        """Run the golden set in the bundle's own runtime, in a fresh environment without a package index."""
         ...
 
     def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:

@@ -1,4 +1,4 @@
-"""What a README says of the device: what must be on it, what the bundle was fixed to, and what was left out of it."""
+"""A README's facts on the device: its requirements, the fixed sizes, and the omitted variants."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bundler.support.text import shorten, visible
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceContext:
-    """Lines of text, raw: the templates escape them. `needs` begin with the system; `fixed` are sizes that the model
-    leaves free and this bundle does not; `left_out` are variants that the target has and this bundle has not. With
-    `searched` a loader can look for some of the needs.
+    """Raw lines of text, which the templates escape. `needs` are the requirements, the system first; `fixed` are sizes
+    that the model leaves open and this bundle fixes; `left_out` are variants of the target that are not in this bundle.
+    With `searched` a loader can look for some of the requirements.
     """
 
     needs: tuple[str, ...]
@@ -29,7 +29,7 @@ class DeviceContext:
 
 
 def describe_device(request: EmitRequest) -> DeviceContext:
-    """All that is known of it before anything has run."""
+    """The facts that are known before anything has run."""
     config = request.config
     return DeviceContext(
         needs=(*_describe_platform(request.profile.platform), *_describe_needs(config, request.profile.platform)),
@@ -48,11 +48,11 @@ _SYSTEMS = {
     "ios": "iOS{minimum} on {machine}",
 }
 _MINIMA = {"linux": " with glibc {} or later", "android": " with API level {} or later"}
-"""What the least version is a version of, where that is not the system itself."""
+"""What the minimum version refers to, where that is not the system itself."""
 
 
 def _describe_platform(platform: Platform) -> Iterable[str]:
-    """The system; a page of the web runs on any, in a browser."""
+    """The system; nothing for a web page, which runs in a browser on any system."""
     pattern = _SYSTEMS.get(platform.system)
     if pattern is None:
         return ()
@@ -61,11 +61,11 @@ def _describe_platform(platform: Platform) -> Iterable[str]:
 
 
 _NAMES = {"ios": "iOS", "macos": "macOS"}
-"""The systems of which providers ask a version of their own."""
+"""The systems for which providers require a version of their own."""
 
 
 def _is_covered(need: Need, platform: Platform) -> bool:
-    """Whether the line on the system says as much already."""
+    """Whether the line on the system already covers this requirement."""
     asked = read_minimum(need)
     if need.what != _NAMES.get(platform.system) or not asked or not platform.minimum:
         return False
@@ -73,7 +73,7 @@ def _is_covered(need: Need, platform: Platform) -> bool:
 
 
 def _describe_needs(config: RuntimeConfig, platform: Platform) -> list[str]:
-    """Each need once, with the variants that have it."""
+    """Each requirement once, with the variants that have it."""
     owners: dict[str, list[str]] = {}
     for variant in config.variants:
         for need in variant.requires.needs:

@@ -1,4 +1,4 @@
-"""How busy other programs keep this machine while a bundle is timed."""
+"""Measures how busy other programs keep this machine while a bundle is timed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _IDLE = (3, 4)
 
 
 class LoadWatch:
-    """Counts from its making on. Processes of ours count when they have ended and were waited for."""
+    """Counts from its creation on. Own processes count after they have ended and were waited for."""
 
     def __init__(self) -> None:
         self._began = _read()
 
     def others(self) -> float | None:
-        """The share of all processors that others took; None where the system does not tell."""
+        """The share of all processors that others used; None where the system does not report it."""
         ended = _read()
         if self._began is None or ended is None:
             return None

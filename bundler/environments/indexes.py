@@ -1,6 +1,6 @@
-"""Where packages come from is the user's own configuration.
+"""Package indexes, from the user's own configuration.
 
-uv does not read pip's, nor pip uv's: when only one of the two is configured, the other is told the same.
+uv and pip do not read each other's configuration: when only one of them is configured, the other gets the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Installing what a lock names into an environment, its builds for CPUs included.
+"""Installs the packages of a lock into an environment, CPU builds included.
 
 Plain `torch` for Linux is built for CUDA and brings gigabytes that no stage of ours uses. Locks pin the build for CPUs
 instead (`torch==VERSION+cpu`, by the digests of its official wheels), which general indexes do not have. Who keeps the

@@ -1,4 +1,4 @@
-"""Python interpreters that are on this machine already. None is ever downloaded."""
+"""Finds Python interpreters on this machine. None is ever downloaded."""
 
 from __future__ import annotations
 

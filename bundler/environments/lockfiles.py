@@ -97,9 +97,9 @@ def _load_folder(name: str, found: object) -> Path:
     folder = found() if callable(found) else found
     if not isinstance(folder, Path) or not folder.is_dir():
         raise EnvironmentMissingError(
-            f"the entry point {GROUP}:{name} gives no folder of locks",
+            f"the entry point {GROUP}:{name} does not return a folder of locks",
             details=(f"it gave {folder!r}",),
-            hint="ask the maker of that package",
+            hint="report it to the author of that package",
         )
     return folder
 
@@ -122,7 +122,7 @@ def _parse_line(name: str, line: str) -> Pin:
     hashes = tuple(sorted(_HASH.findall(line)))
     entry = _ENTRY.match(line.partition("--hash")[0].strip())
     if entry is None or not hashes:
-        raise DefectError(f"the lock {name} has a line that is no exact, hashed pin: {line.strip()[:80]!r}")
+        raise DefectError(f"the lock {name} has a line that is not an exact, hashed pin: {line.strip()[:80]!r}")
     return Pin(name=entry[1], version=entry[2], marker=(entry[3] or "").strip(), hashes=hashes)
 
 

@@ -1,4 +1,4 @@
-"""Making an environment: whole or not at all, kept by the digest of its lock, rebuilt with a reason."""
+"""Makes environments atomically, by the digest of their lock, and says why one is rebuilt."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def _install(folder: Path, lock: Lock, base: Path) -> None:
 
 def _reason(folder: Path, lock: Lock, versions: Mapping[str, str]) -> str:
     if is_whole(folder):
-        return f"{find_altered(folder)} in the one that is there was altered"
+        return f"{find_altered(folder)} in the existing one was altered"
     if folder.exists():
-        return "its interpreter is gone" if (folder / MARKER).is_file() else "the one that is there is not whole"
+        return "its interpreter is gone" if (folder / MARKER).is_file() else "the existing one is incomplete"
     prefix = folder.name[: -len(lock.digest[:16])]
     earlier = [path for path in sorted(folder.parent.glob(f"{prefix}*")) if _read_marker(path) is not None]
     if not earlier:

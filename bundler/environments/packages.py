@@ -1,4 +1,4 @@
-"""Where a package stands inside an environment, found without starting its interpreter."""
+"""Finds a package inside an environment without starting its interpreter."""
 
 from __future__ import annotations
 

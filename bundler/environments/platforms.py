@@ -26,7 +26,7 @@ def target_markers(tags: Sequence[str], python_version: str) -> dict[str, str]:
     system = next((ours for name, ours in _SYSTEMS.items() if name in tag.partition("_")[0]), None)
     if system is None:
         raise UsageError(
-            f"{tag!r} is no platform tag of a wheel",
+            f"{tag!r} is not a platform tag of a wheel",
             hint="tags look like manylinux_2_28_x86_64, macosx_14_0_arm64, win_amd64",
         )
     names = SYSTEMS[system]

@@ -1,4 +1,4 @@
-"""Processes that we started: ending one with all that it started itself, and the name of what ended one."""
+"""Waits for, kills and describes the end of processes that bundler started."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ from bundler.support.remembered import keep, kept_at, mark_used, read_bounded, s
 RUNTIME = "onnxruntime"
 PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 _TRUSTED = (
-    "resolving the packages of {name}, for which no lock ships with bundler: what the index gives now is trusted, and "
-    "held to these digests from now on (`bundler lock` keeps them with a project)"
+    "resolving the packages of {name}, for which bundler has no lock: the index is trusted now, and these digests are "
+    "required from now on (`bundler lock` keeps them with a project)"
 )
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+!-]*")
 
@@ -177,7 +177,7 @@ class Environments:
         if source is None:
             raise EnvironmentMissingError(
                 f"no environment is named {name!r}",
-                hint=f"there are host, {RUNTIME}==VERSION, {', '.join(shipped_names())}",
+                hint=f"known are host, {RUNTIME}==VERSION, {', '.join(shipped_names())}",
             )
         return self._kept_lock(name, source, reporter)
 

@@ -1,4 +1,4 @@
-"""Running a program without a network, with nothing of the user's files but what it is shown, and most of that to read.
+"""Runs a program without network and with access to only the given files of the user, mostly read-only.
 
 bubblewrap makes it, from namespaces that Linux gives to every user where the administrator lets it.
 """
@@ -18,7 +18,7 @@ from typing import Final
 from bundler.model.errors import EnvironmentMissingError
 
 _PROGRAM: Final = "bwrap"
-_INSTALL: Final = "install bubblewrap (`apt-get install bubblewrap`, `dnf install bubblewrap`), or leave --sandbox away"
+_INSTALL: Final = "install bubblewrap (`apt-get install bubblewrap`, `dnf install bubblewrap`), or omit --sandbox"
 _ROOTS: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Folders of the system, or links to them in /usr."""
 _SYSTEM: Final = (
@@ -74,7 +74,7 @@ def find_sandbox(scratch: Path) -> Sandbox:
     found = shutil.which(_PROGRAM) if sys.platform == "linux" else None
     if found is None:
         where = "bubblewrap is not installed" if sys.platform == "linux" else "bubblewrap is for Linux"
-        raise EnvironmentMissingError(f"--sandbox: there is no sandbox on this machine: {where}", hint=_INSTALL)
+        raise EnvironmentMissingError(f"--sandbox: no sandbox is available on this machine: {where}", hint=_INSTALL)
     sandbox = Sandbox(program=Path(found))
     command = sandbox.wrap(("/bin/sh", "-c", ":"), writable=(scratch,))
     done = subprocess.run(
@@ -84,8 +84,8 @@ def find_sandbox(scratch: Path) -> Sandbox:
         raise EnvironmentMissingError(
             "--sandbox: bubblewrap cannot make a sandbox on this machine",
             details=tuple(done.stderr.strip().splitlines()[-2:]),
-            hint="this system, or the container that bundler runs in, gives no namespaces to users: allow them "
-            "(`sysctl kernel.unprivileged_userns_clone=1`; AppArmor), or leave --sandbox away",
+            hint="this system, or the container that bundler runs in, allows no user namespaces: allow them "
+            "(`sysctl kernel.unprivileged_userns_clone=1`; AppArmor), or omit --sandbox",
         )
     return sandbox
 

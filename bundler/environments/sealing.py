@@ -1,4 +1,4 @@
-"""Whether an installed folder still is what was installed: each file, by size, time and, where that moved, digest.
+"""Checks an installed folder for changes: each file by size and time, and by digest where these changed.
 
 Byte code does not count: interpreters write it when they like, and hold it to its source themselves.
 """

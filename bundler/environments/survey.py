@@ -1,4 +1,4 @@
-"""What `bundler doctor` shows: the tools and environments that are here, and how to get the rest."""
+"""The survey of `bundler doctor`: tools and environments on this machine, and how to get missing ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _look_at_package(name: str) -> ToolStatus:
         found=version is not None,
         version=version,
         detail=f"in the environment of bundler ({sys.prefix})",
-        hint=None if version else "install bundler anew: it depends on this package",
+        hint=None if version else "reinstall bundler: it depends on this package",
         required=True,
     )
 

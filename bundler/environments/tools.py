@@ -1,4 +1,4 @@
-"""Starting uv, and saying in words why it failed."""
+"""Starts uv and other tools, and explains their failures."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bundler.environments.variables import fetching_environment, proof_environme
 from bundler.model.errors import EnvironmentMissingError
 
 LAST_LINES = 12
-_OFFLINE_HINT = "without a network, build once with it: what is fetched is kept; `bundler doctor` shows what is here"
+_OFFLINE_HINT = "build once with a network: downloads are cached; `bundler doctor` shows what is installed"
 _FULL = os.strerror(errno.ENOSPC)
-_FULL_HINT = "free space on the disk, or choose another --cache; `bundler cache clear` frees what is kept"
+_FULL_HINT = "free space on the disk, or choose another --cache; `bundler cache clear` frees the cache"
 _UNWANTED = ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "PYTHONHOME", "PYTHONPATH")
 """Variables of the user's shell that would lead uv, or an interpreter that it asks, to another environment."""
 
@@ -84,13 +84,13 @@ def run_tool(
         raise EnvironmentMissingError(f"could not {doing}: {name} does not start ({error.strerror})") from error
     except subprocess.TimeoutExpired as error:
         raise EnvironmentMissingError(
-            f"could not {doing}: {name} did not end within {error.timeout:g} s and was ended",
-            hint="what is installed may run code of its own that waits for something: see its build backend",
+            f"could not {doing}: {name} did not finish within {error.timeout:g} s and was terminated",
+            hint="an installed package may run code that waits for something: see its build backend",
         ) from error
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-LAST_LINES:]
         raise EnvironmentMissingError(
-            f"could not {doing}: {name} ended with exit code {done.returncode}",
+            f"could not {doing}: {name} exited with code {done.returncode}",
             details=tuple(lines),
             hint=_FULL_HINT if any(_FULL in line for line in lines) else _OFFLINE_HINT,
         )

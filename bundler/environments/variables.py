@@ -1,4 +1,4 @@
-"""Which of the user's environment variables a process that we start can see: what it needs, and no keys of a cloud.
+"""Selects the environment variables that a started process gets: those that it needs, and no cloud credentials.
 
 What is run may be led astray by what it reads: a model, a package, a page. So each kind of process has a list of what
 is let through; `BUNDLER_PASS_ENV` adds names (`AWS_*,DATABASE_URL`) for those whose own code runs in a build.

@@ -1,4 +1,4 @@
-"""The cache: where it stands, what marks it as ours, and what it is made of."""
+"""The cache: its place, the tag that marks it as bundler's, and its parts."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def open_cache(choice: str | CacheChoice | None = None) -> Cache:
     root = Path(asked).expanduser().absolute()
     if root.is_dir() and (why := others_access(root)) is not None:
         _refuse_foreign(root, (*SHARED_PARTS, TAG_NAME))
-        text = f"the folder {root} is used as a shared cache, of which only signed results count: {why}"
+        text = f"the folder {root} is used as a shared cache, which is trusted only for signed results: {why}"
         return _behind_own(root.as_uri(), choice, (text,))
     return _open_at(root, readonly=choice.readonly)
 
@@ -142,7 +142,7 @@ def _open_at(
         _put_tag(folder)
     except OSError as error:
         raise _cannot_write(Path(tempfile.gettempdir()), error) from error
-    text = f"the cache {root} is read-only: what is new is kept for this run alone"
+    text = f"the cache {root} is read-only: new results are kept for this run only"
     cache = Cache(root=folder, remote=remote, behind=root, notes=(*notes, text))
     weakref.finalize(cache, remove_overlay, folder, lock)
     return cache
@@ -172,10 +172,10 @@ def _own_default() -> tuple[Path, tuple[str, ...]]:
     made_private = make_private(root)
     if why is not None and not made_private:
         raise UsageError(
-            f"the cache folder {root} may be of others: {why}",
-            hint="what is executed comes from there: name a folder of your own with --cache or BUNDLER_CACHE",
+            f"the cache folder {root} may belong to others: {why}",
+            hint="code from it is executed: name a folder of your own with --cache or BUNDLER_CACHE",
         )
-    told = f"others could write to the cache {root}: it is yours alone now" if why else ""
+    told = f"others could write to the cache {root}: it is now private to you" if why else ""
     return root, (told,) if told else ()
 
 
@@ -187,7 +187,7 @@ def default_root() -> Path:
 
 
 def is_ours(root: Path) -> bool:
-    """Whether `root` bears our tag."""
+    """Whether `root` has bundler's tag."""
     try:
         return (root / TAG_NAME).read_text(encoding="utf-8") == TAG
     except (OSError, ValueError):
@@ -212,7 +212,7 @@ def _refuse_foreign(root: Path, known: tuple[str, ...] = ()) -> None:
     if root.exists() and _is_foreign(root, known) and not is_ours(root):  # another process may have made it meanwhile
         raise UsageError(
             f"{root} is not a bundler cache, and it is not empty",
-            hint="name an empty or a new folder, or take the default by leaving `--cache` away",
+            hint="name an empty or new folder, or omit `--cache` for the default",
         )
 
 

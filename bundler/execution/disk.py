@@ -11,7 +11,7 @@ from bundler.model.errors import StageError
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FULL_TEXTS = ("no space left on device", "disk quota exceeded", "not enough space on the disk")
 _NOTHING_LEFT = 1 << 20
-"""Free bytes below which a failure that names no cause is taken for a full disk."""
+"""Free bytes below which a failure without a known cause is reported as a full disk."""
 
 
 def storage_error(error: BaseException, doing: str, folder: Path) -> StageError | None:
@@ -27,7 +27,7 @@ def _is_too_large(error: BaseException) -> bool:
 
 def _too_large_error(doing: str) -> StageError:
     return StageError(
-        f"a file grew over the limit of this process: {doing} could not be finished",
+        f"a file exceeded the size limit of this process: {doing} failed",
         hint="a process may write files of nine tenths of what is free on the cache's disk, and no more than the "
         "shell allows (`ulimit -f`): free some space, or put the cache on another disk with BUNDLER_CACHE",
     )
@@ -49,7 +49,7 @@ def disk_full_error(doing: str, folder: Path) -> StageError:
     """The error for a full disk; `doing` says what was being done (`writing the result of optimize`)."""
     free = _free_bytes(folder)
     return StageError(
-        f"the disk is full: {doing} in {folder} could not be finished ({free / 1e6:.1f} MB free)",
+        f"the disk is full: {doing} in {folder} failed ({free / 1e6:.1f} MB free)",
         hint="free some space, or run `bundler cache trim`, or put the cache on another disk with BUNDLER_CACHE",
     )
 

@@ -1,4 +1,4 @@
-"""Walks a plan: what is known is recalled, the rest runs in workers, independent steps side by side."""
+"""Executes a plan: cached results are reused, the other steps run in workers, independent ones in parallel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each step of a build was last made of, so that a stale step can say why."""
+"""The ingredients of each step in the last build, to explain why a step is stale."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recall_history(cache: Cache, model: Path | None, build: str) -> Steps:
 
 
 def remember_history(cache: Cache, model: Path | None, build: str, steps: Mapping[str, Mapping[str, Any]]) -> None:
-    """Keep the ingredients for the next time. Its failure costs an explanation only, so it is swallowed."""
+    """Keep the ingredients for the next build. Failures are ignored: they only cost an explanation."""
     place = _place(cache, model, build)
     known = recall_history(cache, model, build)
     merged = {**known, **steps}  # a build may execute its plan in parts

@@ -1,4 +1,4 @@
-"""The journal of a build: JSON lines, one event each, flushed at once, so that it is good up to wherever it was cut."""
+"""The journal of a build: JSON lines, one event each, flushed at once, so that it is valid up to an interruption."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEPT = 50
 
 
 class Journal:
-    """Appends to one file. Its failures are swallowed: a journal must never end a build."""
+    """Appends to one file. Failures are ignored: a journal must never fail a build."""
 
     def __init__(self, root: Path, build: str, name: str) -> None:
         self.path = root / "journal" / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{name}.jsonl"

@@ -1,4 +1,4 @@
-"""What the key of a step is made of, and why a step is stale, in words."""
+"""Computes the key of a step, and explains why a step is stale."""
 
 from __future__ import annotations
 

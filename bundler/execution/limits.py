@@ -1,9 +1,8 @@
-"""How much a process that we start may take: memory, the size of a file, and time.
+"""Limits on memory, file size and time of the processes that bundler starts.
 
-Nine tenths of what the machine has are more than any step needs that can end well; beyond, the system would end
-processes as it sees fit, or the disk would be full. `RLIMIT_DATA` counts what a process asks for as its own memory.
-It does not count files that are mapped, as weights are, nor addresses that are only reserved, as GPU drivers do by the
-terabyte (`RLIMIT_AS` counts both).
+The limit is nine tenths of what the machine has: beyond it, the system would kill arbitrary processes, or the disk
+would be full. `RLIMIT_DATA` counts memory that a process allocates. It does not count mapped files, such as weights, or
+reserved address space, such as the terabytes of GPU drivers (`RLIMIT_AS` counts both).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from bundler.model.stage import StageSpec
 MEMORY_VARIABLE: Final = "BUNDLER_MEMORY_LIMIT"
 """Memory of each process that runs a model: `12G`, `800M`, or `off`."""
 TIME_VARIABLE: Final = "BUNDLER_TIME_LIMIT"
-"""Seconds that any step may take, in place of those that its stage names."""
+"""Time limit of every step in seconds, instead of its stage's own."""
 
 _SHARE: Final = 0.9
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -43,7 +42,7 @@ class Limits:
 
     @property
     def arguments(self) -> tuple[str, str]:
-        """As a worker is told them."""
+        """The limits as a worker reads them."""
         return str(self.memory), str(self.file)
 
 
@@ -76,7 +75,7 @@ def limit_seconds(spec: StageSpec, size: int) -> float:
         return spec.limit_for(size)
     if not re.fullmatch(r"[1-9][0-9]{0,8}", given):
         raise UsageError(
-            f"{TIME_VARIABLE}={given[:40]!a} is no number of seconds", hint=f"for example {TIME_VARIABLE}=7200"
+            f"{TIME_VARIABLE}={given[:40]!a} is not a number of seconds", hint=f"for example {TIME_VARIABLE}=7200"
         )
     return float(given)
 
@@ -93,7 +92,7 @@ def _parse(given: str) -> int:
     size = int(found[1]) * _UNITS[found[2].upper()] if found else 0
     if size < _LEAST_MEMORY:
         raise UsageError(
-            f"{MEMORY_VARIABLE}={given[:40]!a} is no size of at least {_LEAST_MEMORY >> 20} MB",
+            f"{MEMORY_VARIABLE}={given[:40]!a} is not a size of at least {_LEAST_MEMORY >> 20} MB",
             hint=f"for example {MEMORY_VARIABLE}=12G, or {MEMORY_VARIABLE}=off",
         )
     return size

@@ -1,4 +1,4 @@
-"""Locks between processes that a crash cannot leave behind: the system drops them with the process that held them."""
+"""Locks between processes; the system releases them when their process ends, also after a crash."""
 
 from __future__ import annotations
 

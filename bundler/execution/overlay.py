@@ -1,4 +1,4 @@
-"""A passing cache over one that may not be written to: what that has is taken, what is new goes with the process."""
+"""A temporary cache over a read-only one: its results are used, and new results are removed with the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may write to a folder: the user (and root), or others too. Nothing is executed that others could have written."""
+"""Checks who can write to a folder. Nothing is executed that others than the user and root could have written."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def others_access(folder: Path) -> str | None:
-    """Why what stands in `folder` may be of others, in words; None where only the user and root can write to it.
+    """Why others may have written to `folder`; None when only the user and root can.
 
-    Windows' access lists are not looked at: there the user's own folders are private from the start.
+    Access lists of Windows are not checked: the user's own folders are private there by default.
     """
     if sys.platform == "win32":
         return None

@@ -1,4 +1,4 @@
-"""The parent's side of the pipe: worker processes that serve many requests, and end without taking us along."""
+"""The parent's side of the pipe: worker processes that serve many requests, and whose crash does not affect bundler."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Worker:
             self._temporary.cleanup()
             raise EnvironmentMissingError(
                 f"the interpreter of environment {self.environment.name} does not start: {error}",
-                hint="`bundler doctor` shows what is here; `bundler cache clear` makes environments be made anew",
+                hint="`bundler doctor` shows what is here; `bundler cache clear` lets environments be rebuilt",
             ) from error
         if process.stdin is not None:
             self._requests: IO[str] = io.TextIOWrapper(process.stdin, encoding="utf-8")
@@ -224,22 +224,22 @@ class Worker:
         return StageError(
             f"stage {title} {_describe_end(_signal_code(self._process.returncode, self.sandbox))}",
             details=self._evidence(),
-            hint="the model, or a tool's version, meets a defect in native code; `bundler doctor` shows the versions",
+            hint="the model triggers a defect in native code of a tool; `bundler doctor` shows the versions",
         )
 
     def _timed_out(self, title: str, limit: float) -> StageError:
         return StageError(
-            f"stage {title} did not finish within {limit:g} s and was ended",
+            f"stage {title} did not finish within {limit:g} s and was terminated",
             details=self._evidence(),
-            hint="a smaller model or fixed dimensions (`--dim`) may help; on a slow machine, give more with "
+            hint="a smaller model or fixed dimensions (`--dim`) may help; on a slow machine, raise the limit with "
             f"{TIME_VARIABLE}=SECONDS",
         )
 
     def _garbled(self, title: str) -> StageError:
         return StageError(
-            f"stage {title} was ended: its process said what is no answer",
+            f"stage {title} was terminated: its process sent an invalid answer",
             details=self._evidence(),
-            hint="the model, or a tool's version, meets a defect in native code; `bundler doctor` shows the versions",
+            hint="the model triggers a defect in native code of a tool; `bundler doctor` shows the versions",
         )
 
     def _evidence(self) -> tuple[str, ...]:
@@ -285,7 +285,7 @@ def _read_message(line: bytes) -> dict[str, Any] | None:
 
 _Wanted = tuple[Environment, Sandbox | None]
 _Kind = tuple[Path, Sandbox | None]
-"""Workers of one kind can stand for each other."""
+"""Workers of one kind are interchangeable."""
 
 
 def _kind_of(environment: Environment, sandbox: Sandbox | None) -> _Kind:
@@ -389,7 +389,7 @@ def _describe_end(code: int | None) -> str:
     if code is None:
         return "closed its pipe without an answer"
     if code >= 0:
-        return f"ended its process with exit code {code if code < 1 << 16 else hex(code)}"
+        return f"exited with code {code if code < 1 << 16 else hex(code)}"
     if name_signal(-code) == "SIGKILL":
-        return "was killed by the system (SIGKILL): most often because memory ran out"
+        return "was killed by the system (SIGKILL), most likely because memory ran out"
     return f"crashed in native code ({name_signal(-code)})"

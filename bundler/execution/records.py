@@ -1,4 +1,4 @@
-"""Action records: what a stage gave for a key. Written last, so a record means that everything it names was stored."""
+"""Action records: the result of a stage for a key. Written last, so everything that a record names is stored."""
 
 from __future__ import annotations
 

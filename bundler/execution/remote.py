@@ -1,8 +1,8 @@
 """A store that a team shares, reached through fsspec: read-through and write-through, behind the local one.
 
-Layout: `records/ab/<key>.json` and one `blobs/cd/<sha256>` for each file. Nothing that comes from it is believed: a
-record must be signed with the team's key for the step that asks, a file must have the size and digest that the record
-says, and no more is fetched than that. Its failures are warnings, never the end of a build.
+Layout: `records/ab/<key>.json` and one `blobs/cd/<sha256>` for each file. Its content is untrusted: a record must be
+signed with the team's key for the requested step, a file must have the size and digest of the record, and no more than
+that is fetched. Failures are warnings and never fail a build.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RemoteStore:
             return None
         data = unsign(self._key, key, signed)
         if data is None:
-            text = f"the shared cache {self.shown} has results that are not signed with this key: they are made anew"
+            text = f"the shared cache {self.shown} has results that are not signed with this key: they are rebuilt"
             self._warn_once("unsigned", text, warn)
         return None if data is None else parse_record(key, data)
 
@@ -165,7 +165,7 @@ class RemoteStore:
 
     def _attempt(self, action: Callable[[bytes], T], warn: Warn) -> T | None:
         if self._key is None:
-            text = f"the shared cache {self.shown} is not used, for there is no key to check it with"
+            text = f"the shared cache {self.shown} is not used, because there is no key to verify it with"
             self._warn_once("key", f"{text}: set {KEY} or {KEY_FILE} to the key of those who write it", warn)
             return None
         if self._left_out.is_set():
@@ -174,7 +174,7 @@ class RemoteStore:
             return action(self._key)
         except Exception as error:  # noqa: BLE001 - each of fsspec's backends has exceptions of its own
             self._left_out.set()
-            text = f"the shared cache {self.shown} does not answer and is left out of this run"
+            text = f"the shared cache {self.shown} does not respond and is not used in this run"
             self._warn_once("broken", f"{text} ({type(error).__name__}: {str(error)[:200]})", warn)
             return None
 

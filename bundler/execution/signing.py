@@ -1,7 +1,7 @@
-"""The key of those who write a shared cache. Whoever reads trusts nothing that was not signed with it.
+"""Signs and verifies the records of a shared cache. Readers trust only records signed with the team's key.
 
 HMAC-SHA256 over the key of the step and the whole record: ingredients, facts, notes, and the digests of the artifact's
-files, which the files are then held to. So nothing of a record can be changed, nor one put in another's place.
+files. So no part of a record can be changed, and no record can replace another.
 """
 
 from __future__ import annotations

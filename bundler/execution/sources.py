@@ -85,7 +85,7 @@ def _memory(path: Path, cache: Cache) -> Path:
 def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise UsageError(f"{path} is no plain file", hint="give a file: a pipe or a device has no contents to keep")
+        raise UsageError(f"{path} is not a regular file", hint="give a file, not a pipe or a device")
     before = identity_of(status)
     name = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()
     digest = _recall(path, before, cache)
@@ -93,7 +93,7 @@ def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
         digest = digest_file(path)
         if identify(path) != before:
             raise UsageError(
-                f"{path} changed while it was read", hint="let whatever writes it finish, then build again"
+                f"{path} changed while it was read", hint="wait until its writer has finished, then build again"
             )
         if is_settled(before):
             _remember(path, before, digest, cache)

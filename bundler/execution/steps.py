@@ -1,4 +1,4 @@
-"""One step: its inputs and key; recall it, or run, check and remember it."""
+"""One step: computes its key, then reuses the cached result, or runs, checks and stores it."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ class StepRunner:
 
     def _pass_through(self, ready: ReadyStep, error: BundlerError) -> StepOutcome:
         """What an optional stage that failed gives: its input and a warning. A failure is no result: not remembered."""
-        text = f"{ready.spec.name} was left out, and its input goes on unchanged: {error.message}"
+        text = f"{ready.spec.name} was skipped, and its input is used unchanged: {error.message}"
         passed = ready.passed_on
         record = ActionRecord(
             stage=ready.spec.name,
@@ -367,7 +367,7 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
     if run.sandbox is None:
         return None
     if ready.runs_users_code:
-        run.reporter.warn(f"{ready.spec.name} calls code of your own, which runs outside of the sandbox")
+        run.reporter.warn(f"{ready.spec.name} calls your own code, which runs outside the sandbox")
         return None
     return show_packages(run.sandbox, ready.spec.name)
 
@@ -393,6 +393,6 @@ def _check_result(spec: StageSpec, result: StageResult, output: Path) -> None:
             )
         return
     if spec.produces is None:
-        raise StageError(f"stage {spec.name} left files, though its spec says that it finds facts only")
+        raise StageError(f"stage {spec.name} wrote files, although its spec says that it only finds facts")
     if not is_safe_path(result.entry) or not (output / result.entry).is_file():
         raise StageError(f"stage {spec.name} names {result.entry!r} as its result, but wrote no such file")

@@ -1,4 +1,4 @@
-"""`bundler cache`: how much is kept, keeping less, keeping nothing. Safe beside builds that are at work."""
+"""`bundler cache`: shows, trims and clears the cache. Safe while builds are running."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ def clear(cache: Cache) -> int:
     _refuse_readonly(cache)
     if not is_ours(cache.root):
         raise UsageError(
-            f"{cache.root} does not bear bundler's own {TAG_NAME}, so it is not deleted",
+            f"{cache.root} does not have bundler's {TAG_NAME}, so it is not deleted",
             hint="delete it by hand if you are sure",
         )
     cache.close()
     freed = sum(part.size for part in usage(cache))
     with hold(upkeep_lock(_made(cache.root))):
         if live_since(cache.root) is not None:
-            raise UsageError("a build is at work in this cache", hint="wait for it to end, then clear the cache")
+            raise UsageError("a build is running in this cache", hint="wait for it to end, then clear the cache")
         for part in PARTS:
             shutil.rmtree(cache.root / part, ignore_errors=True)
     (cache.root / TAG_NAME).unlink(missing_ok=True)

@@ -175,7 +175,7 @@ def _describe(error: BaseException, request: Mapping[str, Any]) -> dict[str, Any
     if isinstance(error, MemoryError) or "bad allocation" in str(error) or "std::bad_alloc" in str(error):
         hint = (
             "free memory, run fewer steps at once (`--jobs 1`), or build on a machine with more memory; a step may "
-            "take nine tenths of what is here, or what BUNDLER_MEMORY_LIMIT says"
+            "use nine tenths of the memory here, or BUNDLER_MEMORY_LIMIT"
         )
         return dict(StageError(f"stage {stage} ran out of memory", hint=hint, details=details).to_json())
     full = storage_error(error, f"stage {stage}", output)

@@ -56,7 +56,7 @@ def test_a_step_without_end_is_ended(
     path = models.save(make(), tmp_path, f"{make.__name__}.onnx")
     patient = dataclasses.replace(limited, env={**limited.env, "BUNDLER_TIME_LIMIT": "12"})
     answer = patient.run("build", path, *here, "--no-prove", "--output", tmp_path / "out", timeout=120)
-    assert "did not finish within 12 s and was ended" in answer.expect(STAGE).err
+    assert "did not finish within 12 s and was terminated" in answer.expect(STAGE).err
     assert "BUNDLER_TIME_LIMIT=SECONDS" in answer.err
     assert list_all(tmp_path / "out") == []
 

@@ -1,4 +1,4 @@
-"""How far a bundle without a runtime is proven here: each variant in an environment that can run it, where one can."""
+"""Verifies a bundle without a runtime: each variant in an environment that can run it, where there is one."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def is_native(requires: Compatibility) -> bool:
 
 
 def _is_everywhere(runtime_name: str) -> bool:
-    """Whether every build of the runtime has this provider: none stands in for it where bundles are made."""
+    """Whether every build of the runtime has this provider."""
     knowledge = find_by_runtime_name(runtime_name)
     if knowledge is None or knowledge.validation_provider or knowledge.presence.gone:
         return False

@@ -1,4 +1,4 @@
-"""Run one comparison with the golden set in a worker, beside no build: nothing of it is recalled or remembered."""
+"""Runs one comparison with the golden set in a worker, without the cache."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Bench:
     sandbox: Sandbox | None = None
 
     def resolve(self, name: str) -> Environment:
-        """The environment, made where it is not here yet. Raises `EnvironmentMissingError`."""
+        """The environment, made if necessary. Raises `EnvironmentMissingError`."""
         return self.environments.resolve(name, find_stage(STAGE).packages, self.reporter)
 
     def compare(self, variant: RuntimeVariant, environment: Environment, plugin: str = "") -> Comparison:
-        """The variant's answers beside the golden ones; `plugin` is what carries its first provider in `environment`.
+        """The variant's outputs compared with the golden set; `plugin` has its first provider in `environment`.
 
         Raises `StageError`, also when that provider does not come up.
         """

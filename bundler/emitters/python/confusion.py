@@ -1,4 +1,4 @@
-"""Whether a package of somebody else's has the name already: who asks an index for it would get that one."""
+"""Checks whether another package already has the name: an installer that asks an index would get that one."""
 
 from __future__ import annotations
 

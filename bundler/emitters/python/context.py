@@ -138,7 +138,7 @@ def require_pythons(versions: Sequence[str]) -> str:
 
 
 def describe_compiled(compiled: Compiled) -> str:
-    """What was compiled before shipping, for people."""
+    """What was compiled ahead of time, as text."""
     devices = ", ".join(compiled.devices) or "the device"
     return f"{compiled.provider} for {devices}" + (f", with {compiled.sdk}" if compiled.sdk else "")
 

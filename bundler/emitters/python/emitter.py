@@ -85,7 +85,7 @@ class PythonEmitter:
         return prove_bundle(request)
 
     def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
-        """Time each variant that runs here at full speed, in turns with a plain session on the original model."""
+        """Time each variant that runs here at full speed, in turns with a default session on the original model."""
         from bundler.emitters.python.measuring import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
 
         return measure_bundle(request)

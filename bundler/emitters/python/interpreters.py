@@ -1,4 +1,4 @@
-"""Python interpreters on this machine, and environments that hold nothing but a bundle's wheels."""
+"""Python interpreters on this machine, and environments that have only a bundle's wheels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the README tells of a first visit."""
+"""The README's table of the first visit's downloads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DownloadTable:
 
 
 def describe_downloads(downloads: Sequence[Download]) -> DownloadTable:
-    """What the README tells of a first visit."""
+    """The README's table of the first visit's downloads."""
     rows = (
         DownloadRow(
             variant=download.variant,

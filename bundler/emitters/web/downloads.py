@@ -1,4 +1,4 @@
-"""What a visitor's first visit fetches, for each variant and each build of the runtime that it may run on."""
+"""The downloads of a first visit, for each variant and each build of the runtime that it may run on."""
 
 from __future__ import annotations
 

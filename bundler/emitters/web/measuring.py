@@ -1,4 +1,4 @@
-"""Time every variant that the browser can run, in turn with a plain session of its runtime on the original model."""
+"""Times every variant that the browser can run, in turn with a default session of its runtime on the original model."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from bundler.model.errors import EnvironmentMissingError
 from bundler.model.measurement import Measurement
 
 MEASURE_SECONDS: Final = 5.0
-"""After this long a variant has been timed enough, whatever the model costs."""
+"""Maximum time for one variant."""
 
 MEASURE_OPENINGS: Final = 30
 MEASURE_RUNS: Final = 1000
-"""No more than so many openings and calls, however quick the model."""
+"""Maximum number of loads and calls, however fast the model."""
 
 TIME_LIMIT: Final = 600.0
-"""Seconds for all variants: far more than they are to take, but shaders of a software adapter take their time."""
+"""Time limit in seconds for all variants, long enough for the shaders of a software adapter."""
 
 PAGE: Final = "measure.html"
 MODEL: Final = "untouched.onnx"
@@ -133,5 +133,5 @@ def _read(told: Mapping[str, Any]) -> Measurement:
 
 
 def _series(values: Sequence[Any]) -> tuple[float, ...]:
-    """Times alone: a clock that a browser has made coarse may tell nonsense."""
+    """Only valid times: the coarse clock of a browser may give invalid ones."""
     return tuple(float(value) for value in values if isinstance(value, (int, float)) and math.isfinite(value))

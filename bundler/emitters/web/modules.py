@@ -1,4 +1,4 @@
-"""Which modules a module brings with it: what its static imports name, and theirs in turn."""
+"""Finds the modules that a module imports statically, directly and indirectly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and versions as npm wants them, for whatever a model is called."""
+"""Names and versions for npm, from the name of any model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""npm: the one on the PATH, else that of a locked environment, which brings Node.js with it."""
+"""Finds npm: on the PATH, otherwise in a locked environment that includes Node.js."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ _PACKED_ROOT = "package"
 """The folder in which npm packs a package."""
 
 _SHARE = 0.9
-"""Of the free disk: what an archive may take, which can be a thousand times larger than it is packed."""
+"""Maximum share of the free disk for an unpacked archive, which can be a thousand times larger than packed."""
 
 _BROKEN = (OSError, EOFError, ValueError, tarfile.TarError, zlib.error)
-"""What reading a damaged bundle may raise."""
+"""Exceptions that reading a damaged bundle may raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Files that the loader fetches: modules stored as text, and in parts what a host would refuse as a whole."""
+"""Files that the loader fetches: modules stored as text, and large files in parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed forms beside the files that a browser fetches, for hosts that serve such files as they are."""
+"""Writes compressed files beside those that a browser fetches, for hosts that serve precompressed files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the golden set of every variant in a real browser, and say what that proves."""
+"""Runs the golden set of every variant in a real browser, and derives the level of proof."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _visit(
 
 
 def _blame(testimony: Testimony, pending: Sequence[str], outcome: Outcome) -> None:
-    """Put a failure down to the variant that was being run."""
+    """Attribute a failure to the variant that was running."""
     first = next((name for name in pending if name not in testimony.outcomes), None)
     name = testimony.running or first
     if name is not None:

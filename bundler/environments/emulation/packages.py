@@ -35,7 +35,7 @@ LEFT_OUT = ("sitecustomize.py", "./usr/share/doc", "./usr/share/locale", "./usr/
 
 
 class EmulationError(EnvironmentMissingError):
-    """Emulation is not possible here; the message says what is missing and what to do."""
+    """Emulation is not available here; the message says what is missing and what to do."""
 
 
 def download(apt: Path, architecture: str, names: Sequence[str], report: Callable[[str], None]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What a Python run by QEMU is told of the processor it runs on.
+"""The description of the emulated processor for a Python that QEMU runs.
 
 QEMU before 8.1 shows a program this machine's own /proc/cpuinfo. onnxruntime's processor
 detection crashes on one of another make (SIGSEGV at import), and trusts some part numbers
@@ -19,7 +19,7 @@ from bundler.support.files import publish_folder
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """What a processor says of itself in /proc/cpuinfo."""
+    """A processor's entries in /proc/cpuinfo."""
 
     part: str
     variant: int

@@ -108,7 +108,7 @@ def test_an_environment_that_was_altered_is_made_anew(
     code = "import tinytool; print(tinytool.VERSION)"
     assert subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True).stdout == "1.0\n"
     name = module.relative_to(python.parent.parent).as_posix()
-    reason = f"{name} in the one that is there was altered"
+    reason = f"{name} in the existing one was altered"
     assert says(heard)[1:] == [f"making environment tool (1 packages): {reason}"]
     Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append))  # and that one is good
     assert len(heard) == 2
@@ -120,7 +120,7 @@ def test_an_environment_with_an_altered_list_is_made_anew(wheelhouse: Path, tmp_
     folder = Environments(tmp_path / "cache", {"tool": text}).resolve("tool").python.parent.parent
     (folder / LISTING).write_bytes((folder / LISTING).read_bytes().replace(b"tinytool.py", b"tinytool.pz"))
     Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append))
-    assert says(heard) == [f"making environment tool (1 packages): {LISTING} in the one that is there was altered"]
+    assert says(heard) == [f"making environment tool (1 packages): {LISTING} in the existing one was altered"]
 
 
 def test_byte_code_and_other_times_are_no_alteration(wheelhouse: Path, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_an_environment_that_was_cut_is_made_anew(wheelhouse: Path, tmp_path: Pa
     heard: list[Event] = []
     Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append))
     assert is_whole(folder)
-    assert says(heard) == ["making environment tool (1 packages): the one that is there is not whole"]
+    assert says(heard) == ["making environment tool (1 packages): the existing one is incomplete"]
 
 
 @pytest.mark.usefixtures("wheelhouse")
@@ -170,7 +170,7 @@ def test_what_cannot_be_had_is_said_with_uvs_own_words_and_leaves_nothing(tmp_pa
     text = f"notthere==1.0 --hash=sha256:{'0' * 64}\n"
     with pytest.raises(EnvironmentMissingError) as caught:
         Environments(tmp_path / "cache", {"tool": text}).resolve("tool")
-    assert caught.value.message == "could not install the packages of tool: uv ended with exit code 1"
+    assert caught.value.message == "could not install the packages of tool: uv exited with code 1"
     assert "notthere" in " ".join(caught.value.details)
     assert "bundler doctor" in (caught.value.hint or "")
     assert list((tmp_path / "cache" / "environments").iterdir()) == []

@@ -32,7 +32,7 @@ def test_a_lock_that_is_written_is_read_as_it_was(pins: list[Pin]) -> None:
     "line", ["numpy", "numpy>=2 --hash=sha256:" + "0" * 64, "numpy==2.4", "--index-url https://x", "./numpy.whl"]
 )
 def test_a_line_that_is_no_exact_hashed_pin_is_refused(line: str) -> None:
-    with pytest.raises(DefectError, match="no exact, hashed pin"):
+    with pytest.raises(DefectError, match="not an exact, hashed pin"):
         parse_lock("x", line + "\n")
 
 

@@ -48,5 +48,5 @@ def test_markers_are_those_of_the_target_and_not_of_this_machine(tag: str, syste
 
 
 def test_an_unknown_tag_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="is no platform tag of a wheel"):
+    with pytest.raises(UsageError, match="is not a platform tag of a wheel"):
         target_markers(("amiga_68000",), "3.13")

@@ -18,7 +18,7 @@ SLEEPS = "sleep 600 & echo $! > child; wait"
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions to end")
 def test_a_build_backend_that_waits_is_ended_with_what_it_started(tmp_path: Path) -> None:
     child = tmp_path / "child"
-    with pytest.raises(EnvironmentMissingError, match="could not install it: sh did not end within 1 s") as caught:
+    with pytest.raises(EnvironmentMissingError, match="could not install it: sh did not finish within 1 s") as caught:
         run_tool(["sh", "-c", f"cd '{tmp_path}'; {SLEEPS}"], "install it", "sh", ShutIn(home=tmp_path, seconds=1.0))
     assert "build backend" in (caught.value.hint or "")
     assert _is_gone(int(child.read_text()))

@@ -28,7 +28,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has
     [
         ("abort", "stage crash crashed in native code (SIGABRT)"),
         ("segfault", "stage crash crashed in native code (SIGSEGV)"),
-        ("exit", "stage crash ended its process with exit code 7"),
+        ("exit", "stage crash exited with code 7"),
     ],
 )
 def test_a_native_crash_names_the_signal_and_shows_the_last_words(
@@ -61,7 +61,7 @@ def test_a_failure_is_never_remembered(execute: Execute, cache: Cache) -> None:
 @pytest.mark.parametrize("native", [False, True])
 def test_a_hang_is_ended_at_its_time_limit(execute: Execute, native: bool) -> None:  # noqa: FBT001
     started = time.monotonic()
-    with pytest.raises(StageError, match=r"stage hang did not finish within 1 s and was ended"):
+    with pytest.raises(StageError, match=r"stage hang did not finish within 1 s and was terminated"):
         execute(step("hang", native=native))
     assert time.monotonic() - started < 10
 
@@ -99,7 +99,7 @@ def test_an_optional_stage_that_dies_is_a_warning(execute: Execute, model: Path,
     finished = [event for event in events if isinstance(event, StepFinished) and event.step == "flaky"]
     (note,) = finished[0].notes
     assert note.level == "warning"
-    assert note.text.startswith("flaky was left out, and its input goes on unchanged: stage flaky crashed")
+    assert note.text.startswith("flaky was skipped, and its input is used unchanged: stage flaky crashed")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_when_one_step_fails_the_others_are_ended(execute: Execute) -> None:
 def test_a_file_over_the_limit_is_not_called_a_full_disk(execute: Execute) -> None:
     with pytest.raises(StageError) as caught:
         execute(step("fill", limit=1 << 16))
-    assert caught.value.message == "a file grew over the limit of this process: stage fill could not be finished"
+    assert caught.value.message == "a file exceeded the size limit of this process: stage fill failed"
     assert "ulimit -f" in (caught.value.hint or "")
 
 

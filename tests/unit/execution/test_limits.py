@@ -83,7 +83,7 @@ def test_time_fits_the_step_and_its_inputs(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("BUNDLER_TIME_LIMIT", "7200")
     assert limit_seconds(spec, 0) == 7200
     monkeypatch.setenv("BUNDLER_TIME_LIMIT", "an hour")
-    with pytest.raises(UsageError, match="no number of seconds"):
+    with pytest.raises(UsageError, match="not a number of seconds"):
         limit_seconds(spec, 0)
 
 

@@ -52,7 +52,7 @@ def test_the_default_cache_is_made_private_and_that_is_said(model: Path) -> None
     open_cache().root.chmod(0o775)
     cache = open_cache()
     assert mode(cache.root) == 0o700
-    assert told(cache, model) == [f"others could write to the cache {cache.root}: it is yours alone now"]
+    assert told(cache, model) == [f"others could write to the cache {cache.root}: it is now private to you"]
     assert open_cache().notes == ()
 
 
@@ -64,9 +64,11 @@ def test_a_folder_that_others_may_write_to_is_a_shared_store(tmp_path: Path, mod
         assert cache.root == default_root()  # where environments, proofs and wheels are
         assert cache.remote is not None
         shared, unused = told(cache, model)
-        used = f"the folder {team} is used as a shared cache, of which only signed results count"
+        used = f"the folder {team} is used as a shared cache, which is trusted only for signed results"
         assert shared == f"{used}: others may write to it (mode 777)"
-        assert unused.startswith(f"the shared cache {team.as_uri()} is not used, for there is no key to check it with")
+        assert unused.startswith(
+            f"the shared cache {team.as_uri()} is not used, because there is no key to verify it with"
+        )
     assert sorted(team.rglob("*")) == before
     assert mode(team) == 0o777
 
@@ -104,7 +106,7 @@ def test_a_cache_of_another_user_is_a_shared_store(tmp_path: Path, model: Path) 
 @ROOT_ONLY
 def test_a_default_cache_of_another_user_is_refused() -> None:
     os.chown(open_cache().root, NOBODY, NOBODY)
-    with pytest.raises(UsageError, match=r"may be of others: it belongs to another user \(nobody, uid "):
+    with pytest.raises(UsageError, match=r"may belong to others: it belongs to another user \(nobody, uid "):
         open_cache()
 
 

@@ -60,7 +60,7 @@ def test_nothing_is_written_what_is_there_is_taken_and_it_is_said_once(warm: Pat
     assert build(cache, model, step("grow", add="2"))["grow"].cached  # kept for the run
     assert list(state_of(warm)) == before
     said = [event.note.text for event in heard if isinstance(event, Message)]
-    assert said == [f"the cache {warm} is read-only: what is new is kept for this run alone"]
+    assert said == [f"the cache {warm} is read-only: new results are kept for this run only"]
     del cache
     assert list(passing.iterdir()) == []
 

@@ -153,7 +153,7 @@ def test_what_the_team_did_not_sign_is_a_miss_and_is_said_once(team: list[Machin
     outcomes = two.build(step("count"), step("grow"))
     assert (outcomes["count"].cached, outcomes["count"].facts["bytes"]) == (False, 7)
     assert two.warnings == [
-        f"the shared cache {two.url} has results that are not signed with this key: they are made anew"
+        f"the shared cache {two.url} has results that are not signed with this key: they are rebuilt"
     ]
     assert three.build(step("count"))["count"].cached  # signed again by the second
 
@@ -177,7 +177,7 @@ def test_without_a_key_a_shared_cache_is_neither_read_nor_written(team: list[Mac
     assert sorted(shared.rglob("*")) == before
     (warning,) = two.warnings
     assert warning == (
-        f"the shared cache {two.url} is not used, for there is no key to check it with: set BUNDLER_CACHE_KEY or "
+        f"the shared cache {two.url} is not used, because there is no key to verify it with: set BUNDLER_CACHE_KEY or "
         "BUNDLER_CACHE_KEY_FILE to the key of those who write it"
     )
 
@@ -290,7 +290,7 @@ def test_a_shared_cache_that_fails_is_one_warning(tmp_path: Path, model: Path, m
     outcomes = machine.build(step("grow"), step("count", "grow"))
     assert outcomes["count"].facts["bytes"] == 7
     (warning,) = machine.warnings
-    assert warning.startswith(f"the shared cache {machine.url} does not answer and is left out of this run (")
+    assert warning.startswith(f"the shared cache {machine.url} does not respond and is not used in this run (")
 
 
 def test_an_unknown_kind_of_url_is_a_warning_too(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

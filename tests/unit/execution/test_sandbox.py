@@ -185,7 +185,7 @@ def test_a_step_that_crashes_or_hangs_inside_is_reported_as_outside(
     with Executor(cache, sandbox=sandbox) as executor:
         with pytest.raises(StageError, match=r"stage crash crashed in native code \(SIGABRT\)"):
             executor.execute((step("crash"),), sources, Reporter(ignore, "x"))
-        with pytest.raises(StageError, match="stage hang did not finish within 1 s and was ended"):
+        with pytest.raises(StageError, match="stage hang did not finish within 1 s and was terminated"):
             executor.execute((step("hang", native=True),), sources, Reporter(ignore, "x"))
 
 
@@ -264,7 +264,7 @@ def test_code_of_the_users_own_runs_outside_and_is_reported(
     with Executor(cache, sandbox=sandbox) as executor:
         executor.execute((step("dice", ask=str(private)),), sources, Reporter(told.append, "x"))
     texts = [event.note.text for event in told if isinstance(event, Message)]
-    assert texts == ["dice calls code of your own, which runs outside of the sandbox"]
+    assert texts == ["dice calls your own code, which runs outside the sandbox"]
 
 
 @needs_sandbox

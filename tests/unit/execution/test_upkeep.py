@@ -123,7 +123,7 @@ def test_clear_deletes_everything_that_is_ours_and_nothing_else(build, closed: C
 def test_clear_refuses_a_folder_without_our_tag(build, closed: Cache) -> None:
     build("x")
     (closed.root / TAG_NAME).write_text("Signature: 8a477f597d28d172789f06886806bc55\n# of another program\n")
-    with pytest.raises(UsageError, match="does not bear bundler's own CACHEDIR"):
+    with pytest.raises(UsageError, match="does not have bundler's CACHEDIR"):
         clear(closed)
     assert (closed.root / "artifacts").is_dir()
 
@@ -132,7 +132,7 @@ def test_clear_refuses_while_a_build_is_at_work(build, closed: Cache) -> None:
     build("x")
     with open_cache(str(closed.root)) as other:
         other.scratch.new_folder()
-        with pytest.raises(UsageError, match="a build is at work"):
+        with pytest.raises(UsageError, match="a build is running"):
             clear(closed)
     clear(closed)
 

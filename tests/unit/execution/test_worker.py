@@ -79,7 +79,7 @@ def test_a_worker_that_dies_at_its_start_is_an_error_with_its_words(tmp_path: Pa
     pool = WorkerPool(tmp_path / "logs")
     with (
         pool.lease(environment) as worker,
-        pytest.raises(Exception, match="ended its process with exit code 3") as caught,
+        pytest.raises(Exception, match="exited with code 3") as caught,
     ):
         call(worker, "count", {}, tmp_path)
     assert "no such interpreter" in caught.value.details
@@ -118,7 +118,9 @@ def test_what_is_no_answer_ends_the_worker(tmp_path: Path, monkeypatch: pytest.M
         number = worker.post({"stage": "count"})
         if 'id": 0' in said:
             time.sleep(0.5)  # nobody listens, as between two steps
-        with pytest.raises(StageError, match="stage count was ended: its process said what is no answer") as caught:
+        with pytest.raises(
+            StageError, match="stage count was terminated: its process sent an invalid answer"
+        ) as caught:
             worker.wait(number, "count", 30, lambda fraction, text: None)  # noqa: ARG005
         assert "last words" in caught.value.details
         assert not worker.alive

@@ -98,5 +98,5 @@ def test_whatever_facts_name_nothing_outside_is_opened(tmp_path: Path, name: str
 
 def test_a_device_is_no_source(tmp_path: Path, workspace: Workspace) -> None:
     (tmp_path / "endless").symlink_to("/dev/zero")
-    with pytest.raises(BundlerError, match="is no plain file"):
+    with pytest.raises(BundlerError, match="is not a regular file"):
         digest_source(tmp_path / "endless", (), workspace.cache)

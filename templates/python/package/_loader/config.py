@@ -16,8 +16,8 @@ class Port:
 
     `kind` is `tensor`, `sparse_tensor`, `sequence`, `map` or `optional`; `element_type` is NumPy's name of a tensor's
     type; `shape` holds a number for a fixed dimension, a name for a symbolic one, None for an unknown one, and is
-    itself None when the rank is unknown. `optional` inputs may be left out. `fixed` tells, by axis, which dimensions
-    the model leaves free and this bundle was fixed to: their name, size, and by whom.
+    itself None when the rank is unknown. `optional` inputs may be left out. `fixed` has, by axis, the dimensions that
+    the model leaves open and this bundle fixes: their name, size, and what fixed them.
     """
 
     __slots__ = ("element_type", "fixed", "kind", "name", "optional", "python_name", "shape", "type")
@@ -80,7 +80,7 @@ class Variant:
         return any(provider.get("library") for provider in self.providers)
 
     def tolerance(self, output: str) -> dict[str, Any]:
-        """What an output must meet, by its name in the model."""
+        """The tolerance of an output, by its name in the model."""
         found: dict[str, Any] = self.gate["outputs"].get(output, self.gate["default"])
         return found
 

@@ -29,7 +29,7 @@ class BundleError(Exception):
 
 
 class IntegrityError(BundleError):
-    """A file of the bundle is missing or is not the one that was built."""
+    """A file of the bundle is missing or does not match its checksum."""
 
 
 class IncompatibleError(BundleError):
@@ -37,7 +37,7 @@ class IncompatibleError(BundleError):
 
 
 class FallbackError(BundleError):
-    """Strict mode: the preferred variant cannot run here, and another one was not wanted."""
+    """Strict mode: the preferred variant cannot run here, and no other is allowed."""
 
 
 class InputError(BundleError, ValueError):

@@ -32,11 +32,11 @@ export interface ProgressEvent {
 export interface LoadOptions {
   /** One variant by name. Without it, the first that can run here. */
   variant?: string;
-  /** Fail when the preferred variant cannot run, in place of taking the next. */
+  /** Fail when the preferred variant cannot run, instead of using the next. */
   strict?: boolean;
-  /** Threads of the CPU; more than one needs a page that is cross-origin isolated. */
+  /** CPU threads; more than one requires a cross-origin isolated page. */
   threads?: number;
-  /** Keep verified files for the next visit (default: true). */
+  /** Cache verified files for the next visit (default: true). */
   cache?: boolean;
   onProgress?: (event: ProgressEvent) => void;
   signal?: AbortSignal;
@@ -126,7 +126,7 @@ export interface OutputFigures {
   cosine: number | null;
   /** Signal to noise in decibels over all samples, of the signal without its mean. */
   sqnr_db: number | null;
-  /** What all samples reach but for a tenth, and at least one of several. */
+  /** Signal to noise that all samples reach except the lowest tenth (at least one of several). */
   low_sqnr_db: number | null;
   worst_sqnr_db: number | null;
   top1_agreement: number | null;
@@ -139,10 +139,10 @@ export interface OutputFigures {
 export interface SelfTest {
   passed: boolean;
   samples: number;
-  /** Whether the recorded inputs were made from a seed rather than given. */
+  /** Whether the recorded inputs were generated from a seed. */
   synthetic: boolean;
   faults: string[];
-  /** Why an output could not have failed, by its name: it is random, or the same everywhere in the golden set. */
+  /** Why an output's comparison could not have failed, by its name: it is random, or constant in the golden set. */
   unjudged: Record<string, string>;
   outputs: OutputFigures[];
 }
@@ -151,14 +151,14 @@ export interface RunOptions {
   signal?: AbortSignal;
 }
 
-/** A model that is open and ready to run. Runs that are asked for at once are done one after the other. */
+/** A model that is open and ready to run. Concurrent runs are executed one after the other. */
 export interface Model {
   readonly name: string;
   readonly version: string;
   readonly inputs: readonly Port[];
   readonly outputs: readonly Port[];
   readonly report: Report;
-  /** What became of images, sound or text before the model saw them when it was judged; null: it was judged on arrays. */
+  /** The preprocessing of images, sound or text with which the accuracy was checked; null if checked on arrays. */
   readonly preprocessing: Readonly<Record<string, unknown>> | null;
   run(inputs: Inputs, options?: RunOptions): Promise<Outputs>;
   selfTest(): Promise<SelfTest>;
@@ -219,7 +219,7 @@ export interface Config {
   fixed_sizes?: FixedSize[];
 }
 
-/** A dimension that the model leaves free and this bundle was fixed to; `axes` are its places, by input. */
+/** A dimension that the model leaves open and this bundle fixes; `axes` are its axes, by input. */
 export interface FixedSize {
   name: string;
   size: number;
