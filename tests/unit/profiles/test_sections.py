@@ -30,7 +30,8 @@ def forgotten() -> Iterator[None]:
 def register(monkeypatch: pytest.MonkeyPatch, name: str, found: object) -> None:
     point = EntryPoint(name=name, group=sections.GROUP, value="acme:FOUND")
     monkeypatch.setattr(sections, "entry_points", lambda **_: [point])
-    monkeypatch.setattr(EntryPoint, "load", lambda _: found)
+    load = EntryPoint.load
+    monkeypatch.setattr(EntryPoint, "load", lambda self: found if self.group == sections.GROUP else load(self))
 
 
 def test_its_keys_are_checked_and_have_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
