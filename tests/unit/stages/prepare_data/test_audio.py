@@ -72,13 +72,24 @@ def test_other_forms_than_wav(tmp_path: Path, name: str, coding: str, error: flo
         open_recording(tmp_path / name).read(8000)
 
 
-@pytest.mark.parametrize("length", [0, 0xFFFFFFFF])
-def test_an_unknown_length_is_no_truncation(tmp_path: Path, length: int) -> None:
-    """As programs write that write to a pipe."""
+@pytest.mark.parametrize("of_file", [0, 0xFFFFFFFF, None])
+@pytest.mark.parametrize("of_samples", [0, 0xFFFFFFFF])
+def test_an_unknown_length_is_that_of_the_file(tmp_path: Path, of_file: int | None, of_samples: int) -> None:
+    """As programs write that write to a pipe, or that were ended before they could say it."""
     path = write_wave(tmp_path / "a.wav", tone(8000, 0.1), 8000)
-    whole, unknown = path.read_bytes(), struct.pack("<I", length)
-    path.write_bytes(whole[:4] + unknown + whole[8:40] + struct.pack("<I", 0xFFFFFFFF) + whole[44:])
-    assert open_recording(path).frames == 800
+    whole = path.read_bytes()
+    known = open_recording(path).read(800)
+    length = whole[4:8] if of_file is None else struct.pack("<I", of_file)
+    path.write_bytes(whole[:4] + length + whole[8:40] + struct.pack("<I", of_samples) + whole[44:])
+    found = open_recording(path)
+    assert found.frames == 800
+    assert np.array_equal(found.read(800), known)
+
+
+def test_a_recording_without_samples_stays_one(tmp_path: Path) -> None:
+    path = write_wave(tmp_path / "a.wav", tone(8000, 0.1), 8000)
+    path.write_bytes(path.read_bytes()[:4] + bytes(4) + path.read_bytes()[8:40] + bytes(4))
+    assert open_recording(path).frames == 0
 
 
 def test_the_extensible_form_and_chunks_of_others(tmp_path: Path) -> None:
