@@ -30,7 +30,7 @@ CHOOSING = """\
 6. What is compiled before shipping makes the first start quick. What only the device can make is made there, at
    install or first start (by `prewarm` in a Python bundle, by your application with a bundle of files); until then the
    next variant answers.
-7. A variant for a runtime of your own build is left out unless `runtime.custom_build` is set, with your
+7. A variant for a custom build of ONNX Runtime is left out unless `runtime.custom_build` is set, with your
    `runtime.package` and `runtime.version`.
 8. Every target can be written with `--format files`: models, contexts, configuration, proofs and report, for programs
    of your own. It is what targets without an ecosystem of their own get.
@@ -100,7 +100,7 @@ def _describe_preparation(variant: Variant, outlook: VariantOutlook) -> str:
         "here": "compiled before shipping",
         "on the device": f"{thing} made on the device",
         "as it is": "opened as it ships",
-        "left out": "needs a runtime of your own build",
+        "left out": "needs a custom build of ONNX Runtime",
     }[outlook.fate]
 
 

@@ -1,4 +1,4 @@
-"""The line of a build's summary that says how close a variant came to the original model, and what was asked."""
+"""The summary line with a variant's accuracy relative to the original model, and its limits."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 NAME_LENGTH = 40
 """Characters of an output's name that the line shows."""
 PLACE_LENGTH = 80
-"""Characters of where it ran."""
+"""Characters of the place where it ran."""
 
 
 def accuracy_line(found: AccuracyResult) -> str:
     """`accuracy of htp over 40 samples: 22.8 dB (at least 15), 16.1 dB in the worst sample (at least 5)`."""
     samples = f"{found.samples} sample{'' if found.samples == 1 else 's'}"
-    figures = ", ".join(_figures(found)) or "no figure to judge by"
+    figures = ", ".join(_figures(found)) or "no accuracy figure available"
     named = "" if found.outputs == 1 or found.equal else f" (output {printable(found.output, NAME_LENGTH)})"
     missing = f"; {found.unjudged} of {found.outputs} outputs could not be judged" if found.unjudged else ""
     instead = f", run on the CPU in place of {found.in_place_of}" if found.in_place_of else ""
@@ -29,18 +29,18 @@ def accuracy_line(found: AccuracyResult) -> str:
 
 
 def device_lines(found: AccuracyResult) -> Iterator[str]:
-    """`gpu on the device: computes in half precision, its answers are held to 30 dB (25 in nine of ten samples, 15 in
+    """`gpu on the device: computes in half precision, its outputs are held to 30 dB (25 in nine of ten samples, 15 in
     each)`, where the device is held to another limit than what ran here.
     """
     if found.device_limit is not None:
         computes = f"{found.rounding}, " if found.rounding else ""
-        yield f"{found.variant} on the device: {computes}its answers are held to {_describe_limit(found.device_limit)}"
+        yield f"{found.variant} on the device: {computes}its outputs are held to {_describe_limit(found.device_limit)}"
 
 
 def _describe_limit(limit: Tolerance) -> str:
     rows = ((limit.low_sqnr_db, "{:g} in nine of ten samples"), (limit.worst_sqnr_db, "{:g} in each"))
-    told = ", ".join(text.format(value) for value, text in rows if value is not None)
-    parts = [] if limit.sqnr_db is None else [f"{limit.sqnr_db:g} dB" + (f" ({told})" if told else "")]
+    samples = ", ".join(text.format(value) for value, text in rows if value is not None)
+    parts = [] if limit.sqnr_db is None else [f"{limit.sqnr_db:g} dB" + (f" ({samples})" if samples else "")]
     parts += [] if limit.absolute is None else [f"an error of {limit.absolute:g}"]
     parts += [] if limit.top1_agreement is None else [f"top-1 agreement of {limit.top1_agreement:g}"]
     parts += [] if limit.agreement is None or parts else [f"{limit.agreement:g} of its values equal"]
@@ -55,7 +55,7 @@ def _figures(found: AccuracyResult) -> Iterator[str]:
         yield "bit-identical"
         return
     if not limit.judged:
-        yield "not judged, as the profile asks"
+        yield "not judged (set by the profile)"
         return
     if found.max_absolute:
         yield f"largest error {found.max_absolute:.2g}{_allowed(found)}"
@@ -70,7 +70,7 @@ def _figures(found: AccuracyResult) -> Iterator[str]:
         if value is not None:
             yield text.format(value) + (f" (at least {least:g})" if least else "")
     if found.sqnr_db is not None and limit.typical_sqnr_db is not None and found.typical_sqnr_db is None:
-        yield "too few answers to compare with a fixed one"
+        yield "too few outputs to compare with a fixed answer"
 
 
 def _beyond_fixed(found: AccuracyResult) -> float | None:

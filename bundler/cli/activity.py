@@ -1,4 +1,4 @@
-"""What is going on, from the events that were heard: what a display shows, and a log says when it is long silent."""
+"""Running steps and waiting builds, from events: shown by the live display, and logged after a long silence."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from bundler.model.events import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """A step that runs, or (`waits`) a build of which none does. `since` is the clock's time; `detail` is the step's
-    own last word, or what was last heard of the build; `share` how much of the step is done, from 0 to 1, where it is
-    known.
+    """A running step, or (`waits`) a build without one. `since` is the clock's time; `detail` is the last message of
+    the step or the build; `share` is the fraction of the step that is done, from 0 to 1, None if unknown.
     """
 
     build: str
@@ -32,7 +31,7 @@ class Activity:
 
 
 class Activities:
-    """Steps that run by build and step, and builds that wait. Times are those of the caller's clock."""
+    """Running steps by build and step, and waiting builds. Times are those of the caller's clock."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -41,7 +40,7 @@ class Activities:
         self._waiting: dict[str, Activity] = {}
 
     def hear(self, event: Event, now: float) -> None:
-        """Take note of one event."""
+        """Update from one event."""
         match event:
             case BuildsStarted():
                 self.total, self.done = event.total, 0
@@ -62,10 +61,10 @@ class Activities:
                 self._end(event.build)
             case Message():
                 if event.note.level != "warning":
-                    self._tell(event.build, event.note.text, now)
+                    self._set_detail(event.build, event.note.text, now)
 
     def now(self) -> tuple[Activity, ...]:
-        """Steps that run, the longest first, then builds of which none does."""
+        """Running steps, the longest first, then waiting builds."""
         return (*sorted(self._steps.values(), key=lambda activity: activity.since), *self._waiting.values())
 
     def _advance(self, event: StepProgress) -> None:
@@ -73,8 +72,8 @@ class Activities:
         if step is not None:
             self._steps[event.build, event.step] = replace(step, share=event.fraction, detail=event.text)
 
-    def _tell(self, build: str, text: str, now: float) -> None:
-        """A word on a build: of the one step that runs, if it has told nothing itself."""
+    def _set_detail(self, build: str, text: str, now: float) -> None:
+        """Attach a message to the build's only running step, unless the step reports progress itself."""
         running = [key for key in self._steps if key[0] == build]
         if not running:
             self._wait(build, now, text)
@@ -93,7 +92,7 @@ class Activities:
 
 
 def place_step(event: StepStarted) -> str:
-    """`step 3 of 12: Optimise the graph`; a single step and what follows the plan need no number."""
+    """`step 3 of 12: Optimise the graph`; a single step and steps after the plan have no number."""
     return f"step {event.position} of {event.total}: {event.title}" if event.total > 1 else event.title
 
 

@@ -1,4 +1,4 @@
-"""How we end when we are told to: in order, once, and with no word to a terminal that is gone."""
+"""Signal handling: end in order, once, and write nothing to a closed terminal."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from types import FrameType
 from typing import Final
 
 PATIENCE: Final = 5.0
-"""Seconds for cleaning up in which further signals are taken for the same one: people press Ctrl-C more than once."""
+"""Seconds of clean-up during which further signals count as the same one: people press Ctrl-C more than once."""
 _OUTPUTS: Final = (1, 2)
 
 
 def end_in_order() -> None:
     """Let SIGINT, SIGTERM and SIGHUP (a closed terminal) raise `KeyboardInterrupt`, so that nothing half-written stays.
 
-    One that whoever started us ignores (`nohup`, the background jobs of a script) stays ignored; SIGTERM never does.
+    A signal that the parent process ignores (`nohup`, background jobs of a script) stays ignored, except SIGTERM.
     """
     ending = _Ending()
     signal.signal(signal.SIGTERM, ending)
@@ -28,7 +28,7 @@ def end_in_order() -> None:
 
 
 class _Ending:
-    """The handler of all of them."""
+    """The handler of these signals."""
 
     def __init__(self) -> None:
         self._terminals = tuple(output for output in _OUTPUTS if os.isatty(output))
@@ -43,7 +43,7 @@ class _Ending:
         raise KeyboardInterrupt
 
     def _silence(self) -> None:
-        """What is written to a terminal that was closed is an error, which would break off the cleaning up."""
+        """Writing to a closed terminal is an error, which would interrupt the clean-up."""
         for output in self._terminals:
             if not os.isatty(output):
                 nothing = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""How an error reaches a person or, with `--json`, a program."""
+"""Errors as text for people or, with `--json`, as JSON."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ INTERRUPTED = 130
 
 
 MAX_DETAILS = 200
-"""Lines of evidence that are shown; `--json` has all."""
+"""Lines of details that are shown; `--json` has all."""
 
 
 def error_lines(error: BundlerError, prefix: str = "") -> list[str]:
-    """The error, a line each: what and where, why, what next. What a tool said in several lines stays in several."""
+    """The error, a line each: what and where, why, what next. A tool's output keeps its lines."""
     evidence = [line for detail in error.details for line in detail.split("\n")]
     lines = [f"{prefix}error: {error.message}", *(f"  {line}" for line in evidence[:MAX_DETAILS])]
     if len(evidence) > MAX_DETAILS:
@@ -30,23 +30,23 @@ def error_lines(error: BundlerError, prefix: str = "") -> list[str]:
 
 
 def report_error(error: BundlerError) -> int:
-    """Print `error` where it belongs and give its exit code."""
+    """Print `error` on standard error and, with `--json`, as JSON; return its exit code."""
     if "--json" in sys.argv and not isinstance(error, OutputError):
         with suppress(OutputError):
             print_json({"error": error.to_json()})
-    with suppress(OSError):  # nobody can be told, but for the code
+    with suppress(OSError):  # only the exit code remains
         sys.stderr.write(_coloured("\n".join(error_lines(error))) + "\n")
     return error.exit_code
 
 
 def report_interrupt() -> int:
-    """Say that the user stopped us."""
+    """Report an interruption by the user."""
     sys.stderr.write("interrupted; finished steps are kept in the cache\n")
     return INTERRUPTED
 
 
 def report_defect(error: Exception) -> int:
-    """Keep the traceback in a file and say that this is our fault."""
+    """Report a defect of bundler; the traceback is kept in a file."""
     with tempfile.NamedTemporaryFile("w", prefix="bundler-defect-", suffix=".txt", delete=False) as stream:
         traceback.print_exception(error, file=stream)
     last = traceback.extract_tb(error.__traceback__)[-1]
@@ -54,8 +54,8 @@ def report_defect(error: Exception) -> int:
     return report_error(
         DefectError(
             f"a defect in bundler: {type(error).__name__}: {error}",
-            details=(f"at {where}", f"the whole traceback is in {stream.name}"),
-            hint="please report it with that file; `bundler doctor --json` adds what we need to know of this machine",
+            details=(f"at {where}", f"the full traceback is in {stream.name}"),
+            hint="please report it with that file and the output of `bundler doctor --json`",
         )
     )
 

@@ -1,4 +1,4 @@
-"""The group of commands: what they are called and do is known without importing any."""
+"""The group of commands: names and help lines are known without importing a command."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ HOME = "bundler.cli.commands"
 
 
 class CommandGroup(TyperGroup):
-    """Stands in for its commands with their names and lines, which help and completion list; the one that is called
-    (or asked for its own help, or completed) is imported.
+    """Lists commands by name and help line; only the command that is called, completed or asked for help is
+    imported.
     """
 
     def __init__(self, *, home: str = HOME, table: Commands = COMMANDS, **attributes: Any) -> None:
@@ -37,12 +37,12 @@ class CommandGroup(TyperGroup):
                 )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """What typer found by its name, as it is in its module."""
+        """Resolve the name as typer does, and load the command's module."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, None if command is None else self.load(command), rest
 
     def load(self, command: Any) -> Any:
-        """The whole command for one that stands in for it."""
+        """Load the full command for its placeholder."""
         if isinstance(command, CommandGroup):
             return command
         module = importlib.import_module(f"{self._home}.{command.name}")

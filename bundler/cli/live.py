@@ -1,4 +1,4 @@
-"""The live display on a terminal, drawn by rich. Nothing is read as its markup: words come from models, too."""
+"""The live display on a terminal, drawn by rich. Text is never parsed as rich markup: it may come from models."""
 
 from __future__ import annotations
 
@@ -29,16 +29,14 @@ from bundler.model.events import BuildFinished, Event, Listener, Message, StepFi
 from bundler.model.stage import Note
 
 BUILDS = "builds"
-"""The line that counts them."""
+"""The key of the line that counts builds."""
 
 WIDE = 100
-"""Columns of a terminal from which on there is room for a bar, `BAR` wide."""
+"""Least terminal width in columns for a progress bar of width `BAR`."""
 BAR = 20
 
 LABEL = 60
-"""Columns that a build's name and its step take, as a rule; what a step tells of itself has the rest, and never less
-than `MINIMUM`.
-"""
+"""Columns for a build's name and step; the step's own message gets the rest, at least `MINIMUM`."""
 MINIMUM = 12
 
 
@@ -60,8 +58,8 @@ def open_live() -> Iterator[Listener]:
 
 
 class LiveListener:
-    """Turns events into tasks of a `rich` progress display: one for each thing that goes on, and one that counts the
-    builds, where there are several.
+    """Turns events into tasks of a `rich` progress display: one for each activity, and one that counts several
+    builds.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -126,7 +124,7 @@ class LiveListener:
 
 
 class _LabelColumn(ProgressColumn):
-    """What a line is of, in its style."""
+    """The label of a line, in its style."""
 
     def render(self, task: Task) -> Text:
         return Text(printable(task.description, LONGEST_LINE), style=task.fields["style"])

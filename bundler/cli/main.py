@@ -1,4 +1,4 @@
-"""The program's entry: the application, and what becomes of an error."""
+"""The program's entry: the application and its error handling."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _run() -> int:
     except KeyboardInterrupt:
         return report_interrupt()
     except (BrokenPipeError, SystemExit) as error:
-        # The parser's library ends with 1 when a pipe breaks.
+        # The parser's library exits with 1 when a pipe breaks.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
         return _end_unread()
@@ -79,18 +79,18 @@ def _run() -> int:
         return report_error(error)
     except Exception as error:  # noqa: BLE001 - the edge: anything else is a defect of ours, reported as one
         return _report_usage(error) if isinstance(error, _ParserFault) else report_defect(error)
-    # Typer turns an interruption into this code and says nothing.
+    # Typer turns an interruption into this code without a message.
     return report_interrupt() if code == INTERRUPTED else code if isinstance(code, int) else 0
 
 
 def _end_unread() -> int:
-    """The reader of our output went away (`bundler … | head`): no error, and nothing more to say."""
+    """The reader of our output closed the pipe (`bundler … | head`): no error, and no more output."""
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - lives until the process ends
     return 0
 
 
 def _report_usage(error: Any) -> int:
-    """What the parser did not understand, in our words; without any arguments there is nothing to understand."""
+    """Report the parser's error as a `UsageError`; without any arguments, print the help."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         echo_lines(error.format_message().split("\n"))

@@ -1,6 +1,6 @@
-"""From the fields of a request to the parameters that typer makes options of, and options of the command line alone.
+"""Options of the command line: those of request fields, turned into typer parameters, and those of the CLI alone.
 
-A command's function takes what it is given as values of the API:
+A command's function takes values of the API:
 
     def run(*, given: Annotated[Given, OptionsOf(BuildRequest)], settings: Settings, json: Json = False) -> None: ...
 
@@ -24,13 +24,14 @@ from bundler.api import Settings
 from bundler.model.options import Option, find_options, option_of
 
 Given = Mapping[str, Any]
-"""Fields of a request, by name, that the command line gives; those that it does not give are not in it."""
+"""Fields of a request, by name, that are given on the command line; others are absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionsOf:
-    """The options of a dataclass, of all its fields or of those in `only`, but not of those in `without`, in the place
-    of one parameter: with the type `Given` it gets what was given, else a value of the dataclass.
+    """Replaces one parameter by the options of a dataclass: all fields or those in `only`, except those in `without`.
+
+    A parameter of type `Given` receives the given fields, any other a value of the dataclass.
     """
 
     kind: type
@@ -53,7 +54,7 @@ Only = Annotated[
     typer.Option(
         "--only",
         metavar="NAME",
-        help="Of what the project file names: bundles, models or targets by name or glob; may be repeated.",
+        help="Only these of the project file: bundles, models or targets by name or glob; may be repeated.",
     ),
 ]
 CacheOnly = Annotated[Settings, OptionsOf(Settings, only=("cache",))]
@@ -64,7 +65,7 @@ Targets = Annotated[
 
 
 def take_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` with the options of its parameters' types written out, for typer to read."""
+    """`command` with the options of its parameters' types as typer parameters."""
     hints = typing.get_type_hints(command, include_extras=True)
     groups = {name: group for name, hint in hints.items() if (group := _find_group(hint)) is not None}
     plain = {name: option for name, hint in hints.items() if (option := option_of(hint)) is not None}
@@ -83,7 +84,7 @@ def take_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The fields that stand in one parameter's place. With `partial`, only those that were given are passed on."""
+    """The fields that replace one parameter. With `partial`, only given fields are passed on."""
 
     kind: type
     options: Mapping[str, Option]
@@ -108,13 +109,13 @@ def _find_group(hint: Any) -> _Group | None:
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
-    """On the command line or in the environment."""
+    """Whether it was set on the command line or in the environment."""
     source = context.get_parameter_source(name)
     return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")
 
 
 def _read(option: Option, value: Any, *, default: Any) -> Any:
-    """The field's value from what typer read."""
+    """Convert typer's value to the field's value."""
     if option.read is not None:
         return option.read(value or ())
     return not value if default is True else value
@@ -142,7 +143,7 @@ def _list_fields(group: _Group) -> Iterator[inspect.Parameter]:
 
 
 def _make_parameter(name: str, option: Option, kind: Any, default: Any) -> inspect.Parameter:
-    """The parameter that typer makes the option of; one that turns a field off is off itself unless it is given."""
+    """The typer parameter of an option; an option that turns a field off defaults to off."""
     if option.read is not None:
         kind, default = list[str] | None, None
     elif default is True:

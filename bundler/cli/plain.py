@@ -1,4 +1,4 @@
-"""Progress as lines of a log, where nothing can be drawn anew: what begins, what is done, and what takes long."""
+"""Progress as log lines, where lines cannot be redrawn: what starts, what is done, and what takes long."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bundler.model.events import BuildFinished, BuildsStarted, Event, Listener, 
 from bundler.model.stage import Note
 
 SILENCE = 30.0
-"""Seconds without a line after which a log says what is still at work: CI services take a silent job for a dead one."""
+"""Seconds without output after which a log says what is running: CI services stop silent jobs."""
 
 
 @contextmanager
 def open_plain() -> Iterator[Listener]:
-    """A listener that writes lines to standard error, and breaks a long silence."""
+    """A listener that writes lines to standard error, also after a long silence."""
     log = PlainLog(_write)
     stop = threading.Event()
     thread = threading.Thread(target=_keep_awake, args=(log, stop), daemon=True)
@@ -36,7 +36,7 @@ def _write(lines: list[str]) -> None:
 
 
 def _keep_awake(log: PlainLog, stop: threading.Event) -> None:
-    with contextlib.suppress(OSError, ValueError):  # whoever read us is gone: the next event notices
+    with contextlib.suppress(OSError, ValueError):  # the reader closed the pipe: the next event notices
         while not stop.wait(log.break_silence()):
             pass
 
@@ -51,13 +51,13 @@ class PlainLog:
         self._last = clock()
 
     def __call__(self, event: Event) -> None:
-        """Write what a log shows of `event`."""
+        """Write the log lines of `event`."""
         with self._lock:
             self._activities.hear(event, self._clock())
             self._say(plain_lines(event))
 
     def break_silence(self) -> float:
-        """Say what is at work when nothing was said for long; answers in how many seconds to look again."""
+        """Log what is running after a long silence; returns seconds until the next check."""
         with self._lock:
             left = self._last + SILENCE - self._clock()
             if left > 0:
@@ -90,7 +90,7 @@ def _still(activity: Activity, duration: str) -> str:
 
 
 def plain_lines(event: Event) -> list[str]:
-    """The lines that a log shows for `event`; how far a step has come is shown when it takes long."""
+    """The log lines of `event`; a step's progress is shown only when it takes long."""
     match event:
         case StepStarted():
             return [f"{event.build}: {place_step(event)}"]

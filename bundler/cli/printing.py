@@ -1,4 +1,4 @@
-"""The edge: whatever reaches a terminal or a log goes through here, and is cleaned and cut here once.
+"""All output to terminals and logs goes through here: escaped and truncated once.
 
 Text comes from models, bundles, profiles, samples and tools, and may hold anything.
 """
@@ -17,14 +17,14 @@ from bundler.model.errors import OutputError
 from bundler.support.text import visible
 
 LONGEST_LINE = 2000
-"""Characters of a line. A sentence that names several variants, and why each was not run, has some hundreds."""
+"""Characters of a line. A sentence on several variants and why each was not run has some hundreds."""
 
 _OBEYED = re.compile(r"##(?=[\w-]*\[)|^\s*:(?=:)")
-"""What a log of a CI service obeys when it stands in a line: `::set-env`, `##[group]`, `##vso[…]`, `##teamcity[…]`."""
+"""Commands that CI services execute from log lines: `::set-env`, `##[group]`, `##vso[…]`, `##teamcity[…]`."""
 
 
 def echo(line: str = "", *, err: bool = False) -> None:
-    """Print one line, cleaned and cut, on standard output or, with `err`, on standard error."""
+    """Print one line, escaped and truncated, on standard output or, with `err`, on standard error."""
     _write(printable(line, LONGEST_LINE) + "\n", err=err)
 
 
@@ -35,7 +35,7 @@ def echo_lines(lines: Iterable[str], *, err: bool = False) -> None:
 
 
 def echo_document(text: str, *, err: bool = False) -> None:
-    """Print a document (JSON, TOML) as it is, not cut: its format escapes what a terminal obeys, or else this does."""
+    """Print a document (JSON, TOML) in full; control characters are escaped as in JSON."""
     _write(_escape_as_json(text if text.endswith("\n") else f"{text}\n"), err=err)
 
 
@@ -45,15 +45,15 @@ def print_json(value: Any) -> None:
 
 
 def render_json(value: Any, *, indent: int | None = None) -> str:
-    """`value` as JSON that holds nothing that a terminal or a log obeys, and reads back as it was."""
+    """`value` as JSON without control sequences for terminals or logs; parses back to the same value."""
     text = json.dumps(encode(value), indent=indent, default=str, ensure_ascii=False)
     return _escape_as_json(text).replace("##", "#\\u0023")
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """`text` on one line that a terminal shows and does not obey, at most `limit` characters.
+    """`text` on one line without control sequences, at most `limit` characters.
 
-    Control characters, line breaks, marks that turn the direction of writing and what cannot be encoded are escaped.
+    Control characters, line breaks, bidirectional marks and unencodable characters are escaped.
     """
     plain = visible(text[: limit + 1])
     safe = _OBEYED.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):02x}", plain)

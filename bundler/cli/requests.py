@@ -1,4 +1,4 @@
-"""From a command line that names models to the requests that the API takes."""
+"""Build requests from a command line that names models."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from bundler.model.errors import UsageError
 def make_requests(
     models: Sequence[Path], targets: Sequence[str], given: Given, only: Sequence[str]
 ) -> tuple[BuildRequest, ...]:
-    """One request for each model and target. Raises `UsageError` for options that do not fit them."""
+    """One request for each model and target. Raises `UsageError` for incompatible options."""
     if only:
-        raise UsageError("--only picks from what a project file names", hint="leave the model out, or --only")
+        raise UsageError("--only selects from a project file", hint="omit the model or --only")
     if not targets:
         raise _no_target(models)
     if given.get("name") and len(models) > 1:
-        raise UsageError("--name fits one model only", hint="leave it out, or build the models one by one")
+        raise UsageError("--name applies to one model only", hint="omit it, or build the models one by one")
     return tuple(BuildRequest(model=model, target=target, **given) for model in models for target in targets)
 
 
 def _no_target(models: Sequence[Path]) -> UsageError:
-    """A target's name among the models is a usual slip."""
+    """A target's name among the models is a common mistake: the hint names it."""
     names = list_target_names()
     named = [str(model) for model in models if str(model) in names]
     hint = "`bundler targets list` shows the targets; give one with --target"

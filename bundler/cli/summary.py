@@ -1,4 +1,4 @@
-"""What people read of the builds of a call."""
+"""The summary of finished builds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def describe_finished(done: Sequence[BuildResult], total: int) -> Iterator[str]:
-    """What stands after an interruption."""
+    """Which bundles were finished before an interruption."""
     if not done:
         yield "no bundle was changed"
         return
@@ -24,7 +24,7 @@ def describe_finished(done: Sequence[BuildResult], total: int) -> Iterator[str]:
 
 
 def print_summary(results: Sequence[BuildResult], failures: Sequence[Failure]) -> None:
-    """What was built, and how good it is; what failed goes to standard error."""
+    """Print what was built and its accuracy; failures go to standard error."""
     for result in results:
         echo(f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}")
         echo(
@@ -41,44 +41,44 @@ def print_summary(results: Sequence[BuildResult], failures: Sequence[Failure]) -
 
 
 def print_failures(failures: Sequence[Failure]) -> None:
-    """What failed and why, on standard error."""
+    """Print failures and their causes on standard error."""
     for failure in failures:
         echo_lines(error_lines(failure.error, f"{failure.request.model} → {failure.request.target}: "), err=True)
 
 
 def _describe_judged(result: BuildResult) -> Iterator[str]:
-    """What was verified, how close the answers are, and what was chosen and taken."""
+    """What was verified, its accuracy, the chosen precision and the assigned nodes."""
     yield from result.verified
     for accuracy in result.accuracies:
         yield accuracy_line(accuracy)
         yield from device_lines(accuracy)
     yield from (f"precision {_describe_choice(choice)}" for choice in result.precisions)
     for metric in result.metrics:
-        yield f"metric of {metric.variant} {metric.value:.6g}; the original model's answers {metric.reference:.6g}"
+        yield f"metric of {metric.variant} {metric.value:.6g}; the original model's {metric.reference:.6g}"
     yield from (_describe_placement(placed) for placed in result.placements)
 
 
 def _describe_placement(placed: PlacementResult) -> str:
-    """`htp: … takes 5 of 5 nodes`, and loudly where that is less than the profile asks for."""
-    about = ", as far as can be said without the device" if placed.estimated else ""
-    told = f"{placed.variant}: {placed.provider} takes {placed.taken} of {placed.total} nodes{about}"
+    """`htp: 5 of 5 nodes assigned to …`, with a mark where that is less than the profile requires."""
+    about = " (estimated without the device)" if placed.estimated else ""
+    assigned = f"{placed.variant}: {placed.taken} of {placed.total} nodes assigned to {placed.provider}{about}"
     gain = f"; {placed.gain}" if placed.gain else ""
     if placed.taken >= placed.least_share * placed.total:
-        return f"{told}{gain}"
+        return f"{assigned}{gain}"
     share = f"{placed.least_share:.0%}"
-    return f"FEWER NODES THAN ASKED FOR: {told}; the profile asks for {share}, the CPU runs the rest{gain}"
+    return f"FEWER NODES THAN REQUIRED: {assigned}; the profile requires {share}, the CPU runs the rest{gain}"
 
 
 def _describe_choice(choice: ChosenPrecision) -> str:
     """`static-int8 for cpu, 0.43 of the latency (measured)`."""
     if choice.method == "none" and choice.ratio is not None:
-        why = f"nothing else that was tried and holds the gate is faster or much smaller ({choice.timing})"
+        why = f"no other method that meets the gate is faster or much smaller ({choice.timing})"
         return f"none for {choice.variant}: {why}"
     if choice.ratio is None:
         return f"{choice.method} for {choice.variant}"
-    latency = f"{choice.ratio:.2f} of the unchanged model's latency ({choice.timing})"
+    latency = f"{choice.ratio:.2f} of the original model's latency ({choice.timing})"
     if choice.doubt:
-        latency = f"latency: {choice.doubt} ({choice.timing}: {choice.ratio:.2f} of the unchanged model's)"
+        latency = f"latency: {choice.doubt} ({choice.timing}: {choice.ratio:.2f} of the original model's)"
     return f"{choice.method} for {choice.variant}, {latency}"
 
 
@@ -94,5 +94,5 @@ def _describe_visits(visits: tuple[FirstVisit, ...]) -> str:
     """`2.7 to 4.0 MB (webgpu), 2.8 MB (wasm) with brotli`: a range where a variant's builds of the runtime differ."""
     names = dict.fromkeys(visit.variant for visit in visits)
     sizes = {name: sorted(visit.brotli for visit in visits if visit.variant == name) for name in names}
-    told = [f"{_show_range(found[0], found[-1])} ({name})" for name, found in sizes.items()]
-    return f"{', '.join(told)} with brotli; a second visit takes it from the browser's cache"
+    shown = [f"{_show_range(found[0], found[-1])} ({name})" for name, found in sizes.items()]
+    return f"{', '.join(shown)} with brotli; later visits load it from the browser's cache"

@@ -1,4 +1,4 @@
-"""`bundler bench` for people: one row a variant, the baseline beside it."""
+"""`bundler bench` as tables: one row for each variant, followed by its baseline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bundler.pipeline.bench import VariantTimes
 from bundler.reporting.claims import LEAST_RUNS, find_doubt
 from bundler.reporting.data import Spread
 
-_HEAD = ("bundle", "variant", "opening", "p10..p90", "ratio", "latency", "p10..p90", "ratio", "calls")
+_HEAD = ("bundle", "variant", "load", "p10..p90", "ratio", "latency", "p10..p90", "ratio", "calls")
 _TEXT_COLUMNS = 2
 
 
@@ -18,14 +18,14 @@ _ROWS = "rows/s"
 
 
 def throughput_lines(times: Sequence[VariantTimes]) -> Iterator[str]:
-    """A table of what several callers at once get done together, where that was counted."""
+    """A table of the throughput of concurrent callers, where it was measured."""
     if not any(one.throughput for one in times):
         return
     batched = any(one.measurement.batch for one in times)
     head = (*_THROUGHPUT_HEAD, *((_ROWS,) if batched else ()))
     yield ""
     yield from _table([head, *(row for one in times for row in _throughput_rows(one, batched=batched))])
-    yield "calls a second of all callers together, in one process; ratio: to the first number of callers"
+    yield "calls/s: of all callers together, in one process; ratio: to the first number of callers"
 
 
 def _throughput_rows(one: VariantTimes, *, batched: bool) -> Iterator[tuple[str, ...]]:
@@ -43,14 +43,14 @@ def _rate(per_second: float) -> str:
 
 
 def timetable_lines(times: Sequence[VariantTimes]) -> Iterator[str]:
-    """The lines of the table, and what its columns say."""
+    """The lines of the table, and the meaning of its columns."""
     rows = [_HEAD, *(_row(one) for one in times)]
     rows += [_baseline_row(one) for one in times if one.baseline_opening or one.baseline_latency]
     yield from _table(rows)
-    yield "milliseconds: opening is until the first answer, latency one steady call; medians, and where most lie"
+    yield "milliseconds: load is load time plus first inference, latency one later call; medians, p10..p90 of all runs"
     if any(one.opening_ratio is not None for one in times):
-        yield "ratio: to the median of a plain session on the baseline, timed in turn with the bundle"
-        yield f"in brackets: no difference shown (fewer than {LEAST_RUNS} runs, p10..p90 overlap, or a busy machine)"
+        yield "ratio: to the median of a plain session on the baseline, measured alternately with the bundle"
+        yield f"in brackets: no clear difference (fewer than {LEAST_RUNS} runs, p10..p90 overlap, or a busy machine)"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _row(one: VariantTimes) -> tuple[str, ...]:
 
 
 def _baseline_row(one: VariantTimes) -> tuple[str, ...]:
-    """A baseline is timed anew beside each bundle: the machine may be busier at one time than at another."""
+    """A baseline is measured again beside each bundle, because the load of the machine varies."""
     name = f"plain session beside {printable(one.bundle.name, 40)}"
     calls = str(one.baseline_latency.count) if one.baseline_latency else ""
     return (name, one.variant, *_spread(one.baseline_opening), "", *_spread(one.baseline_latency), "", calls)

@@ -1,1 +1,1 @@
-"""From (facts, profile, request) to a plan: pure, without a file read or a thing measured."""
+"""From (facts, profile, request) to a plan: pure, without reading files or measuring."""

@@ -1,5 +1,5 @@
-"""What is compiled for a device before shipping, what is left for it, and how what was compiled is run here. Pure, as
-all planning; what differs by provider comes from its knowledge.
+"""Compilation ahead of time or on the device, and validation of compiled models on the building machine. Pure, like
+all planning; differences between providers come from `bundler.providers`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bundler.providers.shape_ranges import parse_shapes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilation:
-    """How a variant is compiled before shipping. `options` are the provider's at compile time, as text."""
+    """How a variant is compiled ahead of time. `options` are the provider's compile-time options, as text."""
 
     known: ProviderKnowledge
     compiler: Compiler
@@ -31,7 +31,7 @@ class Compilation:
 
 
 def plan_compilation(variant: Variant) -> Compilation | None:
-    """How the variant is compiled here; None where it is not."""
+    """How the variant is compiled ahead of time; None if it is not."""
     first = variant.providers[0]
     known = find_provider(first.name)
     if known.compiler is None or not is_compiled_here(variant):
@@ -42,7 +42,7 @@ def plan_compilation(variant: Variant) -> Compilation | None:
 
 
 def plan_preparation(variant: Variant) -> Preparation | None:
-    """What is made on the device; None where nothing is."""
+    """What is generated on the device; None if nothing is."""
     known = find_provider(variant.providers[0].name)
     deferral = known.deferral
     if deferral is None or plan_compilation(variant) is not None:
@@ -52,22 +52,22 @@ def plan_preparation(variant: Variant) -> Preparation | None:
 
 
 def find_model_key(variant: Variant) -> str:
-    """The metadata entry by which the device's cache knows the model; empty where it needs none."""
+    """The metadata entry that identifies the model in the device's cache; empty if none is required."""
     deferral = find_provider(variant.providers[0].name).deferral
     return deferral.model_key if deferral is not None and plan_preparation(variant) is not None else ""
 
 
 def compile_decisions(variant: Variant) -> tuple[Decision, ...]:
-    """What is compiled here and what on the device, for people; nothing where nothing is."""
+    """Decisions on compiling here or on the device; empty if nothing is compiled."""
     compilation, preparation = plan_compilation(variant), plan_preparation(variant)
     if compilation is not None:
-        reason = f"{compilation.known.title} needs no device to compile for one"
+        reason = f"{compilation.known.title} compiles without the device"
         return (Decision(subject=f"compiling for {compilation.known.title}", choice="here", reason=reason),)
     if preparation is not None:
         known = find_provider(variant.providers[0].name)
-        reason = f"the {preparation.thing} is made there, at install or first start"
+        reason = f"the {preparation.thing} is generated there, at installation or first start"
         if known.compiler is not None and known.compiler.ranges and known.compiler.by_default:
-            reason += "; sizes that are fixed (--dim, --shape) or have ranges let it be made here"
+            reason += "; with fixed sizes (--dim, --shape) or ranges it is compiled here"
         return (Decision(subject=f"compiling for {known.title}", choice="on the device", reason=reason),)
     return ()
 
@@ -82,7 +82,7 @@ def compile_step(compilation: Compilation, variant: Variant, source: str, system
         options=_compile_options(compilation, variant, system),
         environment=compiler.environment,
         variant=variant.name,
-        reason=f"{known.title} compiles before shipping, so that the first start on the device does not",
+        reason=f"{known.title} is compiled for ahead of time, so that the first start on the device is fast",
     )
 
 
@@ -106,7 +106,7 @@ def _compile_options(compilation: Compilation, variant: Variant, system: str) ->
 
 
 def _read_ranges(compiler: Compiler, options: Mapping[str, str]) -> dict[str, list[list[int]]]:
-    """Least, best and greatest shape of each input that has them."""
+    """Minimum, optimum and maximum shape of each input with a range."""
     given = [parse_shapes(options[key]) for key in compiler.ranges if options.get(key)]
     names = given[0] if len(given) == len(compiler.ranges) else {}
     return {name: [list(shapes[name][0]) for shapes in given] for name in names}
@@ -114,8 +114,8 @@ def _read_ranges(compiler: Compiler, options: Mapping[str, str]) -> dict[str, li
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """The session in which the provider's library runs, without the device, what was compiled, or else the model that
-    it was compiled from.
+    """The session that validates a compilation without the device, using the provider's library: on the compiled
+    model (`runs_compiled`) or on its source model.
     """
 
     session: Mapping[str, Any]
@@ -123,7 +123,7 @@ class Validation:
 
 
 def find_validation(compilation: Compilation, variant: Variant, config: Mapping[str, str]) -> Validation | None:
-    """How it is run here; None where nothing here can. `config` is what a session on what was compiled is told."""
+    """How a compilation is validated here; None if it cannot be. `config` is its session config."""
     known, compiler = compilation.known, compilation.compiler
     if not compiler.executes:
         return None
@@ -140,7 +140,7 @@ def find_validation(compilation: Compilation, variant: Variant, config: Mapping[
 
 
 def placement_steps(variant: Variant, source: str) -> list[Step]:
-    """The step that estimates which nodes the provider will take, where somebody knows."""
+    """The step that estimates which nodes are assigned to the provider, for providers with a checker."""
     known = find_provider(variant.providers[0].name)
     if known.graph.checker is None:
         return []
@@ -151,12 +151,12 @@ def placement_steps(variant: Variant, source: str) -> list[Step]:
         inputs={"model": source},
         options={**asdict(checker), "provider": known.runtime_name},
         variant=variant.name,
-        reason=f"which nodes {known.title} will take, as far as can be said without the device",
+        reason=f"estimate, without the device, of the nodes assigned to {known.title}",
     )
     return [step]
 
 
 def device_environments(profile: TargetProfile) -> tuple[str, ...]:
-    """The environments that compile for the profile's variants."""
+    """The environments that compile the profile's variants."""
     found = [plan_compilation(variant) for variant in profile.variants if not variant.custom_build]
     return tuple(dict.fromkeys(item.compiler.environment for item in found if item is not None))

@@ -1,4 +1,4 @@
-"""Where data goes in a plan: what the golden set is recorded from, what judges precision, and what calibrates it."""
+"""Data in a plan: for the golden set, for judging precision, and for calibration."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ CALIBRATED = "prepare_calibration"
 
 EVALUATION_BYTES = 256_000_000
 EVALUATION_LEAST, EVALUATION_MOST = 16, 512
-"""How many samples judge a precision: as many as fit into so many bytes of inputs, within these bounds. They stay in
-the cache and never travel in a bundle."""
+"""Number of samples that judge a precision: as many as fit into `EVALUATION_BYTES` of inputs, within these bounds. They
+stay in the cache and are never part of a bundle."""
 
 UNKNOWN_SIZE = 128
-"""What a dynamic dimension counts as, where the bytes of a sample are estimated."""
+"""The size assumed for a dynamic dimension when a sample's bytes are estimated."""
 
 _ELEMENT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataRequest:
-    """Data that a user gave. `inputs` are the sources of the stage `prepare_data` by its roles, `options` its options.
+    """Data given by the user. `inputs` are the sources of the stage `prepare_data` by role, `options` its options.
 
-    `plain` is the source of data that is read as it stands (arrays by the names of the inputs); empty for what must be
-    prepared first. `synthetic` data is made up; `volatile` data may differ although no file did (a function gives it).
-    `environment` is the one that prepares it. `shapes` are those of the first sample by input, where they were read.
+    `plain` is the source of data that needs no preparation (arrays by input name); empty otherwise. `synthetic` data
+    is generated; `volatile` data comes from a function and may change although no file did. `environment` prepares it.
+    `shapes` are those of the first sample by input, if they were read.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class DataRequest:
 
 
 def find_picture(*requests: DataRequest | None) -> tuple[int, ...]:
-    """The height and the width that a declared preprocessing gives pictures; empty where none does."""
+    """Height and width of images after a declared preprocessing; empty if none is declared."""
     declared = (request.options.get("preprocessing", {}) for request in requests if request is not None)
     sizes = (found.get("size") for found in declared if found.get("kind") == "image")
     return next((tuple(size) for size in sizes if size), ())
@@ -57,10 +57,10 @@ def find_picture(*requests: DataRequest | None) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataPlan:
-    """The steps that make data ready. `evaluation` is the id of the set that judges (the golden set itself where there
-    are no samples: of samples, those that judge bear the names of their files and stay here), `calibration` that of the
-    calibration set, or None without data for it. `reproduces` says that the golden set holds other samples than judge,
-    so that it has limits of its own; `notes` are what a person should hear.
+    """The steps that prepare data. `evaluation` is the id of the set that judges (without samples, the golden set);
+    it names the user's files and is never shipped. `calibration` is the id of the calibration set, None without one.
+    `reproduces`: the golden set differs from the evaluation set, so that it has its own limits. `notes` are for the
+    user.
     """
 
     steps: tuple[Step, ...]
@@ -72,7 +72,7 @@ class DataPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeds:
-    """Seeded inputs for the golden set, where there are no samples."""
+    """Seeded inputs for the golden set, used without samples."""
 
     seed: int
     count: int
@@ -81,8 +81,8 @@ class Seeds:
 def share_samples(
     samples: DataRequest | None, calibration: DataRequest | None
 ) -> tuple[DataRequest | None, DataRequest | None]:
-    """(samples, calibration data) for methods that need the latter: where there are samples only, most of them
-    calibrate, and a share is held out.
+    """(samples, calibration data) for methods that require calibration: samples alone are split into calibration data
+    and a held-out share.
     """
     return (None, samples) if calibration is None else (samples, calibration)
 
@@ -99,8 +99,8 @@ def plan_data(
     calibrates: bool,
     golden: GoldenKind = "samples",
 ) -> DataPlan:
-    """The steps for one plan, of a model whose `facts` have the fixed sizes. `rounds`: some variant's precision is
-    judged; `calibrates`: some method needs data; `golden`: what ships of samples.
+    """The data steps of one plan; `facts` are those of the model with fixed sizes. `rounds`: some variant's precision
+    is judged; `calibrates`: some method requires data; `golden`: whether samples or synthetic inputs ship.
     """
     steps: list[Step] = []
     held_out = samples or _held_out(calibration, profile)
@@ -129,7 +129,7 @@ def plan_data(
 
 
 def _held_out(calibration: DataRequest | None, profile: TargetProfile) -> DataRequest | None:
-    """Without samples, a share of the calibration data is kept apart and judges the result."""
+    """Without samples, a share of the calibration data is held out to judge the result."""
     if calibration is None or calibration.synthetic:
         return None
     options = {**calibration.options, "part": "held-out", "every": profile.calibration.held_out_every}
@@ -137,7 +137,7 @@ def _held_out(calibration: DataRequest | None, profile: TargetProfile) -> DataRe
 
 
 def _evaluation_samples(facts: ModelFacts) -> int:
-    """How many fit. The first axis counts the items of a call where its size is open: one, in most samples."""
+    """How many samples fit. A dynamic first axis is the batch and counts as one."""
     sample = sum(
         math.prod(map(_size, shape[1:])) * _first(shape) * _ELEMENT_BYTES
         for shape in (port.type.shape or () for port in facts.signature.inputs)
@@ -154,10 +154,10 @@ def _size(size: Dimension) -> int:
 
 
 def _prepare_samples(request: DataRequest, fixing: Fixing, limit: int) -> tuple[str, tuple[Step, ...]]:
-    """The source of samples for recording, and the step that makes it, where one is needed."""
+    """The source of samples for recording, and the step that prepares it, if required."""
     if request.plain:
         return request.plain, ()
-    # Blank samples give no range to calibrate with, and are as good as others to compare answers on.
+    # Constant samples are useless for calibration, but valid for comparing outputs.
     options = {"part": "all", **request.options, **fixing.options(), "limit": limit, "allow_constant": True}
     step = Step(
         id="prepare_samples",
@@ -166,7 +166,7 @@ def _prepare_samples(request: DataRequest, fixing: Fixing, limit: int) -> tuple[
         options=options,
         environment=request.environment,
         volatile=request.volatile,
-        reason="samples that the models' answers are judged on",
+        reason="samples for judging the models",
         title="Prepare the samples",
     )
     return step.id, (step,)
@@ -188,13 +188,13 @@ def _record_samples(source: str, fixing: Fixing, limit: int) -> Step:
         stage="record_golden",
         inputs={"model": MODEL, "samples": source},
         options={**fixing.options(), "max_samples": limit, "travels": False},
-        reason="what the original model answers to the samples that judge",
+        reason="outputs of the original model for the held-out samples",
         title="Record the held-out samples",
     )
 
 
 def _take_golden(fixing: Fixing) -> Step:
-    """The golden set, out of the samples that judge: as many as a bundle carries, with numbers for names."""
+    """The golden set from the evaluation samples: as many as a bundle contains, numbered instead of named."""
     return Step(
         id=GOLDEN,
         stage="record_golden",
@@ -205,13 +205,13 @@ def _take_golden(fixing: Fixing) -> Step:
 
 
 def _make_alike(fixing: Fixing, seeds: Seeds) -> Step:
-    """A golden set that may be seen by anybody."""
+    """A golden set without the user's samples."""
     return Step(
         id=GOLDEN,
         stage="record_golden",
         inputs={"model": MODEL, "recorded": EVALUATION},
         options={**fixing.options(), "alike": True, "seed": seeds.seed},
-        reason="seeded inputs ship in place of the samples, as asked",
+        reason="seeded inputs ship instead of the samples, as requested",
     )
 
 
@@ -222,7 +222,7 @@ _NOTES: Mapping[GoldenKind, Note] = {
     ),
     "synthetic": Note(text="the samples judge the build and do not ship: the golden set holds seeded inputs like them"),
 }
-_NOTHING_KEPT_BACK = Note(
+_GOLDEN_HAS_NO_EFFECT = Note(
     text="--golden synthetic has no effect: no samples were given, and the golden set holds seeded inputs without it"
 )
 
@@ -230,13 +230,13 @@ _NOTHING_KEPT_BACK = Note(
 def _describe_golden(golden: GoldenKind, *, given: bool) -> tuple[Note, ...]:
     if given:
         return (_NOTES[golden],)
-    return (_NOTHING_KEPT_BACK,) if golden == "synthetic" else ()
+    return (_GOLDEN_HAS_NO_EFFECT,) if golden == "synthetic" else ()
 
 
 def _prepare_calibration(
     request: DataRequest, profile: TargetProfile, fixing: Fixing, evaluation: str, *, split: bool
 ) -> Step:
-    """Calibration data; nothing that judges the result is among it."""
+    """Calibration data, without the samples that judge the result."""
     inputs = {"model": MODEL, **request.inputs}
     options: dict[str, Any] = {**request.options, **fixing.options(), "limit": profile.calibration.limit}
     options |= {"part": "all"}
@@ -251,6 +251,6 @@ def _prepare_calibration(
         options=options,
         environment=request.environment,
         volatile=request.volatile,
-        reason="ranges are found from calibration data",
+        reason="quantisation ranges are computed from calibration data",
         title="Prepare the calibration data",
     )

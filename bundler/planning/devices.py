@@ -1,4 +1,4 @@
-"""What is baked for an accelerator, and how coarsely it computes. Pure, as all planning; what differs by provider comes
+"""Optimisation for accelerators, and the precision that they compute in. Pure; differences between providers come
 from its knowledge.
 """
 
@@ -25,26 +25,26 @@ from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
 EXTERNAL_WEIGHTS = 1_000_000_000
-"""From this many bytes of weights on, they go into a file of their own: one protobuf file holds two gigabytes, and no
-provider that compiles a model maps it."""
+"""Weights of at least this many bytes are stored in an external file: a protobuf file is limited to 2 GB, and no
+compiling provider maps it."""
 
 
 _ORDER: tuple[Loss, ...] = ("none", "half", "bfloat16", "eight-bit", "four-bit")
 
 
 def is_accelerated(variant: Variant) -> bool:
-    """Whether its first provider is another than the CPU's kernels, and so chooses its own fusions."""
+    """Whether its first provider is not the CPU's kernels, and so chooses its own fusions."""
     return not find_provider(variant.providers[0].name).graph.takes_fusions
 
 
 def choose_device_optimization(profile: TargetProfile, facts: ModelFacts, variant: Variant) -> OptimizationRule:
-    """What is baked for an accelerator: fusions of the CPU would make operators that it lacks, and what compiles the
-    model wants the graph as it was written.
+    """The optimisation for an accelerator. CPU fusions are excluded: they create operators that it lacks, and compilers
+    expect the original operators.
     """
     level = _choose_device_level(facts, profile)
     model_format = Choice(
         choice="onnx",
-        decision=Decision(subject="format", choice="onnx", reason="providers of devices read nothing else"),
+        decision=Decision(subject="format", choice="onnx", reason="providers for accelerators support no other format"),
     )
     decisions = [choice.decision for choice in (choose_simplifier(profile), level, model_format) if choice.decision]
     incompatible_optimizers = find_provider(variant.providers[0].name).graph.excluded_optimizers
@@ -60,9 +60,7 @@ def choose_device_optimization(profile: TargetProfile, facts: ModelFacts, varian
 
 
 def leave_optimizers_out(stage: OptimizationStage, names: Sequence[str]) -> OptimizationStage:
-    """The stage without these of the runtime's optimisers besides those that it leaves out already; itself where it
-    uses none.
-    """
+    """The stage with these optimisers of the runtime disabled as well; unchanged if it uses none."""
     if stage.name != "optimize":
         return stage
     left_out = [*stage.options.get("disabled_optimizers", ()), *names]
@@ -72,23 +70,22 @@ def leave_optimizers_out(stage: OptimizationStage, names: Sequence[str]) -> Opti
 def _describe_opening(variant: Variant) -> Decision:
     subject = "optimisation on the device"
     if plan_compilation(variant) is not None:
-        return Decision(subject=subject, choice="none", reason="it was compiled, and is opened as it is")
+        return Decision(subject=subject, choice="none", reason="compiled ahead of time")
     return Decision(subject=subject, choice="all", reason="the device chooses its own layout and fusions")
 
 
 def _choose_device_level(facts: ModelFacts, profile: TargetProfile) -> Choice:
-    """Folding what is constant, above all arithmetic on shapes that were fixed, makes graphs that providers take whole:
-    of a sentence encoder with fixed sizes an NPU took 140 of 368 nodes as it was exported, and all that were left of it
-    after this level.
+    """`basic` unless the profile sets a level: constant folding, above all of shape arithmetic, lets providers take
+    whole graphs (measured for a sentence encoder: 140 of 368 nodes on an NPU before, all remaining nodes after).
     """
     level = choose_level(facts, profile)
     if level.choice != "extended" or profile.optimization.level != "auto":
         return level
-    reason = "what every provider runs; fusions of the CPU would take nodes from the device"
+    reason = "operators that every provider supports; CPU fusions would move nodes off the device"
     return Choice(choice="basic", decision=Decision(subject="level", choice="basic", reason=reason))
 
 
 def computed_loss(profile: TargetProfile, variant: Variant, loss: Loss) -> Loss:
-    """How coarse the answers are on the device: of the method, or of the device where that is coarser."""
+    """The precision loss on the device: the greater of the method's and the device's."""
     device: Loss = judge_rounding(profile, variant)
     return max(loss, device, key=_ORDER.index)

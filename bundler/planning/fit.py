@@ -1,4 +1,4 @@
-"""Whether a model fits the devices of a variant. Pure, as all planning."""
+"""Whether a model is compatible with a variant's devices. Pure, like all planning."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from bundler.providers.registry import find_provider
 
 
 def check_shapes(variant: Variant, facts: ModelFacts, asker: Asker) -> None:
-    """Raise `UsageError` when the provider takes fixed sizes only, and the model has others."""
+    """Raise `UsageError` when the provider requires fixed sizes and the model has dynamic ones."""
     if judge_free_sizes(variant) != "refused":
         return
     known = find_provider(variant.providers[0].name)
     details = find_free_sizes(facts)
     if details:
         raise UsageError(
-            f"variant {variant.name} runs on {known.title}, which takes fixed sizes only",
+            f"variant {variant.name} runs on {known.title}, which requires fixed sizes",
             details=details,
             hint=f"fix them{explain_command(facts.signature, asker)}",
         )
 
 
 def check_numbers(variant: Variant, facts: ModelFacts, loss: Loss) -> None:
-    """Raise `UsageError` when the device takes quantised models alone, and this one is not and will not be."""
+    """Raise `UsageError` when the device requires a quantised model, and this one is not and will not be."""
     known = find_provider(variant.providers[0].name)
     if known.numerics.wants_integers is None or facts.quantized or loss not in ("none", "half", "bfloat16"):
         return
     reason = known.numerics.wants_integers(as_texts(variant.providers[0]))
     if reason:
         raise UsageError(
-            f"variant {variant.name} takes quantised models only ({reason})",
+            f"variant {variant.name} requires a quantised model ({reason})",
             details=(f"{facts.name} is in floating point",),
             hint=CALIBRATION_HINT,
         )
 
 
 def find_free_sizes(facts: ModelFacts) -> tuple[str, ...]:
-    """A sentence for each size of an input that is not fixed."""
+    """A sentence for each dynamic size of an input."""
     named = [f"dimension {name!r} is dynamic" for name in facts.signature.symbols]
     ranks = [
-        f"input {port.name!r} has sizes that the model does not name, nor say how many"
+        f"input {port.name!r} has unknown rank"
         for port in facts.signature.inputs
         if tensor_type(port.type).shape is None
     ]
     unnamed = unnamed_labels(facts.signature)
-    told = [f"{', '.join(unnamed)} {'is' if len(unnamed) == 1 else 'are'} dynamic, and unnamed"] if unnamed else []
-    return (*named, *told, *ranks)
+    sizes = [f"{', '.join(unnamed)} {'is' if len(unnamed) == 1 else 'are'} dynamic, and unnamed"] if unnamed else []
+    return (*named, *sizes, *ranks)

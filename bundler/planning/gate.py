@@ -1,6 +1,4 @@
-"""The accuracy gate of a build: the profile's figures, and for those that it leaves out what fits the model and what is
-done to it.
-"""
+"""The accuracy gate of a build: the profile's figures, and defaults that depend on the model and its quantisation."""
 
 from __future__ import annotations
 
@@ -25,8 +23,8 @@ FLOAT = Tolerance(
     scores_top1_agreement=0.99,
     scales=True,
 )
-"""For floating-point models: fusion and other kernels change last bits only (98 dB was the least that we measured over
-sixteen networks), so this leaves room for a network a thousand times worse."""
+"""For floating-point models: fusion and other kernels change last bits only. The lowest SQNR measured over sixteen
+networks is 98 dB."""
 
 QUANTIZED = Tolerance(
     absolute=0.05,
@@ -39,12 +37,12 @@ QUANTIZED = Tolerance(
     agreement=0.98,
     scales=True,
 )
-"""For models that are quantised already: a value on the edge of a step may round to the next one, and so may integers
-that are answers. 0.05 is one step of eight bits over a range of 12; 45 dB was the least that we measured."""
+"""For models that are already quantised: a value at a rounding boundary, or an integer output, may differ by one step.
+0.05 is one int8 step over a range of 12; the lowest SQNR measured is 45 dB."""
 
 
 def _lossy(*decibels: float, scores: float, agreement: float) -> Tolerance:
-    """Limits on the ratio over all samples, in nine of ten, in each, and beyond an answer that is always the same."""
+    """Limits in dB over all samples, in nine of ten, in each, and beyond a fixed answer."""
     over_all, low, worst, typical = decibels
     return Tolerance(
         sqnr_db=over_all,
@@ -62,19 +60,17 @@ LOSSY: Mapping[Loss, Tolerance] = {
     "eight-bit": _lossy(15.0, 10.0, 5.0, 8.0, scores=0.95, agreement=0.97),
     "four-bit": _lossy(10.0, 6.0, 3.0, 5.0, scores=0.9, agreement=0.9),
 }
-"""For models that a step has given fewer bits.
+"""For models quantised by the build.
 
-No limit on single elements: the worst of a million is always far off, in models that anybody would ship. The noise in
-all of them together is what tells a good model from a wrecked one, over the set and in each sample. bfloat16 has three
-bits fewer than half precision: a classifier of file types keeps 34.6 dB on an Intel CPU with AMX. A text recogniser in
-half precision keeps 34.7 dB, 20.9 in its worst line, and 99.8 % of its characters. Where the limits come
-from, and which models they let through and hold back, stands in benchmarks/RESULTS.md ("Gates")."""
+No limit on single elements: the largest error of a million is high even in good models. Noise over the set and in each
+sample separates good models from broken ones. The source of the limits, and the models that meet or miss them, are in
+benchmarks/RESULTS.md ("Gates")."""
 
 
 def choose_gate(facts: ModelFacts, profile: TargetProfile, loss: Loss = "none") -> Gate:
-    """The gate for one model and one target after steps that lose so much.
+    """The gate for one model and one target after steps with this precision loss.
 
-    Raises `UsageError` when the profile sets limits of an output that the model has not.
+    Raises `UsageError` when the profile sets limits for an output that the model lacks.
     """
     asked = profile.accuracy
     _check_names(facts, asked.outputs)
@@ -89,7 +85,7 @@ def _fallback(facts: ModelFacts, loss: Loss) -> Tolerance:
 
 
 def _over(fallback: Tolerance, asked: Figures) -> Tolerance:
-    """`fallback` with the figures that were asked for; `absolute` or `relative` alone means 0 for the other."""
+    """`fallback` with the profile's figures; `absolute` or `relative` alone means 0 for the other."""
     names = [name for name in FIGURES if name in asked.model_fields_set]
     given = {name: value for name in names if (value := getattr(asked, name)) is not None}
     found = dataclasses.replace(_follow(fallback, given), **given)
@@ -117,7 +113,7 @@ def _follow(fallback: Tolerance, given: Mapping[str, Any]) -> Tolerance:
 
 
 _DERIVED = ("scores_top1_agreement", "scales")
-"""What of a tolerance is ours to decide."""
+"""Fields of a tolerance that a profile does not set."""
 
 FIGURES = tuple(field.name for field in dataclasses.fields(Tolerance) if field.name not in _DERIVED)
 
@@ -140,15 +136,17 @@ def _suggest(name: str, known: list[str]) -> str:
 
 
 def gate_decision(facts: ModelFacts, profile: TargetProfile, loss: Loss = "none") -> Decision:
-    """The gate as a decision that people can read."""
+    """The gate as a readable decision."""
     gate = choose_gate(facts, profile, loss)
-    choice = "; ".join((_tell(gate.default), *(f"{name!r}: {_tell(own)}" for name, own in gate.outputs.items())))
+    choice = "; ".join(
+        (_describe(gate.default), *(f"{name!r}: {_describe(own)}" for name, own in gate.outputs.items()))
+    )
     given = [name for name in FIGURES if getattr(profile.accuracy, name) is not None and name != "judged"]
     reason = f"the profile sets {', '.join(given)}" if given else _reason(facts, loss)
     return Decision(subject="accuracy gate", choice=choice, reason=reason)
 
 
-def _tell(tolerance: Tolerance) -> str:
+def _describe(tolerance: Tolerance) -> str:
     if not tolerance.judged:
         return "not judged"
     parts = [

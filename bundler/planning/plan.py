@@ -1,5 +1,5 @@
-"""Pure planning: (settled profile, request) -> BuildPlan. Touches no file and measures nothing, so that every
-building machine plans the same.
+"""Pure planning: (settled profile, request) -> BuildPlan. Reads no file and measures nothing, so that every building
+machine makes the same plan.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from bundler.profiles.schema import TargetProfile, Variant
 INSPECT_ID = "inspect"
 
 FUSION_ENVIRONMENTS = {"onnxruntime": HOST, "onnxruntime-tools": "onnxruntime-tools"}
-"""Where the fusions of each backend run."""
+"""The environment of each fusion backend."""
 
 
 def inspect_step(name: str) -> Step:
-    """The step that comes before any plan: facts from the model's structure."""
+    """The step before any plan: facts from the model's structure."""
     return Step(id=INSPECT_ID, stage="inspect", inputs={"model": MODEL}, options={"name": name}, reason="always")
 
 
 def make_plan(settled: SettledProfile, request: PlanRequest) -> BuildPlan:
-    """Order the steps for one model and one target. Raises `UsageError` for sizes that a provider does not take, and
-    for a precision that lacks its data.
+    """Order the steps for one model and one target. Raises `UsageError` for sizes that a provider does not
+    support, and for a precision without its data.
     """
     facts, profile = settled.facts, settled.profile
     methods = choose_methods(profile, request.methods)
@@ -91,7 +91,7 @@ def _plan_data(settled: SettledProfile, request: PlanRequest, methods: Mapping[s
     used = [METHODS[name] for name in methods.values() if name != NONE]
     samples, calibration = request.samples, request.calibration
     calibrates = any(method.needs_calibration for method in used)
-    # What is tried automatically must all be judged by the same samples.
+    # All automatic attempts must be judged by the same samples.
     tried = any(asked_method(profile, variant) == AUTO for variant in profile.variants)
     if calibrates or (tried and may_calibrate(profile)):
         samples, calibration = share_samples(samples, calibration)
@@ -127,18 +127,18 @@ def step_environments(profile: TargetProfile) -> tuple[str, ...]:
 
 
 def _shared_steps(settled: SettledProfile, judging: str) -> tuple[list[Step], str]:
-    """The steps that all variants share, each followed by its comparison with the set `judging`, and the source of the
-    model after them.
+    """The steps shared by all variants, each followed by its comparison with the set `judging`, and the source of the
+    resulting model.
     """
     profile, steps, current = settled.profile, list[Step](), MODEL
     if settled.fixed:
         reason = "; ".join(f"{size.name}={size.size} is {FIXED_BY[size.by]}" for size in settled.fixed)
-        options = replace(settled.fixing, ranges={}).options()  # a range changes nothing of the model
+        options = replace(settled.fixing, ranges={}).options()  # a range does not change the model
         steps += checked(make_step("fix_dimensions", current, options, reason=reason), golden=judging)
         current = "fix_dimensions"
     simplifier = profile.optimization.simplifier
     if simplifier != NONE:
-        reason = "the profile asks for it"
+        reason = "set by the profile"
         steps += checked(
             make_step("simplify", current, {"tool": simplifier}, reason=reason, environment=simplifier), golden=judging
         )
@@ -153,13 +153,13 @@ def _fusion_step(profile: TargetProfile, source: str) -> Step:
     asked = profile.fusion
     options = {**asked.model_dump(mode="json"), "disabled": list(asked.disabled)}
     environment = FUSION_ENVIRONMENTS[asked.backend]
-    step = make_step("fuse_transformers", source, options, reason="the profile asks for it", environment=environment)
-    # A preset is for any model, and means its fusions where there is something to fuse.
+    step = make_step("fuse_transformers", source, options, reason="set by the profile", environment=environment)
+    # A preset applies to any model, so its fusions are optional.
     return replace(step, optional=profile.optimization.preset != NONE)
 
 
 def _rule_decisions(rules: Mapping[str, OptimizationRule]) -> tuple[Decision, ...]:
-    """Every variant's decisions; one that is the same for all is told once, the others with the variant's name."""
+    """Every variant's decisions; one that all share is listed once, the others with the variant's name."""
     found = [(name, decision) for name, rule in rules.items() for decision in rule.decisions]
     shared = [decision for name, decision in found if all(decision in rule.decisions for rule in rules.values())]
     return tuple(
@@ -171,7 +171,7 @@ def _rule_decisions(rules: Mapping[str, OptimizationRule]) -> tuple[Decision, ..
 
 
 def _gate_decisions(facts: ModelFacts, profile: TargetProfile, methods: Mapping[str, str]) -> tuple[Decision, ...]:
-    """The gates of the variants: of what their methods lose, and of what their devices' arithmetic loses beside it."""
+    """The gates of the variants: for the loss of their methods, and for that of their devices' arithmetic."""
     own: dict[str, Loss] = {
         name: METHODS[method].loss if method != NONE else "none" for name, method in methods.items()
     }
@@ -186,7 +186,7 @@ def _gate_decisions(facts: ModelFacts, profile: TargetProfile, methods: Mapping[
 
 
 def _group(found: Mapping[str, Decision | None]) -> dict[Decision, str]:
-    """The names that share each decision; those without one are left out."""
+    """The names that share each decision; names without one are omitted."""
     return {
         decision: ", ".join(name for name, other in found.items() if other == decision)
         for decision in found.values()
@@ -195,7 +195,7 @@ def _group(found: Mapping[str, Decision | None]) -> dict[Decision, str]:
 
 
 def _device_gate(facts: ModelFacts, profile: TargetProfile, variant: Variant, loss: Loss) -> Decision | None:
-    """The gate of the device's answers, where it is another than that of the stages here."""
+    """The gate of the device's outputs, if it differs from that of the stages here."""
     computed = computed_loss(profile, variant, loss)
     if choose_gate(facts, profile, computed) == choose_gate(facts, profile, loss):
         return None

@@ -1,4 +1,4 @@
-"""Which precision each variant gets, and the step that makes it. Pure, as all planning."""
+"""The precision of each variant, and the step that applies it. Pure, like all planning."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bundler.providers.registry import find_provider
 
 CALIBRATION_HINT = (
     "give real inputs with --calibration (a folder of .npz files or of images, sound or text, or file.py:function); "
-    "--calibration synthetic makes some up, and marks the bundle as not for shipping"
+    "--calibration synthetic generates inputs, and marks the bundle as not for shipping"
 )
 
 
 def asked_method(profile: TargetProfile, variant: Variant) -> str:
-    """What the profile asks for: a method's name, `none` or `auto`."""
+    """The profile's setting: a method's name, `none` or `auto`."""
     return variant.precision or profile.precision.method
 
 
 def candidate_methods(profile: TargetProfile, variant: Variant) -> tuple[str, ...]:
-    """What `auto` tries for a variant, in this order; methods that its provider does not take are left out."""
+    """The methods that `auto` tries for a variant, in order; those that its provider does not support are omitted."""
     provider = find_provider(variant.providers[0].name)
     return tuple(
         name for name in profile.precision.order or provider.numerics.tries if name in provider.numerics.precisions
@@ -33,13 +33,13 @@ def candidate_methods(profile: TargetProfile, variant: Variant) -> tuple[str, ..
 
 
 def choose_methods(profile: TargetProfile, decided: Mapping[str, str]) -> dict[str, str]:
-    """The method of each variant by name. One that is to be chosen by trying counts as `none` until it is decided."""
+    """The method of each variant by name. An automatic choice counts as `none` until it is made."""
     asked = {variant.name: asked_method(profile, variant) for variant in profile.variants}
     return {name: decided.get(name, NONE if method == AUTO else method) for name, method in asked.items()}
 
 
 def may_calibrate(profile: TargetProfile) -> bool:
-    """Whether any method that a build of `profile` may use or try needs calibration data."""
+    """Whether any method that a build of `profile` may use or try requires calibration data."""
     return any(METHODS[name].needs_calibration for name in _possible_methods(profile))
 
 
@@ -69,9 +69,9 @@ def find_environment(method: Method, precision: Precision) -> str:
 def precision_step(
     method: Method, precision: Precision, *, variant: str, source: str, calibration: str | None, gate: Gate
 ) -> Step:
-    """The step that gives a variant its precision. Raises `UsageError` when it lacks calibration data."""
+    """The step that quantises or converts a variant. Raises `UsageError` when it lacks calibration data."""
     if method.needs_calibration and calibration is None:
-        raise UsageError(f"{method.name} needs calibration data, and there is none", hint=CALIBRATION_HINT)
+        raise UsageError(f"{method.name} requires calibration data, and none was given", hint=CALIBRATION_HINT)
     inputs = {"model": source}
     if method.needs_calibration and calibration is not None:
         inputs["samples"] = calibration
@@ -87,7 +87,7 @@ def precision_step(
 
 
 def method_options(method: Method, precision: Precision, gate: Gate) -> dict[str, Any]:
-    """The stage's options: the method's own, under those that the profile sets."""
+    """The stage's options: the method's own, overridden by those of the profile."""
     asked = {name: getattr(precision, name) for name in method.takes}
     unset = {name: Precision.model_fields[name].default for name in method.takes}
     given = {method.takes[name]: value for name, value in asked.items() if value != unset[name]}
@@ -100,11 +100,13 @@ def method_options(method: Method, precision: Precision, gate: Gate) -> dict[str
 
 
 def precision_decisions(profile: TargetProfile, decided: Mapping[str, str]) -> tuple[Decision, ...]:
-    """What each variant gets, and why; nothing is said where nobody asked for any."""
-    return tuple(_decision(profile, variant, decided) for variant in profile.variants if _is_told(profile, variant))
+    """The precision of each variant and its reason; empty where none was requested."""
+    return tuple(
+        _decision(profile, variant, decided) for variant in profile.variants if _is_requested(profile, variant)
+    )
 
 
-def _is_told(profile: TargetProfile, variant: Variant) -> bool:
+def _is_requested(profile: TargetProfile, variant: Variant) -> bool:
     return asked_method(profile, variant) != NONE
 
 
@@ -112,10 +114,10 @@ def _decision(profile: TargetProfile, variant: Variant, decided: Mapping[str, st
     asked = asked_method(profile, variant)
     subject = f"precision of {variant.name}"
     if asked != AUTO:
-        return Decision(subject=subject, choice=asked, reason=f"the profile names it: {METHODS[asked].title}")
+        return Decision(subject=subject, choice=asked, reason=f"set by the profile: {METHODS[asked].title}")
     names = ", ".join((NONE, *candidate_methods(profile, variant)))
     if variant.name in decided:
-        reason = f"the fastest whose accuracy gate held, of: {names}"
+        reason = f"the fastest that met the accuracy gate, of: {names}"
         return Decision(subject=subject, choice=decided[variant.name], reason=reason)
-    reason = f"each is tried, and the fastest whose accuracy gate holds is kept: {names}"
+    reason = f"each is tried, and the fastest that meets the accuracy gate is used: {names}"
     return Decision(subject=subject, choice=AUTO, reason=reason)

@@ -1,9 +1,9 @@
-"""Optimum's optimisation levels, as what they stand for here.
+"""Optimum's optimisation levels as settings of bundler.
 
 Read in optimum-onnx 0.1.0: `AutoOptimizationConfig` (levels), `OptimizationConfig` (what is on and off by itself),
-`ORTOptimizer.optimize` (fusion first, then half precision with inputs and outputs kept). Optimum says that attention
-takes the raw mask by default; the library that it calls makes lengths of it for BERT, which is wrong for padding on the
-left. Here it is as it says.
+`ORTOptimizer.optimize` (fusion first, then half precision with inputs and outputs kept). Optimum documents
+attention with the raw mask as default, but the library that it calls converts masks to lengths for BERT, which is wrong
+for left padding; here the raw mask is used.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 NOT_IN_OPTIMUM: Final = ("embed_layer_norm", "group_norm", "packed_kv")
-"""Fusions that Optimum leaves out unless asked: quantisers do not take the first, the others are for diffusion."""
+"""Fusions that Optimum disables by default: quantisers do not support the first, the others are for diffusion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """What a level stands for: what is baked, whether the operators of transformers are fused, but for the fusions
-    `disabled`, and the precision. `gpu_only` levels are for GPUs: half precision is slower elsewhere.
+    """The settings of a level: optimisation level, transformer fusions except those in `disabled`, and precision.
+    `gpu_only` levels are for GPUs: half precision is slower elsewhere.
     """
 
     title: str

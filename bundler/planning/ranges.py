@@ -1,4 +1,4 @@
-"""Ranges of sizes: which variants take them, and as which options of their providers. Pure, as all planning."""
+"""Ranges of sizes as options of the providers that support them. Pure, like all planning."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from bundler.providers.registry import find_provider
 from bundler.providers.shape_ranges import parse_shapes
 
 _SHAPES_OF_A_RANGE = 3
-"""Least, best, greatest."""
+"""Minimum, optimum, maximum."""
 
 
 def apply_ranges(profile: TargetProfile, signature: Signature, ranges: Mapping[str, SizeRange]) -> TargetProfile:
-    """`profile` with the ranges among the options of the providers that take them. `signature` has the fixed sizes.
+    """`profile` with the ranges as options of the providers that support them. `signature` has the fixed sizes.
 
-    Raises `UsageError` where no provider takes ranges, and where one does and other sizes are open.
+    Raises `UsageError` when no provider supports ranges, or when one does and other sizes have no range.
     """
     if not ranges:
         return profile
     variants = tuple(_apply(variant, signature, ranges) for variant in profile.variants)
     if variants == profile.variants:
-        told = ", ".join(f"{shown_name(name)} = {found.describe()}" for name, found in ranges.items())
+        requested = ", ".join(f"{shown_name(name)} = {found.describe()}" for name, found in ranges.items())
         raise UsageError(
-            f"no provider of {profile.id} takes a range of sizes",
-            details=(f"{told}: asked for", *(_tell(variant) for variant in profile.variants)),
-            hint="give one size, or ? to leave it open",
+            f"no provider of {profile.id} supports a range of sizes",
+            details=(f"requested: {requested}", *(_describe(variant) for variant in profile.variants)),
+            hint="give one size, or ? to leave it dynamic",
         )
     return profile.model_copy(update={"variants": variants})
 
 
-def _tell(variant: Variant) -> str:
+def _describe(variant: Variant) -> str:
     return f"{variant.name} runs on {find_provider(variant.providers[0].name).title}"
 
 
@@ -47,7 +47,7 @@ def _apply(variant: Variant, signature: Signature, ranges: Mapping[str, SizeRang
     open_sizes = [*_find_uncovered(signature, ranges)]
     if open_sizes:
         raise UsageError(
-            f"variant {variant.name} runs on {known.title}, which wants a range for every size that is open",
+            f"variant {variant.name} runs on {known.title}, which requires a range for every dynamic size",
             details=(f"without one: {', '.join(open_sizes)}",),
             hint="give a range (64..320) or one size for each",
         )
@@ -57,7 +57,7 @@ def _apply(variant: Variant, signature: Signature, ranges: Mapping[str, SizeRang
     try:
         parse_shapes(texts[0])
     except ValueError as error:
-        raise UsageError(f"{known.title} cannot be told the ranges", details=(str(error),)) from error
+        raise UsageError(f"{known.title} does not accept the ranges", details=(str(error),)) from error
     options = {**first.options, **dict(zip(known.graph.ranges, texts, strict=True))}
     return variant.model_copy(update={"providers": (first.model_copy(update={"options": options}), *others)})
 
@@ -80,7 +80,7 @@ def _name(port: Port, axis: int, size: Dimension) -> str:
 
 
 def _write(port: Port, ranges: Mapping[str, SizeRange], place: int) -> str:
-    """`x:1x3x48x64`, of all ranges the least, the best or the greatest."""
+    """`x:1x3x48x64`: the minimum, optimum or maximum of all ranges."""
     sizes = [
         size if isinstance(size, int) else _at(ranges[_name(port, axis, size)], place)
         for axis, size in enumerate(port.type.shape or ())
@@ -93,12 +93,12 @@ def _at(found: SizeRange, place: int) -> int:
 
 
 def range_decisions(ranges: Mapping[str, SizeRange]) -> dict[str, Decision]:
-    """What is told of each dimension with a range, by its name."""
+    """A decision for each dimension with a range, by name."""
     return {
         name: Decision(
             subject=f"dimension {name}",
             choice=f"{found.least} to {found.most}",
-            reason=f"given for this build, tuned for {found.best}; providers without ranges take any size",
+            reason=f"given for this build, tuned for {found.best}; providers without ranges accept any size",
         )
         for name, found in ranges.items()
     }

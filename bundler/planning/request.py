@@ -1,4 +1,4 @@
-"""What a plan is asked for, beside the model and the target."""
+"""A request for a plan, besides the model and the target."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bundler.planning.data import DataRequest, find_picture
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """What the user asked for beside the model and the target.
+    """The user's request besides the model and the target.
 
-    `dimensions` fixes dynamic dimensions by name, and `shapes` the sizes of inputs, over those of the profile, of which
-    those in `own_dimensions` and `own_shapes` are the user's as well. `command` is what the user ran, as far as a hint
-    says it again, and `project` the name of the project file that asks. `format` is one of the emitter's, or None
-    for the profile's; `synthetic_count` and `seed` are for the golden set when there are no samples. `methods` are the
-    precisions that were chosen by trying, by variant; `golden` what ships of samples.
+    `dimensions` fixes dynamic dimensions by name and `shapes` the sizes of inputs; both override the profile, in which
+    `own_dimensions` and `own_shapes` are set by the user, too. `command` is the user's command as hints repeat it, and
+    `project` the name of the project file. `format` is one of the emitter's, or None for the profile's;
+    `synthetic_count` and `seed` are for the golden set without samples. `methods` are automatically chosen precisions
+    by variant; `golden` says whether samples or synthetic inputs ship.
     """
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class PlanRequest:
 
     @property
     def asker(self) -> Asker:
-        """Who is told how to fix sizes."""
+        """What hints on fixing sizes refer to."""
         data = [given for given in (self.samples, self.calibration) if given is not None]
         return Asker(
             command=self.command,

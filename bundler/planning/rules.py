@@ -1,6 +1,6 @@
-"""Rules that decide what is baked and how a session opens it.
+"""Rules for optimisation ahead of time and for the session on the device.
 
-Each is a pure function of the model's facts and the profile, so every building machine decides alike. The figures
+Each is a pure function of the model's facts and the profile, so every building machine decides the same. The figures
 behind them are in benchmarks/RESULTS.md; ratios there are to a plain session on the raw model.
 """
 
@@ -19,29 +19,29 @@ CONVOLUTIONS = ("Conv", "QLinearConv", "ConvInteger", "com.microsoft.FusedConv")
 """Operators whose kernels want a memory layout (NCHWc, NHWC) that depends on the device's own CPU."""
 
 EXTERNAL_WEIGHTS = 1_000_000
-"""From this many bytes of baked weights on, they go into a file that the runtime maps instead of parsing."""
+"""Weights of at least this many bytes are stored in a file that the runtime maps instead of parsing."""
 
 EXTERNAL_TENSOR = 16_384
-"""Smaller tensors stay in the model then: the runtime maps each external one by itself, which cost a network of many
-small tensors a fifth of its opening."""
+"""Smaller tensors stay in the model: the runtime maps each external tensor separately, which added a fifth to the load
+time of a network with many small tensors."""
 
 PARALLEL_PREPACKING = 8_000_000
-"""From this many bytes of weights on, packing them for matrix products on all threads opens an encoder faster."""
+"""From this many bytes of weights on, packing them on all threads shortens the load time."""
 
 TINY_NODES = 64
 TINY_WEIGHTS = 65_536
 TINY_MEMORY = 1_000_000
-"""Nodes, bytes of weights, and bytes of weights and activations: below all three, starting a thread pool costs more
-than it can win."""
+"""Nodes, bytes of weights, and bytes of weights and activations: below all three, a thread pool costs more than it
+saves."""
 
 GENERATED_SHARE = 2
-"""Generated constants of more than this many times the file are not baked: the bundle would be mostly made of them."""
+"""Generated constants larger than this multiple of the file are not stored: they would dominate the bundle's size."""
 
 ENABLE_ALL, DISABLE_ALL = "ORT_ENABLE_ALL", "ORT_DISABLE_ALL"
 """Levels by the runtime's own names, as profiles and `runtime.json` have them."""
 
 ADDRESS_SPACE = 2**32
-"""Bytes that WebAssembly addresses (the runtime is built for 32 bits): a model's weights and all that it computes."""
+"""Bytes that WebAssembly addresses (the runtime is built for 32 bits), for weights and activations."""
 
 PROTOBUF_LIMIT = 2**31 - 1
 """Bytes that one protobuf message (an ONNX file without external data) or one ORT-format file can hold."""
@@ -49,7 +49,7 @@ PROTOBUF_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizationStage:
-    """One stage of the baking, with its options and the reason to take it."""
+    """One optimisation stage with its options and reason."""
 
     name: str
     options: Mapping[str, Any]
@@ -58,7 +58,7 @@ class OptimizationStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizationRule:
-    """What is baked (`stages`), and how a session opens the result on the device."""
+    """Optimisation ahead of time (`stages`), and the session of the result on the device."""
 
     stages: tuple[OptimizationStage, ...]
     session: Mapping[str, Any] = field(default_factory=dict)
@@ -69,11 +69,11 @@ class OptimizationRule:
 
 
 def choose_optimization(facts: ModelFacts, profile: TargetProfile) -> OptimizationRule:
-    """The rule for one model, with the sizes that are fixed, and one target."""
+    """The rule for one model with fixed sizes, and one target."""
     level = choose_level(facts, profile)
     model_format = _choose_format(facts, profile)
     layout = facts.has_operator(*CONVOLUTIONS)
-    opening = _choose_opening(layout=layout, baked=level.choice != "none")
+    opening = _choose_opening(layout=layout, optimized=level.choice != "none")
     memory = _choose_memory(facts)
     threads = choose_threads(facts, layout=layout)
     packing = _choose_packing(facts, layout=layout)
@@ -93,7 +93,7 @@ def choose_optimization(facts: ModelFacts, profile: TargetProfile) -> Optimizati
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What one rule chose, with what follows for the session; `decision` tells people."""
+    """One rule's choice and its session settings; `decision` explains it to people."""
 
     choice: str = ""
     session: Mapping[str, Any] = field(default_factory=dict)
@@ -103,91 +103,91 @@ class Choice:
 
 
 def choose_simplifier(profile: TargetProfile) -> Choice:
-    """Whether a simplifier runs first."""
+    """The simplifier to run first, if any."""
     asked = profile.optimization.simplifier
     if asked != "none":
-        return Choice(decision=Decision(subject="simplifier", choice=asked, reason="the profile asks for it"))
-    reason = "none gained size or time on the benchmark models, so none runs unless it is asked for"
+        return Choice(decision=Decision(subject="simplifier", choice=asked, reason="set by the profile"))
+    reason = "no simplifier reduced size or time of the benchmark models; none runs unless requested"
     return Choice(decision=Decision(subject="simplifier", choice="none", reason=reason))
 
 
 def choose_level(facts: ModelFacts, profile: TargetProfile) -> Choice:
-    """What is baked."""
+    """The optimisation level."""
     asked = profile.optimization.level
     if asked != "auto":
-        return Choice(choice=asked, decision=Decision(subject="level", choice=asked, reason="the profile names it"))
+        return Choice(choice=asked, decision=Decision(subject="level", choice=asked, reason="set by the profile"))
     if facts.generated_bytes > GENERATED_SHARE * facts.total_bytes + EXTERNAL_WEIGHTS:
         megabytes = facts.generated_bytes / 1e6
         reason = (
-            f"the model generates its weights at each start; baked, they would add {megabytes:.0f} MB to the bundle"
+            f"the model generates its weights at each start; stored, they would add {megabytes:.0f} MB to the bundle"
         )
         return Choice(choice="none", decision=Decision(subject="level", choice="none", reason=reason))
-    reason = "the highest level that takes no memory layout from the CPU of the building machine"
+    reason = "the highest level that is independent of the building machine's CPU"
     return Choice(choice="extended", decision=Decision(subject="level", choice="extended", reason=reason))
 
 
 def _choose_format(facts: ModelFacts, profile: TargetProfile) -> Choice:
     asked = profile.optimization.format
     if asked != "auto":
-        choice, reason = asked, "the profile names it"
+        choice, reason = asked, "set by the profile"
     elif has_trees(facts):
-        choice, reason = "ort", "tree ensembles open fastest from it, and have no layout to lose"
+        choice, reason = "ort", "tree ensembles load fastest from it, and need no memory layout"
     elif facts.has_operator(*CONVOLUTIONS):
-        choice, reason = "onnx", "an ORT-format file would lose the memory layout that convolutions need"
+        choice, reason = "onnx", "the ORT format would lose the memory layout that convolutions require"
     else:
-        choice, reason = "onnx", "from 1 MB of weights on, large tensors go into a file that the runtime maps"
+        choice, reason = "onnx", "from 1 MB of weights on, large tensors are stored in a file that the runtime maps"
     if choice == "ort" and facts.total_bytes >= PROTOBUF_LIMIT:
         choice, reason = "onnx", "an ORT-format file cannot hold more than 2 GB"
     return Choice(choice=choice, decision=Decision(subject="format", choice=choice, reason=reason))
 
 
 def has_trees(facts: ModelFacts) -> bool:
-    """Whether it has a tree ensemble."""
+    """Whether the model has a tree ensemble."""
     return any(name.startswith("ai.onnx.ml.TreeEnsemble") for name in facts.operators)
 
 
-def _choose_opening(*, layout: bool, baked: bool) -> Choice:
-    """Which optimisers run on the device: those that choose a layout for its own CPU, and no others."""
-    if not baked:
-        reason = "nothing was baked, so the runtime optimises at every start"
+def _choose_opening(*, layout: bool, optimized: bool) -> Choice:
+    """The optimisers that run on the device: only those that choose a layout for its CPU."""
+    if not optimized:
+        reason = "not optimised ahead of time, so the runtime optimises at every start"
         decision = Decision(subject="optimisation on the device", choice="all", reason=reason)
         return Choice(session={"graph_optimization_level": ENABLE_ALL}, decision=decision)
     if not layout:
-        reason = "all of it is baked"
+        reason = "fully optimised ahead of time"
         decision = Decision(subject="optimisation on the device", choice="none", reason=reason)
         return Choice(session={"graph_optimization_level": DISABLE_ALL}, decision=decision)
-    reason = "convolutions take the layout of the device's own CPU"
+    reason = "convolutions use the memory layout of the device's CPU"
     decision = Decision(subject="optimisation on the device", choice="layout only", reason=reason)
     disabled = tuple(name for name in OPTIMIZERS if name not in LAYOUT_OPTIMIZERS)
     return Choice(session={"graph_optimization_level": ENABLE_ALL}, disabled=disabled, decision=decision)
 
 
 def _choose_memory(facts: ModelFacts) -> Choice:
-    """Without known shapes the planner of memory reuse searches long at every start and finds little."""
+    """Memory reuse is off without known shapes: planning it delays every start and saves little."""
     unknown = any(not isinstance(size, int) for port in facts.signature.inputs for size in (port.type.shape or ()))
     if not unknown:
         return Choice()
-    reason = "input sizes are unknown, so searching for buffers to share only delays the start"
+    reason = "input sizes are unknown, so planning memory reuse only delays the start"
     decision = Decision(subject="planned memory reuse", choice="off", reason=reason)
     return Choice(session={"enable_mem_reuse": False}, decision=decision)
 
 
 def choose_threads(facts: ModelFacts, *, layout: bool) -> Choice:
-    """One thread only where little can be computed: few weights do not mean little work in an image filter."""
+    """One thread for tiny models only; an image filter has few weights but much work, so memory counts, too."""
     weights = facts.weight_bytes + facts.generated_bytes
     memory = facts.peak_memory_bytes
     tiny = facts.node_count <= TINY_NODES and weights <= TINY_WEIGHTS and memory is not None and memory <= TINY_MEMORY
-    # Tree ensembles sum in another order with another number of threads, which changes the last bits.
+    # The number of threads changes the order of summation in tree ensembles, and so the last bits.
     if not tiny or layout or facts.control_flow or has_trees(facts):
         return Choice()
-    decision = Decision(subject="threads", choice="1", reason="the model is too small for a thread pool to pay")
+    decision = Decision(subject="threads", choice="1", reason="the model is too small to benefit from a thread pool")
     return Choice(session={"intra_op_num_threads": 1}, decision=decision)
 
 
 def _choose_packing(facts: ModelFacts, *, layout: bool) -> Choice:
     if layout or facts.weight_bytes < PARALLEL_PREPACKING:
         return Choice()
-    reason = "packing large weights is most of the start"
+    reason = "packing large weights dominates the load time"
     decision = Decision(subject="weight packing", choice="parallel", reason=reason)
     return Choice(config={"session.prepack.enable_parallel": "1"}, decision=decision)
 
@@ -195,7 +195,7 @@ def _choose_packing(facts: ModelFacts, *, layout: bool) -> Choice:
 def optimization_stages(
     profile: TargetProfile, level: Choice, model_format: Choice, external_minimum: int
 ) -> tuple[OptimizationStage, ...]:
-    """The stages that bake; from `external_minimum` bytes of weights on, they go into a file of their own."""
+    """The optimisation stages; weights of at least `external_minimum` bytes are stored in an external file."""
     optimize = OptimizationStage(
         name="optimize",
         options={
@@ -206,7 +206,7 @@ def optimization_stages(
             # the building machine.
             "int8_allowed": profile.platform.architecture.startswith("arm"),
         },
-        reason="offline optimisation at the level that every CPU of the target takes",
+        reason="offline optimisation at a level that every CPU of the target supports",
     )
     if model_format.choice == "onnx":
         return (optimize,)
@@ -215,7 +215,7 @@ def optimization_stages(
 
 
 def find_obstacles(facts: ModelFacts, profile: TargetProfile) -> tuple[str, ...]:
-    """What keeps a model from a target; empty when nothing does."""
+    """Why a model is incompatible with a target; empty if it is compatible."""
     limit = profile.budget.model_mb
     found = []
     if limit is not None and facts.total_bytes > limit * 1e6:

@@ -1,6 +1,4 @@
-"""How a session is opened on the device, and on the building machine where another provider stands in. Pure, as all
-planning.
-"""
+"""Sessions on the device, and on the building machine with a validation provider. Pure, like all planning."""
 
 from __future__ import annotations
 
@@ -17,17 +15,17 @@ from bundler.providers.availability import find_carrier
 from bundler.providers.knowledge import ProviderKnowledge
 from bundler.providers.registry import find_provider
 
-REHEARSAL = {"graph_optimization_level": DISABLE_ALL}
-"""How a model is opened where another provider stands in for the one that it ships for: as it was baked."""
+VALIDATION_SESSION = {"graph_optimization_level": DISABLE_ALL}
+"""The session of a validation provider: the optimised model is not optimised again."""
 
 STAND_IN = "cpu"
-"""The provider that every runtime has, so that it can stand in for any other."""
+"""The provider that every runtime has, so that it can validate for any other."""
 
 
 def split_options(
     known: ProviderKnowledge, options: Mapping[str, OptionValue]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """A provider's options as text, and those of them that choose a plugin's device, by the plugin's own keys."""
+    """A provider's options as text, and those that select a plugin's device, by the plugin's keys."""
     texts = {key: as_text(value) for key, value in options.items()}
     select = {known.presence.select_by[key]: value for key, value in texts.items() if key in known.presence.select_by}
     return {key: value for key, value in texts.items() if key not in known.presence.select_by}, {
@@ -37,13 +35,13 @@ def split_options(
 
 
 def plugin_module(known: ProviderKnowledge) -> str:
-    """The Python module of the plugin that carries a provider; empty where none does."""
+    """The Python module of the plugin that contains a provider; empty if none does."""
     return next((row.module for row in known.presence.availability if row.is_plugin), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carrier:
-    """Which distribution of the profile has a provider: the plugin's module and version, both empty for the runtime."""
+    """The distribution that contains a provider: the plugin's module and version, empty for the runtime."""
 
     module: str = ""
     package: str = ""
@@ -51,7 +49,7 @@ class Carrier:
 
 
 def carrier_of(profile: TargetProfile, name: str) -> Carrier:
-    """Where the provider comes from in the runtime that the profile ships."""
+    """The distribution of the profile's runtime that contains the provider."""
     found = find_carrier(
         find_provider(name),
         profile.runtime.package,
@@ -80,7 +78,7 @@ def provider_entry(variant: Variant, entry: Provider, carrier: Carrier) -> Provi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """How a session is opened on a variant's model; the fields are those of `VariantPlan`."""
+    """The session on a variant's model; fields as in `VariantPlan`."""
 
     providers: tuple[ProviderEntry, ...]
     session: Mapping[str, Any]
@@ -90,15 +88,13 @@ class Opening:
 
 
 def session_of(variant: Variant, opening: Opening | VariantPlan) -> dict[str, Any]:
-    """The session as the bundle will open it, for the comparison of the model that ships.
-
-    Where the baking runtime lacks a provider, the one that rehearses for it runs the model as it is written; the
-    bundle's own runtime is what the proof runs.
+    """The session that compares the shipped model: the bundle's own, or that of the validation providers if the
+    optimising runtime lacks a provider. The bundle's own runtime is used for verification.
     """
-    stand_ins = {rehearser(entry.name) for entry in variant.providers} - {""}
+    stand_ins = {validation_provider_of(entry.name) for entry in variant.providers} - {""}
     if stand_ins:
         names = [find_provider(name).runtime_name for name in sorted(stand_ins)]
-        return {"providers": [[name, {}] for name in names], "session": dict(REHEARSAL)}
+        return {"providers": [[name, {}] for name in names], "session": dict(VALIDATION_SESSION)}
     return {
         "providers": [[entry.name, dict(entry.options)] for entry in opening.providers],
         "session": dict(opening.session),
@@ -107,7 +103,7 @@ def session_of(variant: Variant, opening: Opening | VariantPlan) -> dict[str, An
     }
 
 
-def rehearser(name: str) -> str:
-    """The provider that stands in for another on the building machine; empty for one that every runtime has."""
+def validation_provider_of(name: str) -> str:
+    """The validation provider of another on the building machine; empty for one that every runtime has."""
     known = find_provider(name)
     return known.validation_provider or ("" if known.graph.takes_fusions else STAND_IN)

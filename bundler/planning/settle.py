@@ -1,6 +1,4 @@
-"""From a target's profile to what one build uses of it: the only place that changes a resolved profile. Pure, as all
-planning.
-"""
+"""Settles a target's profile for one build: the only place that changes a resolved profile. Pure, like all planning."""
 
 from __future__ import annotations
 
@@ -27,17 +25,17 @@ from bundler.providers.registry import find_provider
 from bundler.providers.rules import HERE
 
 LEFT_OUT = "left out"
-"""What a decision says of a variant that is not built."""
+"""The choice in the decision on a variant that is not built."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettledProfile:
-    """What one build of one model uses of its target.
+    """A target's profile as one build of one model uses it.
 
-    `profile` has the variants that are built, each with the precision, the ranges and the place of compiling that hold
-    for this model; what its preset stands for is written out. `left_out` says which variants of the target are not
-    built, and why. `facts` are the model's with the sizes in `fixed`; `fixing` has those sizes and the ranges of
-    others, as stages take them; `size_decisions` and `notes` say how they came about.
+    `profile` has the variants that are built, with precision, ranges and place of compilation for this model, and its
+    preset expanded. `left_out` has the variants that are not built, with reasons. `facts` are the model's with the
+    sizes in `fixed`; `fixing` has those sizes and the ranges of others as options of stages; `size_decisions` and
+    `notes` explain them.
     """
 
     profile: TargetProfile
@@ -49,15 +47,15 @@ class SettledProfile:
     notes: tuple[Note, ...]
 
     def only(self, variant: Variant) -> SettledProfile:
-        """With this variant alone, as a choice between precisions tries it."""
+        """With this variant only, as automatic precision tries it."""
         return replace(self, profile=self.profile.model_copy(update={"variants": (variant,)}))
 
 
 def settle_profile(profile: TargetProfile, facts: ModelFacts, request: PlanRequest) -> SettledProfile:
-    """What a build of this model uses of the resolved `profile`.
+    """Settle the resolved `profile` for a build of this model.
 
-    Raises `ProfileError` where no variant is left, and `UsageError` for dimensions that the model has not, for shapes
-    that do not fit it, and for ranges that no provider takes.
+    Raises `ProfileError` if no variant is left, and `UsageError` for dimensions that the model lacks, for
+    incompatible shapes, and for ranges that no provider supports.
     """
     profile, left_out = leave_out(profile)
     if request.calibration is not None and not facts.quantized:
@@ -85,7 +83,7 @@ def settle_profile(profile: TargetProfile, facts: ModelFacts, request: PlanReque
 
 
 def foresee_profile(profile: TargetProfile) -> TargetProfile:
-    """What any build uses of the resolved `profile`, as far as that can be said before the model is known.
+    """The resolved `profile` as any build uses it, as far as is known without the model.
 
     Raises `ProfileError` where no variant is left.
     """
@@ -93,7 +91,7 @@ def foresee_profile(profile: TargetProfile) -> TargetProfile:
 
 
 def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ...]]:
-    """`profile` without the variants that only a runtime of one's own build can run, and a decision for each.
+    """`profile` without the variants that require a custom build of ONNX Runtime, and a decision for each.
 
     Raises `ProfileError` when none is left.
     """
@@ -101,9 +99,9 @@ def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ..
     gone = [variant for variant in profile.variants if variant not in kept]
     if not kept:
         raise ProfileError(
-            f"{profile.id} runs only on a runtime of your own build",
+            f"{profile.id} requires a custom build of ONNX Runtime",
             details=tuple(f"{variant.name}: {explain_left_out(variant)}" for variant in gone),
-            hint="with such a runtime at hand, build with --set runtime.custom_build=true",
+            hint="if you have one, build with --set runtime.custom_build=true",
         )
     decisions = tuple(
         Decision(subject=f"variant {variant.name}", choice=LEFT_OUT, reason=explain_left_out(variant))
@@ -113,16 +111,16 @@ def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ..
 
 
 def explain_left_out(variant: Variant) -> str:
-    """Why a variant is not built, and what would change that."""
+    """Why a variant is not built, and what to use instead."""
     first = find_provider(variant.providers[0].name)
-    sentences = ["only a runtime of your own build has it (with one, set runtime.custom_build)"]
+    sentences = ["it requires a custom build of ONNX Runtime (if you have one, set runtime.custom_build)"]
     sentences += [first.presence.gone.rstrip(".")] if first.presence.gone else []
-    sentences += [f"In its place: {first.presence.instead.rstrip('.')}"] if first.presence.instead else []
+    sentences += [f"Replacement: {first.presence.instead.rstrip('.')}"] if first.presence.instead else []
     return ". ".join(sentences)
 
 
 def _apply_recipe(profile: TargetProfile) -> TargetProfile:
-    """`profile` with the method that it names for calibration data, where nothing else was asked."""
+    """`profile` with its method for calibration data, unless another was set."""
     if "method" in profile.precision.model_fields_set or profile.optimization.preset != NONE:
         return profile
     variants = tuple(
@@ -135,7 +133,7 @@ def _apply_recipe(profile: TargetProfile) -> TargetProfile:
 
 
 def _apply_preset(profile: TargetProfile) -> TargetProfile:
-    """`profile` with what its preset stands for; what the profile sets itself stays."""
+    """`profile` with its preset expanded; settings of the profile take precedence."""
     preset = PRESETS.get(profile.optimization.preset)
     if preset is None:
         return profile
@@ -152,8 +150,8 @@ def _apply_preset(profile: TargetProfile) -> TargetProfile:
 
 
 def _settle_compile(variant: Variant, facts: ModelFacts) -> Variant:
-    """The variant as it can be compiled: one whose compiler wants ranges for dynamic sizes, and has none, is left for
-    the device.
+    """The variant with its place of compilation: without ranges that its compiler requires for dynamic sizes, it is
+    compiled on the device.
     """
     if plan_compilation(variant) is None or not wants_ranges(variant) or not find_free_sizes(facts):
         return variant

@@ -1,4 +1,4 @@
-"""What given shapes say of a model's sizes, and whether they fit it and each other. Pure, as all planning."""
+"""Sizes from given shapes, checked against the model and each other. Pure, like all planning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bundler.model.signature import Port, Signature, describe_type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A size for a dimension, and who says so (`the shape 8,128 of input 'x'`)."""
+    """A size for a dimension, and its origin (`the shape 8,128 of input 'x'`)."""
 
     size: int | SizeRange
     origin: str
@@ -24,7 +24,7 @@ class Claim:
 
 @dataclass(slots=True)
 class _Claims:
-    """The sizes that were claimed so far, and what contradicts."""
+    """The sizes so far, and conflicts between them."""
 
     found: dict[Key, Claim] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -33,8 +33,8 @@ class _Claims:
         known = self.found.setdefault(key, claim)
         if known.size != claim.size:
             name = shown_name(key) if isinstance(key, str) else place_label(*key)
-            told = f"{name} is {write_shape((known.size,))} by {known.origin}"
-            self.problems.append(f"{told}, and {write_shape((claim.size,))} by {claim.origin}: it has one size")
+            first = f"{name} is {write_shape((known.size,))} by {known.origin}"
+            self.problems.append(f"{first}, and {write_shape((claim.size,))} by {claim.origin}: it has one size")
 
 
 def read_claims(
@@ -48,8 +48,8 @@ def read_claims(
 ) -> dict[Key, Claim]:
     """The size of each dimension by its name, or by its place where it has none.
 
-    `whose` says where the shapes stand; where it is not `strict`, those of inputs that the model has not are for other
-    models. Raises `UsageError` with all that does not fit the model, or contradicts.
+    `whose` names the source of the shapes; unless `strict`, shapes of inputs that the model lacks are ignored. Raises
+    `UsageError` with everything that does not fit the model or conflicts.
     """
     claims = _Claims()
     for name, size in dimensions.items():
@@ -66,9 +66,9 @@ def read_claims(
 
 
 def name_inputs(facts: ModelFacts, given: Mapping[str, Shape]) -> dict[str, Shape]:
-    """Shapes by input, which were given for `x`, or for `MODEL:x` with the name of this model.
+    """Shapes by input, given as `x` or as `MODEL:x` with this model's name.
 
-    Raises `UsageError` where both were, and differ.
+    Raises `UsageError` when both are given and differ.
     """
     ports = {port.name for port in facts.signature.inputs}
     shapes: dict[str, Shape] = {}
@@ -76,8 +76,8 @@ def name_inputs(facts: ModelFacts, given: Mapping[str, Shape]) -> dict[str, Shap
         qualified = split_qualified(key, facts.name)
         name = qualified if key not in ports and qualified in ports else key
         if shapes.setdefault(name, shape) != shape:
-            told = f"{shown_name(name)} is given as {write_shape(shapes[name])} and as {write_shape(shape)}"
-            raise UsageError("an input has one shape", details=(told,), hint="give each input once")
+            conflict = f"{shown_name(name)} is given as {write_shape(shapes[name])} and as {write_shape(shape)}"
+            raise UsageError("an input has one shape", details=(conflict,), hint="give each input once")
     return shapes
 
 
@@ -90,10 +90,10 @@ def _describe_unknown(name: str, signature: Signature) -> str:
 
 
 def _read_shape(port: Port, shape: Shape, claims: _Claims) -> None:
-    told = f"the shape {write_shape(shape)} of input {shown_name(port.name)!r}"
+    origin = f"the shape {write_shape(shape)} of input {shown_name(port.name)!r}"
     problem = _find_misfit(port, shape)
     if problem:
-        claims.problems.append(f"{told}: {problem}")
+        claims.problems.append(f"{origin}: {problem}")
         return
     known = port.type.shape if port.type.shape is not None else (None,) * len(shape)
     for axis, (have, size) in enumerate(zip(known, shape, strict=True)):
@@ -101,17 +101,17 @@ def _read_shape(port: Port, shape: Shape, claims: _Claims) -> None:
             continue
         if isinstance(have, int):
             label = place_label(port.name, axis)
-            claims.problems.append(f"{told}: {label} is {have} in the model, and only another export changes that")
+            claims.problems.append(f"{origin}: {label} is {have} in the model; export it again to change that")
         else:
-            claims.add(dimension_key(port.name, axis, have), Claim(size=size, origin=told))
+            claims.add(dimension_key(port.name, axis, have), Claim(size=size, origin=origin))
 
 
 def _find_misfit(port: Port, shape: Shape) -> str:
     known = port.type.shape
     if port.type.kind != "tensor":
-        return f"it is {describe_type(port.type)}, and only the sizes of tensors are fixed"
+        return f"it is {describe_type(port.type)}; only tensors have sizes"
     if known is None:
-        return "the model does not say how many sizes it has, so each needs a number" if None in shape else ""
+        return "its rank is unknown, so each size must be a number" if None in shape else ""
     if not known:
         return "it is a scalar: it has no sizes"
     if len(known) != len(shape):
@@ -130,7 +130,7 @@ def _refuse(facts: ModelFacts, problems: list[str], whose: str, asker: Asker) ->
 
 def _describe_example(signature: Signature, asker: Asker) -> str:
     words = suggest_options(signature, asker)
-    what = "one number for each axis, and ? for a size to leave as it is"
+    what = "one number for each axis, and ? for a size to leave unchanged"
     return (
         f"{what}: {describe_example(words, asker.project)}"
         if words

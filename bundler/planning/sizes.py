@@ -1,4 +1,4 @@
-"""Which dynamic dimensions a bundle fixes, by whom, and what a person should hear of it. Pure, as all planning."""
+"""Dynamic dimensions that a bundle fixes, who fixed them, and notes on them. Pure, like all planning."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class SettledSizes:
 
 
 def settle_sizes(facts: ModelFacts, profile: TargetProfile, given: GivenSizes, asker: Asker = NOBODY) -> SettledSizes:
-    """What the profile says, its shapes over its dimensions, and over that what was `given`.
+    """Sizes of the profile, its shapes over its dimensions, overridden by those in `given`.
 
-    Raises `UsageError` for a name or an input that the model has not, and for shapes that do not fit it.
+    Raises `UsageError` for names or inputs that the model lacks, and for incompatible shapes.
     """
     signature = facts.signature
     _check_names(facts, given.dimensions, asker)
@@ -85,7 +85,7 @@ def _check_names(facts: ModelFacts, given: Mapping[str, int], asker: Asker) -> N
         named = ", ".join(repr(name) for name in unknown)
         known = ", ".join(repr(name) for name in symbols) or "none"
         unnamed = unnamed_labels(facts.signature)
-        details = (f"unnamed, and reached by --shape: {', '.join(unnamed)}",) if unnamed else ()
+        details = (f"unnamed, set with --shape: {', '.join(unnamed)}",) if unnamed else ()
         raise UsageError(
             f"{facts.name} has no dynamic dimension named {named}",
             details=(f"its dynamic dimensions are: {known}", *details),
@@ -126,17 +126,17 @@ def find_axes(signature: Signature, name: str) -> dict[str, tuple[int, ...]]:
 
 
 def size_decisions(signature: Signature, settled: SettledSizes) -> tuple[Decision, ...]:
-    """What becomes of each dynamic dimension."""
+    """A decision for each dynamic dimension."""
     found = {size.name: describe_size(size) for size in settled.fixed} | range_decisions(settled.ranges)
     left = [
-        *((name, "nobody fixed it") for name in signature.symbols),
-        *((label, "the model does not name it, and nobody fixed it") for label in unnamed_labels(signature)),
+        *((name, "not fixed") for name in signature.symbols),
+        *((label, "unnamed in the model, and not fixed") for label in unnamed_labels(signature)),
     ]
-    told = (
+    decisions = (
         found.pop(name) if name in found else Decision(subject=f"dimension {name}", choice="dynamic", reason=reason)
         for name, reason in left
     )
-    return (*told, *found.values())
+    return (*decisions, *found.values())
 
 
 def describe_size(size: FixedSize) -> Decision:
@@ -151,8 +151,8 @@ def size_notes(
     shapes: Mapping[str, Shape],
     asker: Asker = NOBODY,
 ) -> tuple[Note, ...]:
-    """The sizes that the target chose, for a model may mean another thing by the same name; those that a given shape
-    fixes in other inputs too; and the variants that leave nodes of free sizes to the CPU. `facts` have the fixed sizes.
+    """Notes on sizes chosen by the target, on sizes that a given shape fixes in other inputs too, and on variants that
+    run nodes with dynamic sizes on the CPU. `facts` have the fixed sizes.
     """
     chosen = [size for size in fixed if size.by == "target"]
     return (
@@ -163,15 +163,14 @@ def size_notes(
 
 
 def _is_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> bool:
-    """Whether a given shape fixed it, and it stands in inputs whose shapes were not given as well."""
+    """Whether a given shape fixed it and it also occurs in inputs without a given shape."""
     return bool(shapes.keys() & size.axes.keys()) and bool(size.axes.keys() - shapes.keys())
 
 
 def _describe_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> Note:
     places = [place_label(name, axis) for name, axes in size.axes.items() for axis in axes if name not in shapes]
     return Note(
-        text=f"the given shape fixes {_show(size.name)} = {size.size} wherever the model has it, in "
-        f"{', '.join(places)} too"
+        text=f"the given shape fixes {_show(size.name)} = {size.size} wherever it occurs, also in {', '.join(places)}"
     )
 
 
@@ -182,9 +181,9 @@ def _describe_chosen(chosen: Sequence[FixedSize], profile: TargetProfile, asker:
     options = [
         word for flag, pairs in (("--dim", named), ("--shape", placed)) for pair in pairs for word in (flag, pair)
     ]
-    meant = "your model means another thing by such a name (an audio window, say), or " if named else "your model "
+    meant = "your model uses such a name differently (for an audio window, say), or " if named else "your model "
     return Note(
-        text=f"the target {profile.id} fixes {sizes}, and the bundle will take no other size; where {meant}needs more, "
+        text=f"the target {profile.id} fixes {sizes}, and the bundle accepts no other size; if {meant}needs another, "
         f"give {show_options(options, asker.project)}"
     )
 
@@ -194,7 +193,7 @@ def _is_named(size: FixedSize) -> bool:
 
 
 def _show(name: str) -> str:
-    """A name of the model on one line of a terminal, whatever is in it."""
+    """A name from the model on one line, escaped and truncated."""
     return name if name.isprintable() and len(name) <= _LONGEST else repr(name)[:_LONGEST]
 
 
@@ -204,8 +203,8 @@ def _describe_left(facts: ModelFacts, profile: TargetProfile, asker: Asker) -> l
     example = describe_example(suggest_options(facts.signature, asker), asker.project)
     return [
         Note(
-            text=f"variant {variant.name}: {find_provider(variant.providers[0].name).title} leaves nodes of sizes that "
-            f"are not fixed to the CPU ({'; '.join(free[:3])}); fix them, {example}",
+            text=f"variant {variant.name}: {find_provider(variant.providers[0].name).title} runs nodes with dynamic "
+            f"sizes on the CPU ({'; '.join(free[:3])}); fix them, {example}",
             level="warning",
         )
         for variant in leaving

@@ -1,4 +1,4 @@
-"""What the providers of a variant do with a model, under the profile's options. Pure, as all planning."""
+"""How a variant's providers treat a model under the profile's options. Pure, like all planning."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ROUNDINGS = {
 
 
 def wants_ranges(variant: Variant) -> bool:
-    """Whether its compiler here takes sizes that are not fixed with ranges alone, and the profile gives none: then the
-    model is compiled on the device.
+    """Whether its compiler requires ranges for dynamic sizes and the profile gives none: then the model is compiled on
+    the device.
     """
     compiler = find_provider(variant.providers[0].name).compiler
     given = as_texts(variant.providers[0])
@@ -26,29 +26,29 @@ def wants_ranges(variant: Variant) -> bool:
 
 
 def judge_free_sizes(variant: Variant) -> FreeSizes:
-    """What the variant's first provider does with sizes that are not fixed."""
+    """How the variant's first provider treats dynamic sizes."""
     first = variant.providers[0]
     return find_provider(first.name).judge_free_sizes(as_texts(first))
 
 
 def judge_rounding(profile: TargetProfile, variant: Variant) -> Rounding:
-    """How coarsely the variant's first provider computes a model in floating point."""
+    """The floating-point precision in which the variant's first provider computes."""
     first = variant.providers[0]
     return find_provider(first.name).judge_rounding(as_texts(first), profile.platform.compute_capability)
 
 
 def computes_tf32(profile: TargetProfile, variant: Variant) -> bool:
-    """Whether it is TF32 that the variant's first provider rounds to."""
+    """Whether the variant's first provider rounds to TF32."""
     return find_provider(variant.providers[0].name).numerics.tf32 and judge_rounding(profile, variant) == "half"
 
 
 def explain_rounding(profile: TargetProfile, variant: Variant) -> str:
-    """What its first provider computes floats in, where that is less than the model has; else empty."""
+    """The precision in which its first provider computes, if lower than the model's; else empty."""
     return _TF32 if computes_tf32(profile, variant) else _ROUNDINGS.get(judge_rounding(profile, variant), "")
 
 
 def variant_needs(variant: Variant, profile: TargetProfile) -> tuple[Need, ...]:
-    """What the providers of a variant use of the device's own software, under the profile's options."""
+    """Requirements of a variant's providers on the device's software, under the profile's options."""
     place = Place(
         system=profile.platform.system, runtime=profile.runtime.version, own_build=profile.runtime.custom_build
     )

@@ -1,4 +1,4 @@
-"""One variant of a plan: its precision, what is baked for its runtime, and the comparisons after each step."""
+"""One variant of a plan: precision, optimisation, compilation, and the comparison after each step."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from bundler.providers.graph_optimizers import CONSTANT_FOLDING
 from bundler.providers.registry import find_provider
 
 COMPILED_SESSION = {"session.disable_model_compile": "1"}
-"""On the device a context that cannot be used is an error with a reason, and no silent minute of compiling."""
+"""On the device an unusable context is an error with a reason, instead of a silent compilation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What the plans of all variants stand on: `facts` with the sizes that are fixed; `source` is the model after the
-    `shared` steps, `asker` who is told how to fix sizes.
+    """What the plans of all variants share: `facts` with fixed sizes; `source` is the model after the `shared` steps;
+    `asker` is for hints on fixing sizes.
     """
 
     facts: ModelFacts
@@ -63,41 +63,41 @@ class VariantDraft:
 
 
 def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
-    """The steps of one variant with this precision. Raises `UsageError` when the method lacks its data."""
+    """The steps of one variant with this precision. Raises `UsageError` for missing data or an incompatible model."""
     _check_capture(variant, draft)
     check_shapes(variant, draft.facts, draft.asker)
     rule = _choose_rule(draft, variant)
     if method != NONE and METHODS[method].keeps_constants:
-        rule = _leave_folding(rule)
+        rule = _defer_folding(rule)
     half = computes_half(method) and is_accelerated(variant)
     if half:
-        rule = _leave_as_converted(rule)
+        rule = _defer_optimization(rule)
     loss: Loss = METHODS[method].loss if method != NONE else "none"
     check_numbers(variant, draft.facts, loss)
     gate = choose_gate(draft.facts, draft.profile, loss)
     device_gate = choose_gate(draft.facts, draft.profile, computed_loss(draft.profile, variant, loss))
     steps, source = _precision_steps(draft, variant, method, gate)
-    baked = _optimize_variant(draft, variant, rule, source)
+    optimized = _optimize_variant(draft, variant, rule, source)
     needed = {find_provider(entry.name).numerics.half_feature for entry in variant.providers if half} - {""}
-    steps = [*steps, *baked.steps]
+    steps = [*steps, *optimized.steps]
     comparisons = tuple(step.id for step in (*draft.shared, *steps) if step.id.endswith("/compare"))
     gates = {step: gate for step in comparisons if step.startswith(f"{variant.name}/")}
-    if baked.compiled:
-        gates |= {step: device_gate for step in gates if step.startswith(f"{baked.compiled}/")}
+    if optimized.compiled:
+        gates |= {step: device_gate for step in gates if step.startswith(f"{optimized.compiled}/")}
     plan = VariantPlan(
         name=variant.name,
-        model=baked.model,
-        providers=baked.opening.providers,
-        session=baked.opening.session,
-        session_config=baked.opening.session_config,
+        model=optimized.model,
+        providers=optimized.opening.providers,
+        session=optimized.opening.session,
+        session_config=optimized.opening.session_config,
         comparisons=comparisons,
-        disabled_optimizers=baked.opening.disabled_optimizers,
+        disabled_optimizers=optimized.opening.disabled_optimizers,
         device_cache=rule.device_cache,
         builds=tuple(build.name for build in find_provider(variant.providers[0].name).presence.builds),
-        reproduction=baked.reproduction,
+        reproduction=optimized.reproduction,
         features=tuple(sorted(needed)),
-        plugins=baked.opening.plugins,
-        compiled=baked.compiled,
+        plugins=optimized.opening.plugins,
+        compiled=optimized.compiled,
         prepare=plan_preparation(variant),
         least_share=variant.least_share,
         tolerates_shortfall=variant.shortfall == "report",
@@ -109,7 +109,7 @@ def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
 
 
 def _precision_steps(draft: Draft, variant: Variant, method: str, gate: Gate) -> tuple[list[Step], str]:
-    """The step that rounds, with its comparison, and the source of the model after it."""
+    """The precision step with its comparison, and the source of the resulting model."""
     if method == NONE:
         return [], draft.source
     row = METHODS[method]
@@ -124,27 +124,27 @@ def _precision_steps(draft: Draft, variant: Variant, method: str, gate: Gate) ->
     return [*checked(step, golden=draft.data.evaluation, environment=HOST)], step.id
 
 
-def _leave_folding(rule: OptimizationRule) -> OptimizationRule:
-    """Constants are folded when the model is opened, and not before: what is stored in few bits stays so."""
+def _defer_folding(rule: OptimizationRule) -> OptimizationRule:
+    """Fold constants at load only, so that low-bit weights stay stored in few bits."""
     stages = tuple(leave_optimizers_out(stage, [CONSTANT_FOLDING]) for stage in rule.stages)
     session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
     return replace(rule, stages=stages, session=session, disabled_optimizers=(), device_cache=False)
 
 
 def computes_half(method: str) -> bool:
-    """Whether a model of this precision is meant to compute in half precision, and not only to store its weights so."""
+    """Whether this precision computes in FP16, and does not only store weights so."""
     return method != NONE and METHODS[method].loss == "half" and not METHODS[method].keeps_constants
 
 
-def _leave_as_converted(rule: OptimizationRule) -> OptimizationRule:
-    """Baking opens the model on a CPU, which has no kernels of half precision: it would come out computing in single
-    precision. So what a device shall compute in half is optimised when the model is opened there, and not before.
+def _defer_optimization(rule: OptimizationRule) -> OptimizationRule:
+    """Optimise an FP16 model for a device at load only: the building machine's CPU has no FP16 kernels, so optimising
+    there would turn it into FP32.
     """
     stages = tuple(
         replace(stage, options={**stage.options, "level": "none"}) if stage.name == "optimize" else stage
         for stage in rule.stages
     )
-    reason = "baking on a CPU would turn half precision into single; the device's runtime optimises when it opens it"
+    reason = "optimising on a CPU would turn half precision into single; the device's runtime optimises at load"
     level = Decision(subject="level", choice="none", reason=reason)
     decisions = tuple(level if decision.subject == "level" else decision for decision in rule.decisions)
     session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
@@ -180,7 +180,7 @@ def make_step(
 def checked(
     step: Step, session: Mapping[str, Any] | None = None, *, golden: str = GOLDEN, environment: str | None = None
 ) -> tuple[Step, Step]:
-    """`step`, followed by the comparison of its model with the answers recorded by the step `golden`."""
+    """`step`, followed by the comparison of its model with the outputs recorded by the step `golden`."""
     comparison = Step(
         id=f"{step.id}/compare",
         stage="compare",
@@ -196,7 +196,7 @@ def checked(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """How the model of the step `source` is opened to be judged: in which environment, with which session."""
+    """How the model of the step `source` is judged: in which environment, with which session."""
 
     source: str
     environment: str
@@ -204,9 +204,9 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Baked:
-    """What baking and compiling give: the step whose model ships, and how that is opened. `compiled` and `reproduction`
-    are as in `VariantPlan`.
+class OptimizedVariant:
+    """The result of optimisation and compilation: the step whose model ships, and its session. `compiled` and
+    `reproduction` are as in `VariantPlan`.
     """
 
     steps: Sequence[Step]
@@ -216,8 +216,8 @@ class Baked:
     reproduction: str
 
 
-def _optimize_variant(draft: Draft, variant: Variant, rule: OptimizationRule, source: str) -> Baked:
-    """The steps that bake and compile, and what is found of the result."""
+def _optimize_variant(draft: Draft, variant: Variant, rule: OptimizationRule, source: str) -> OptimizedVariant:
+    """The steps that optimise, compile and examine the result."""
     runtime = optimizer_of(draft.profile)
     opening = _plan_opening(draft.profile, variant, rule)
     session = session_of(variant, opening)
@@ -231,21 +231,21 @@ def _optimize_variant(draft: Draft, variant: Variant, rule: OptimizationRule, so
         source = step.id
     model_key = find_model_key(variant)
     if model_key:
-        reason = "the device's cache would take another model for this one"
+        reason = "the key prevents the device's cache from confusing it with another model"
         step = make_step("stamp_key", source, {"key": model_key}, reason=reason, variant=variant.name)
         steps += checked(step, session, golden=evaluation, environment=runtime)
         source = step.id
-    baked = Running(source=source, environment=runtime, session=session)
-    compiled = _compile_variant(draft, variant, opening, baked)
+    optimized = Running(source=source, environment=runtime, session=session)
+    compiled = _compile_variant(draft, variant, opening, optimized)
     steps += compiled.steps
     reproduction = [_reproduction(variant, compiled.running)] if draft.data.reproduces else []
     steps += reproduction
     if draft.profile.accuracy.metric is not None:
-        steps.append(_metric_step(draft, draft.profile.accuracy.metric, variant.name, baked))
+        steps.append(_metric_step(draft, draft.profile.accuracy.metric, variant.name, optimized))
     steps.append(
         make_step("derive_operators", source, {}, reason="for reports", environment=runtime, variant=variant.name)
     )
-    return Baked(
+    return OptimizedVariant(
         steps=steps,
         model=compiled.step or source,
         opening=compiled.opening,
@@ -256,8 +256,8 @@ def _optimize_variant(draft: Draft, variant: Variant, rule: OptimizationRule, so
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """The steps that compile for the device, with the id of the one that does (empty: nothing is compiled here), how
-    what ships is opened, and how it is judged.
+    """The steps that compile for the device, the id of the compiling one (empty: nothing is compiled here), the shipped
+    model's session, and how it is judged.
     """
 
     steps: Sequence[Step]
@@ -266,21 +266,21 @@ class Compiled:
     running: Running
 
 
-def _compile_variant(draft: Draft, variant: Variant, opening: Opening, baked: Running) -> Compiled:
-    """Where nothing here can run what was compiled, the baked model is what is judged."""
+def _compile_variant(draft: Draft, variant: Variant, opening: Opening, optimized: Running) -> Compiled:
+    """Plan the compilation; if the compiled model cannot run here, the optimised model is judged."""
     compilation = plan_compilation(variant)
     if compilation is None:
-        return Compiled(steps=placement_steps(variant, baked.source), opening=opening, running=baked)
-    step = compile_step(compilation, variant, baked.source, draft.profile.platform.system)
+        return Compiled(steps=placement_steps(variant, optimized.source), opening=opening, running=optimized)
+    step = compile_step(compilation, variant, optimized.source, draft.profile.platform.system)
     config = {**opening.session_config, **COMPILED_SESSION}
-    # Folding around what was compiled would change what it is given, and it would not open (measured with QNN).
+    # Folding around the compiled nodes would change their inputs, and the model would not load (measured with QNN).
     session = {**opening.session, "graph_optimization_level": DISABLE_ALL}
     opening = replace(opening, session=session, session_config=config)
     validation = find_validation(compilation, variant, config)
     if validation is None:
-        return Compiled(steps=[step], step=step.id, opening=opening, running=baked)
+        return Compiled(steps=[step], step=step.id, opening=opening, running=optimized)
     running = Running(
-        source=step.id if validation.runs_compiled else baked.source,
+        source=step.id if validation.runs_compiled else optimized.source,
         environment=compilation.compiler.environment,
         session=validation.session,
     )
@@ -291,7 +291,7 @@ def _compile_variant(draft: Draft, variant: Variant, opening: Opening, baked: Ru
         options=dict(running.session),
         environment=running.environment,
         variant=variant.name,
-        reason=f"the library of {compilation.known.title} runs it here, without the device",
+        reason=f"validation with the library of {compilation.known.title}, without the device",
         title="Compare, in emulation of the device"
         if running.source == step.id
         else "Compare, on the device's library",
@@ -300,7 +300,7 @@ def _compile_variant(draft: Draft, variant: Variant, opening: Opening, baked: Ru
 
 
 def _reproduction(variant: Variant, running: Running) -> Step:
-    """What the variant answers to the golden set itself, which is what its runtime must answer everywhere."""
+    """The variant's outputs on the golden set, which its runtime must reproduce everywhere."""
     return Step(
         id=f"{variant.name}/reproduce",
         stage="compare",
@@ -308,21 +308,21 @@ def _reproduction(variant: Variant, running: Running) -> Step:
         options=dict(running.session),
         environment=running.environment,
         variant=variant.name,
-        reason="how close the bundle's own golden set is met",
+        reason="accuracy on the bundle's golden set",
     )
 
 
-def _metric_step(draft: Draft, metric: Metric, variant: str, baked: Running) -> Step:
-    """The user's own measure; of a Python file the function's name is an option, and the file an input."""
+def _metric_step(draft: Draft, metric: Metric, variant: str, optimized: Running) -> Step:
+    """The user's own metric; of a Python file the function's name is an option, and the file an input."""
     function = metric.python.rpartition(":")[2] if metric.python else ""
     return Step(
         id=f"{variant}/measure_metric",
         stage="measure_metric",
-        inputs={"model": baked.source, "golden": draft.data.evaluation, **({"metric": METRIC} if function else {})},
-        options={**baked.session, "python": function, "command": list(metric.command)},
-        environment=HOST,  # what the user's function imports is installed beside bundler
+        inputs={"model": optimized.source, "golden": draft.data.evaluation, **({"metric": METRIC} if function else {})},
+        options={**optimized.session, "python": function, "command": list(metric.command)},
+        environment=HOST,  # imports of the user's function are installed beside bundler
         variant=variant,
-        reason="the profile's own measure of accuracy",
+        reason="the profile's own accuracy metric",
     )
 
 
@@ -350,12 +350,12 @@ def _choose_rule(draft: Draft, variant: Variant) -> OptimizationRule:
 
 
 def _check_capture(variant: Variant, draft: Draft) -> None:
-    """Raise `UsageError` when commands shall be recorded that depend on sizes which are not known."""
+    """Raise `UsageError` for graph capture with dynamic sizes."""
     free = find_free_sizes(draft.facts)
     if variant.session.get("enable_graph_capture") and free:
         raise UsageError(
-            f"variant {variant.name} records the GPU's commands, which needs fixed sizes",
+            f"variant {variant.name} uses graph capture, which requires fixed sizes",
             details=free,
-            hint=f"fix them{explain_command(draft.facts.signature, draft.asker)}, or leave "
-            "variants.session.enable_graph_capture out",
+            hint=f"fix them{explain_command(draft.facts.signature, draft.asker)}, or "
+            "remove variants.session.enable_graph_capture",
         )

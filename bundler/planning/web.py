@@ -1,4 +1,4 @@
-"""Rules that decide what is baked for browsers, and how a session opens it there.
+"""Rules for optimisation for browsers, and for the session there.
 
 Measured with onnxruntime-web 1.30.0 in Chromium; the figures are in benchmarks/RESULTS.md.
 """
@@ -21,8 +21,8 @@ from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
 EXTERNAL_WEIGHTS = 64_000_000
-"""From this many bytes of weights on, they go into files of their own: the runtime reads them from the browser's
-memory, and its own, which is limited to 4 GB, never holds them twice."""
+"""Weights of at least this many bytes are stored in external files: the runtime reads them from the browser's memory,
+so that its own memory, limited to 4 GB, never holds them twice."""
 
 
 def choose_web_optimization(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> OptimizationRule:
@@ -41,32 +41,33 @@ def choose_web_optimization(facts: ModelFacts, profile: TargetProfile, variant: 
 
 
 def _choose_web_level(facts: ModelFacts, profile: TargetProfile, *, on_device: bool) -> Choice:
-    """The CPU's fusions make operators that the GPU lacks: with them, an encoder had five nodes on the CPU and ten
-    copies between both, without them two and one. So for a device only what every provider runs is baked, and the
-    runtime fuses what suits the device when it opens the model.
+    """`basic` for a device unless the profile sets a level: CPU fusions create operators that the GPU lacks, and the
+    runtime fuses for the device at load.
     """
     level = choose_level(facts, profile)
     if level.choice != "extended" or profile.optimization.level != "auto" or not on_device:
         return level
-    reason = "what every provider runs; fusions of the CPU would take nodes from the device"
+    reason = "operators that every provider supports; CPU fusions would move nodes off the device"
     return Choice(choice="basic", decision=Decision(subject="level", choice="basic", reason=reason))
 
 
 def _choose_web_format(facts: ModelFacts, profile: TargetProfile) -> Choice:
     asked = profile.optimization.format
     if asked == "ort" and facts.total_bytes < PROTOBUF_LIMIT:
-        decision = Decision(subject="format", choice="ort", reason="the profile names it")
+        decision = Decision(subject="format", choice="ort", reason="set by the profile")
         return Choice(choice="ort", decision=decision)
-    reason = "smaller to download than an ORT-format file, and as quick to open"
+    reason = "smaller to download than the ORT format, with the same load time"
     return Choice(choice="onnx", decision=Decision(subject="format", choice="onnx", reason=reason))
 
 
 def _choose_web_opening(level: Choice, *, on_device: bool) -> Choice:
-    """What is left to optimise in the browser."""
+    """The optimisation that remains for the browser."""
     if level.choice == "extended":
-        reason = "all of it is baked"
+        reason = "fully optimised ahead of time"
         decision = Decision(subject="optimisation in the browser", choice="none", reason=reason)
         return Choice(session={"graph_optimization_level": DISABLE_ALL}, decision=decision)
-    reason = "the device chooses its own layout and fusions" if on_device else "nothing was baked beyond the basics"
+    reason = (
+        "the device chooses its own layout and fusions" if on_device else "only basic optimisations ran ahead of time"
+    )
     decision = Decision(subject="optimisation in the browser", choice="all", reason=reason)
     return Choice(session={"graph_optimization_level": ENABLE_ALL}, decision=decision)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from bundler.providers.knowledge import Availability, ProviderKnowledge
 
-OWN_BUILD = "with a runtime of your own build that has it, build with --set runtime.custom_build=true"
+OWN_BUILD = "with a custom build of ONNX Runtime that has it, build with --set runtime.custom_build=true"
 _OPERATORS = (">=", "<=", "===", "==", "!=", "~=", ">", "<")
 _NAMES = {">=": "least", "<=": "most", "==": "only", "<": "below"}
 _WORDS: Mapping[tuple[str, ...], str] = {

@@ -22,8 +22,8 @@ _LEAST_TF32 = 8.0
 
 SIZES: Mapping[FreeSizes, str] = {
     "taken": "",
-    "left": "leaves nodes of sizes that are not fixed to the CPU",
-    "refused": "takes fixed sizes only",
+    "left": "runs nodes with dynamic sizes on the CPU",
+    "refused": "requires fixed sizes",
 }
 """What becomes of sizes that are not fixed, in words."""
 

@@ -16,7 +16,7 @@ _BLOCK = re.compile(
 )
 _VARYING = (
     (r"\b\d+(\.\d+)? (ms|s|min)\b", "# s"),
-    (r"\b\d+\.\d+ of the unchanged model's latency", "# of the unchanged model's latency"),
+    (r"\b\d+\.\d+ of the original model's latency", "# of the original model's latency"),
     (r"\b(Chromium|Chrome|Edge) [\d.]+", "browser #"),
     (r"\bPython 3\.\d+", "Python 3.#"),
     (r"\bcp3\d+\b", "cp3#"),

@@ -56,7 +56,7 @@ def test_inspect_tells_signature_operators_and_targets(bundler: CommandLine, mlp
     assert {fit["target"] for fit in found["targets"]} == set(TARGETS)
     # Their NPUs compute with integers alone.
     assert set(misfits) == {"qcs6490", "snapdragon-888", "snapdragon-8sg3", "snapdragon-8sg4"}
-    assert all("takes quantised models only" in obstacles[0] for obstacles in misfits.values())
+    assert all("requires a quantised model" in obstacles[0] for obstacles in misfits.values())
     text = bundler.run("inspect", mlp).expect(0).out
     for part in ("x: float32[batch, 8]", "MatMul x2", "opset ai.onnx 17", "batch   (fix one with --dim", *TARGETS):
         assert part in text

@@ -76,7 +76,7 @@ def test_options_of_one_model_are_refused_where_the_file_says_them(project: Comm
 def test_only_needs_a_project(project: CommandLine) -> None:
     for command in ("build", "plan"):
         answer = project.run(command, "mlp.onnx", "--target", "linux-x64", "--only", "mlp").expect(2)
-        assert "--only picks from what a project file names" in answer.err
+        assert "--only selects from a project file" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -76,5 +76,5 @@ def test_a_model_that_is_not_there(warm: CommandLine, tmp_path: Path) -> None:
 def test_a_model_too_large_for_the_device_is_sent_elsewhere(warm: CommandLine, tmp_path: Path) -> None:
     big = models.big_external(tmp_path, megabytes=600, layers=1)
     text = warm.run("targets", "recommend", big, "--device", "raspberry pi 4").expect(0).out
-    assert "does not fit: the model has" in text
+    assert "incompatible: the model has" in text
     assert "linux-x64" in text

@@ -104,6 +104,6 @@ def test_a_bundle_that_was_not_run_says_so_until_somebody_runs_it(warm: CommandL
 
 def test_a_plan_shows_what_must_be_on_the_device(warm: CommandLine, mlp: Path) -> None:
     out = warm.run("plan", mlp, "--target", "a100").expect(0).out
-    assert "must be on the device, for the bundle does not hold it\n" in out
+    assert "requirements on the device (not in the bundle)\n" in out
     assert "  tensorrt: TensorRT 10 for CUDA 13 (check: ldconfig -p | grep libnvinfer.so.10)\n" in out
     assert "\n  cpu: " not in out

@@ -49,7 +49,7 @@ def test_an_npu_gets_the_model_by_the_command_that_the_refusal_prints(
     refused = warm.run("build", model, "--target=snapdragon-8g3", "-o", tmp_path / "out", "--no-prove").expect(2)
     assert "  x[0], x[2], x[3] are dynamic, and unnamed" in refused.err
     built = warm.run(*hinted_command(refused.err), timeout=600).expect(0)
-    assert "htp: QNNExecutionProvider takes 179 of 179 nodes" in built.out
+    assert "htp: 179 of 179 nodes assigned to QNNExecutionProvider" in built.out
     config = read_runtime(tmp_path / "out" / "orientation-snapdragon-8g3")
     assert config["signature"]["inputs"][0]["type"]["shape"] == [1, 3, 64, 64]
     assert config["signature"]["outputs"][0]["type"]["shape"] == [1, 2]
@@ -66,7 +66,7 @@ def test_what_fixed_sizes_gain_on_nnapi_is_reported_and_comes_true(
     options = ("build", orientation, "--target=android-arm64", "--no-prove", "-o", tmp_path)
     open_sizes = warm.run(*options).expect(0)
     gain = "with fixed sizes it is likely to take 170 of 179 nodes, for example with --shape x=1,3,64,64"
-    assert "nnapi: NnapiExecutionProvider takes 0 of 179 nodes" in open_sizes.out
+    assert "nnapi: 0 of 179 nodes assigned to NnapiExecutionProvider" in open_sizes.out
     assert gain in open_sizes.out
     assert gain.partition(", for")[0] in open_sizes.err
     assert gain in (tmp_path / "orientation-android-arm64.report" / "report.html").read_text(encoding="utf-8")
@@ -158,7 +158,7 @@ def test_an_engine_is_built_for_a_range_of_sizes(warm: CommandLine, orientation:
     shape = "x=1..4,3,48,64..192..320"
     options = ("build", orientation, "--target=rtx-4090", "--format=files", "--no-prove", "-o", tmp_path)
     built = warm.run(*options, "--shape", shape, timeout=900).expect(0)
-    assert "tensorrt-rtx: NvTensorRTRTXExecutionProvider takes 179 of 179 nodes" in built.out
+    assert "tensorrt-rtx: 179 of 179 nodes assigned to NvTensorRTRTXExecutionProvider" in built.out
     config = read_runtime(tmp_path / "orientation-rtx-4090")
     assert config["signature"]["inputs"][0]["type"]["shape"] == [None, 3, 48, None]
     ranges = config["variants"][0]["providers"][0]["options"]

@@ -23,7 +23,9 @@ from bundler.reporting.claims import doubt_machine
 if TYPE_CHECKING:
     from bundler.api import VariantTimes
 
-DETAILS = "It checks each bundle's digests, then runs code that came with it: use it on bundles whose origin you trust."
+DETAILS = (
+    "It checks each bundle's digests, then runs code of the bundle: use it on bundles from sources that you trust."
+)
 
 EPILOG = """Examples:
 
@@ -31,41 +33,39 @@ EPILOG = """Examples:
 
   bundler bench dist/model-linux-x64 --threads 1 --batch 8 --callers 1,2,4"""
 
-MOST_CALLERS = 256
+MAX_CALLERS = 256
 
 
 def run(
     bundles: Annotated[list[Path], typer.Argument(help="Folders of bundles.", metavar="BUNDLE")],
     *,
-    baseline: Annotated[Path | None, typer.Option("--baseline", help="An ONNX file to measure beside them.")] = None,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="An ONNX file to compare them with.")] = None,
     batch: Annotated[
         int | None,
-        typer.Option(
-            "--batch", metavar="N", min=1, help="Rows of one call.", show_default="those of the golden sample"
-        ),
+        typer.Option("--batch", metavar="N", min=1, help="Rows in one call.", show_default="as in the golden sample"),
     ] = None,
     threads: Annotated[
         int | None,
         typer.Option(
-            "--threads", metavar="N", min=1, help="Threads inside one call.", show_default="the bundle's own number"
+            "--threads", metavar="N", min=1, help="Threads inside one call.", show_default="as set in the bundle"
         ),
     ] = None,
     callers: Annotated[
         str,
-        typer.Option("--callers", metavar="N,N", help="Count the calls a second of so many callers at once: 1,2,4."),
+        typer.Option(
+            "--callers", metavar="N,N", help="Measure throughput with these numbers of concurrent callers: 1,2,4."
+        ),
     ] = "",
     seconds: Annotated[
         float | None,
-        typer.Option(
-            "--seconds", metavar="N", min=0.1, max=600, help="For how long each variant.", show_default="a few"
-        ),
+        typer.Option("--seconds", metavar="N", min=0.1, max=600, help="Time for each variant.", show_default="a few"),
     ] = None,
     on: On = None,
     settings: Annotated[Settings, OptionsOf(Settings, without=("cache_readonly", "jobs"))],
     json: Json = False,
     progress: Progress = "auto",
 ) -> None:
-    """Time the bundles and print them side by side, with what speaks against the figures."""
+    """Time the bundles and print them side by side, with warnings on the figures."""
     if seconds is not None and math.isnan(seconds):  # it is neither below nor above a bound
         raise UsageError("--seconds nan: not a number from 0.1 to 600", hint="--seconds 30")
     timing = Timing(batch=batch or 0, threads=threads or 0, callers=parse_callers(callers), seconds=seconds or 0.0)
@@ -81,21 +81,21 @@ def run(
         echo(f"warning: {doubt}", err=True)
     if doubts:
         longer = f"--seconds {timing.seconds * 4 if timing.seconds else 30:g}"
-        echo(f"hint: time it on a machine that does nothing else, and for longer: {longer}", err=True)
+        echo(f"hint: measure on an idle machine, and for longer: {longer}", err=True)
 
 
 def parse_callers(text: str) -> tuple[int, ...]:
     """`1,2,4` as numbers, each once. Raises `UsageError`."""
     parts = [part.strip() for part in text.split(",")] if text else []
-    if not all(re.fullmatch("[0-9]{1,3}", part) and 1 <= int(part) <= MOST_CALLERS for part in parts):
+    if not all(re.fullmatch("[0-9]{1,3}", part) and 1 <= int(part) <= MAX_CALLERS for part in parts):
         raise UsageError(
-            f"--callers {text}: not numbers from 1 to {MOST_CALLERS} with commas between", hint="--callers 1,2,4"
+            f"--callers {text}: not a comma-separated list of numbers from 1 to {MAX_CALLERS}", hint="--callers 1,2,4"
         )
     return tuple(dict.fromkeys(int(part) for part in parts))
 
 
 def _describe_timing(timing: Timing) -> Iterator[str]:
-    """What was not as always."""
+    """Settings that differ from the defaults."""
     rows = f"{timing.batch} rows a call" if timing.batch else ""
     threads = f"{timing.threads} thread{'' if timing.threads == 1 else 's'} inside a call" if timing.threads else ""
     if rows or threads:

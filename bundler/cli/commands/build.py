@@ -32,7 +32,7 @@ EPILOG = """Examples:
 
   bundler build model.onnx -t linux-x64 --calibration images/ --set precision.method=auto
 
-  bundler build            (all that bundler.toml names)
+  bundler build            (everything in bundler.toml)
 
   bundler build --only 'raspberry-*' --only detector-linux-x64"""
 
@@ -41,8 +41,8 @@ def run(
     models: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="ONNX files, or models of the Transformers library as hf:FOLDER or hf:NAME; without any, what the "
-            "project file names.",
+            help="ONNX files, or models of the Transformers library as hf:FOLDER or hf:NAME; without any, those of the "
+            "project file.",
             metavar="MODEL",
         ),
     ] = None,
@@ -55,9 +55,9 @@ def run(
     json: Json = False,
     progress: Progress = "auto",
 ) -> None:
-    """Build all and print what came of it; exits with the code of the first failure."""
+    """Build all and print the results; exits with the code of the first failure."""
     if models and locked:
-        raise UsageError("--locked needs a project file", hint="`bundler init` writes one, `bundler lock` its lock")
+        raise UsageError("--locked requires a project file", hint="`bundler init` writes one, `bundler lock` its lock")
     names, picked = target or (), only or ()
     try:
         with open_console(progress, as_json=json) as listener:

@@ -21,7 +21,7 @@ def run(
     *,
     json: Json = False,
 ) -> None:
-    """Compare two bundles and print what differs."""
+    """Compare two bundles and print the differences."""
     difference = api.compare(first, second)
     if json:
         print_json(difference)

@@ -11,7 +11,7 @@ EPILOG = "Example:\n\n  bundler doctor --json"
 
 
 def run(*, settings: CacheOnly, json: Json = False) -> None:
-    """Print what was found; exits with the code of a missing environment when something required is not here."""
+    """Print the tools; exits with the code of a missing environment when a required one is not installed."""
     found = api.examine(settings)
     if json:
         print_json({"tools": found})
@@ -24,4 +24,4 @@ def run(*, settings: CacheOnly, json: Json = False) -> None:
                 echo(f"       {tool.hint}")
     missing = [tool.name for tool in found if tool.required and not tool.found]
     if missing:
-        raise EnvironmentMissingError(f"missing: {', '.join(missing)}", hint="the lines above say how to get them")
+        raise EnvironmentMissingError(f"missing: {', '.join(missing)}", hint="the lines above say how to install them")

@@ -16,11 +16,11 @@ EPILOG = "Example:\n\n  bundler init model.onnx --target linux-x64"
 
 def run(
     models: Annotated[
-        list[Path] | None, typer.Argument(help="ONNX files [all below this folder].", metavar="MODEL")
+        list[Path] | None, typer.Argument(help="ONNX files [all in this folder and below].", metavar="MODEL")
     ] = None,
     *,
     target: Annotated[list[str] | None, typer.Option("--target", "-t", help="Targets [this machine's].")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a project file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing project file.")] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Write nothing; print the JSON Schema of project files.")
     ] = False,
@@ -30,4 +30,4 @@ def run(
         echo_document(describe_project_schema())
         return
     path = write_starter(Path.cwd(), tuple(models or ()), tuple(target or ()), force=force)
-    echo(f"wrote {path.name}; `bundler build` builds what it names, `bundler lock` pins what it downloads")
+    echo(f"wrote {path.name}; `bundler build` builds its bundles, `bundler lock` pins their downloads")

@@ -40,7 +40,7 @@ def run(
 
 
 def inspection_lines(inspection: Inspection) -> Iterator[str]:
-    """The lines of the page, top to bottom."""
+    """The output's lines, top to bottom."""
     facts = inspection.facts
     yield f"{printable(facts.name)}  sha256:{inspection.digest[:16]}"
     yield from _general(facts)
@@ -66,7 +66,7 @@ def _describe_dynamic(signature: Signature) -> str:
 
 
 def describe_dynamic(signature: Signature) -> str:
-    """`n, m; x[0], x[2] (unnamed)`; empty where all sizes are fixed."""
+    """`n, m; x[0], x[2] (unnamed)`; empty if all sizes are fixed."""
     labels = unnamed_labels(signature)
     named = [", ".join(printable(name, 40) for name in signature.symbols)] if signature.symbols else []
     return "; ".join((*named, *([f"{', '.join(labels)} (unnamed)"] if labels else [])))

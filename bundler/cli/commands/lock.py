@@ -22,12 +22,12 @@ EPILOG = "Example:\n\n  bundler lock --upgrade"
 
 def run(
     *,
-    upgrade: Annotated[bool, typer.Option("--upgrade", help="Resolve everything anew.")] = False,
+    upgrade: Annotated[bool, typer.Option("--upgrade", help="Resolve all versions again.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; fail when the lock is out of date.")] = False,
     settings: CacheOnly,
     json: Json = False,
 ) -> None:
-    """Bring the lock up to date, and print what changed."""
+    """Update the lock, and print what changed."""
     loaded = find_project(Path.cwd())
     requests = project_requests(loaded)
     before = None if upgrade else read_lock(loaded.lock_path)

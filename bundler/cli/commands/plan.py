@@ -26,7 +26,7 @@ EPILOG = """Examples:
 
   bundler plan model.onnx --target linux-x64
 
-  bundler plan             (all that bundler.toml names)"""
+  bundler plan             (everything in bundler.toml)"""
 
 CHANGES_NO_STEP = ("output", "name", "version", "package_name", "prove", "on", "seed")
 
@@ -34,7 +34,7 @@ CHANGES_NO_STEP = ("output", "name", "version", "package_name", "prove", "on", "
 def run(
     model: Annotated[
         Path | None,
-        typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME; without one, what the project file names."),
+        typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME; without one, those of the project file."),
     ] = None,
     *,
     target: Targets = None,
@@ -43,7 +43,7 @@ def run(
     settings: Annotated[Settings, OptionsOf(Settings, without=("jobs",))],
     json: Json = False,
 ) -> None:
-    """Plan all that is asked for, and print it; exits with the code of the first that cannot be planned."""
+    """Plan and print all requests; exits with the code of the first failure."""
     names, picked = target or (), only or ()
     if model:
         planned = api.plan_all(make_requests((model,), names, given, picked), settings)
@@ -79,8 +79,8 @@ def _print_all(results: Sequence[PlanResult], failures: Sequence[Failure]) -> No
 def _count_states(steps: Iterable[StepPreview]) -> str:
     """`3 steps new, 12 cached`."""
     counts = collections.Counter(step.state for step in steps)
-    told = [f"{counts[state]} {state}" for state in ("cached", "stale", "new", "unknown") if counts[state]]
-    return f"steps {', '.join(told)}"
+    shown = [f"{counts[state]} {state}" for state in ("cached", "stale", "new", "unknown") if counts[state]]
+    return f"steps {', '.join(shown)}"
 
 
 def _print_plan(result: PlanResult) -> None:
@@ -92,13 +92,13 @@ def _print_plan(result: PlanResult) -> None:
 
 
 def _print_rest(plan: BuildPlan) -> None:
-    """What was decided, what the device must have, and what a person should know before a build."""
+    """Decisions, requirements on the device, and notes."""
     echo("decisions")
     for decision in plan.decisions:
         echo(f"  {printable(f'{decision.subject}: {decision.choice}: {decision.reason}', 400)}")
     needs = [(variant.name, need) for variant in plan.variants for need in variant.needs]
     if needs:
-        echo("must be on the device, for the bundle does not hold it")
+        echo("requirements on the device (not in the bundle)")
     for name, need in needs:
         echo(f"  {name}: {describe_need(need)}")
     for note in plan.notes:

@@ -18,7 +18,7 @@ from bundler.cli.printing import echo, echo_document, render_json
 if TYPE_CHECKING:
     from bundler.api import Served, ServeRequest
 
-DETAILS = "Its page runs code that came with the bundle in your browser: use it on bundles whose origin you trust."
+DETAILS = "Its page runs code of the bundle in your browser: use it on bundles from sources that you trust."
 
 EPILOG = """Examples:
 
@@ -26,7 +26,7 @@ EPILOG = """Examples:
 
   bundler serve dist/model-web-wasm --port 8080 --json
 
-  bundler serve dist/model-web-wasm --no-isolation     (as on a host that sends no such headers: one thread)"""
+  bundler serve dist/model-web-wasm --no-isolation     (as on a host without these headers: one thread)"""
 
 
 def run(
@@ -40,21 +40,21 @@ def run(
         typer.Option(
             "--host",
             help=(
-                "Address to serve on, in place of a name that is new at each run; any but 127.0.0.1 lets machines of "
-                "the network in. With a port, too, pages of every run share what the browser keeps for that address."
+                "Address to serve on, instead of a new name for each run; any but 127.0.0.1 is reachable from the "
+                "network. With a fixed port, too, all runs share what the browser stores for that address."
             ),
-            show_default="this machine alone, as NAME.localhost",
+            show_default="this machine only, as NAME.localhost",
         ),
     ] = None,
     open_browser: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the demo in the default browser.")
     ] = False,
     no_isolation: Annotated[
-        bool, typer.Option("--no-isolation", help="Leave out the headers that threads need (COOP, COEP).")
+        bool, typer.Option("--no-isolation", help="Omit the headers that threads require (COOP, COEP).")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Serve until the user stops it, which is the usual end and no failure."""
+    """Serve until the user stops it, which is not a failure."""
     request = api.ServeRequest(bundle=bundle, host=host, port=port, isolated=not no_isolation)
     with suppress(KeyboardInterrupt), api.serve(request, _report) as served:
         _announce(served, request, as_json=json)
@@ -64,7 +64,7 @@ def run(
 
 
 def _wait() -> None:
-    """Sleep in short pieces: some systems deliver no Ctrl-C to a thread that waits without end."""
+    """Sleep in short intervals: some systems deliver no Ctrl-C to a thread that waits indefinitely."""
     never = threading.Event()
     while not never.wait(timeout=3600 if sys.platform != "win32" else 0.5):
         pass
@@ -72,7 +72,7 @@ def _wait() -> None:
 
 def _announce(served: Served, request: ServeRequest, *, as_json: bool) -> None:
     if as_json:
-        # One line, told at once: whoever started us waits for the address, and we do not end.
+        # One line, flushed at once: the parent process waits for the address, and this process does not end.
         echo_document(render_json({"url": served.url, "bundle": str(served.bundle), "isolated": served.isolated}))
         sys.stdout.flush()
         return
@@ -80,12 +80,12 @@ def _announce(served: Served, request: ServeRequest, *, as_json: bool) -> None:
     if not served.isolated:
         echo("  without cross-origin isolation: its pages have one thread")
     if request.host is None:
-        echo("  an address for this run alone; where a browser cannot find it, give --host 127.0.0.1")
+        echo("  an address for this run only; if the browser cannot resolve it, give --host 127.0.0.1")
     elif request.port:
-        echo("  a fixed address: what pages of other runs left with the browser, this one finds")
+        echo("  a fixed address: this run shares the browser's storage with other runs")
     if request.host not in (None, "127.0.0.1", "localhost", "::1"):
-        echo("  other machines can reach it; browsers there refuse threads and WebGPU to a page without HTTPS")
-    echo("Ctrl-C ends it")
+        echo("  reachable from other machines; browsers there refuse threads and WebGPU to pages without HTTPS")
+    echo("Ctrl-C stops it")
     sys.stdout.flush()
 
 

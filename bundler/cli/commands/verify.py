@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-DETAILS = "It runs code that came with the bundle: use it on bundles whose origin you trust, or with --digests-only."
+DETAILS = "It runs code of the bundle: use it on bundles from sources that you trust, or with --digests-only."
 
 EPILOG = """Examples:
 
@@ -32,11 +32,11 @@ EPILOG = """Examples:
 
   bundler verify dist/model-linux-x64 --digests-only     (runs nothing of the bundle)
 
-  bundler verify model-linux-x64 --digest 0f4b…     (must be the bundle whose build printed this)
+  bundler verify model-linux-x64 --digest 0f4b…     (must be the bundle whose build printed this digest)
 
   bundler verify dist/model-web-webgpu --on browser:/usr/bin/chromium
 
-  bundler verify --only 'raspberry-*'     (of the bundles that bundler.toml names)"""
+  bundler verify --only 'raspberry-*'     (bundles of bundler.toml)"""
 
 
 def run(
@@ -46,22 +46,22 @@ def run(
     *,
     only: Only = None,
     digest: Annotated[
-        str | None, typer.Option("--digest", metavar="SHA256", help="What the SHA-256 of its bundle.json must be.")
+        str | None, typer.Option("--digest", metavar="SHA256", help="Expected SHA-256 of its bundle.json.")
     ] = None,
     digests_only: Annotated[
-        bool, typer.Option("--digests-only", help="Check the digests and run nothing of the bundle.")
+        bool, typer.Option("--digests-only", help="Check the digests only; run nothing of the bundle.")
     ] = False,
     on: On = None,
     settings: Annotated[Settings, OptionsOf(Settings, without=("cache_readonly", "jobs"))],
     json: Json = False,
     progress: Progress = "auto",
 ) -> None:
-    """Check the bundle, or each of the project's, and print the level that was reached."""
+    """Verify the bundle, or each of the project's, and print the level of proof."""
     bundles = (bundle,) if bundle else _find_project_bundles(only or (), digest)
     if bundle and only:
-        raise UsageError("--only picks from what a project file names", hint="leave the bundle out, or --only")
+        raise UsageError("--only selects from a project file", hint="omit the bundle or --only")
     if digests_only and on:
-        raise UsageError("--digests-only runs nothing, and --on says where to run", hint="leave one of them out")
+        raise UsageError("--digests-only runs nothing, and --on says where to run", hint="omit one of them")
     if digests_only:
         checked = _check_each(bundles, lambda path: api.check_digests(path, digest))
         asked = digest is not None
@@ -78,20 +78,20 @@ def run(
 
 def _find_project_bundles(only: Sequence[str], digest: str | None) -> tuple[Path, ...]:
     if digest is not None:
-        raise UsageError("--digest is that of one bundle, and none was named", hint="bundler verify BUNDLE --digest …")
+        raise UsageError("--digest applies to one bundle, and none was given", hint="bundler verify BUNDLE --digest …")
     return api.find_project_bundles(only)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fault:
-    """A bundle that is not what it should be."""
+    """A bundle that failed verification."""
 
     bundle: Path
     error: BundlerError
 
 
 def _check_each(bundles: tuple[Path, ...], check: Callable[[Path], Result]) -> list[Result | _Fault]:
-    """What came of each; one that fails does not stop the others."""
+    """The result of each; a failure does not stop the others."""
 
     def attempt(bundle: Path) -> Result | _Fault:
         try:
@@ -103,14 +103,14 @@ def _check_each(bundles: tuple[Path, ...], check: Callable[[Path], Result]) -> l
 
 
 def _show_each(checked: list[Result | _Fault], show: Callable[[Result], None], *, several: bool, as_json: bool) -> None:
-    """Print what was found, of `several` bundles side by side; exits with the code of the first that failed."""
+    """Print the results, of `several` bundles side by side; exits with the code of the first failure."""
     faults = [item for item in checked if isinstance(item, _Fault)]
     if faults and not several:
         raise faults[0].error
     results = [item for item in checked if not isinstance(item, _Fault)]
     if as_json:
-        told = [{"bundle": str(fault.bundle), "error": fault.error.to_json()} for fault in faults]
-        print_json({"bundles": results, "failures": told} if several else results[0])
+        failures = [{"bundle": str(fault.bundle), "error": fault.error.to_json()} for fault in faults]
+        print_json({"bundles": results, "failures": failures} if several else results[0])
     else:
         for result in results:
             show(result)
@@ -138,7 +138,7 @@ def _print_verified(result: VerifyResult) -> None:
     for reason in result.reservations:
         echo(f"  NOT FOR SHIPPING: {reason}")
     for name in result.unstable_outputs:
-        echo(f"  output {printable(name, 80)} is random: only its name, type and shape can be promised")
+        echo(f"  output {printable(name, 80)} is random: only its name, type and shape are verified")
     if result.reached and result.built and not same_levels(result.built.variants, result.reached.variants):
         for line in describe_verification(result.built, BUILDING_HOST):
             echo(f"When it was built: {line}")

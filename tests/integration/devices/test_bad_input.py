@@ -171,7 +171,7 @@ def test_a_profile_may_go_on_with_less_and_says_so_everywhere(warm: CommandLine,
     assert ": fewer than the required 90%, which the profile tolerates" in report
     assert "operator not supported" in report
     again = warm.run("build", *options).expect(0)
-    loud = "FEWER NODES THAN ASKED FOR: htp: QNNExecutionProvider takes 4 of 5 nodes; the profile asks for 90%"
+    loud = "FEWER NODES THAN REQUIRED: htp: 4 of 5 nodes assigned to QNNExecutionProvider; the profile requires 90%"
     assert loud in again.out
     manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text("utf-8"))
     (facts,) = (stage["facts"] for stage in manifest["stages"] if stage["step"] == "htp/compile_context")

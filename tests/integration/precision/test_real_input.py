@@ -135,7 +135,7 @@ def test_digits_are_still_read_and_the_accuracy_before_and_after_is_reported(
     assert all(number in sentence for number in (*told, str(SAMPLES)))
     again = bundler.run("build", *place.arguments(*asked, output=tmp_path)).expect(0).out
     assert "up to date" in again
-    assert f"metric of cpu {told[0]}; the original model's answers {told[1]}" in again
+    assert f"metric of cpu {told[0]}; the original model's {told[1]}" in again
 
 
 def test_a_metric_that_asks_for_more_than_the_model_has_ends_the_build(
@@ -291,10 +291,10 @@ def test_an_encoder_on_texts(bundler: CommandLine, sentences: Workplace, tmp_pat
 @pytest.mark.parametrize(
     ("method", "said"),
     [
-        ("auto", "each is tried, and the fastest whose accuracy gate holds is kept: none, dynamic-int8"),
-        ("static-int8", "the profile names it: 8-bit matrix products and convolutions, ranges from calibration data"),
-        ("weights-4bit-gptq", "the profile names it: 4-bit weights of matrix products, by GPTQ from calibration data"),
-        ("mixed-fp16", "the profile names it: half precision, but for the nodes that lose too much"),
+        ("auto", "each is tried, and the fastest that meets the accuracy gate is used: none, dynamic-int8"),
+        ("static-int8", "set by the profile: 8-bit matrix products and convolutions, ranges from calibration data"),
+        ("weights-4bit-gptq", "set by the profile: 4-bit weights of matrix products, by GPTQ from calibration data"),
+        ("mixed-fp16", "set by the profile: half precision, but for the nodes that lose too much"),
     ],
 )
 def test_a_plan_says_what_becomes_of_the_precision(

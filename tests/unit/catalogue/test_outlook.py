@@ -55,7 +55,7 @@ def test_a_variant_for_a_runtime_of_ones_own_is_left_out_with_what_replaces_it()
     old = make_variant("old", "museum", custom_build=True)
     found, text = fate(old)
     assert found == "left out"
-    assert "runtimes have it no more since 1.20. In its place: the provider cpu" in text
+    assert "runtimes have it no more since 1.20. Replacement: the provider cpu" in text
     assert shipped_variants(make_target(old, CPU)) == (CPU,)
 
 

@@ -56,7 +56,7 @@ def test_figures_of_the_bundles_own_runtime_say_where_it_ran() -> None:
 
 def test_equal_answers_and_answers_that_are_held_to_nothing() -> None:
     assert found(equal=True, max_absolute=0.0) == "accuracy of htp over 40 samples: bit-identical"
-    assert found(limit=Tolerance(judged=False)) == "accuracy of htp over 40 samples: not judged, as the profile asks"
+    assert found(limit=Tolerance(judged=False)) == "accuracy of htp over 40 samples: not judged (set by the profile)"
 
 
 def test_a_name_from_a_model_cannot_write_on_the_terminal() -> None:

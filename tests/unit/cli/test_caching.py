@@ -14,5 +14,5 @@ def test_a_size_has_a_unit() -> None:
 
 @pytest.mark.parametrize("text", ["5", "1.5", "-1GB", "5GiB", "", "9" * 400 + "GB", "9" * 310])
 def test_a_number_alone_would_empty_the_cache_and_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no size"):
+    with pytest.raises(UsageError, match="is not a size"):
         parse_size(text)

@@ -19,7 +19,7 @@ def run(arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("arguments", ["--version", "targets list", "targets list --json"])
-def test_a_full_disk_is_told_and_is_no_defect(arguments: str) -> None:
+def test_a_full_disk_is_requested_and_is_no_defect(arguments: str) -> None:
     done = run(f"{arguments} > /dev/full")
     assert done.returncode == 6
     assert done.stderr.startswith("error: cannot write to standard output: No space left on device\nhint: free space")

@@ -99,13 +99,13 @@ def test_answers_are_equal_where_those_are_that_can_be_judged() -> None:
 
 def test_nothing_is_claimed_where_no_output_can_be_judged() -> None:
     line = accuracy_line(find(dataclasses.replace(RANDOM, equal=True), gate=Gate(default=FLOAT)))
-    assert line.endswith(": no figure to judge by; 1 of 1 outputs could not be judged")
+    assert line.endswith(": no accuracy figure available; 1 of 1 outputs could not be judged")
 
 
 def test_what_the_device_is_held_to_is_said_where_another_ran_in_its_place() -> None:
     (line,) = device_lines(find(JUDGED, gate=Gate(default=LOSSY["half"])))
     limits = "30 dB (25 in nine of ten samples, 15 in each)"
-    assert line == f"gpu on the device: computes in half precision, its answers are held to {limits}"
+    assert line == f"gpu on the device: computes in half precision, its outputs are held to {limits}"
     assert not list(device_lines(find(JUDGED, gate=Gate(default=FLOAT))))
 
 

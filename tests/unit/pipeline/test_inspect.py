@@ -17,7 +17,7 @@ def with_shape(*shape):
 def test_sizes_that_an_npu_wants_fixed_stand_in_the_way():
     fit = _fit(with_shape(1, 3, "height", "width"), "snapdragon-8g3")
     assert not fit.fits
-    assert "takes fixed sizes only" in fit.obstacles[0]
+    assert "requires fixed sizes" in fit.obstacles[0]
     assert "--dim height=64" in fit.obstacles[0]
 
 

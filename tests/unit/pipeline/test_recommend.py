@@ -106,11 +106,11 @@ def test_where_nothing_fits_every_obstacle_is_named():
 def test_what_planning_refuses_is_an_obstacle(monkeypatch):
     def refuse(settled, _request):
         if settled.profile.id == "snapdragon-8g3":
-            raise UsageError("it takes fixed sizes only", details=("input 'x' has sizes without names",))
+            raise UsageError("it requires fixed sizes", details=("input 'x' has sizes without names",))
 
     monkeypatch.setattr(recommend, "make_plan", refuse)
     first, *others = ask("SM8650").picks
-    assert first.obstacles == ("it takes fixed sizes only; input 'x' has sizes without names",)
+    assert first.obstacles == ("it requires fixed sizes; input 'x' has sizes without names",)
     assert [pick.fits for pick in others] == [True] * len(others)
     assert others
 

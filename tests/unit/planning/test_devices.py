@@ -32,7 +32,7 @@ def decisions(result: BuildPlan) -> dict[str, str]:
     return {decision.subject: decision.choice for decision in result.decisions}
 
 
-def test_a_context_is_compiled_after_baking_and_run_in_emulation() -> None:
+def test_a_context_is_compiled_after_optimisation_and_run_in_emulation() -> None:
     result = plan(PHONE)
     htp = find_variant(result, "htp")
     assert htp.model == htp.compiled == "htp/compile_context"
@@ -70,7 +70,7 @@ def test_sizes_must_be_fixed_for_what_takes_no_others() -> None:
     shape = ValueType(element_type="float32", shape=("rows", 4))
     signature = Signature(inputs=(Port(name="x", type=shape),), outputs=(Port(name="y", type=shape),))
     facts = make_facts(signature=signature)
-    with pytest.raises(UsageError, match="takes fixed sizes only") as caught:
+    with pytest.raises(UsageError, match="requires fixed sizes") as caught:
         plan(PHONE, facts=facts)
     assert caught.value.details == ("dimension 'rows' is dynamic",)
     assert caught.value.hint == "fix them, for example --dim rows=1 (put the sizes that you need in their places)"
@@ -78,7 +78,7 @@ def test_sizes_must_be_fixed_for_what_takes_no_others() -> None:
 
 
 def test_a_chip_without_floating_point_asks_for_calibration_data() -> None:
-    with pytest.raises(UsageError, match="takes quantised models only") as caught:
+    with pytest.raises(UsageError, match="requires a quantised model") as caught:
         plan("snapdragon-888")
     assert "--calibration" in (caught.value.hint or "")
     assert plan("snapdragon-888", facts=make_facts(quantized=True))
@@ -151,12 +151,12 @@ def test_variants_of_runtimes_that_nobody_publishes_are_left_out_and_reported() 
 
 
 def test_a_target_with_nothing_but_such_variants_says_what_it_needs() -> None:
-    with pytest.raises(ProfileError, match="only on a runtime of your own build") as caught:
+    with pytest.raises(ProfileError, match="requires a custom build of ONNX Runtime") as caught:
         plan("linux-x64", "variants.cpu.custom_build=true")
     assert "runtime.custom_build=true" in (caught.value.hint or "")
 
 
-def test_only_what_every_provider_runs_is_baked_for_an_accelerator() -> None:
+def test_optimisation_for_an_accelerator_is_limited_to_portable_operators() -> None:
     levels = {step.variant: step.options["level"] for step in plan(PHONE).steps if step.stage == "optimize"}
     assert levels == {"htp": "basic", "gpu": "basic", "cpu": "extended"}
 
@@ -171,7 +171,7 @@ def test_no_decision_speaks_of_a_loader_that_a_bundle_may_lack(target: str) -> N
     """A folder of files has neither a `prewarm` nor a copy that its loader keeps."""
     facts = make_facts(operators={"Conv": 3})
     reasons = [decision.reason for decision in plan(target, facts=facts).decisions]
-    assert any("is made there, at install or first start" in reason for reason in reasons)
+    assert any("is generated there, at installation or first start" in reason for reason in reasons)
     assert not [reason for reason in reasons if "prewarm" in reason or "kept there" in reason]
 
 

@@ -141,7 +141,7 @@ def test_only_what_is_small_in_every_way_runs_on_one_thread() -> None:
         assert "intra_op_num_threads" not in choose_optimization(facts, profile).session
 
 
-def test_weights_that_a_model_generates_are_not_baked_into_the_bundle() -> None:
+def test_weights_that_a_model_generates_are_not_stored_in_the_bundle() -> None:
     rule = choose_optimization(make_facts(file_bytes=15_000, generated_bytes=500_000_000), resolve_target("linux-x64"))
     assert rule.stages[0].options["level"] == "none"
     assert rule.session["graph_optimization_level"] == "ORT_ENABLE_ALL"
@@ -157,9 +157,9 @@ def test_sizes_that_the_user_fixes_are_known_to_every_rule(asked: dict[str, obje
 def test_reasons_follow_from_the_decision_alone() -> None:
     found = {row.subject: row.reason for row in plan().decisions}
     assert (
-        found["simplifier"] == "none gained size or time on the benchmark models, so none runs unless it is asked for"
+        found["simplifier"] == "no simplifier reduced size or time of the benchmark models; none runs unless requested"
     )
-    assert found["level"] == "the highest level that takes no memory layout from the CPU of the building machine"
+    assert found["level"] == "the highest level that is independent of the building machine's CPU"
     plain = plan_for("linux-x64", facts=make_facts(operators={"Gemm": 1}))
     reasons = {row.subject: row.reason for row in plain.decisions}
-    assert reasons["format"] == "from 1 MB of weights on, large tensors go into a file that the runtime maps"
+    assert reasons["format"] == "from 1 MB of weights on, large tensors are stored in a file that the runtime maps"

@@ -47,7 +47,7 @@ def test_providers_name_methods_that_exist(name: str) -> None:
     assert set(provider.numerics.tries) <= set(provider.numerics.precisions) <= set(METHODS)
 
 
-def test_a_precision_is_made_before_the_model_is_baked_and_compared_after_both() -> None:
+def test_quantisation_precedes_optimisation_and_both_are_compared() -> None:
     made = plan(choose("dynamic-int8"), samples=SAMPLES)
     steps = [step.id for step in made.steps if step.variant == "cpu"]
     assert steps[:4] == ["cpu/quantize_dynamic", "cpu/quantize_dynamic/compare", "cpu/optimize", "cpu/optimize/compare"]
@@ -98,7 +98,7 @@ def test_of_one_set_a_share_is_held_out(given: dict[str, DataRequest]) -> None:
 
 
 def test_a_method_without_its_data_says_how_to_give_some() -> None:
-    with pytest.raises(UsageError, match="needs calibration data") as caught:
+    with pytest.raises(UsageError, match="requires calibration data") as caught:
         plan(choose("static-int8"))
     assert "--calibration" in (caught.value.hint or "")
 

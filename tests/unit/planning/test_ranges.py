@@ -50,8 +50,8 @@ def test_every_open_size_needs_a_range_where_one_has() -> None:
 
 def test_a_range_is_refused_where_no_provider_takes_one() -> None:
     error = refuse(LINE, "linux-x64", shapes={"x": SHAPE})
-    assert error.message == "no provider of linux-x64 takes a range of sizes"
-    assert error.details[0] == "batch = 1..4, x[3] = 64..192..320: asked for"
+    assert error.message == "no provider of linux-x64 supports a range of sizes"
+    assert error.details[0] == "requested: batch = 1..4, x[3] = 64..192..320"
 
 
 def test_a_range_and_a_size_for_one_dimension_are_refused() -> None:

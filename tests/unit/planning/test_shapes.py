@@ -102,7 +102,7 @@ def test_a_shape_fixes_sizes_with_and_without_a_name() -> None:
 def test_a_size_may_stay_open_where_the_provider_takes_that() -> None:
     result = plan(TEXT_LINE, "linux-x64", shapes={"x": (None, 3, 48, None)})
     decisions = {decision.subject: f"{decision.choice}, {decision.reason}" for decision in result.decisions}
-    assert decisions["dimension x[0]"] == "dynamic, the model does not name it, and nobody fixed it"
+    assert decisions["dimension x[0]"] == "dynamic, unnamed in the model, and not fixed"
     assert [size.name for size in result.fixed_sizes] == ["x[2]"]
     assert "x[0], x[3] are dynamic" in refuse(TEXT_LINE, shapes={"x": (None, 3, 48, None)}).details[0]
 
@@ -117,7 +117,7 @@ def test_a_name_that_two_inputs_share_is_fixed_in_both_and_that_is_said() -> Non
     facts = model(port("x", "rows", 128), port("mask", "rows", None))
     result = plan(facts, "linux-x64", shapes={"x": (8, 128)})
     (note,) = result.notes
-    assert note.text == "the given shape fixes rows = 8 wherever the model has it, in mask[0] too"
+    assert note.text == "the given shape fixes rows = 8 wherever it occurs, also in mask[0]"
     assert plan(facts, "linux-x64", shapes={"x": (8, 128), "mask": (8, 4)}).notes == ()
 
 
@@ -126,7 +126,7 @@ def test_a_name_that_two_inputs_share_is_fixed_in_both_and_that_is_said() -> Non
     [
         ({"y": (1,)}, "there is no input 'y' (did you mean 'x'?)"),
         ({"x": (1, 3, 48)}, "the shape 1,3,48 of input 'x': it has 4 sizes, and 3 were given"),
-        ({"x": (1, 4, 48, 48)}, "x[1] is 3 in the model, and only another export changes that"),
+        ({"x": (1, 4, 48, 48)}, "x[1] is 3 in the model; export it again to change that"),
     ],
 )
 def test_what_does_not_fit_the_model_is_refused(shapes: dict[str, Shape], said: str) -> None:
@@ -139,14 +139,14 @@ def test_what_does_not_fit_the_model_is_refused(shapes: dict[str, Shape], said: 
 def test_what_has_no_sizes_is_refused() -> None:
     assert "it is a scalar: it has no sizes" in refuse(model(port("s")), shapes={"s": (1,)}).details[0]
     nested = model(port("s", None, 3, kind="sequence"))
-    assert "only the sizes of tensors are fixed" in refuse(nested, shapes={"s": (1, 3)}).details[0]
+    assert "only tensors have sizes" in refuse(nested, shapes={"s": (1, 3)}).details[0]
 
 
 def test_an_input_whose_number_of_sizes_is_unknown_needs_each() -> None:
     facts = make_facts(
         signature=Signature(inputs=(Port(name="x", type=ValueType(element_type="float32")),), outputs=())
     )
-    assert "each needs a number" in refuse(facts, shapes={"x": (1, None)}).details[0]
+    assert "each size must be a number" in refuse(facts, shapes={"x": (1, None)}).details[0]
     assert [size.name for size in plan(facts, shapes={"x": (1, 3)}).fixed_sizes] == ["x[0]", "x[1]"]
     assert "--shape INPUT=SIZES" in (refuse(facts).hint or "")
 
@@ -204,5 +204,5 @@ def test_the_size_of_declared_pictures_is_the_example() -> None:
 
 def test_a_name_that_no_dimension_has_is_refused_with_what_reaches_those_without_one() -> None:
     error = refuse(TEXT_LINE, dimensions={"x": 3})
-    assert error.details[1] == "unnamed, and reached by --shape: x[0], x[2], x[3]"
+    assert error.details[1] == "unnamed, set with --shape: x[0], x[2], x[3]"
     assert "--shape x=1,3,64,64" in (error.hint or "")

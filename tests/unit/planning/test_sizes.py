@@ -53,7 +53,7 @@ def test_a_size_that_the_user_put_into_the_profile_is_the_users() -> None:
 
 
 def test_a_free_size_is_promised_nothing() -> None:
-    assert reasons(plan(audio("frames"), "linux-x64"))["dimension frames"] == "dynamic, nobody fixed it"
+    assert reasons(plan(audio("frames"), "linux-x64"))["dimension frames"] == "dynamic, not fixed"
 
 
 def test_the_loader_learns_which_axes_were_fixed() -> None:
@@ -69,10 +69,7 @@ def test_the_loader_learns_which_axes_were_fixed() -> None:
 def test_a_provider_that_leaves_nodes_of_free_sizes_is_reported_before_the_build() -> None:
     (note,) = plan(make_facts(), "web-webnn").notes
     assert note.level == "warning"
-    assert (
-        "variant webnn: WebNN leaves nodes of sizes that are not fixed to the CPU (dimension 'batch' is dynamic)"
-        in note.text
-    )
+    assert "variant webnn: WebNN runs nodes with dynamic sizes on the CPU (dimension 'batch' is dynamic)" in note.text
     assert plan(make_facts(), "web-webnn", dimensions={"batch": 1}).notes == ()
 
 
@@ -86,7 +83,7 @@ def test_a_project_is_reported_keys_of_its_file_and_no_options() -> None:
 
 
 def test_the_npu_of_openvino_takes_fixed_sizes_only() -> None:
-    with pytest.raises(UsageError, match="variant npu runs on Intel OpenVINO, which takes fixed sizes only") as caught:
+    with pytest.raises(UsageError, match="variant npu runs on Intel OpenVINO, which requires fixed sizes") as caught:
         plan(audio("frames"), "intel-npu")
     assert "--dim frames=16 (" in caught.value.hint
     assert plan(audio("frames"), "intel-npu", dimensions={"frames": 100}).variants[0].name == "npu"

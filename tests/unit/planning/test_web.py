@@ -18,7 +18,7 @@ def plan(target: str = "web-webgpu", *overrides: str, **request: object) -> Buil
     return plan_for(target, *overrides, **request)
 
 
-def test_models_are_baked_with_the_version_that_ships() -> None:
+def test_models_are_optimised_with_the_version_that_ships() -> None:
     baked = [step for step in plan().steps if step.stage == "optimize"]
     assert {step.environment for step in baked} == {"onnxruntime==1.30.0"}
     assert "onnxruntime==1.30.0" in step_environments(resolve_target("web-webgpu"))
@@ -39,7 +39,7 @@ def test_the_comparison_on_the_building_machine_uses_a_provider_that_it_has() ->
         assert options["providers"] == [["CPUExecutionProvider", {}]]
 
 
-def test_only_what_every_provider_runs_is_baked_for_a_device() -> None:
+def test_optimisation_for_a_device_is_limited_to_portable_operators() -> None:
     levels = {step.variant: step.options["level"] for step in plan().steps if step.stage == "optimize"}
     assert levels == {"webgpu": "basic", "wasm": "extended"}
     told = {decision.subject: decision.choice for decision in plan().decisions}
@@ -55,7 +55,7 @@ def test_outputs_stay_on_the_device_when_the_profile_asks_for_it() -> None:
 
 
 def test_recording_the_gpus_commands_needs_fixed_sizes() -> None:
-    with pytest.raises(UsageError, match="needs fixed sizes") as caught:
+    with pytest.raises(UsageError, match="requires fixed sizes") as caught:
         plan("web-webgpu", CAPTURE)
     assert "'batch'" in caught.value.details[0]
     assert plan("web-webgpu", CAPTURE, dimensions={"batch": 1}).variants[0].session["enable_graph_capture"] is True
@@ -68,7 +68,7 @@ def test_a_model_beyond_the_address_space_does_not_fit_a_browser() -> None:
 
 
 @pytest.mark.parametrize("method", ["fp16", "mixed-fp16"])
-def test_half_precision_is_not_undone_by_baking_on_a_cpu(method: str) -> None:
+def test_half_precision_is_not_undone_by_optimising_on_a_cpu(method: str) -> None:
     data = DataRequest(inputs={"data": "calibration"}, options={"kind": "images"}, environment="media")
     result = plan("web-webgpu", f"variants.webgpu.precision={method}", calibration=data)
     levels = {step.variant: step.options["level"] for step in result.steps if step.stage == "optimize"}

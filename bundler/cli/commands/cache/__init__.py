@@ -1,1 +1,1 @@
-"""`bundler cache`: what is kept, and how to keep less."""
+"""`bundler cache`: show, trim and clear the cache."""

@@ -19,7 +19,7 @@ EPILOG = "Example:\n\n  bundler targets list --group snapdragon"
 def run(
     *,
     group: Annotated[
-        str, typer.Option("--group", metavar="TEXT", help="Only groups whose heading has this in it.")
+        str, typer.Option("--group", metavar="TEXT", help="Only groups whose heading contains this.")
     ] = "",
     json: Json = False,
 ) -> None:

@@ -14,7 +14,7 @@ EPILOG = "Example:\n\n  bundler targets methods linux-x64"
 
 
 def run(
-    target: Annotated[str | None, typer.Argument(metavar="ID|PATH", help="Only those that it takes.")] = None,
+    target: Annotated[str | None, typer.Argument(metavar="ID|PATH", help="Only those that it supports.")] = None,
     *,
     json: Json = False,
 ) -> None:
@@ -25,10 +25,10 @@ def run(
         return
     width = max((len(row.name) for row in found), default=0)
     for row in found:
-        data = "; needs --calibration" if row.needs_calibration else ""
+        data = "; requires --calibration" if row.needs_calibration else ""
         tried = "; tried by auto" if row.tried else ""
         echo(f"{row.name:<{width}}  {row.title}{data}{tried}")
     if found:
         echo()
-        echo(f"Take one with --set precision.method={found[0].name}, or find the fastest that holds the accuracy")
+        echo(f"Select one with --set precision.method={found[0].name}, or find the fastest that meets the accuracy")
         echo("gate with --set precision.method=auto.")

@@ -21,7 +21,7 @@ def run(
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write it.", show_default="ID.toml")
     ] = None,
 ) -> None:
-    """Write a starting profile and say what to do with it."""
+    """Write a starter profile and print how to build for it."""
     path = write_starter(target, extends, output or Path(f"{target}.toml"))
     echo(f"wrote {path}")
     echo(f"build for it with --target ./{path}" if not path.is_absolute() else f"build for it with --target {path}")

@@ -22,24 +22,22 @@ from bundler.cli.printing import echo, echo_lines, print_json, printable
 
 EPILOG = "Examples:\n\n  bundler targets providers\n\n  bundler targets providers coreml --json"
 _WIDTH = 110
-_OWN_BUILD = "no package: a runtime of your own build"
+_OWN_BUILD = "no package: a custom build of ONNX Runtime"
 _HEADS = ("Provider", "Runs on", "Prepared", "Found in")
 _PROOFS = {
     "context": "nodes with what was compiled",
-    "engine": "the engine's file",
-    "nodes": "nodes that it takes",
+    "engine": "the engine file",
+    "nodes": "nodes assigned to it",
     "compatibility": "what the compiler wrote into the model",
 }
 
 
 def run(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="One provider: all of it, with its options.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One provider: details, with its options.")] = None,
     *,
     json: Json = False,
 ) -> None:
-    """All providers, or all of one. Raises `ProfileError` for an unknown name."""
+    """List all providers, or show the details of one. Raises `ProfileError` for an unknown name."""
     if name is None:
         _print_list(list_providers(), as_json=json)
         return
@@ -61,10 +59,10 @@ def _print_list(found: Sequence[ProviderSummary], *, as_json: bool) -> None:
     lines = list(_gone_lines(found))
     if lines:
         echo()
-        echo("Gone, or going:")
+        echo("Removed or deprecated:")
         echo_lines(lines)
     echo()
-    echo(f"All of one, with its options: bundler targets providers {found[0].name}")
+    echo(f"Details of one, with its options: bundler targets providers {found[0].name}")
 
 
 def _cells(summary: ProviderSummary) -> tuple[str, str, str, str]:
@@ -102,7 +100,7 @@ def _print_table(found: Sequence[ProviderSummary]) -> None:
 def _gone_lines(found: Sequence[ProviderSummary]) -> Iterator[str]:
     for summary in found:
         if summary.gone:
-            yield from _wrap(f"{summary.name}: {summary.gone}. In its place: {summary.instead}.", "  ", "    ")
+            yield from _wrap(f"{summary.name}: {summary.gone}. Replacement: {summary.instead}.", "  ", "    ")
 
 
 def _detail_lines(details: ProviderDetails) -> Iterator[str]:
@@ -122,11 +120,11 @@ def _detail_lines(details: ProviderDetails) -> Iterator[str]:
 def _facts(details: ProviderDetails) -> Iterator[str]:
     summary = details.summary
     yield from _fact("prepared", summary.prepared)
-    yield from _fact("", f"what is made: the {summary.thing}" if summary.thing else "")
+    yield from _fact("", f"generated: the {summary.thing}" if summary.thing else "")
     if details.cache_option:
-        yield from _fact("", f"where: in the folder that the loader gives to {details.cache_option}")
+        yield from _fact("", f"where: in the folder that the loader sets as {details.cache_option}")
     if details.executes:
-        yield from _fact("", "what was compiled can be run on the building machine, for the accuracy gate")
+        yield from _fact("", "the compiled model can be run on the building machine, for the accuracy gate")
     yield from _fact("checked by", ", ".join(_PROOFS[proof] for proof in details.proofs))
     yield from _facts_of("sizes", details.sizes)
     yield from _facts_of("on device", details.needs)
@@ -169,7 +167,7 @@ def _option_lines(head: str, options: Sequence[OptionSummary], none: str) -> Ite
 
 def _replaced_lines(replaced: Mapping[str, str]) -> Iterator[str]:
     if replaced:
-        yield "keys of old playbooks, and what to use instead"
+        yield "keys of older playbooks, and their replacements"
     for key, text in sorted(replaced.items()):
         yield from _wrap(f"{key}: {text}", "  ", "      ")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EPILOG = 'Example:\n\n  bundler targets recommend model.onnx --device "Galaxy S24 Ultra"'
 _WIDTH = 110
 _LONGEST = 2000
-"""Characters of a command: a path is no longer."""
+"""Characters of a command, long enough for any path."""
 
 
 def run(
@@ -34,14 +34,14 @@ def run(
         typer.Option(
             "--device",
             metavar="TEXT",
-            help="What the device is called: a product, a board, a part number.",
-            show_default="this machine, and one of each kind",
+            help="Name of the device: a product, a board, a part number.",
+            show_default="this machine, and one of each family",
         ),
     ] = None,
     settings: Annotated[Settings, OptionsOf(Settings, without=("jobs",))],
     json: Json = False,
 ) -> None:
-    """Pick targets for the model and print why."""
+    """Recommend targets for the model, with reasons."""
     found = api.recommend(model, device, settings)
     if json:
         print_json(found)
@@ -50,7 +50,7 @@ def run(
 
 
 def recommendation_lines(found: Recommendations) -> Iterator[str]:
-    """The lines of the page, top to bottom."""
+    """The output's lines, top to bottom."""
     facts = found.facts
     kind = "quantised" if facts.quantized else "in floating point"
     dynamic = describe_dynamic(facts.signature) or "none"
@@ -67,7 +67,7 @@ def _pick_lines(pick: Recommendation) -> Iterator[str]:
     head = f"{pick.target}: {printable(pick.title) or 'not valid'}{found}"
     yield from textwrap.wrap(head, _WIDTH, initial_indent="  ", subsequent_indent="    ")
     if not pick.fits:
-        yield from _bullets([f"does not fit: {obstacle}" for obstacle in pick.obstacles])
+        yield from _bullets([f"incompatible: {obstacle}" for obstacle in pick.obstacles])
         return
     yield from _bullets(pick.reasons)
     yield f"    {printable(pick.shell, _LONGEST)}"
