@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from bundler import __version__
+from bundler.cli.commands import name_command
 from bundler.cli.ending import end_in_order
 from bundler.cli.failures import INTERRUPTED, report_defect, report_error, report_interrupt
 from bundler.cli.group import CommandGroup
@@ -95,5 +96,5 @@ def _report_usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         echo_lines(error.format_message().split("\n"))
         return UsageError.exit_code
-    command = context.command_path if context else "bundler"
+    command = context.command_path if context else " ".join(("bundler", *name_command(sys.argv[1:])))
     return report_error(UsageError(error.format_message().rstrip("."), hint=f"`{command} --help` shows the options"))

@@ -6,7 +6,7 @@ module's `DETAILS` and `EPILOG`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 Commands = Mapping[str, "str | tuple[str, Commands]"]
 """The help line of each command by name; for a group with its own commands."""
@@ -47,3 +47,12 @@ COMMANDS: Commands = {
         },
     ),
 }
+
+
+def name_command(words: Sequence[str], table: Commands = COMMANDS) -> Iterator[str]:
+    """The words at the beginning of a command line that name the command."""
+    row = table.get(words[0]) if words else None
+    if row is not None:
+        yield words[0]
+        if not isinstance(row, str):
+            yield from name_command(words[1:], row[1])

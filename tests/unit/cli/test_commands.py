@@ -64,6 +64,16 @@ def test_commands_and_their_options_are_completed(typed: str, completed: list[st
     assert done.stdout.split() == completed
 
 
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [("build m.onnx -t", "bundler build"), ("targets recommend m.onnx --device", "bundler targets recommend")],
+)
+def test_an_option_without_its_value_is_answered_with_the_help_of_its_command(line: str, command: str) -> None:
+    done = subprocess.run([PROGRAM, *line.split()], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"hint: `{command} --help` shows the options\n")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """A request with one option of each kind."""
