@@ -16,7 +16,7 @@ BYTES_BAR, FIRST_BAR, SECOND_BAR, STEADY_BAR = 0.6, 0.8, 0.5, 1.03
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """A first and a second visit of one page: seconds to the first answer, bytes on the wire, what the pages told."""
+    """First and second visit of a page: seconds to the first inference, bytes on the wire, what the pages said."""
 
     first: float
     second: float
@@ -112,7 +112,7 @@ def _time_table(title: str, taken: Sequence[Taken], circumstance: str) -> Table:
                 cells += [f"{bar:g}, {judge(pairs.ratio, bar)}"]
             rows.append(tuple(cells))
     columns = ("model", "beside", "first visit", "by hand", "ratio", "bar", "second visit", "by hand", "ratio", "bar")
-    return Table(title=f"{title}: navigation to first answer, {circumstance}", columns=columns, rows=tuple(rows))
+    return Table(title=f"{title}: navigation to first inference, {circumstance}", columns=columns, rows=tuple(rows))
 
 
 def _steady_table(title: str, taken: Sequence[Taken]) -> Table:

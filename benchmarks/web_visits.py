@@ -43,7 +43,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """What one visit took, from the navigation to the first answer, in seconds; `told` is what the page says."""
+    """What one visit took, from the navigation to the first inference, in seconds; `told` is what the page says."""
 
     seconds: float
     told: dict[str, Any]
@@ -122,7 +122,7 @@ def pretend(context: BrowserContext, page: Page, network: Network) -> None:
 
 
 def answer(page: Page, url: str) -> dict[str, Any]:
-    """Go there and wait for the first answer. Raises `VisitError`."""
+    """Go there and wait for the first inference. Raises `VisitError`."""
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)[:500]))
     page.goto(url, wait_until="commit")

@@ -2,7 +2,7 @@
 
     side_by_side.py MODEL.onnx FOLDER/PACKAGE FEEDS.npz OPENINGS BLOCKS
 
-Openings include the first answer. A block is a steady loop of some 30 ms; its median call counts, and the call before
+Loads include the first inference. A block is a steady loop of some 30 ms; its median call counts, and the call before
 it does not (the other's turn has cooled the caches).
 """
 

@@ -1,4 +1,4 @@
-"""What a bundle costs at run time beside a plain session on the raw model: start, first answer, steady latency."""
+"""Run-time cost of a bundle beside a plain session on the raw model: load time, first inference, steady latency."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _opening_table(taken: list[Taken]) -> Table:
         for one in taken
     )
     return Table(
-        title="Opening to first answer (fresh processes; the last column: reopened in one)", columns=columns, rows=rows
+        title="Load to first inference (fresh processes; the last column: reopened in one)", columns=columns, rows=rows
     )
 
 

@@ -100,7 +100,7 @@ def test_the_tables_hold_figures_beside_their_bars(monkeypatch):
     assert "| tiny | `ort.min.mjs` | 3.00 MB | 5.00 MB | 0.60 | 0.6 | met |" in text
     assert "0.80 (0.80…0.80) | 0.8, met |" in text
     assert "0.5, **missed**" in text
-    assert "navigation to first answer, slow, not compressed" in text
+    assert "navigation to first inference, slow, not compressed" in text
 
 
 def test_without_a_browser_it_says_so(monkeypatch, tmp_path: Path):
