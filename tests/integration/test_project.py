@@ -131,5 +131,5 @@ def test_the_bundles_of_a_project_are_verified_side_by_side(project: CommandLine
     told = project.run("verify", "--digests-only").expect(8)
     assert "mlp-linux-x64: " in told.out
     assert "eyes-linux-x64 is no bundle" in told.err
-    assert "--digest is that of one bundle" in project.run("verify", "--digest", "0" * 64).expect(2).err
+    assert "--digest applies to one bundle" in project.run("verify", "--digest", "0" * 64).expect(2).err
     assert "--only picks from" in project.run("verify", "dist/mlp-linux-x64", "--only", "mlp").expect(2).err
