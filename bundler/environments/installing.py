@@ -2,7 +2,7 @@
 
 Plain `torch` for Linux is built for CUDA and brings gigabytes that no stage of ours uses. Locks pin the build for CPUs
 instead (`torch==VERSION+cpu`, by the digests of its official wheels), which general indexes do not have. Who keeps the
-wheel beside his own index, or in a folder that uv is told of, is asked first; else uv itself knows where it is.
+wheel beside his own index, or in a folder of uv's configuration, is asked first; else uv itself knows where it is.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Executor:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was told to give up: what fails from then on has not failed by itself."""
+        """Whether it was cancelled: later failures are consequences of that."""
         return self._interrupted.is_set()
 
     def warm(self, model: Path, environment: str = HOST, imports: Sequence[str] = ()) -> None:

@@ -31,7 +31,7 @@ WORKER = Path(__file__).with_name("worker.py")
 LOG_BYTES = 1 << 20
 """How much of a worker's last output is kept."""
 MAX_UNREAD = 64 << 20
-"""Bytes of answers that nobody has heard yet; an answer is no longer. More comes from no worker of ours."""
+"""Maximum bytes of unread answers, and of one answer; a regular worker sends less."""
 TAIL_LINES = 15
 CLOSE_SECONDS = 2.0
 PATIENCE = 0.4
@@ -120,7 +120,7 @@ class Worker:
         self._reap(None)
 
     def end(self) -> None:
-        """As `kill`, but its folder stays, and nobody writes to it any more."""
+        """As `kill`, but its folder stays, and no process writes to it any more."""
         end_session(self._process)
         with contextlib.suppress(subprocess.TimeoutExpired):
             await_end(self._process, CLOSE_SECONDS)

@@ -1,4 +1,4 @@
-"""What to give on the command line, so that no size of a model's inputs stays open."""
+"""Suggests command-line options that fix all open sizes of a model's inputs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bundler.model.shapes import MAX_SIZE, write_shape
 from bundler.model.signature import Port, Signature
 
 YOUR_SIZES = "(put the sizes that you need in their places)"
-"""Follows an example: which sizes a model is used with, only its user knows."""
+"""Follows an example, because only the user knows the sizes that the model is used with."""
 
 LEAST = 1
-"""What a size gets in an example, of which nothing can be said: that of an input with a default."""
+"""The size in an example for an input with a default, about whose size nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ NOBODY = Asker()
 
 
 def suggest_shapes(signature: Signature, asker: Asker = NOBODY) -> tuple[str, ...]:
-    """Words that fix the sizes without a name alone."""
+    """The words that fix only the sizes without a name."""
     words = suggest_options(signature, asker)
     return tuple(word for pair in zip(words[::2], words[1::2], strict=True) if pair[0] == "--shape" for word in pair)
 
@@ -111,7 +111,7 @@ def describe_example(options: Sequence[str], project: str = "") -> str:
 
 
 def describe_gain(taken: int, total: int) -> str:
-    """What a provider takes of a model with fixed sizes."""
+    """The estimated assignment for a model with fixed sizes."""
     return f"with fixed sizes it is likely to take {taken} of {total} nodes"
 
 

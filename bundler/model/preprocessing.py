@@ -1,7 +1,7 @@
-"""What becomes of a picture, a recording or a text before a model sees it.
+"""The preprocessing of a picture, a recording or a text.
 
 A user declares it once, leaving out what the model's signature says already; the stage that prepares data fills that
-in. The filled record stands in the bundle, so that the application does the same.
+in. The bundle contains the complete record, so that the application does the same.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ def summarize_difference(a: Manifest, b: Manifest, timed: tuple[Timings, Timings
     speed = _describe_speed(a, b, timed)
     changes += [speed] if speed.startswith(_CHANGED) else []
     equal = "" if changes else "Size, accuracy and placement are equal"
-    told = f"B {_join(changes)}" if changes else equal
+    summary = f"B {_join(changes)}" if changes else equal
     rest = "" if speed.startswith(_CHANGED) else f"; {speed}"
-    return (_describe_origin(a, b), f"{told}{rest}.")
+    return (_describe_origin(a, b), f"{summary}{rest}.")
 
 
 _DIFFERENT = {"model": "model (its files, or their names)"}
@@ -146,11 +146,11 @@ def _describe_speed(a: Manifest, b: Manifest, timed: tuple[Timings, Timings]) ->
     if not common:
         return "speed cannot be compared: the reports beside the bundles have no times for both"
     verdicts = [(name, *_compare_speed(before[name], after[name])) for name in common]
-    told = [(name, verdict) for name, verdict, tone in verdicts if tone != "plain"]
-    if not told:
+    claims = [(name, verdict) for name, verdict, tone in verdicts if tone != "plain"]
+    if not claims:
         name, verdict, _ = verdicts[0]
         return f"speed of {name}: {verdict}"
-    return _CHANGED + " and ".join(f"{verdict} ({name}, relative to the original model)" for name, verdict in told)
+    return _CHANGED + " and ".join(f"{verdict} ({name}, relative to the original model)" for name, verdict in claims)
 
 
 def _compare_speed(before: Timed, after: Timed) -> tuple[str, str]:

@@ -65,10 +65,10 @@ def _chart_precision(frontier: Frontier, *, alone: bool) -> Precision:
 
 
 def _describe_timing(frontier: Frontier, unchanged: float | None) -> str:
-    told = f"Latency {frontier.timing}: {frontier.how}."
+    timing = f"Latency {frontier.timing}: {frontier.how}."
     if any(doubt_ratio(attempt.low, attempt.high, attempt.rounds) for attempt in frontier.attempts):
-        told += " A ratio in brackets is no significant difference: too few rounds, or rounds on both sides of 1."
-    return told if unchanged is None else f"{told} Milliseconds are the ratio times the unchanged model's latency."
+        timing += " A ratio in brackets is no significant difference: too few rounds, or rounds on both sides of 1."
+    return timing if unchanged is None else f"{timing} Milliseconds are the ratio times the unchanged model's latency."
 
 
 def _summarize(frontier: Frontier) -> str:

@@ -34,11 +34,11 @@ def make_cards(data: ReportData) -> tuple[Card, ...]:
     """Size (for a web bundle: of the first visit), load time, latency and accuracy of the preferred variant."""
     first = data.measurements[0] if data.measurements else Measurement(name="", variant="")
     tag = show_tag(data, first.variant)
-    told = f", {tag}" if tag else ""
+    suffix = f", {tag}" if tag else ""
     return (
         make_download_card(data) if data.downloads else _size_card(data),
-        _time_card(data, f"Load to first inference{told}", first, (first.baseline_opening_ms, first.opening_ms)),
-        _time_card(data, f"Steady-state latency{told}", first, (first.baseline_latency_ms, first.latency_ms)),
+        _time_card(data, f"Load to first inference{suffix}", first, (first.baseline_opening_ms, first.opening_ms)),
+        _time_card(data, f"Steady-state latency{suffix}", first, (first.baseline_latency_ms, first.latency_ms)),
         _accuracy_card(data),
     )
 
@@ -49,8 +49,8 @@ def describe_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     ratios = _worst_ratios(data)
     records = manifest.proof.variants
     verified = [record for record in records if is_verified(record)]
-    told = describe_variants(verified, BUILDING_HOST)
-    proven = [text + ratios.get(record.variant, "") for record, text in zip(verified, told, strict=True)]
+    sentences = describe_variants(verified, BUILDING_HOST)
+    proven = [text + ratios.get(record.variant, "") for record, text in zip(verified, sentences, strict=True)]
     unproven = list(describe_variants([record for record in records if record not in verified], BUILDING_HOST))
     proven += _describe_compared(manifest)
     proven += [f"Host of the run: {host}." for host in dict.fromkeys(proof.host for proof in data.proofs) if host]

@@ -72,7 +72,7 @@ class NeutralEmitter:
         return writer(request, folder)
 
     def state_need(self, profile: TargetProfile) -> Need:
-        """For any machine: what runs a variant here stands in for its device."""
+        """For any machine: this host runs a variant in place of its device."""
         return Need(runs="programs", target=profile.id, here=True)
 
     def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:

@@ -35,7 +35,7 @@ MEASURE_RUNS = 1000
 def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     """Time each variant and a plain session on the original model in turns, in the bundle's own runtime.
 
-    Without a model there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
+    Without a model there is nothing beside it. A variant that cannot be timed is left out, and a message says
     why; empty where none runs at full speed. Raises `UsageError` for a batch that the bundle does not take.
     """
     layout = read_layout(request.bundle.resolve())

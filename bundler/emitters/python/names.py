@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bundler.model.errors import UsageError
 
 LONGEST = 48
-"""Characters of an identifier; longer ones help nobody."""
+"""Maximum number of characters of an identifier."""
 
 LONGEST_GIVEN = 64
 """Characters of a name or a version that a user gives: they stand in names of files."""

@@ -52,28 +52,29 @@ def _leave(layout: Layout, reason: str) -> tuple[VariantProof, ...]:
 
 
 def _read_outcomes(layout: Layout, launch: Launch, ending: Ending) -> tuple[VariantProof, ...]:
-    told = {outcome["variant"]: outcome for outcome in ending.answer.get("variants", ())}
+    outcomes = {outcome["variant"]: outcome for outcome in ending.answer.get("variants", ())}
     return tuple(
-        _make_proof(variant.name, told.get(variant.name), ending, layout, launch) for variant in layout.config.variants
+        _make_proof(variant.name, outcomes.get(variant.name), ending, layout, launch)
+        for variant in layout.config.variants
     )
 
 
 def _make_proof(
-    name: str, told: Mapping[str, Any] | None, ending: Ending, layout: Layout, launch: Launch
+    name: str, outcome: Mapping[str, Any] | None, ending: Ending, layout: Layout, launch: Launch
 ) -> VariantProof:
-    if told is None:
+    if outcome is None:
         reason = ending.failure or "the bundle said nothing of it"
         return VariantProof(variant=name, level="resolved", passed=False, comparison=None, reason=reason, figures={})
-    ran = told["status"] != "unavailable"
+    ran = outcome["status"] != "unavailable"
     facts = launch.device.facts
     return VariantProof(
         variant=name,
         level=facts.level if ran else "resolved",
-        passed=told["status"] == "passed" if ran else None,
-        comparison=_read_comparison(told) if ran else None,
-        reason=told["reason"] or _describe_run(layout, launch) + _describe_copy(told),
-        figures={**told["figures"], "process_seconds": ending.seconds} if ran else {},
-        nodes=dict(told.get("nodes", {})),
+        passed=outcome["status"] == "passed" if ran else None,
+        comparison=_read_comparison(outcome) if ran else None,
+        reason=outcome["reason"] or _describe_run(layout, launch) + _describe_copy(outcome),
+        figures={**outcome["figures"], "process_seconds": ending.seconds} if ran else {},
+        nodes=dict(outcome.get("nodes", {})),
         place=facts.place if ran else "",
         means=launch.means if ran else "",
         unrun=launch.unrun if ran else (),
@@ -91,11 +92,11 @@ def _name_runtime(layout: Layout) -> str:
     return f"onnxruntime {layout.config.variants[0].requires.runtime}"
 
 
-def _describe_copy(told: Mapping[str, Any]) -> str:
+def _describe_copy(outcome: Mapping[str, Any]) -> str:
     """Whether it ran on what was made for this device, and whether the device's own copy was tried."""
-    if "prewarm_seconds" in told["figures"]:
+    if "prewarm_seconds" in outcome["figures"]:
         return ", on what was made for it on this machine"
-    copy = told.get("device_copy")
+    copy = outcome.get("device_copy")
     if copy is None:
         return ""
     if copy["status"] == "passed":
@@ -103,7 +104,7 @@ def _describe_copy(told: Mapping[str, Any]) -> str:
     return ", as shipped; the device's own copy could not be kept there"  # Why is of the machine, not of the bundle.
 
 
-def _read_comparison(told: Mapping[str, Any]) -> Comparison:
-    unjudged = told.get("unjudged", {})
-    outputs = (restore_output(output, unjudged.get(output["name"], "")) for output in told["outputs"])
-    return Comparison(samples=told["samples"], outputs=tuple(outputs))
+def _read_comparison(outcome: Mapping[str, Any]) -> Comparison:
+    unjudged = outcome.get("unjudged", {})
+    outputs = (restore_output(output, unjudged.get(output["name"], "")) for output in outcome["outputs"])
+    return Comparison(samples=outcome["samples"], outputs=tuple(outputs))

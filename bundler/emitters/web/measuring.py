@@ -33,12 +33,12 @@ TIME_LIMIT: Final = 600.0
 """Time limit in seconds for all variants, long enough for the shaders of a software adapter."""
 
 PAGE: Final = "measure.html"
-MODEL: Final = "untouched.onnx"
+MODEL: Final = "original.onnx"
 
 
 @dataclass(slots=True, kw_only=True)
 class Timetable:
-    """What the page has told: the series of each variant, and why others have none."""
+    """What the page has reported: the series of each variant, and why others have none."""
 
     timed: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Timetable:
 def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     """Time each variant and a plain session on the original model in turns, in one browser.
 
-    Without a model there is nothing beside it. A variant that cannot be timed is left out, and the listener is told
+    Without a model there is nothing beside it. A variant that cannot be timed is left out, and a message says
     why; empty where there is no browser. Raises as `prove_bundle` does.
     """
     with open_package(request.bundle) as package:
@@ -120,11 +120,11 @@ def _list_modules(package: OpenPackage) -> dict[str, Path]:
     return {f"{name}.mjs": path for name, path in stored.items() if path.is_file()}
 
 
-def _read(told: Mapping[str, Any]) -> Measurement:
-    bundle, plain = told.get("bundle") or {}, told.get("plain") or {}
+def _read(reported: Mapping[str, Any]) -> Measurement:
+    bundle, plain = reported.get("bundle") or {}, reported.get("plain") or {}
     return Measurement(
         name="golden sample 0",
-        variant=str(told["variant"]),
+        variant=str(reported["variant"]),
         opening_ms=_series(bundle.get("opening_ms", ())),
         latency_ms=_series(bundle.get("latency_ms", ())),
         baseline_opening_ms=_series(plain.get("opening_ms", ())),

@@ -31,8 +31,8 @@ _NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf
 
 @dataclass(slots=True, kw_only=True)
 class Testimony:
-    """What the page has told so far: the browser's name, each variant's outcome, and which variant is being run. `say`
-    passes on what a person who waits should know.
+    """What the page has reported so far: the browser's name, each variant's outcome, and the variant that is running.
+    `say` gets its messages.
     """
 
     say: Callable[[str], None]
@@ -138,10 +138,10 @@ def _unproven(variant: str, reason: str, *, passed: bool | None) -> VariantProof
 
 
 def _make_proof(name: str, testimony: Testimony, package: OpenPackage, facts: Facts) -> VariantProof:
-    told = testimony.outcomes.get(name)
-    if told is None:
+    outcome = testimony.outcomes.get(name)
+    if outcome is None:
         return _unproven(name, "the page said nothing of it", passed=False)
-    status, reason = told.get("status"), str(told.get("reason") or "")
+    status, reason = outcome.get("status"), str(outcome.get("reason") or "")
     if status == "unavailable":
         return _unproven(name, f"{testimony.browser or 'the browser'} cannot run it: {reason}", passed=None)
     try:
@@ -149,25 +149,25 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage, facts: Fa
             variant=name,
             level=facts.level,
             passed=status == "passed",
-            comparison=_read_comparison(told),
-            reason=reason if status != "passed" else _remark(told, testimony, package),
-            figures={str(key): float(value) for key, value in told.get("figures", {}).items()},
-            nodes={str(key): int(value) for key, value in told.get("nodes", {}).items()},
-            place=_describe_place(told, testimony),
+            comparison=_read_comparison(outcome),
+            reason=reason if status != "passed" else _remark(outcome, testimony, package),
+            figures={str(key): float(value) for key, value in outcome.get("figures", {}).items()},
+            nodes={str(key): int(value) for key, value in outcome.get("nodes", {}).items()},
+            place=_describe_place(outcome, testimony),
             ran_on=facts.record(_name_runtime(package)),
             host=facts.describe(),
-            **_describe_means(told, package),
+            **_describe_means(outcome, package),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return _unproven(name, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
 
 
-def _remark(told: Mapping[str, Any], testimony: Testimony, package: OpenPackage) -> str:
+def _remark(outcome: Mapping[str, Any], testimony: Testimony, package: OpenPackage) -> str:
     """`ran with onnxruntime-web 1.30.0 in Chromium 156.0.8078.79, on the software adapter`."""
     where = f"ran with {_name_runtime(package)} in {testimony.browser or 'the browser'}"
-    extras = [f"{told['threads']} threads"] if told.get("threads", 0) > 1 else []
-    extras += ["on the software adapter"] if told.get("software") else []
-    extras += [f"and the page reported: {str(fault)[:200]}" for fault in told.get("faults", ())[:1]]
+    extras = [f"{outcome['threads']} threads"] if outcome.get("threads", 0) > 1 else []
+    extras += ["on the software adapter"] if outcome.get("software") else []
+    extras += [f"and the page reported: {str(fault)[:200]}" for fault in outcome.get("faults", ())[:1]]
     return ", ".join((where, *extras))
 
 
@@ -175,32 +175,32 @@ def _name_runtime(package: OpenPackage) -> str:
     return f"onnxruntime-web {package.config.variants[0].requires.runtime}"
 
 
-def _describe_place(told: Mapping[str, Any], testimony: Testimony) -> str:
-    adapter = " with a software adapter" if told.get("software") else ""
+def _describe_place(outcome: Mapping[str, Any], testimony: Testimony) -> str:
+    adapter = " with a software adapter" if outcome.get("software") else ""
     return f"in {testimony.browser or 'a browser'}{adapter}"
 
 
-def _describe_means(told: Mapping[str, Any], package: OpenPackage) -> dict[str, Any]:
+def _describe_means(outcome: Mapping[str, Any], package: OpenPackage) -> dict[str, Any]:
     """The build of the runtime that the page chose, and what else the variant is for: its other builds, and Node.js
     where it needs no browser's device.
     """
-    variant = next(one for one in package.config.variants if one.name == told["variant"])
-    ran = str(told.get("build", ""))
+    variant = next(one for one in package.config.variants if one.name == outcome["variant"])
+    ran = str(outcome.get("build", ""))
     others = [f"the build {build}" for build in variant.builds if build != ran]
     others += [] if any(entry.device for entry in variant.providers) else ["Node.js"]
     return {"means": f"the build {ran}" if len(variant.builds) > 1 else "", "unrun": tuple(others)}
 
 
-def _read_comparison(told: Mapping[str, Any]) -> Comparison | None:
-    outputs = told.get("outputs", ())
+def _read_comparison(outcome: Mapping[str, Any]) -> Comparison | None:
+    outputs = outcome.get("outputs", ())
     if not outputs:
         return None
-    unjudged = told.get("unjudged", {})
+    unjudged = outcome.get("unjudged", {})
     read = (_read_output(output, str(unjudged.get(output["name"], ""))) for output in outputs)
-    return Comparison(samples=int(told["samples"]), outputs=tuple(read))
+    return Comparison(samples=int(outcome["samples"]), outputs=tuple(read))
 
 
-def _read_output(told: Mapping[str, Any], unjudged: str) -> OutputComparison:
+def _read_output(outcome: Mapping[str, Any], unjudged: str) -> OutputComparison:
     """Numbers that JSON lacks stand there as words; the name of an output may be such a word, too."""
-    read = {key: _NUMBERS.get(value, value) if isinstance(value, str) else value for key, value in told.items()}
-    return restore_output({**read, "name": told["name"], "mismatch": told.get("mismatch")}, unjudged)
+    read = {key: _NUMBERS.get(value, value) if isinstance(value, str) else value for key, value in outcome.items()}
+    return restore_output({**read, "name": outcome["name"], "mismatch": outcome.get("mismatch")}, unjudged)

@@ -83,7 +83,7 @@ def test_an_altered_bundle_has_its_exit_code_and_says_so(package: Package) -> No
     package.model.write_bytes(package.model.read_bytes()[:-1])
     done = package.call("self-test")
     assert done.returncode == 3
-    assert "not the file that was built" in done.stderr
+    assert "does not match its checksum" in done.stderr
     assert package.ask("self-test", "--json")["error"]["kind"] == "IntegrityError"
 
 

@@ -181,7 +181,7 @@ class TestIntegrity:
         module.Model()
         assert module.Model().report.device_copy
         flip_byte(package.model)
-        with pytest.raises(module.IntegrityError, match="not the file that was built"):
+        with pytest.raises(module.IntegrityError, match="does not match its checksum"):
             module.Model()
 
     def test_no_copy_is_kept_of_an_altered_bundle(self, module: ModuleType, package: Package) -> None:

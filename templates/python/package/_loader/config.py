@@ -92,7 +92,7 @@ class Variant:
 
 
 class Config:
-    """The whole of `runtime.json`. `payload` is the folder that it stands in."""
+    """The whole of `runtime.json`. `payload` is its folder."""
 
     __slots__ = (
         "data",

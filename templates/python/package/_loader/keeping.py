@@ -56,7 +56,7 @@ class KeptFolder:
         try:
             files, refusal = self._read_record()
         except FileNotFoundError:
-            remove(self.folder)  # What has no record was half removed, and would stand in the way of another.
+            remove(self.folder)  # A folder without a record was partly removed, and would block a new one.
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self.drop(f"its record cannot be read ({error})")

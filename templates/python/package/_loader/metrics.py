@@ -120,7 +120,7 @@ class OutputFigures:
 
     @property
     def top1_agreement(self) -> float | None:
-        """Share of rows whose highest score stands at the same place."""
+        """Share of rows whose highest score is at the same position."""
         return self._same_top / self._tops if self._tops else None
 
     @property
@@ -188,8 +188,8 @@ class OutputFigures:
             "agreement",
             "mismatch",
         )
-        told = names if judged else ("name", "mismatch")
-        return {name: getattr(self, name) if name in told else None for name in names}
+        given = names if judged else ("name", "mismatch")
+        return {name: getattr(self, name) if name in given else None for name in names}
 
     def _add(self, actual: Any, reference: Any, tolerance: Tolerance) -> str | None:
         if isinstance(reference, list):

@@ -41,7 +41,7 @@ class BundledModel:
     """A model that is open and ready to run; safe to use from several threads.
 
     `variant` asks for one way to run by name; without it the first that can run here is taken. `strict` raises when
-    that is not the preferred one (the default stands in the bundle). `always_check` hashes all files again, whatever
+    that is not the preferred one (the default is in the bundle). `always_check` hashes all files again, whatever
     is remembered of them. With `device_copy=False` the loader neither opens nor makes the device's own copy of a model
     whose memory layout depends on the processor (`BUNDLER_DEVICE_COPY=0` does the same).
 

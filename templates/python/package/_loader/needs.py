@@ -26,8 +26,8 @@ def explain_missing(variant: Variant, load: Load = ctypes.CDLL) -> str:
 def find_missing(variant: Variant, load: Load = ctypes.CDLL) -> str:
     """`not found here: cuDNN 9 (libcudnn.so.9)`: the needs whose libraries the system does not find."""
     absent = [(need, names) for need in _needs_here(variant) if (names := _find_absent(need, load))]
-    told = ", ".join(f"{_name(need)} ({' '.join(names)})" for need, names in absent)
-    return f"not found here: {told}" if told else ""
+    missing = ", ".join(f"{_name(need)} ({' '.join(names)})" for need, names in absent)
+    return f"not found here: {missing}" if missing else ""
 
 
 def _needs_here(variant: Variant) -> list[dict[str, Any]]:

@@ -66,7 +66,7 @@ class Prepared(KeptFolder):
                 remove(path)
 
     def publish_anew(self) -> bool:
-        """Put the draft into place, over what stands there. Answers whether it stands there now."""
+        """Put the draft into place, replacing what is there. Returns whether it is there now."""
         remove(self.folder)
         return self.publish()
 

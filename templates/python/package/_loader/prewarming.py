@@ -61,7 +61,7 @@ def prewarm_all(
 
 
 def prewarm_first(config: Config, variants: list[Variant], memory: Memory, progress: Progress) -> None:
-    """Make what the first variant that could run needs. What fails is told when the variant is opened."""
+    """Generate what the first variant that could run requires. Failures are reported when the variant is opened."""
     for variant in _before_first_runnable(variants):
         if prewarm_variant(config, variant, memory, progress, force=False)["status"] in READY:
             return
@@ -151,7 +151,7 @@ def _make_unless_ready(
 
 
 def _opens(prepared: Prepared, memory: Memory) -> bool:
-    """Whether the runtime still takes it: after a new driver that could not be told from the old it may not."""
+    """Whether the runtime still opens it: after an undetected change of the driver it may not."""
     try:
         prepared.open(prepared.folder, memory.payload)
     except RUNTIME_ERRORS:

@@ -145,7 +145,7 @@ def with_threads(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _native_value(current: Any, value: Any) -> Any:
-    """`value` as the option wants it: enumerations stand in `runtime.json` by the name of their member."""
+    """`value` for the option: enumerations are in `runtime.json` by the name of their member."""
     members = getattr(type(current), "__members__", None)
     return value if members is None else members[value]
 

@@ -155,7 +155,7 @@ def find_reason(variant: Variant, memory: Memory) -> str | None:
 
 
 def find_obstacle(variant: Variant) -> str | None:
-    """Why the variant cannot run here as far as can be said without opening it; None when nothing stands in the way."""
+    """Why the variant cannot run here, as far as known without opening it; None when no obstacle is known."""
     requires = variant.requires
     built_in = [provider["name"] for provider in variant.providers if not provider.get("library")]
     missing = [name for name in built_in if name not in ort.get_available_providers()]

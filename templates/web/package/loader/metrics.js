@@ -97,7 +97,7 @@ export class OutputFigures {
     return norms ? this.dot / norms : null;
   }
 
-  /** Share of rows whose highest score stands at the same place. */
+  /** Share of rows whose highest score is at the same position. */
   get top1_agreement() {
     return this.tops ? this.sameTop / this.tops : null;
   }

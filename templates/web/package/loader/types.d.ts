@@ -279,6 +279,6 @@ export interface ReadTarget {
   into: Uint8Array | null;
   fresh: boolean;
   signal: AbortSignal | undefined;
-  /** Told of each piece as it comes; null where nobody wants to know. */
+  /** Called with each piece as it arrives; null without a listener. */
   onBytes: ((count: number) => void) | null;
 }
