@@ -107,7 +107,7 @@ def _describe_preparation(variant: Variant, outlook: VariantOutlook) -> str:
 def _describe_share(variant: Variant) -> str:
     if not variant.least_share:
         return ""
-    then = "else it fails" if variant.shortfall == "fail" else "else it is told"
+    then = "otherwise an error" if variant.shortfall == "fail" else "otherwise a warning"
     return f"{variant.least_share:.0%}, {then}"
 
 

@@ -36,8 +36,8 @@ def test_a_phone_is_reported_whole(page):
     rows = [line for line in page.splitlines() if "`snapdragon-8g3`" in line]
     assert any("onnxruntime-android-qnn 2.6.0" in row and "neutral, `files`" in row for row in rows)
     assert (
-        "| `snapdragon-8g3` | `htp` | `qnn` | as it is | `static-qnn` | compiled before shipping | 90%, else it fails |"
-        in rows
+        "| `snapdragon-8g3` | `htp` | `qnn` | as it is | `static-qnn` "
+        "| compiled before shipping | 90%, otherwise an error |" in rows
     )
     section = page.partition("## snapdragon-8g3\n")[2].partition("\n## ")[0]
     assert "Galaxy S24 Ultra" in section
