@@ -6,6 +6,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 from unittest import mock
 
+from bundler.model.registered import find_registered
 from bundler.profiles.schema import Budget, Platform, Provider, Runtime, TargetProfile, Variant
 from bundler.providers import registry
 from bundler.providers.knowledge import Compiler, Deferral, GraphRules, Numerics, Presence, ProviderKnowledge, SizeRule
@@ -56,7 +57,17 @@ KNOWN = {known.name: known for known in (NPU, ENGINE, RANGES, MUSEUM)}
 def register_known() -> Iterator[None]:
     """These providers are registered beside the real ones, for as long as the context lasts."""
     known = {name: EntryPoint(name=name, group=registry.GROUP, value=f"{__name__}:{name.upper()}") for name in KNOWN}
-    with mock.patch.object(registry, "_registered", return_value={**registry._registered(), **known}):
+
+    def find(group: str, name: str) -> EntryPoint | None:
+        return known.get(name) or find_registered(group, name)
+
+    names = tuple(sorted({*registry.registered_names(registry.GROUP), *known}))
+    with (
+        mock.patch.object(
+            registry, "find_registered", lambda group, name: known.get(name) or find_registered(group, name)
+        ),
+        mock.patch.object(registry, "registered_names", return_value=names),
+    ):
         yield
     registry.find_provider.cache_clear()
     registry.find_by_runtime_name.cache_clear()

@@ -43,8 +43,11 @@ def test_the_gate_knows_how_coarsely_it_computes(options, rounding):
 
 def test_each_format_has_its_own_list_of_operators():
     assert COREML.graph.checker is not None
-    assert COREML.graph.checker({}) == "coreml-nn"
-    assert COREML.graph.checker({"ModelFormat": "MLProgram"}) == "coreml-mlprogram"
+    network, program = COREML.graph.checker({}), COREML.graph.checker({"ModelFormat": "MLProgram"})
+    assert network is not None
+    assert network.operators == "coreml_supported_neuralnetwork_ops.md"
+    assert program is not None
+    assert program.operators == "coreml_supported_mlprogram_ops.md"
 
 
 def test_it_is_in_the_plain_runtime_of_a_mac_and_nowhere_else():
