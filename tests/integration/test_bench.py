@@ -39,7 +39,7 @@ def test_bundles_are_timed_beside_the_original_model(
     assert "hint: omit --batch, or build a bundle whose first size is open or 4" in told
     model = models.save(models.cnn(), tmp_path / "again", "cnn.onnx")
     few = bundler.run("bench", bundle, "--seconds", "0.1", "--baseline", model).expect(0)
-    assert ("warning: " in few.err) == ("hint: time it on a machine" in few.err)
+    assert ("warning: " in few.err) == ("hint: measure on an idle machine" in few.err)
 
     report = json.loads((tmp_path / "out" / "cnn-linux-x64.report" / "timings.json").read_text("utf-8"))
     assert report["measurements"], "the report of the build has such figures too"

@@ -48,7 +48,7 @@ def test_another_bundle_is_refused_before_anything_of_it_runs(
 def test_options_that_say_nothing_together_are_refused(warm: CommandLine, built: tuple[Path, str]) -> None:
     refused = warm.run("verify", built[0], "--digests-only", "--on", "local").expect(2)
     assert refused.err.startswith("error: --digests-only runs nothing")
-    assert "--digest is that of one bundle" in warm.run("verify", "--digest", "").expect(2).err
+    assert "--digest applies to one bundle" in warm.run("verify", "--digest", "").expect(2).err
     assert warm.run("bench", built[0], "--seconds", "nan").expect(2).err.startswith("error: --seconds nan")
 
 

@@ -132,4 +132,4 @@ def test_the_bundles_of_a_project_are_verified_side_by_side(project: CommandLine
     assert "mlp-linux-x64: " in told.out
     assert "eyes-linux-x64 is no bundle" in told.err
     assert "--digest applies to one bundle" in project.run("verify", "--digest", "0" * 64).expect(2).err
-    assert "--only picks from" in project.run("verify", "dist/mlp-linux-x64", "--only", "mlp").expect(2).err
+    assert "--only selects from" in project.run("verify", "dist/mlp-linux-x64", "--only", "mlp").expect(2).err

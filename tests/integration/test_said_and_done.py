@@ -35,7 +35,7 @@ def test_variants_that_are_left_out_are_reported_before_any_step_and_in_the_read
     assert second.startswith("jetson-orin: warning: the bundle will not have variant cuda, which the target has: ")
     bundle = out / "mlp-jetson-orin"
     readme = (bundle / "README.md").read_text("utf-8")
-    assert "These variants of the target are not in this bundle:\n\n- variant tensorrt: only a runtime" in readme
+    assert "These variants of the target are not in this bundle:\n\n- variant tensorrt: it requires" in readme
     assert [variant["name"] for variant in read(bundle, "runtime.json")["variants"]] == ["cpu"]
     decisions = {item["subject"]: item["choice"] for item in read(bundle, "bundle.json")["decisions"]}
     assert decisions["variant tensorrt"] == decisions["variant cuda"] == "left out"
@@ -54,7 +54,7 @@ def test_a_size_of_the_target_is_reported_as_the_targets_everywhere(
     assert read(bundle, "runtime.json")["fixed_sizes"] == [
         {"axes": {"x": [0]}, "by": "target", "name": "batch", "size": 1}
     ]
-    assert "this bundle does not: batch = 1, fixed by the target." in (bundle / "README.md").read_text("utf-8")
+    assert "this bundle fixes them: batch = 1, fixed by the target." in (bundle / "README.md").read_text("utf-8")
     decisions = {item["subject"]: item["reason"] for item in read(bundle, "bundle.json")["decisions"]}
     assert decisions["dimension batch"] == "fixed by the target"
 
