@@ -37,7 +37,7 @@ def start_compiler(job: dict[str, Any], result: Path) -> dict[str, Any]:
 def _describe_end(code: int) -> str:
     with contextlib.suppress(ValueError):
         return f"crashed in native code ({signal.Signals(-code).name})"
-    return f"ended its process with exit code {code}"
+    return f"exited with code {code}"
 
 
 def main() -> None:

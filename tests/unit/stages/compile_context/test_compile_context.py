@@ -219,7 +219,7 @@ def test_a_model_that_was_compiled_before(compile_with: Callable[..., StageResul
 
 PLUGINS = {
     "dies": ("import os\nos.abort()", "crashed in native code"),
-    "leaves": ("import os\nos._exit(3)", "ended its process with exit code 3"),
+    "leaves": ("import os\nos._exit(3)", "exited with code 3"),
     "hangs": ("import time\ntime.sleep(600)", "did not finish within 4 s"),
     "prints": (
         "import os\nos.write(1, b'{\"id\": 1}\\nchatter\\n')\nraise ImportError('done')",
