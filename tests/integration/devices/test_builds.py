@@ -104,7 +104,7 @@ def phone(bundler: CommandLine, work: Workplace) -> Built:
 
 def split_of(variant: str, report: str) -> str:
     """What the report's section on how the graph is split says of a variant, without its markup."""
-    section = report[report.index("How the graph is split") :]
+    section = report[report.index('id="placement"') :]
     found = re.search(rf"<h3><bdi>{variant}</bdi>(.*?)</h3>", section, re.DOTALL)
     assert found is not None, "the report names every variant"
     return re.sub(r"<[^>]*>", "", found[1]).strip()

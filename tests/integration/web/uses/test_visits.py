@@ -163,7 +163,7 @@ def test_quota_of_the_browser_itself_is_a_note_and_no_more(guest: Visitor, wasm_
     session = guest.context.new_cdp_session(guest.page)
     session.send("Storage.overrideQuotaForOrigin", {"origin": wasm_host.url, "quotaSize": 1_000_000})
     report = guest.visit(wasm_host).value(LOAD)
-    assert any("kept" in note for note in report["notes"]), report["notes"]
+    assert any("could not be cached" in note for note in report["notes"]), report["notes"]
 
 
 def test_rotten_copy_in_the_cache_is_fetched_again(guest: Visitor, wasm_host: Host) -> None:
