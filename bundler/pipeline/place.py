@@ -65,7 +65,7 @@ def check_replaceable(final: Path) -> None:
     too, for a path that tools do not take.
     """
     check_path_text(final, "the output")
-    if final.is_mount():
+    if os.path.ismount(final):  # `Path.is_mount` raises where another build renames the folder between its two looks
         raise UsageError(
             f"{final} is a mount point, and a bundle is renamed into its place",
             hint="mount the folder above it, or choose another --output",
