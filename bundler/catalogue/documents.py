@@ -14,7 +14,6 @@ from bundler.catalogue.field_tables import describe_sections
 from bundler.catalogue.matrix import describe_matrix
 from bundler.catalogue.tables import code, table
 from bundler.profiles.methods import METHODS
-from bundler.profiles.schema import TargetProfile
 from bundler.profiles.sections import profile_model
 from bundler.providers.knowledge import OptionRule
 from bundler.providers.registry import find_provider, provider_names
@@ -55,7 +54,7 @@ def describe_targets() -> str:
 def describe_options() -> str:
     """docs/options.md: every key of a profile, every session option and every provider option."""
     lines = _heading("Options of a profile")
-    lines += describe_sections(TargetProfile)
+    lines += describe_sections(profile_model())
     lines += ["", "## Session options (`variants.session`)", "", *_rule_table(SESSION_OPTIONS)]
     lines += ["", "## Session options of web bundles (`variants.session`)", "", *_rule_table(WEB_SESSION_OPTIONS)]
     lines += ["", "## Session configuration (`variants.session_config`)", "", *_rule_table(SESSION_CONFIG)]

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from bundler.catalogue.outlook import VariantOutlook, foresee_variants
 from bundler.catalogue.tables import code, table
+from bundler.emitters.python.profile import ECOSYSTEM, PythonSettings
 from bundler.profiles.methods import NONE
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.profiles.schema import TargetProfile, Variant
@@ -64,7 +65,7 @@ def _describe_group(group: str, members: Sequence[TargetProfile]) -> list[str]:
 
 def _runtime_row(profile: TargetProfile) -> tuple[str, ...]:
     platform, runtime, bundle = profile.platform, profile.runtime, profile.bundle
-    python = ", ".join(profile.python.versions) if bundle.ecosystem == "python" else ""
+    python = ", ".join(PythonSettings.of(profile).versions) if bundle.ecosystem == ECOSYSTEM else ""
     return (
         f"[`{profile.id}`](#{profile.id})",
         f"{platform.system} {platform.minimum or ''}".strip(),

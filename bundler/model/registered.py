@@ -17,6 +17,13 @@ def registered_names(group: str) -> tuple[str, ...]:
     return tuple(sorted({*_own(group), *_all(group, tuple(sys.path))}))
 
 
+def list_registered(group: str) -> tuple[EntryPoint, ...]:
+    """All entry points of a group, sorted by name, bundler's own first."""
+    own = {(point.name, point.value) for point in _own(group).values()}
+    points = entry_points(group=group)
+    return tuple(sorted(points, key=lambda point: ((point.name, point.value) not in own, point.name)))
+
+
 def is_own(group: str, name: str) -> bool:
     """Whether the entry point of this name is bundler's."""
     return name in _own(group)

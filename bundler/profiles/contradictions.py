@@ -13,11 +13,12 @@ from bundler.profiles.device_contradictions import (
     check_libraries,
     check_recipes,
 )
-from bundler.profiles.machines import ARCHITECTURES, CORES, fits_tag, required_version, takes_wheels
+from bundler.profiles.machines import ARCHITECTURES, CORES
 from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.options import check_variant, is_on, session_rules
 from bundler.profiles.problems import Problem, describe_unknown_method, suggest
 from bundler.profiles.schema import Precision, TargetProfile, Variant
+from bundler.profiles.sections import EcosystemSection
 from bundler.providers.registry import find_provider, provider_names
 
 
@@ -65,29 +66,12 @@ def _check_core(profile: TargetProfile) -> Iterator[Problem]:
     yield Problem(key=("platform", "cpu"), text=text)
 
 
-def _check_wheels(profile: TargetProfile) -> Iterator[Problem]:
-    system, architecture = profile.platform.system, profile.platform.architecture
-    if profile.bundle.ecosystem != "python":
-        return
-    if not takes_wheels(system, architecture):
-        yield Problem(key=("bundle", "ecosystem"), text=f"there are no Python wheels for {system} on {architecture}")
-        return
-    for name in ("versions", "wheel_platforms"):
-        if not getattr(profile.python, name):
-            yield Problem(key=("python", name), text="is empty, so a Python bundle would carry no runtime")
-    for position, tag in enumerate(profile.python.wheel_platforms):
-        if not fits_tag(system, architecture, tag):
-            yield Problem(
-                key=("python", "wheel_platforms", position),
-                text=f'wheels of "{tag}" do not install on {system} {architecture}',
-            )
-
-
-def _check_ecosystem(profile: TargetProfile) -> Iterator[Problem]:
-    """Web bundles run in browsers, and nothing else does; other combinations have rules of their own."""
-    system, ecosystem = profile.platform.system, profile.bundle.ecosystem
-    if ecosystem == "web" and system != "web":
-        yield Problem(key=("bundle", "ecosystem"), text=f"a web bundle runs in a browser, not on {system}")
+def _check_sections(profile: TargetProfile) -> Iterator[Problem]:
+    """What each ecosystem requires for its bundles."""
+    for _, section in profile:
+        if isinstance(section, EcosystemSection):
+            for key, text in section.find_problems(profile):
+                yield Problem(key=key, text=text)
 
 
 def _check_providers(profile: TargetProfile) -> Iterator[Problem]:
@@ -112,21 +96,6 @@ def _check_device_memory(variant: Variant, at: Key) -> Iterator[Problem]:
     if variant.session.get("enable_graph_capture") in (True, "true", "1", 1) and not on_device:
         text = f'"{first}" has no GPU whose commands it could record'
         yield Problem(key=(*at, "session", "enable_graph_capture"), text=text)
-
-
-def _check_minimum(profile: TargetProfile) -> Iterator[Problem]:
-    """The platform must have at least what its wheels ask for."""
-    minimum = profile.platform.minimum
-    system, architecture = profile.platform.system, profile.platform.architecture
-    if minimum is None or system not in ("linux", "macos") or not takes_wheels(system, architecture):
-        return
-    least = tuple(int(part) for part in minimum.split(".")[:2] if part.isdigit())
-    for position, tag in enumerate(profile.python.wheel_platforms):
-        needed = required_version(tag)
-        if needed is not None and fits_tag(system, architecture, tag) and needed > (*least, 0)[:2]:
-            shown = ".".join(map(str, needed))
-            text = f'"{tag}" asks for {shown}, but platform.minimum promises {minimum}'
-            yield Problem(key=("python", "wheel_platforms", position), text=text)
 
 
 def _check_format(profile: TargetProfile) -> Iterator[Problem]:
@@ -225,15 +194,13 @@ _RULES: tuple[Callable[[TargetProfile], Iterator[Problem]], ...] = (
     _check_names,
     _check_architecture,
     _check_core,
-    _check_wheels,
-    _check_ecosystem,
+    _check_sections,
     _check_providers,
     check_carriers,
     check_libraries,
     _each_variant(check_knowledge),
     _each_variant(check_compile),
     check_recipes,
-    _check_minimum,
     _check_format,
     _check_precision,
     _check_preset,

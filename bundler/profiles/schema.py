@@ -20,8 +20,6 @@ Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
 Sentence = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=400)]
 Distribution = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=100)]
 Version = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*((a|b|rc|\.post|\.dev)[0-9]+)?$", max_length=40)]
-PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]+$", max_length=6)]
-PlatformTag = Annotated[str, Field(pattern=r"^[a-z0-9_]+$", max_length=64)]
 GivenShape = Annotated[
     Shape,
     BeforeValidator(check_shape),
@@ -65,26 +63,6 @@ class Runtime(Section):
     """Additional distributions that carry more execution providers (`onnxruntime-qnn`), with their exact versions."""
     custom_build: bool = False
     """The runtime is a custom build of ONNX Runtime, so it may have providers that no published one has."""
-
-
-class PythonSettings(Section):
-    """For bundles that are Python packages."""
-
-    versions: tuple[PythonVersion, ...] = ("3.11", "3.12", "3.13")
-    """Python versions whose wheels are vendored."""
-    wheel_platforms: tuple[PlatformTag, ...] = ()
-    """Platform tags that the device's pip accepts, most specific first (`manylinux_2_28_x86_64`)."""
-
-
-class WebSettings(Section):
-    """For bundles that run in a browser."""
-
-    part_mb: float = Field(default=25.0, gt=0, allow_inf_nan=False)
-    """Maximum file size in MB (1,000,000 bytes); larger files are stored in parts that the loader joins."""
-    precompressed: bool = False
-    """Also write every file that a visitor downloads as `.br` and `.gz`, for hosts that serve those."""
-    private: bool = True
-    """Whether `package.json` keeps `npm publish` from putting the model on a registry, the public one by default."""
 
 
 class Provider(Section):
@@ -378,8 +356,6 @@ class TargetProfile(Section):
     (`Raspberry Pi Pico`). A longer name in `serves` that has these words takes precedence."""
     platform: Platform
     runtime: Runtime
-    python: PythonSettings = PythonSettings()
-    web: WebSettings = WebSettings()
     variants: tuple[Variant, ...] = Field(min_length=1)
     optimization: Optimization = Optimization()
     fusion: Fusion = Fusion()

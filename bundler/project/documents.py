@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bundler.catalogue.field_tables import describe_sections
-from bundler.profiles.schema import TargetProfile, Variant
+from bundler.profiles.schema import Variant
+from bundler.profiles.sections import profile_model
 from bundler.project.schema import Project
 
 _INTRODUCTION = """\
@@ -79,7 +80,7 @@ def describe_project_schema() -> str:
     schema = Project.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "bundler project file"
-    part = TargetProfile.model_json_schema()
+    part = profile_model().model_json_schema()
     definitions = part.pop("$defs")
     for section in (part, definitions["Platform"], definitions["Runtime"]):  # a part of a profile need not be whole
         section.pop("required", None)

@@ -17,6 +17,7 @@ from bundler.emitters.python.names import (
     make_identifiers,
     make_version,
 )
+from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.wheelhouse import ANYWHERE, list_requirements
 from bundler.model.runtime import Compiled
 from bundler.model.signature import Port, ValueType, describe_type
@@ -103,8 +104,8 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
         artifact=_name_artifact(request.format, names, version, platform),
         backend=BACKEND,
         requirements=list_requirements(profile.runtime),
-        requires_python=require_pythons(profile.python.versions),
-        python_versions=profile.python.versions,
+        requires_python=require_pythons(PythonSettings.of(profile).versions),
+        python_versions=PythonSettings.of(profile).versions,
         config_sha256=config_sha256,
         inputs=inputs,
         outputs=outputs,

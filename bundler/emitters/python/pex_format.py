@@ -11,6 +11,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python.context import Context
 from bundler.emitters.python.layout import LOCK
 from bundler.emitters.python.licences import describe_wheel
+from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.wheel_format import EPOCH, pack_wheel
 from bundler.emitters.python.wheelhouse import Wheelhouse, gather_wheels
 from bundler.emitters.writing import PROGRAM_MODE, copy_file, write_text
@@ -24,7 +25,7 @@ from bundler.support.data import data_root
 from bundler.support.platforms import MACHINES
 
 PACKAGER = "pex"
-"""Its environment, locked by digest in `bundler/environments/locks/`."""
+"""Its environment, locked by digest in `locks/`."""
 
 _TIME_LIMIT = 1800.0
 
@@ -98,7 +99,7 @@ def _run(command: list[str], home: str) -> None:
 def _write_platforms(profile: TargetProfile, folder: Path) -> list[Path]:
     """One description a Python version: what the target would say of itself, so that no machine need be asked."""
     paths = []
-    for version in profile.python.versions:
+    for version in PythonSettings.of(profile).versions:
         path = folder / f"platform-{version}.json"
         path.write_text(json.dumps(describe_platform(profile, version)), "utf-8")
         paths.append(path)
@@ -107,12 +108,12 @@ def _write_platforms(profile: TargetProfile, folder: Path) -> list[Path]:
 
 def describe_platform(profile: TargetProfile, version: str) -> dict[str, Any]:
     """The environment markers and compatible tags of CPython `version` on the target."""
-    markers = target_markers(profile.python.wheel_platforms, version)
+    markers = target_markers(PythonSettings.of(profile).wheel_platforms, version)
     del markers["extra"]  # of a package, not of a platform
     machine = MACHINES[profile.platform.system, profile.platform.architecture]
     return {
         "marker_environment": {**markers, "platform_machine": machine},
-        "compatible_tags": _list_tags(profile.python.wheel_platforms, int(version.split(".")[1])),
+        "compatible_tags": _list_tags(PythonSettings.of(profile).wheel_platforms, int(version.split(".")[1])),
     }
 
 

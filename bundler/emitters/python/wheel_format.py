@@ -14,6 +14,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python.context import Context
 from bundler.emitters.python.layout import LOCK
 from bundler.emitters.python.licences import describe_wheel
+from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.project import write_python_project
 from bundler.emitters.python.wheelhouse import BACKEND_LOCK, Wheelhouse, fetch_runtime, find_platform
 from bundler.emitters.writing import copy_file, write_text
@@ -57,7 +58,7 @@ def pack_wheel(request: EmitRequest, folder: Path) -> tuple[Context, Wheelhouse]
     """Put the wheel and its README into `folder`; answers also the wheels of its runtime."""
     project = folder / ".project"
     house = fetch_runtime(request)
-    platform = find_platform(house.wheels, request.profile.python.wheel_platforms)
+    platform = find_platform(house.wheels, PythonSettings.of(request.profile).wheel_platforms)
     context = write_python_project(request, project, platform)
     built = _build(house.find(BACKEND_LOCK).path, project)
     rewrite_wheel(built, folder, platform)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.wheels import Wheel, fetch_wheels, find_kept
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins
 from bundler.environments.platforms import expand_tags
@@ -60,7 +61,7 @@ def fetch_runtime(request: EmitRequest) -> Wheelhouse:
     packages = PythonPackages(list_requirements(request.profile.runtime))
     runtime = environments.lock_for(name, packages, request.reporter)
     lock = merge_locks(runtime, environments.lock(BACKEND_LOCK))
-    settings = request.profile.python
+    settings = PythonSettings.of(request.profile)
     found: dict[str, Wheel] = {}
     for version in settings.versions:
         found.update({wheel.path.name: wheel for wheel in _fetch(request, lock, version)})
@@ -72,7 +73,7 @@ def fetch_runtime(request: EmitRequest) -> Wheelhouse:
 
 def _fetch(request: EmitRequest, lock: Lock, version: str) -> tuple[Wheel, ...]:
     """The wheels for one Python version. Raises `EnvironmentMissingError` that names the profile's keys."""
-    settings = request.profile.python
+    settings = PythonSettings.of(request.profile)
     try:
         return fetch_wheels(
             lock,

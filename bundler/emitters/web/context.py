@@ -15,6 +15,7 @@ from bundler.emitters.payload import describe_recorded_preprocessing
 from bundler.emitters.web.modules import list_loader_modules
 from bundler.emitters.web.names import choose_package_name, make_version
 from bundler.emitters.web.parts import Asset
+from bundler.emitters.web.profile import WebSettings
 from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
 from bundler.emitters.web.vendor import VENDOR
 from bundler.model.signature import Port, describe_type
@@ -145,12 +146,12 @@ def make_context(
             if not port.optional
         ),
         variants=tuple(VariantContext(name=variant.name, builds=variant.builds) for variant in settings.variants),
-        part_mb=f"{profile.web.part_mb:g}",
+        part_mb=f"{WebSettings.of(profile).part_mb:g}",
         isolation=ISOLATION,
         policy="; ".join(f"{name} {POLICY[name]}" for name in _DIRECTIVES),
         split=any(len(asset.parts) > 1 for asset in assets),
-        precompressed=profile.web.precompressed,
-        private=profile.web.private,
+        precompressed=WebSettings.of(profile).precompressed,
+        private=WebSettings.of(profile).private,
         strict=settings.fallback == "strict",
         preprocessing=describe_recorded_preprocessing(settings.preprocessing),
         device=describe_device(request),

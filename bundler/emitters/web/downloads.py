@@ -11,6 +11,7 @@ from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.web.compression import Compressor
 from bundler.emitters.web.modules import ENTRY, find_modules
 from bundler.emitters.web.parts import Asset
+from bundler.emitters.web.profile import WebSettings
 from bundler.emitters.web.vendor import VENDOR, list_builds
 from bundler.model.artifacts import FileRecord
 from bundler.model.digests import digest_file
@@ -24,7 +25,7 @@ def list_downloads(request: EmitRequest, assets: tuple[Asset, ...], folder: Path
         folder=folder,
         assets={asset.path: asset for asset in assets},
         compressor=Compressor(cache_root=request.environments.root),
-        best=request.profile.web.precompressed,
+        best=WebSettings.of(request.profile).precompressed,
     )
     return tuple(
         Download(

@@ -10,6 +10,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD, find_model_files
 from bundler.emitters.web.npm_store import PackageFile
 from bundler.emitters.web.parts import Asset, place_asset
+from bundler.emitters.web.profile import WebSettings
 from bundler.emitters.web.vendor import VENDOR
 from bundler.model.artifacts import FileRecord, record_folder
 
@@ -17,7 +18,7 @@ from bundler.model.artifacts import FileRecord, record_folder
 def place_assets(request: EmitRequest, runtime: Iterable[PackageFile], folder: Path) -> tuple[Asset, ...]:
     """Store every file once, whatever shares it. Raises `StageError`, or `DefectError` when a variant has no model."""
     sources = {record.path: (record, source) for record, source in _list_files(request, runtime)}
-    limit = request.profile.web.part_mb
+    limit = WebSettings.of(request.profile).part_mb
     return tuple(place_asset(source, folder, record, limit) for record, source in sources.values())
 
 

@@ -18,6 +18,7 @@ from bundler.emitters.web.downloads import list_downloads
 from bundler.emitters.web.licences import LicenceFile, find_licences
 from bundler.emitters.web.payload import place_assets
 from bundler.emitters.web.precompression import precompress
+from bundler.emitters.web.profile import WebSettings
 from bundler.emitters.web.vendor import choose_builds, fetch_builds
 from bundler.emitters.writing import copy_file, write_text
 from bundler.model.proof import Download
@@ -58,7 +59,7 @@ def write_web_project(request: EmitRequest, folder: Path) -> Project:
     _render(_alone(template, _DEMO_PAGE), folder, context, describe_demo(folder))
     downloads = list_downloads(request, assets, folder)
     _render(_alone(template, _README), folder, context, describe_downloads(downloads))
-    if request.profile.web.precompressed:
+    if WebSettings.of(request.profile).precompressed:
         precompress(request, folder)
     return Project(context=context, licences=licences, downloads=downloads)
 

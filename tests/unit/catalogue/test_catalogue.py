@@ -7,11 +7,11 @@ import pytest
 from bundler.catalogue.listing import list_targets
 from bundler.catalogue.matching import Candidate, find_devices
 from bundler.catalogue.outlook import foresee_variants
+from bundler.emitters.python.profile import takes_wheels
 from bundler.environments.emulation.processor import CORES as EMULATED
 from bundler.planning.traits import judge_free_sizes
 from bundler.profiles.asked import shipped_variants
 from bundler.profiles.locations import find_catalogue
-from bundler.profiles.machines import takes_wheels
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.qnn_chips import CHIPS

@@ -8,13 +8,14 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from bundler.model.errors import EnvironmentMissingError, ProfileError
+from bundler.model.registered import list_registered
 from bundler.profiles import sections
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import Section
-from bundler.profiles.sections import profile_model
+from bundler.profiles.sections import EcosystemSection, profile_model
 
 
-class Acme(Section):
+class Acme(EcosystemSection):
     """For bundles of another ecosystem."""
 
     channel: str = "stable"
@@ -29,9 +30,9 @@ def forgotten() -> Iterator[None]:
 
 def register(monkeypatch: pytest.MonkeyPatch, name: str, found: object) -> None:
     point = EntryPoint(name=name, group=sections.GROUP, value="acme:FOUND")
-    monkeypatch.setattr(sections, "entry_points", lambda **_: [point])
+    monkeypatch.setattr(sections, "list_registered", lambda group: (*list_registered(group), point))
     load = EntryPoint.load
-    monkeypatch.setattr(EntryPoint, "load", lambda self: found if self.group == sections.GROUP else load(self))
+    monkeypatch.setattr(EntryPoint, "load", lambda self: found if self == point else load(self))
 
 
 def test_its_keys_are_checked_and_have_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +46,7 @@ def test_its_keys_are_checked_and_have_defaults(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        *(("web", Acme), ("not-a-key", Acme), ("acme", dict), ("acme", Acme())),
+        *(("web", Acme), ("runtime", Acme), ("not-a-key", Acme), ("acme", dict), ("acme", Section), ("acme", Acme())),
         *(("model_dump", Acme), ("model_fields", Acme), ("_acme", Acme)),  # of the model itself, or never read
     ],
 )

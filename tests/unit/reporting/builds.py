@@ -35,6 +35,7 @@ from bundler.model.runtime import (
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.model.stage import Note
 from bundler.profiles.schema import Platform, Provider, Runtime, TargetProfile, Variant
+from bundler.profiles.sections import profile_model
 from bundler.reporting.data import ReportData
 from bundler.reporting.manifest import ManifestRequest, make_manifest
 
@@ -78,7 +79,7 @@ def make_facts(name: str = "orientation", output: str = "scores") -> ModelFacts:
 
 
 def make_profile() -> TargetProfile:
-    return TargetProfile(
+    return profile_model()(
         id="linux-x64",
         title="Linux on x86-64",
         group="Servers and desktops",

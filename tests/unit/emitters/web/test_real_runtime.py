@@ -12,10 +12,10 @@ from bundler.emitters.web.compression import compress_brotli, compress_gzip
 from bundler.emitters.web.npm import fetch_files, name_lock
 from bundler.emitters.web.npm_store import PackageFile
 from bundler.emitters.web.parts import place_asset
+from bundler.emitters.web.profile import WebSettings
 from bundler.emitters.web.vendor import list_builds
 from bundler.environments.registry import Environments
 from bundler.model.artifacts import FileRecord
-from bundler.profiles.schema import WebSettings
 from tests.support.bundles import cache_root
 from tests.support.web_bundles import RUNTIME
 
