@@ -10,17 +10,16 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from bundler.environments.tools import run_uv
 from bundler.model.digests import digest_json
 from bundler.model.errors import DefectError, EnvironmentMissingError
+from bundler.model.registered import list_registered
 
 GROUP = "bundler.locks"
-"""Entry points of other packages: each is a folder of locks, or a function that gives one."""
+"""Entry points of bundler and of other packages: each is a folder of locks, or a function that returns one."""
 
-SHIPPED = Path(__file__).parent / "locks"
 OLDEST_PYTHON = "3.11"
 _ONE_INDEX = ("--index-strategy", "first-index")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
@@ -77,20 +76,19 @@ def parse_lock(name: str, text: str) -> Lock:
 @functools.cache
 def shipped_lock(name: str) -> Lock | None:
     """A lock that came with bundler or with another package, or None; where both have one, bundler's own counts."""
-    places = (folder / f"{name}.lock" for folder in (SHIPPED, *_foreign_folders()))
+    places = (folder / f"{name}.lock" for folder in _lock_folders())
     path = next((place for place in places if place.name == f"{name}.lock" and place.is_file()), None)
     return None if path is None else parse_lock(name, path.read_text(encoding="utf-8"))
 
 
 def shipped_names() -> tuple[str, ...]:
     """Names of the locks that came with bundler and with other packages."""
-    return tuple(sorted({path.stem for folder in (SHIPPED, *_foreign_folders()) for path in folder.glob("*.lock")}))
+    return tuple(sorted({path.stem for folder in _lock_folders() for path in folder.glob("*.lock")}))
 
 
 @functools.cache
-def _foreign_folders() -> tuple[Path, ...]:
-    points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
-    return tuple(_load_folder(point.name, point.load()) for point in points)
+def _lock_folders() -> tuple[Path, ...]:
+    return tuple(_load_folder(point.name, point.load()) for point in list_registered(GROUP))
 
 
 def _load_folder(name: str, found: object) -> Path:

@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bundler.emitters.python.locks import FOLDER as PYTHON
+from bundler.emitters.web.locks import FOLDER as WEB
 from bundler.environments import lockfiles
-from bundler.environments.lockfiles import SHIPPED, Pin, parse_lock, render_pins, shipped_lock, shipped_names
+from bundler.environments.lockfiles import Pin, parse_lock, render_pins, shipped_lock, shipped_names
+from bundler.environments.locks import FOLDER as STAGES
 from bundler.environments.platforms import target_markers
 from bundler.model.errors import DefectError
+from bundler.model.registered import list_registered
 
+LOCKS = [path for folder in (STAGES, PYTHON, WEB) for path in sorted(folder.glob("*.lock"))]
 HASHES = st.text("0123456789abcdef", min_size=64, max_size=64)
 PINS = st.builds(
     Pin,
@@ -36,11 +41,18 @@ def test_a_line_that_is_no_exact_hashed_pin_is_refused(line: str) -> None:
         parse_lock("x", line + "\n")
 
 
-@pytest.mark.parametrize("name", shipped_names())
-def test_shipped_locks_are_whole_and_name_no_index(name: str) -> None:
-    text = (SHIPPED / f"{name}.lock").read_text()
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.stem)
+def test_shipped_locks_are_whole_and_name_no_index(path: Path) -> None:
+    text = path.read_text()
     assert not re.search(r"https?:|index|find-links|@", text)
-    assert shipped_lock(name).pins
+    assert shipped_lock(path.stem) == parse_lock(path.stem, text)
+    assert shipped_lock(path.stem).pins
+
+
+def test_each_ecosystem_keeps_its_own_locks() -> None:
+    for folder, *names in ((STAGES, "media"), (PYTHON, "pip", "pex", "flit-core"), (WEB, "nodejs")):
+        assert {*names} <= {path.stem for path in LOCKS if path.parent == folder}
+    assert not [path for path in LOCKS if path.parent == STAGES and path.stem.startswith(("npm-", "python-runtime-"))]
 
 
 def test_the_runtime_of_bundles_holds_for_every_python_and_system() -> None:
@@ -65,15 +77,16 @@ def test_another_package_brings_locks_and_replaces_none(tmp_path: Path, monkeypa
     for name in ("foreign", "pip"):
         (tmp_path / f"{name}.lock").write_text(line)
     point = EntryPoint(name="foreign", group=lockfiles.GROUP, value="foreign:LOCKS")
-    monkeypatch.setattr(lockfiles, "entry_points", lambda **_: [point])
-    monkeypatch.setattr(EntryPoint, "load", lambda _: lambda: tmp_path)
     own = shipped_lock("pip")
-    for remembered in (lockfiles._foreign_folders, shipped_lock):
+    monkeypatch.setattr(lockfiles, "list_registered", lambda group: (*list_registered(group), point))
+    load = EntryPoint.load
+    monkeypatch.setattr(EntryPoint, "load", lambda self: (lambda: tmp_path) if self == point else load(self))
+    for remembered in (lockfiles._lock_folders, shipped_lock):
         remembered.cache_clear()
     try:
         assert shipped_lock("foreign").versions() == {"tool": "1.0"}
         assert "foreign" in shipped_names()
         assert shipped_lock("pip") == own
     finally:
-        for remembered in (lockfiles._foreign_folders, shipped_lock):
+        for remembered in (lockfiles._lock_folders, shipped_lock):
             remembered.cache_clear()
