@@ -6,11 +6,14 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from types import FrameType
 from typing import Final
 
 PATIENCE: Final = 5.0
 """Seconds of clean-up during which further signals count as the same one: people press Ctrl-C more than once."""
+INTERRUPTED: Final = 130
+"""128 + SIGINT, as shells report it."""
 _OUTPUTS: Final = (1, 2)
 
 
@@ -25,6 +28,13 @@ def end_in_order() -> None:
         signal.signal(signal.SIGINT, ending)
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, ending)
+
+
+def report_interrupt() -> int:
+    """Report an interruption by the user."""
+    with suppress(OSError):  # only the exit code remains
+        sys.stderr.write("interrupted; finished steps are kept in the cache\n")
+    return INTERRUPTED
 
 
 class _Ending:

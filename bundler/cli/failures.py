@@ -12,10 +12,6 @@ from pathlib import Path
 from bundler.cli.printing import LONGEST_LINE, print_json, printable
 from bundler.model.errors import BundlerError, DefectError, OutputError
 
-INTERRUPTED = 130
-"""128 + SIGINT, as shells report it."""
-
-
 MAX_DETAILS = 200
 """Lines of details that are shown; `--json` has all."""
 
@@ -37,12 +33,6 @@ def report_error(error: BundlerError) -> int:
     with suppress(OSError):  # only the exit code remains
         sys.stderr.write(_coloured("\n".join(error_lines(error))) + "\n")
     return error.exit_code
-
-
-def report_interrupt() -> int:
-    """Report an interruption by the user."""
-    sys.stderr.write("interrupted; finished steps are kept in the cache\n")
-    return INTERRUPTED
 
 
 def report_defect(error: Exception) -> int:

@@ -60,6 +60,15 @@ def printable(text: str, limit: int = 200) -> str:
     return safe if len(safe) <= limit else safe[: limit - 1] + "…"
 
 
+def find_output_error(error: Exception) -> OutputError | None:
+    """The error for what the parser's library could not print on standard output; None for any other."""
+    place = error.__traceback__
+    while place and place.tb_next:
+        place = place.tb_next
+    echoed = place is not None and place.tb_frame.f_code is typer.echo.__code__
+    return _explain(error, "standard output") if echoed and isinstance(error, OSError) else None
+
+
 def _write(text: str, *, err: bool) -> None:
     """Print it. Raises `OutputError` where it cannot be written; a reader that went away is another matter."""
     try:
@@ -67,10 +76,13 @@ def _write(text: str, *, err: bool) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        stream = "standard error" if err else "standard output"
-        raise OutputError(
-            f"cannot write to {stream}: {error.strerror}", hint="free space on the disk that it goes to, and try again"
-        ) from error
+        raise _explain(error, "standard error" if err else "standard output") from error
+
+
+def _explain(error: OSError, stream: str) -> OutputError:
+    return OutputError(
+        f"cannot write to {stream}: {error.strerror}", hint="free space on the disk that it goes to, and try again"
+    )
 
 
 def _escape_as_json(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import typer
 
-from bundler.cli.main import app
+from bundler.cli.application import app
 from docs.site.__main__ import ROOT, build_site, link_pages, list_pages
 
 PAGES = [page for page in list_pages() if page.suffix == ".md" and page.parts[0] != "benchmarks"]

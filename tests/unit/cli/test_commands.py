@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from bundler.api import BuildRequest, Settings
 from bundler.cli.commands import COMMANDS, Commands
-from bundler.cli.main import app
+from bundler.cli.application import app
 from bundler.cli.options import Given, Json, OptionsOf, take_options
 from bundler.model.options import Option, find_options
 from tests.support.command_line import PROGRAM
@@ -39,11 +39,11 @@ def test_every_command_has_help_and_no_command_lacks_its_line(path: tuple[str, .
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["targets", "--help"], ["bild"]])
 def test_what_lists_commands_imports_none(arguments: list[str]) -> None:
-    code = f"import sys; from bundler.cli.main import _run; sys.argv = ['bundler', *{arguments!r}]\ntry: _run()\n"
+    code = f"import sys; from bundler.cli.application import _run; sys.argv = ['bundler', *{arguments!r}]\ntry: _run()\n"
     code += f"except SystemExit: pass\n{LOADED}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.rsplit("\n", 2)[-2].split()
-    assert "bundler.cli.main" in loaded
+    assert "bundler.cli.application" in loaded
     heavy = ("pydantic", "rich", "onnx", "bundler.cli.commands.", "bundler.catalogue", "bundler.profiles")
     assert [name for name in loaded if name.startswith(heavy)] == []
 
@@ -72,6 +72,12 @@ def test_an_option_without_its_value_is_answered_with_the_help_of_its_command(li
     done = subprocess.run([PROGRAM, *line.split()], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.endswith(f"hint: `{command} --help` shows the options\n")
+
+
+def test_an_option_of_an_earlier_release_is_answered_with_its_replacement() -> None:
+    done = subprocess.run([PROGRAM, "verify", "x", "--browser", "chromium"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: No such option: --browser\nhint: use --on browser:PROGRAM instead\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

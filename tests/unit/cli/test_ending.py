@@ -84,3 +84,22 @@ def test_a_second_signal_ends_what_does_not_end_by_itself(monkeypatch: pytest.Mo
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+EARLY = """
+import importlib.abc, os, signal, sys
+class Interrupt(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from bundler.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "bundler.cli.commands.doctor"])
+def test_an_interruption_during_the_imports_prints_no_traceback(module: str) -> None:
+    code = EARLY.format(module=module)
+    done = subprocess.run([sys.executable, "-c", code, "doctor"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted; finished steps are kept in the cache\n")

@@ -18,8 +18,11 @@ def run(arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["sh", "-c", f'"$0" {arguments}', PROGRAM], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("arguments", ["--version", "targets list", "targets list --json"])
-def test_a_full_disk_is_requested_and_is_no_defect(arguments: str) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "--help", "build --help", "--version", "targets list", "targets list --json"],
+)
+def test_a_full_disk_is_reported_and_is_no_defect(arguments: str) -> None:
     done = run(f"{arguments} > /dev/full")
     assert done.returncode == 6
     assert done.stderr.startswith("error: cannot write to standard output: No space left on device\nhint: free space")
@@ -41,3 +44,9 @@ def test_no_file_takes_the_place_of_a_closed_output(tmp_path: Path) -> None:
     done = subprocess.run(["sh", "-c", '"$0" -c "$1" 2>&-', sys.executable, code], capture_output=True, check=True)
     assert int(done.stdout) > 2
     assert (tmp_path / "kept").read_text("utf-8") == ""
+
+
+@pytest.mark.parametrize("arguments", ["--help", "targets list"])
+def test_a_pipe_that_is_closed_is_no_error(arguments: str) -> None:
+    done = run(f"{arguments} | head -c 1")
+    assert (done.returncode, len(done.stdout), done.stderr) == (0, 1, "")

@@ -1,7 +1,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from bundler.cli.main import app
+from bundler.cli.application import app
 
 
 @pytest.mark.parametrize("command", ["serve", "verify", "bench"])

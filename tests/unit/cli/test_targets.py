@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from bundler.cli.main import app
+from bundler.cli.application import app
 from bundler.model.errors import ProfileError, UsageError
 from bundler.profiles.resolve import resolve_target
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from bundler.cli.main import app
+from bundler.cli.application import app
 from bundler.environments.lockfiles import render_pins
 from bundler.environments.registry import Environments
 from bundler.model.errors import VerificationError
