@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bundler.api import Settings
+from bundler.api import Settings, list_target_names
 from bundler.model.options import Option, find_options, option_of
 
 Given = Mapping[str, Any]
@@ -45,6 +45,21 @@ class OptionsOf:
         return {name: option for name, option in found if name in (self.only or (name,)) and name not in self.without}
 
 
+def complete_target(incomplete: str) -> list[str]:
+    """The ids of targets that begin so, for the shell."""
+    return [name for name in list_target_names() if name.startswith(incomplete)]
+
+
+def complete_device(incomplete: str) -> list[str]:
+    """The names of devices that begin so, for the shell."""
+    from bundler.devices.registry import device_names  # noqa: PLC0415 - only the shell asks
+
+    return [name for name in device_names() if name.startswith(incomplete)]
+
+
+COMPLETIONS: Mapping[str, Callable[[str], list[str]]] = {"--on": complete_device}
+"""What completes the value of a request's option, by its flag."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")]
 Progress = Annotated[
     str, typer.Option("--progress", metavar="STYLE", help="auto, rich, plain, json (one event a line) or none.")
@@ -60,7 +75,12 @@ Only = Annotated[
 CacheOnly = Annotated[Settings, OptionsOf(Settings, only=("cache",))]
 Targets = Annotated[
     list[str] | None,
-    typer.Option("--target", "-t", help="Target id (`bundler targets list`) or a profile's path; may be repeated."),
+    typer.Option(
+        "--target",
+        "-t",
+        help="Target id (`bundler targets list`) or a profile's path; may be repeated.",
+        autocompletion=complete_target,
+    ),
 ]
 
 
@@ -159,5 +179,6 @@ def _make_parameter(name: str, option: Option, kind: Any, default: Any) -> inspe
         min=option.least,
         max=option.most,
         show_default=option.default or True,
+        autocompletion=COMPLETIONS.get(option.flag),
     )
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])

@@ -13,7 +13,10 @@ from bundler.model.errors import UsageError
 def make_requests(
     models: Sequence[Path], targets: Sequence[str], given: Given, only: Sequence[str]
 ) -> tuple[BuildRequest, ...]:
-    """One request for each model and target. Raises `UsageError` for incompatible options."""
+    """One request for each model and target; what is given twice counts once. Raises `UsageError` for incompatible
+    options.
+    """
+    models, targets = tuple(dict.fromkeys(models)), tuple(dict.fromkeys(targets))
     if only:
         raise UsageError("--only selects from a project file", hint="omit the model or --only")
     if not targets:

@@ -204,8 +204,15 @@ def _prepare(root: Path) -> Path:
         root.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         _put_tag(root)
     except OSError as error:
-        raise _cannot_write(root, error) from error
+        raise _cannot_make(root, error) from error
     return root
+
+
+def _cannot_make(root: Path, error: OSError) -> StageError:
+    return storage_error(error, "making the cache", root) or StageError(
+        f"the cache folder {root} cannot be made: {error.strerror}",
+        hint="name a folder that you may write to with `--cache` or BUNDLER_CACHE, or set HOME or XDG_CACHE_HOME",
+    )
 
 
 def _refuse_foreign(root: Path, known: tuple[str, ...] = ()) -> None:

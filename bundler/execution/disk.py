@@ -9,6 +9,8 @@ from pathlib import Path
 from bundler.model.errors import StageError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_OTHERS = {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS}
+"""Of missing folders and permissions, whatever space is left: /proc has none."""
 _FULL_TEXTS = ("no space left on device", "disk quota exceeded", "not enough space on the disk")
 _NOTHING_LEFT = 1 << 20
 """Free bytes below which a failure without a known cause is reported as a full disk."""
@@ -42,7 +44,8 @@ def is_disk_full(error: BaseException, folder: Path) -> bool:
         return True
     if any(text in str(error).lower() for text in _FULL_TEXTS):
         return True
-    return isinstance(error, (OSError, RuntimeError)) and _free_bytes(folder) < _NOTHING_LEFT
+    known = isinstance(error, OSError) and error.errno in _OTHERS
+    return isinstance(error, (OSError, RuntimeError)) and not known and _free_bytes(folder) < _NOTHING_LEFT
 
 
 def disk_full_error(doing: str, folder: Path) -> StageError:

@@ -10,8 +10,6 @@ from pathlib import Path
 from bundler.model.attempts import Frontier
 from bundler.model.errors import GateError
 from bundler.model.events import Listener, Reporter
-from bundler.model.open_sizes import suggest_options
-from bundler.model.placement import Gain
 from bundler.model.plan import MODEL
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
@@ -31,6 +29,7 @@ from bundler.pipeline.workspace import Workspace
 from bundler.planning.precision import asked_method
 from bundler.profiles.methods import AUTO
 from bundler.reporting.claims import doubt_ratio
+from bundler.reporting.placement import describe_gain
 from bundler.reporting.timings import report_folder
 
 DEFAULT_EMITTER = "python"
@@ -70,6 +69,7 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
 
 
 def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tuple[PlacementResult, ...]:
+    facts = prepared.settled.facts
     return tuple(
         PlacementResult(
             variant=variant.name,
@@ -78,17 +78,10 @@ def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tupl
             total=found.taken + found.left,
             estimated=found.estimated,
             least_share=variant.least_share,
-            gain="" if found.gain is None else _describe_gain(found.gain, prepared),
+            gain="" if found.gain is None else describe_gain(found.gain, facts.signature, prepared.plan_request.asker),
         )
         for variant, found in find_placements(prepared.plan, outcomes)
     )
-
-
-def _describe_gain(gain: Gain, prepared: Prepared) -> str:
-    """With the sizes of the user's data, which the step that found it has not seen."""
-    asker = prepared.plan_request.asker
-    options = suggest_options(prepared.settled.facts.signature, asker)
-    return replace(gain, options=options).describe(asker.project)
 
 
 def _settle(prepared: Prepared, workspace: Workspace, reporter: Reporter) -> Prepared:

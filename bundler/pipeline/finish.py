@@ -324,7 +324,8 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
     data = ReportData(
         plan=prepared.plan,
         outcomes=(*prepared.earlier, *outcomes.values()),
-        facts=prepared.facts,
+        facts=prepared.settled.facts,
+        asker=prepared.plan_request.asker,
         manifest=finished.manifest,
         proofs=finished.proofs,
         measurements=finished.measurements,

@@ -10,6 +10,7 @@ from bundler.model.attempts import Frontier
 from bundler.model.facts import ModelFacts
 from bundler.model.manifest import Manifest
 from bundler.model.measurement import Measurement
+from bundler.model.open_sizes import NOBODY, Asker
 from bundler.model.plan import BuildPlan
 from bundler.model.proof import Download, VariantProof
 from bundler.model.results import StepOutcome
@@ -21,7 +22,8 @@ class ReportData:
 
     `unmeasured` says why there are no measurements, `unassigned` why the assignment of nodes is not known;
     `assignments` counts nodes by provider for each variant. `phases` are seconds outside the steps (`emit`, `prove`).
-    `downloads` are for web bundles; `frontiers` for precisions that were chosen by measuring.
+    `asker` is whom hints on sizes address. `downloads` are for web bundles; `frontiers` for precisions that were
+    chosen by measuring.
     """
 
     plan: BuildPlan
@@ -34,6 +36,7 @@ class ReportData:
     assignments: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unassigned: str = "no runtime reported the assignment of nodes to providers"
     phases: Mapping[str, float] = field(default_factory=dict)
+    asker: Asker = NOBODY
     downloads: Sequence[Download] = ()
     frontiers: tuple[Frontier, ...] = ()
     log: Sequence[str] = ()

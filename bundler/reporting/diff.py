@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bundler.model.codec import encode
 from bundler.model.digests import canonical_json
-from bundler.model.manifest import Manifest, OutputCheck, StageRecord, VariantRecord
+from bundler.model.manifest import GoldenRecord, Manifest, OutputCheck, StageRecord, VariantRecord
 from bundler.reporting.diff_summary import Timings, summarize_difference
 from bundler.reporting.figures import show_percent
 from bundler.reporting.manifest import read_manifest
@@ -19,7 +19,7 @@ from bundler.support.text import format_bytes, visible
 _ABSENT = "absent"
 
 SAME = "The manifests are the same. Use `bundler verify` to check that the files match their manifests."
-"""For two bundles without differences in any section: their files were not opened."""
+"""For two bundles with equal manifests: their files were not opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class FileChange:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleDiff:
     """Two bundles, section by section; a section without changes is empty. `size` is that of all files in bytes;
-    `summary` is what a person reads first.
+    `summary` is what a person reads first. `others` are the keys of `bundle.json` that differ where no section does.
     """
 
     summary: tuple[str, ...]
@@ -57,12 +57,15 @@ class BundleDiff:
     stages: tuple[Change, ...]
     accuracy: tuple[Change, ...]
     proof: tuple[Change, ...]
+    golden: tuple[Change, ...]
+    remarks: tuple[Change, ...]
     decisions: tuple[Change, ...]
+    others: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
         """Whether the two manifests record the same content."""
-        return not any(getattr(self, name) for name in _SECTIONS) and not self.files
+        return not any(getattr(self, name) for name in (*_SECTIONS, "files", "others"))
 
 
 _SECTIONS = {
@@ -73,6 +76,8 @@ _SECTIONS = {
     "stages": "Stages",
     "accuracy": "Accuracy",
     "proof": "Proof",
+    "golden": "Golden set",
+    "remarks": "Remarks",
     "decisions": "Decisions",
 }
 
@@ -87,7 +92,7 @@ def diff_manifests(
     a: Manifest, b: Manifest, *, names: tuple[str, str], timed: tuple[Timings, Timings] = ({}, {})
 ) -> BundleDiff:
     """Compare two manifests, and in the summary what was `timed` when they were built."""
-    return BundleDiff(
+    diff = BundleDiff(
         summary=summarize_difference(a, b, timed),
         names=Change(subject="bundle", before=names[0], after=names[1]),
         size=Change(subject="size", before=a.size, after=b.size),
@@ -99,8 +104,12 @@ def diff_manifests(
         stages=_changes(_stages(a), _stages(b)),
         accuracy=_changes(_accuracy(a), _accuracy(b)),
         proof=_changes(_proof(a), _proof(b)),
-        decisions=_changes(_decisions(a), _decisions(b)),
+        golden=_changes(_golden(a), _golden(b)),
+        remarks=_changes(_remarks(a), _remarks(b)),
+        decisions=_changes(_decisions(a, b), _decisions(b, a)),
     )
+    different = tuple(key for key in Manifest.__annotations__ if getattr(a, key) != getattr(b, key))
+    return replace(diff, others=different) if diff.same else diff
 
 
 def render_diff(diff: BundleDiff) -> str:
@@ -109,6 +118,9 @@ def render_diff(diff: BundleDiff) -> str:
     if diff.same:
         return "\n".join([*lines, SAME]) + "\n"
     lines += [*map(_show, diff.summary), ""]
+    if diff.others:
+        equal = "Files, versions, options, accuracy, proof, golden set and decisions are equal"
+        return "\n".join([*lines, f"{equal}; bundle.json differs in: {', '.join(diff.others)}."]) + "\n"
     before, after = _number(diff.size.before), _number(diff.size.after)
     lines.append(f"Size  {format_bytes(before)} → {format_bytes(after)}  ({show_percent(after, before) or 'new'})")
     for name, title in _SECTIONS.items():
@@ -232,17 +244,50 @@ def _figures(subject: str, output: OutputCheck) -> dict[str, Any]:
 
 
 def _proof(manifest: Manifest) -> dict[str, Any]:
-    """The levels, and on what they were reached: two bundles that were run elsewhere are not the same."""
-    found: dict[str, Any] = {"bundle": manifest.proof.level}
+    """The levels, why no higher ones, and on what they were reached: two bundles that were run elsewhere are not the
+    same.
+    """
+    found: dict[str, Any] = {"bundle": manifest.proof.level, "reason": manifest.proof.reason or None}
     for record in manifest.proof.variants:
-        found[f"variant {record.variant}"] = record.level
+        subject = f"variant {record.variant}"
+        found |= {subject: record.level, f"{subject} passed": record.passed}
+        found |= {f"{subject} {name}": getattr(record, name) or None for name in ("reason", "place", "means")}
+        found[f"{subject} on another host"] = record.stand_in or None
+        found[f"{subject} not run"] = ", ".join(record.unrun) or None
         if (on := record.ran_on) is not None:
             found[f"variant {record.variant} ran"] = f"{on.device}, {on.system} on {on.processor}, {on.runtime}"
     return found
 
 
-def _decisions(manifest: Manifest) -> dict[str, Any]:
-    return {decision.subject: decision.choice for decision in manifest.decisions}
+def _golden(manifest: Manifest) -> dict[str, Any]:
+    """What every runtime is held to."""
+    golden = manifest.golden or GoldenRecord(samples=0)
+    return {
+        "samples": golden.samples or None,
+        "inputs": golden.inputs or None,
+        "samples that judge": golden.judging or None,
+        **{f"{output.name} values": output.elements for output in golden.outputs},
+        **{f"{name} not judged": why for name, why in golden.unjudged.items()},
+        "weaknesses": "; ".join(weakness.text for weakness in golden.weaknesses) or None,
+    }
+
+
+def _remarks(manifest: Manifest) -> dict[str, Any]:
+    found = {
+        "not for shipping": manifest.reservations,
+        "shortfalls": manifest.shortfalls,
+        "findings of the gate": manifest.gate.findings,
+        "random outputs": manifest.unstable_outputs,
+    }
+    return {subject: "; ".join(texts) or None for subject, texts in found.items()}
+
+
+def _decisions(manifest: Manifest, other: Manifest) -> dict[str, Any]:
+    """Choices, and the reasons of those that `other` has too: another choice has another reason."""
+    choices = {decision.subject: decision.choice for decision in other.decisions}
+    found = {decision.subject: decision.choice for decision in manifest.decisions}
+    kept = (decision for decision in manifest.decisions if choices.get(decision.subject) == decision.choice)
+    return found | {f"{decision.subject}, reason": decision.reason for decision in kept}
 
 
 def _scalar(value: Any) -> str | int | float | bool | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from bundler.model.placement import PlacementFacts, read_placement
+from bundler.model.open_sizes import Asker, suggest_options
+from bundler.model.placement import Gain, PlacementFacts, read_placement
 from bundler.model.plan import VariantPlan
+from bundler.model.signature import Signature
 from bundler.reporting.data import ReportData
 from bundler.reporting.page import LeftRow, Placement, Segment
 from bundler.support.text import format_bytes
@@ -21,7 +24,7 @@ def chart_placements(data: ReportData) -> tuple[Placement, ...]:
     """
     found = ((variant, find_placement(data, variant)) for variant in data.plan.variants)
     return tuple(
-        _chart(variant, facts)
+        _chart(data, variant, facts)
         for variant, facts in found
         if facts is not None or variant.prepare is not None or variant.least_share
     )
@@ -38,7 +41,7 @@ def describe_shortfalls(data: ReportData) -> tuple[tuple[str, str], ...]:
     """The variants with fewer assigned nodes than required, each with a sentence on it."""
     found = ((variant, find_placement(data, variant)) for variant in data.plan.variants)
     return tuple(
-        (variant.name, _describe_verdict(variant, facts)) for variant, facts in found if _is_short(variant, facts)
+        (variant.name, _describe_verdict(data, variant, facts)) for variant, facts in found if _is_short(variant, facts)
     )
 
 
@@ -65,13 +68,13 @@ def _read_proof(data: ReportData, variant: VariantPlan) -> PlacementFacts | None
     return PlacementFacts(provider=provider, taken=taken, left=sum(counts.values()) - taken)
 
 
-def _chart(variant: VariantPlan, facts: PlacementFacts | None) -> Placement:
+def _chart(data: ReportData, variant: VariantPlan, facts: PlacementFacts | None) -> Placement:
     return Placement(
         variant=variant.name,
         segments=() if facts is None else _segments(facts),
         total="" if facts is None else f"{facts.taken + facts.left:,} nodes",
         gate=round(100 * variant.least_share, 2) if variant.least_share else None,
-        verdict=_describe_verdict(variant, facts),
+        verdict=_describe_verdict(data, variant, facts),
         tone="plain" if facts is None or not variant.least_share else "bad" if _is_short(variant, facts) else "good",
         facts=_describe_making(variant, facts),
         left=() if facts is None else tuple(_left_row(row) for row in facts.left_nodes),
@@ -98,12 +101,17 @@ def _segments(facts: PlacementFacts) -> tuple[Segment, ...]:
     )
 
 
-def _describe_verdict(variant: VariantPlan, facts: PlacementFacts | None) -> str:
+def describe_gain(gain: Gain, signature: Signature, asker: Asker) -> str:
+    """What fixed sizes would gain, with those of the user's data, which the step that estimated it has not seen."""
+    return replace(gain, options=suggest_options(signature, asker)).describe(asker.project)
+
+
+def _describe_verdict(data: ReportData, variant: VariantPlan, facts: PlacementFacts | None) -> str:
     if facts is None:
         return "The assignment of nodes is only known on the device" + _describe_threshold(variant)
     estimated = " (estimated)" if facts.estimated else ""
     text = f"{_percent(facts.share)} of the nodes assigned to {facts.provider}{estimated}"
-    gain = "" if facts.gain is None else f"; {facts.gain.describe()}"
+    gain = "" if facts.gain is None else f"; {describe_gain(facts.gain, data.facts.signature, data.asker)}"
     if _is_short(variant, facts):
         passed = ", which the profile tolerates" if variant.tolerates_shortfall else ""
         return f"{text}: fewer than the required {_percent(variant.least_share)}{passed}{gain}"

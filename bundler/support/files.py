@@ -44,8 +44,12 @@ def replace_whole(path: Path, data: bytes, *, mode: int | None = None, draft: Pa
             place.chmod(mode)
 
 
-def _remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+def _remove(place: Path) -> None:
+    """A link goes, and what it points to stays."""
+    if place.is_symlink() or place.is_file():
+        place.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def publish_folder(
@@ -60,7 +64,7 @@ def publish_folder(
     try:
         draft.rename(final)
     except OSError:
-        if not final.exists():
+        if not os.path.lexists(final):
             raise
     else:
         return

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bundler.cli.options import complete_target
 from bundler.cli.printing import echo, echo_document
 from bundler.project.documents import describe_project_schema
 from bundler.project.starter import write_starter
@@ -19,7 +20,10 @@ def run(
         list[Path] | None, typer.Argument(help="ONNX files [all in this folder and below].", metavar="MODEL")
     ] = None,
     *,
-    target: Annotated[list[str] | None, typer.Option("--target", "-t", help="Targets [this machine's].")] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", "-t", help="Targets [this machine's].", autocompletion=complete_target),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing project file.")] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Write nothing; print the JSON Schema of project files.")

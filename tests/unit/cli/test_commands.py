@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -14,9 +15,10 @@ import typer
 from typer.testing import CliRunner
 
 from bundler.api import BuildRequest, Settings
-from bundler.cli.commands import COMMANDS, Commands
 from bundler.cli.application import app
+from bundler.cli.commands import COMMANDS, Commands
 from bundler.cli.options import Given, Json, OptionsOf, take_options
+from bundler.cli.requests import make_requests
 from bundler.model.options import Option, find_options
 from tests.support.command_line import PROGRAM
 
@@ -39,7 +41,9 @@ def test_every_command_has_help_and_no_command_lacks_its_line(path: tuple[str, .
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["targets", "--help"], ["bild"]])
 def test_what_lists_commands_imports_none(arguments: list[str]) -> None:
-    code = f"import sys; from bundler.cli.application import _run; sys.argv = ['bundler', *{arguments!r}]\ntry: _run()\n"
+    code = (
+        f"import sys; from bundler.cli.application import _run; sys.argv = ['bundler', *{arguments!r}]\ntry: _run()\n"
+    )
     code += f"except SystemExit: pass\n{LOADED}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.rsplit("\n", 2)[-2].split()
@@ -55,9 +59,15 @@ def test_what_lists_commands_imports_none(arguments: list[str]) -> None:
         ("bundler targets s", ["show", "schema"]),
         ("bundler build --packa", ["--package-name"]),
         ("bundler cache trim --ol", ["--older"]),
+        ("bundler build m.onnx --target snapdragon-8g3", ["snapdragon-8g3"]),
+        ("bundler plan m.onnx -t web-", ["web-wasm", "web-webgpu", "web-webnn"]),
+        ("bundler targets show web-wa", ["web-wasm"]),
+        ("bundler init m.onnx --target web-wa", ["web-wasm"]),
+        ("bundler verify dist/m-linux-x64 --on qemu", ["qemu-aarch64"]),
+        ("bundler build m.onnx --on b", ["browser"]),
     ],
 )
-def test_commands_and_their_options_are_completed(typed: str, completed: list[str]) -> None:
+def test_commands_options_and_their_values_are_completed(typed: str, completed: list[str]) -> None:
     words = typed.split()
     settings = {"_BUNDLER_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
     done = subprocess.run([PROGRAM], env={**os.environ, **settings}, capture_output=True, text=True, check=True)
@@ -75,9 +85,21 @@ def test_an_option_without_its_value_is_answered_with_the_help_of_its_command(li
 
 
 def test_an_option_of_an_earlier_release_is_answered_with_its_replacement() -> None:
-    done = subprocess.run([PROGRAM, "verify", "x", "--browser", "chromium"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [PROGRAM, "verify", "x", "--browser", "chromium"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert done.stderr == "error: No such option: --browser\nhint: use --on browser:PROGRAM instead\n"
+
+
+def test_a_target_or_a_model_that_is_given_twice_counts_once() -> None:
+    requests = make_requests([Path("m.onnx")] * 2, ["linux-x64", "web-wasm", "linux-x64"], {}, ())
+    assert [request.target for request in requests] == ["linux-x64", "web-wasm"]
+
+
+def test_a_plan_takes_what_changes_a_step_or_the_name_of_the_bundle() -> None:
+    result = CliRunner().invoke(app, ["plan", "--help"], env={"COLUMNS": "100"})
+    assert all(f"  {option} " in result.output for option in ("--seed", "--name", "--samples"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bundler.catalogue import provider_listing
-from bundler.cli.commands.targets.providers import run as print_providers
 from bundler.cli.application import app
+from bundler.cli.commands.targets.providers import run as print_providers
 from bundler.model.errors import ProfileError
 from bundler.providers.knowledge import (
     Availability,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -196,3 +197,14 @@ def test_a_file_where_the_cache_wants_a_folder_is_said(cache: Cache) -> None:
     (cache.root / "tmp").write_text("in the way")
     with pytest.raises(StageError, match="cannot write to the cache in"):
         cache.scratch.new_folder()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_a_cache_that_cannot_be_made_is_no_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BUNDLER_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/proc")
+    with pytest.raises(StageError) as caught:
+        open_cache()
+    assert caught.value.message == "the cache folder /proc/.cache/bundler cannot be made: No such file or directory"
+    assert "`--cache` or BUNDLER_CACHE, or set HOME" in caught.value.hint

@@ -7,6 +7,7 @@ import pytest
 from bundler.model.artifacts import FileRecord
 from bundler.model.codec import encode
 from bundler.model.errors import VerificationError
+from bundler.model.manifest import GoldenOutput, GoldenRecord
 from bundler.model.plan import Decision
 from bundler.reporting.diff import diff_bundles, diff_manifests, render_diff
 from bundler.reporting.manifest import write_manifest
@@ -52,6 +53,42 @@ def test_equal_bundles_are_called_the_same(bundle, manifest):
     diff = diff_bundles(bundle, bundle)
     assert diff.same
     assert "The manifests are the same." in render_diff(diff)
+
+
+@pytest.fixture
+def change(manifest):
+    """What a person reads of `manifest` and the same with some of its fields replaced."""
+
+    def change(**changes):
+        diff = diff_manifests(manifest, dataclasses.replace(manifest, **changes), names=("a", "b"))
+        assert not diff.same
+        return render_diff(diff)
+
+    return change
+
+
+def test_a_change_of_a_reason_a_place_the_golden_set_or_a_reservation_is_shown(manifest, change):
+    first, *others = manifest.decisions
+    decisions = (dataclasses.replace(first, reason="new"), *others)
+    assert f"{first.subject}, reason: {first.reason} → new" in change(decisions=decisions)
+    variant, *rest = manifest.proof.variants
+    proof = dataclasses.replace(manifest.proof, variants=(dataclasses.replace(variant, place="QEMU", means="m"), *rest))
+    text = change(proof=proof)
+    assert "variant cpu place: absent → QEMU" in text
+    assert "variant cpu means: absent → m" in text
+    assert "not for shipping: absent → made up ranges" in change(reservations=("made up ranges",))
+    golden = GoldenRecord(
+        samples=3, inputs="samples", outputs=(GoldenOutput(name="y", elements=7, unjudged="constant"),)
+    )
+    text = change(golden=golden)
+    assert "Golden set" in text
+    assert "y not judged: absent → constant" in text
+
+
+def test_a_change_in_no_section_is_named_by_its_key(manifest, change):
+    assert "bundle.json differs in: payload." in change(payload="elsewhere")
+    step, *rest = manifest.stages
+    assert "bundle.json differs in: stages." in change(stages=(dataclasses.replace(step, key=sha("other")), *rest))
 
 
 def test_bundles_that_were_run_on_other_devices_are_not_the_same(manifest):

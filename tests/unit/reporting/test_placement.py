@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from bundler.model.open_sizes import Asker
 from bundler.model.placement import read_placement
 from bundler.model.plan import Step
 from bundler.model.proof import VariantProof
@@ -45,6 +46,17 @@ def with_variant(data, *facts, **changes):
     npu = dataclasses.replace(data.plan.variants[0], name="npu", **changes)
     plan = dataclasses.replace(data.plan, steps=(*data.plan.steps, *steps), variants=(npu, *data.plan.variants))
     return dataclasses.replace(data, plan=plan, outcomes=(*data.outcomes, *outcomes))
+
+
+def test_what_fixed_sizes_would_gain_is_said_to_whoever_asks(data):
+    found = {**ESTIMATED, "fixed": {"taken": 190, "left": 4, "options": ["--dim", "n=1"]}}
+    (placement,) = chart_placements(with_variant(data, found))
+    assert "for example with --dim batch=1 (" in placement.verdict
+    data = dataclasses.replace(data, asker=Asker(project="bundler.toml"))
+    (placement,) = chart_placements(with_variant(data, found))
+    assert (
+        'for example with dimensions = { "batch" = 1 } in bundler.toml, in the table of the model' in placement.verdict
+    )
 
 
 def test_a_build_without_accelerators_has_no_such_part(data):

@@ -65,6 +65,22 @@ def test_a_folder_that_is_not_whole_is_replaced(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "final").iterdir()] == ["whole"]
 
 
+@pytest.mark.parametrize("points_to", ["elsewhere", "nowhere", None])
+def test_a_link_or_a_file_is_replaced_and_what_it_points_to_stays(tmp_path: Path, points_to: str | None) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").touch()
+    final = tmp_path / "final"
+    if points_to is None:
+        final.touch()
+    else:
+        final.symlink_to(tmp_path / points_to)
+    publish_folder(folder_with(tmp_path / "draft", "new"), final, is_whole)
+    assert not final.is_symlink()
+    assert is_whole(final)
+    assert [path.name for path in elsewhere.iterdir()] == ["kept"]
+
+
 def test_a_folder_that_cannot_be_renamed_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         publish_folder(folder_with(tmp_path / "draft", "new"), tmp_path / "nowhere" / "final", is_whole)

@@ -7,14 +7,17 @@ from typing import Annotated
 import typer
 
 from bundler.catalogue.listing import list_methods
-from bundler.cli.options import Json
+from bundler.cli.options import Json, complete_target
 from bundler.cli.printing import echo, print_json
 
 EPILOG = "Example:\n\n  bundler targets methods linux-x64"
 
 
 def run(
-    target: Annotated[str | None, typer.Argument(metavar="ID|PATH", help="Only those that it supports.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="ID|PATH", help="Only those that it supports.", autocompletion=complete_target),
+    ] = None,
     *,
     json: Json = False,
 ) -> None:

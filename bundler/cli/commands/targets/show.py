@@ -8,7 +8,7 @@ import typer
 
 from bundler.catalogue.outlook import foresee_variants
 from bundler.catalogue.presentation import describe_profile, origins_of
-from bundler.cli.options import Json
+from bundler.cli.options import Json, complete_target
 from bundler.cli.printing import echo_document, print_json
 from bundler.model.options import Overrides
 from bundler.profiles.resolve import resolve_layers
@@ -17,7 +17,10 @@ EPILOG = "Example:\n\n  bundler targets show raspberry-pi-5 --set optimization.l
 
 
 def run(
-    target: Annotated[str, typer.Argument(metavar="ID|PATH", help="A target's name, or a profile's path.")],
+    target: Annotated[
+        str,
+        typer.Argument(metavar="ID|PATH", help="A target's name, or a profile's path.", autocompletion=complete_target),
+    ],
     *,
     overrides: Overrides = (),
     json: Json = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bundler.cli.options import Json
+from bundler.cli.options import Json, complete_target
 from bundler.cli.printing import echo, print_json, printable
 from bundler.model.errors import ProfileError
 from bundler.profiles.resolve import resolve_target
@@ -16,7 +16,9 @@ EPILOG = "Example:\n\n  bundler targets validate ./my-board.toml linux-x64"
 
 
 def run(
-    targets: Annotated[list[str], typer.Argument(metavar="PATH|ID…", help="Profiles to check.")],
+    targets: Annotated[
+        list[str], typer.Argument(metavar="PATH|ID…", help="Profiles to check.", autocompletion=complete_target)
+    ],
     *,
     json: Json = False,
 ) -> None:
