@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bundler.model.artifacts import Artifact
+from bundler.model.codec import decode
 from bundler.model.reference import ReferenceFigures
 from bundler.model.stage import Note
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,10 @@ class StepOutcome:
         if self.folder is None or self.entry is None:
             raise ValueError(f"step {self.step} made no artifact")
         return self.folder / self.entry
+
+    def read_facts(self, kind: type[T]) -> T:
+        """The facts as the type that the stage's spec names."""
+        return decode(kind, self.facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

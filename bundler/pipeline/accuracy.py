@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from bundler.model.codec import decode
 from bundler.model.gates import resolve_tolerance
 from bundler.model.plan import BuildPlan, Step, VariantPlan
 from bundler.model.reference import ReferenceFigures
@@ -32,12 +31,12 @@ def _find_accuracies(
     plan: BuildPlan, outcomes: Mapping[str, StepOutcome], runs: Mapping[str, VerifiedRun]
 ) -> Iterator[AccuracyResult]:
     steps = {step.id: step for step in plan.steps}
-    references = read_references(outcomes[plan.golden].facts)
+    references = read_references(outcomes[plan.golden])
     for variant in plan.variants:
         judged = next((name for name in reversed(variant.comparisons) if name in plan.gates), None)
         if judged is None:
             continue
-        comparison, gate = decode(Comparison, outcomes[judged].facts), plan.gates[judged]
+        comparison, gate = outcomes[judged].read_facts(Comparison), plan.gates[judged]
         run = runs.get(variant.name)
         device = variant.gate or gate
         if _ran_on(steps[judged], variant):

@@ -7,7 +7,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
-from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import adopt_outputs, fix_signature
@@ -25,6 +24,11 @@ from bundler.model.runtime import (
 )
 from bundler.model.signature import Signature
 from bundler.profiles.schema import TargetProfile
+from bundler.stages.fix_dimensions.spec import SPEC as FIX_DIMENSIONS
+from bundler.stages.fix_dimensions.spec import Facts as FixedFacts
+from bundler.stages.prepare_data.spec import SPEC as PREPARE_DATA
+from bundler.stages.prepare_data.spec import Facts as DataFacts
+from bundler.stages.record_golden.spec import Facts as GoldenFacts
 from bundler.support.platforms import SYSTEMS, python_machines
 from bundler.verification.reproduction import fit_gate
 
@@ -57,7 +61,7 @@ def make_runtime_config(
         ),
         fallback=profile.bundle.fallback,
         golden_digest=golden.artifact.digest if golden.artifact else "",
-        unstable_outputs=tuple(golden.facts.get("unstable_outputs", ())),
+        unstable_outputs=golden.read_facts(GoldenFacts).unstable_outputs,
         preprocessing=_preprocessing(outcomes),
         fixed_sizes=plan.fixed_sizes,
     )
@@ -65,15 +69,15 @@ def make_runtime_config(
 
 def _preprocessing(outcomes: Mapping[str, StepOutcome]) -> Mapping[str, Any] | None:
     """What became of the data that the model was judged on, or calibrated with."""
-    records = (outcome.facts.get("preprocessing") for outcome in outcomes.values() if outcome.stage == "prepare_data")
-    return next((record for record in records if record), None)
+    prepared = (outcome.read_facts(DataFacts) for outcome in outcomes.values() if outcome.stage == PREPARE_DATA.name)
+    return next((facts.preprocessing for facts in prepared if facts.preprocessing), None)
 
 
 def _fix_ports(facts: ModelFacts, plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> Signature:
     """The model's signature with the plan's sizes, and with those of its outputs that follow from them."""
     fixed = fix_signature(facts.signature, plan.fixed_sizes)
-    made = next((outcome for outcome in outcomes.values() if outcome.stage == "fix_dimensions"), None)
-    return fixed if made is None else adopt_outputs(fixed, decode(Signature, made.facts["signature"]))
+    made = next((outcome for outcome in outcomes.values() if outcome.stage == FIX_DIMENSIONS.name), None)
+    return fixed if made is None else adopt_outputs(fixed, made.read_facts(FixedFacts).signature)
 
 
 def _name_folders(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> dict[str, str]:
@@ -91,15 +95,15 @@ def _gate(plan: BuildPlan, variant: VariantPlan, outcomes: Mapping[str, StepOutc
     has judged the model.
     """
     asked = variant.gate or next(plan.gates[step] for step in reversed(variant.comparisons) if step in plan.gates)
-    gate = resolve_gate(asked, read_references(outcomes[plan.golden].facts))
+    gate = resolve_gate(asked, read_references(outcomes[plan.golden]))
     if not variant.reproduction:
         return gate
-    return fit_gate(gate, decode(Comparison, outcomes[variant.reproduction].facts))
+    return fit_gate(gate, outcomes[variant.reproduction].read_facts(Comparison))
 
 
-def read_references(facts: Mapping[str, Any]) -> dict[str, ReferenceFigures]:
-    """What `record_golden` found of its answers, by output."""
-    return {item["name"]: decode(ReferenceFigures, item) for item in facts.get("references", ())}
+def read_references(golden: StepOutcome) -> dict[str, ReferenceFigures]:
+    """The figures of the golden set's outputs, by output."""
+    return {known.name: known for known in golden.read_facts(GoldenFacts).references}
 
 
 def _variant(

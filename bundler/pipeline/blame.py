@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bundler.execution.sources import Source, source_of
 from bundler.model.errors import BundlerError
@@ -17,8 +16,8 @@ from bundler.pipeline.judging import Verdict
 from bundler.pipeline.prepare import Prepared
 from bundler.pipeline.workspace import Workspace
 from bundler.profiles.methods import METHODS
+from bundler.stages.attribute_error.spec import SPEC, Facts, LossyTensor
 
-STAGE = "attribute_error"
 _TOLD = 5
 """Tensors that a message names."""
 _KEPT = 3
@@ -55,7 +54,9 @@ def find_error_sources(
     """The nodes at which the step `lossy` loses the accuracy. A failure to find them is a line, never an error: what
     the user must hear is that the gate is broken.
     """
-    step = Step(id=f"{lossy.id}/blame", stage=STAGE, inputs={"model": "before", "changed": "after", "samples": "set"})
+    step = Step(
+        id=f"{lossy.id}/blame", stage=SPEC.name, inputs={"model": "before", "changed": "after", "samples": "set"}
+    )
     try:
         sources = {
             "before": _source(prepared, outcomes, lossy.inputs["model"]),
@@ -63,10 +64,10 @@ def find_error_sources(
             "set": _source(prepared, outcomes, verdict.step.inputs["golden"]),
         }
         asked = Reporter(reporter.listener, f"{prepared.title}, nodes to blame")
-        facts = workspace.executor.execute((step,), sources, asked)[step.id].facts
+        facts = workspace.executor.execute((step,), sources, asked)[step.id].read_facts(Facts)
     except BundlerError as error:
         return Blame(lines=(f"the nodes to blame were not found: {error.message}",))
-    return describe_error_sources(facts["tensors"])
+    return describe_error_sources(facts.tensors)
 
 
 def _source(prepared: Prepared, outcomes: Mapping[str, StepOutcome], name: str) -> Source:
@@ -76,21 +77,21 @@ def _source(prepared: Prepared, outcomes: Mapping[str, StepOutcome], name: str) 
     return source_of(outcomes[name])
 
 
-def describe_error_sources(tensors: Sequence[Mapping[str, Any]]) -> Blame:
+def describe_error_sources(tensors: Sequence[LossyTensor]) -> Blame:
     """The facts of `attribute_error` in words."""
     if not tensors:
         return Blame()
-    remedy = dict.fromkeys(name for tensor in tensors for name in tensor["remedy"])
+    remedy = dict.fromkeys(name for tensor in tensors for name in tensor.remedy)
     lines = [f"to blame: {_describe(tensor)}" for tensor in tensors[:_TOLD]]
     return Blame(lines=tuple(lines), remedy=tuple(remedy))
 
 
-def _describe(tensor: Mapping[str, Any]) -> str:
-    node = f"node {tensor['node']!r}" if tensor["node"] else "a node without a name"
-    what = "weight" if tensor["kind"] == "weight" else "tensor"
-    ratio = tensor["sqnr_db"]
+def _describe(tensor: LossyTensor) -> str:
+    node = f"node {tensor.node!r}" if tensor.node else "a node without a name"
+    what = "weight" if tensor.kind == "weight" else "tensor"
+    ratio = tensor.sqnr_db
     left = "is no finite number any more" if ratio is None else f"keeps {ratio:g} dB"
-    return f"{node} ({tensor['operator']}): {what} {tensor['tensor']!r} {left}"
+    return f"{node} ({tensor.operator}): {what} {tensor.tensor!r} {left}"
 
 
 def hint_for_loss(prepared: Prepared, lossy: Step, blame: Blame, setting: str) -> str:

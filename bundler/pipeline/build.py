@@ -31,6 +31,7 @@ from bundler.profiles.methods import AUTO
 from bundler.reporting.claims import doubt_ratio
 from bundler.reporting.placement import describe_gain
 from bundler.reporting.timings import report_folder
+from bundler.stages.record_golden.spec import Facts as GoldenFacts
 
 DEFAULT_EMITTER = "python"
 """Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
@@ -148,7 +149,7 @@ _DEVICE_LOSES = "the same model kept the gate before it was compiled: the device
 def _is_seeded(verdict: Verdict, outcomes: Mapping[str, StepOutcome]) -> bool:
     """Whether it was judged on inputs that no user has: what fails on them may hold where the model is used."""
     golden = outcomes.get(verdict.step.inputs.get("golden", ""))
-    return not verdict.is_metric and golden is not None and bool(golden.facts.get("synthetic"))
+    return not verdict.is_metric and golden is not None and golden.read_facts(GoldenFacts).synthetic
 
 
 def _ask_for_samples(prepared: Prepared) -> str:

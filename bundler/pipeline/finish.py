@@ -33,6 +33,8 @@ from bundler.reporting.manifest import ManifestRequest, make_manifest, weigh_bun
 from bundler.reporting.notices import NOTICES_NAME, render_notices
 from bundler.reporting.report import write_report as write_report_files
 from bundler.reporting.sbom import SBOM_NAME, render_sbom
+from bundler.stages.measure_metric.spec import Facts as MetricFacts
+from bundler.stages.record_golden.spec import Facts as GoldenFacts
 from bundler.verification.proof import combine_proofs, unjudged_of
 from bundler.verification.words import BUILDING_HOST, describe_verification
 
@@ -184,7 +186,7 @@ def _write_manifest(piece: FinishRequest, emitted: Emitted) -> Manifest:
         ),
         proof=combine_proofs(()),
         golden=record_golden(prepared.plan, outcomes, piece.config),
-        synthetic_inputs=bool(outcomes[prepared.plan.golden].facts.get("synthetic")),
+        synthetic_inputs=outcomes[prepared.plan.golden].read_facts(GoldenFacts).synthetic,
         reservations=_reservations(prepared),
         shortfalls=describe_shortfalls(prepared.plan, outcomes),
     )
@@ -315,8 +317,8 @@ def _summarize(
 def _list_metrics(piece: FinishRequest) -> Iterator[MetricResult]:
     for step in piece.prepared.plan.steps:
         if step.stage == METRIC_STAGE:
-            facts = piece.outcomes[step.id].facts
-            yield MetricResult(variant=step.variant or "", value=facts["value"], reference=facts["reference"])
+            facts = piece.outcomes[step.id].read_facts(MetricFacts)
+            yield MetricResult(variant=step.variant or "", value=facts.value, reference=facts.reference)
 
 
 def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finished: Finished, folder: Path) -> Path:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from bundler.model.codec import decode
-from bundler.model.golden_inputs import Weakness
 from bundler.model.manifest import GoldenOutput, GoldenRecord
 from bundler.model.plan import BuildPlan
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
-from bundler.pipeline.assemble import read_references
 from bundler.planning.data import EVALUATION
+from bundler.stages.record_golden.spec import Facts
 
 NOT_HELD = "the profile holds it to nothing"
 
 
 def record_golden(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], config: RuntimeConfig) -> GoldenRecord:
     """Of the steps that recorded the golden set and the samples that judge, and the gates of the bundle's variants."""
-    facts = outcomes[plan.golden].facts
+    facts = outcomes[plan.golden].read_facts(Facts)
     judging = outcomes.get(EVALUATION)
     free = {
         port.name
@@ -27,25 +25,25 @@ def record_golden(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], config: 
         if any(not variant.gate.of(port.name).judged for variant in config.variants)
     }
     return GoldenRecord(
-        samples=facts["samples"],
+        samples=facts.samples,
         outputs=tuple(
             GoldenOutput(
-                name=name,
+                name=known.name,
                 elements=known.elements,
-                unjudged=NOT_HELD if name in free else known.unjudged,
+                unjudged=NOT_HELD if known.name in free else known.unjudged,
             )
-            for name, known in read_references(facts).items()
+            for known in facts.references
         ),
-        weaknesses=tuple(decode(Weakness, item) for item in facts.get("weaknesses", ())),
+        weaknesses=facts.weaknesses,
         inputs=_kind(plan, facts),
-        judging=judging.facts["samples"] if judging is not None else 0,
+        judging=judging.read_facts(Facts).samples if judging is not None else 0,
     )
 
 
-def _kind(plan: BuildPlan, facts: Mapping[str, Any]) -> Literal["samples", "seeded", "like-samples"]:
+def _kind(plan: BuildPlan, facts: Facts) -> Literal["samples", "seeded", "like-samples"]:
     if plan.step(plan.golden).options.get("alike"):
         return "like-samples"
-    return "seeded" if facts.get("synthetic") else "samples"
+    return "seeded" if facts.synthetic else "samples"
 
 
 def describe_golden(golden: GoldenRecord) -> str:

@@ -6,14 +6,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bundler.model.codec import decode
 from bundler.model.gates import GateFailure, check_gate, describe_failures
 from bundler.model.plan import BuildPlan, Step
 from bundler.model.results import Comparison, StepOutcome
 from bundler.profiles.schema import Metric, TargetProfile
+from bundler.stages.measure_metric.spec import SPEC as METRIC
+from bundler.stages.measure_metric.spec import Facts as MetricFacts
+from bundler.stages.record_golden.spec import Facts as GoldenFacts
 from bundler.verification.metric import MetricGate, check_metric
 
-METRIC_STAGE = "measure_metric"
+METRIC_STAGE = METRIC.name
 
 _SETTINGS = {"error": "absolute"}
 """Figures of failures whose limit has another name."""
@@ -50,19 +52,19 @@ class Verdict:
 
 def judge_plan(plan: BuildPlan, profile: TargetProfile, outcomes: Mapping[str, StepOutcome]) -> tuple[Verdict, ...]:
     """Every step that misses its gate, in the order of the plan; empty when all is well."""
-    unstable = tuple(outcomes[plan.golden].facts.get("unstable_outputs", ()))
+    unstable = outcomes[plan.golden].read_facts(GoldenFacts).unstable_outputs
     verdicts = []
     for step in plan.steps:
         lines: tuple[str, ...] = ()
         failures: tuple[GateFailure, ...] = ()
         if step.id in plan.gates:
-            comparison = decode(Comparison, outcomes[step.id].facts)
+            comparison = outcomes[step.id].read_facts(Comparison)
             failures = check_gate(comparison, plan.gates[step.id], unstable)
             lines = describe_failures(comparison, failures)
         elif step.stage == METRIC_STAGE and profile.accuracy.metric is not None:
             metric = profile.accuracy.metric
             gate = MetricGate(least=metric.least, drop=metric.drop)
-            lines = check_metric(name_metric(metric), outcomes[step.id].facts, gate)
+            lines = check_metric(name_metric(metric), outcomes[step.id].read_facts(MetricFacts), gate)
         if lines:
             verdicts.append(Verdict(step=step, lines=lines, failures=failures))
     return tuple(verdicts)

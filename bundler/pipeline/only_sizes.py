@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
-from bundler.model.codec import decode
 from bundler.model.golden_inputs import TriedDimension
 from bundler.model.plan import BuildPlan
 from bundler.model.requirements import FixedSize
 from bundler.model.results import StepOutcome
 from bundler.model.signature import Signature
 from bundler.planning.sizes import describe_size, find_axes
+from bundler.stages.record_golden.spec import Facts
 
 
 def settle_only_sizes(plan: BuildPlan, signature: Signature, outcomes: Mapping[str, StepOutcome]) -> BuildPlan:
     """`plan` with these sizes among those that are fixed, and among its decisions."""
-    found = find_only_sizes(outcomes[plan.golden].facts, signature)
+    found = find_only_sizes(outcomes[plan.golden].read_facts(Facts).tried_dimensions, signature)
     if not found:
         return plan
     told = {f"dimension {size.name}": describe_size(size) for size in found}
@@ -25,9 +24,8 @@ def settle_only_sizes(plan: BuildPlan, signature: Signature, outcomes: Mapping[s
     return replace(plan, fixed_sizes=(*plan.fixed_sizes, *found), decisions=(*kept, *told.values()))
 
 
-def find_only_sizes(golden: Mapping[str, Any], signature: Signature) -> tuple[FixedSize, ...]:
-    """Of the facts of the step that recorded the golden set."""
-    tried = [decode(TriedDimension, item) for item in golden.get("tried_dimensions", ())]
+def find_only_sizes(tried: Iterable[TriedDimension], signature: Signature) -> tuple[FixedSize, ...]:
+    """Of the dimensions that the search for seeded inputs tried, those that run at one size alone."""
     return tuple(_fix(item, size, signature) for item in tried if (size := item.only_size) is not None)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
-from bundler.model.codec import decode
 from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL
@@ -68,11 +67,11 @@ def _inspect_file(
     check_model_path(path)
     alone = digest_source(path, (), workspace.cache)
     outcome = workspace.executor.execute((inspect_step(name),), {MODEL: alone}, reporter)[INSPECT_ID]
-    facts = decode(ModelFacts, outcome.facts)
+    facts = outcome.read_facts(ModelFacts)
     if outcome.cached and not is_as_checked(path, facts):  # it says what is wrong, or finds other facts
         again = replace(inspect_step(name), volatile=True)
         outcome = workspace.executor.execute((again,), {MODEL: alone}, reporter)[INSPECT_ID]
-        facts = decode(ModelFacts, outcome.facts)
+        facts = outcome.read_facts(ModelFacts)
     external = [path.parent / name for name in facts.external_files]
     model = digest_source(path, external, workspace.cache) if external else alone
     return facts, outcome, model

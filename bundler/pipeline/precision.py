@@ -26,6 +26,10 @@ from bundler.planning.sessions import session_of
 from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
+from bundler.stages.measure_metric.spec import Facts as MetricFacts
+from bundler.stages.prepare_data.spec import Facts as DataFacts
+from bundler.stages.record_golden.spec import Facts as GoldenFacts
+from bundler.stages.time_model.spec import Facts as TimedFacts
 from bundler.support.platforms import SYSTEMS, python_machines
 
 NOISE = 1.03
@@ -133,8 +137,8 @@ class _Search:
             attempts=tuple(_mark(trial.attempt, chosen) for trial in trials),
             timing=timing,
             how=how,
-            held_out=_count(trials, EVALUATION, GOLDEN),
-            calibration=_count(trials, CALIBRATED),
+            held_out=_count(trials, GoldenFacts, EVALUATION) or _count(trials, GoldenFacts, GOLDEN),
+            calibration=_count(trials, DataFacts, CALIBRATED),
         )
 
     def _try_next(self, position: int, methods: Sequence[str], before: Sequence[_Trial]) -> _Trial:
@@ -191,11 +195,10 @@ class _Search:
             options={"session": session_of(self.variant, one), "baseline_session": session_of(self.variant, two)},
             environment=trial.plan.step(one.model).environment,
         )
-        facts = self._execute((step,), sources, trial.attempt.method)[step.id].facts
-        attempt = replace(trial.attempt, seconds=facts["seconds"], ratio=1.0)
+        found = self._execute((step,), sources, trial.attempt.method)[step.id].read_facts(TimedFacts)
+        attempt = replace(trial.attempt, seconds=found.seconds, ratio=1.0)
         if trial is not first:
-            spread = {name: facts[name] for name in ("ratio", "low", "high", "rounds")}
-            attempt = replace(attempt, **spread)
+            attempt = replace(attempt, ratio=found.ratio, low=found.low, high=found.high, rounds=found.rounds)
         return replace(trial, attempt=attempt)
 
     def _execute(self, steps: Sequence[Step], sources: Mapping[str, Source], method: str) -> dict[str, StepOutcome]:
@@ -226,8 +229,8 @@ def _judge(attempt: Attempt, plan: BuildPlan, outcomes: Mapping[str, StepOutcome
         failures.append(f"{size / MEGABYTE:.2f} MB, budget {limit:g} MB")
     state: AttemptState = "failed" if failures else "passed"
     last = [step for step in plan.variants[0].comparisons if step in plan.gates][-1:]
-    figures = _worst(decode(Comparison, outcomes[last[0]].facts).outputs) if last else {}
-    measured = [outcomes[step.id].facts["value"] for step in plan.steps if step.stage == METRIC_STAGE]
+    figures = _worst(outcomes[last[0]].read_facts(Comparison).outputs) if last else {}
+    measured = [outcomes[step.id].read_facts(MetricFacts).value for step in plan.steps if step.stage == METRIC_STAGE]
     if measured:
         figures["metric"] = measured[0]
     return replace(attempt, state=state, model_bytes=size, figures=figures, reason="; ".join(failures[:2]))
@@ -277,15 +280,12 @@ def _is_guessed(variant: Variant) -> bool:
     return is_accelerated(variant)
 
 
-def _count(trials: Sequence[_Trial], *steps: str) -> int:
-    """Samples in the first of these steps' sets that any attempt made: the most, for one that does not round is judged
-    on fewer.
+def _count(trials: Sequence[_Trial], facts: type[GoldenFacts | DataFacts], step: str) -> int:
+    """Samples of the set that this step made, over all attempts the most: a method that does not round is judged on
+    fewer.
     """
-    for step in steps:
-        counts = [int(trial.outcomes[step].facts.get("samples", 0)) for trial in trials if step in trial.outcomes]
-        if counts:
-            return max(counts)
-    return 0
+    outcomes = [trial.outcomes[step] for trial in trials if step in trial.outcomes]
+    return max((outcome.read_facts(facts).samples for outcome in outcomes), default=0)
 
 
 def _nothing_holds(prepared: Prepared, variant: Variant, trials: Sequence[_Trial]) -> GateError:

@@ -11,8 +11,10 @@ from bundler.reporting.figures import show_error
 from bundler.reporting.models import show_tag, title_stage
 from bundler.reporting.page import Accuracy, AccuracyCell, AccuracyRow, Dot
 from bundler.reporting.scales import Scale, linear_scale, log_scale
+from bundler.stages.measure_metric.spec import SPEC as METRIC
+from bundler.stages.measure_metric.spec import Facts as MetricFacts
 
-METRIC_STAGE = "measure_metric"
+METRIC_STAGE = METRIC.name
 NOT_JUDGED = "not judged"
 _ROW_MIDDLE = 14.0
 
@@ -50,11 +52,11 @@ def _describe_metrics(data: ReportData) -> Iterator[str]:
     steps = {step.id: step for step in data.plan.steps}
     for outcome in data.outcomes:
         if outcome.stage == METRIC_STAGE and outcome.step in steps:
-            facts, variant = outcome.facts, steps[outcome.step].variant
+            facts, variant = outcome.read_facts(MetricFacts), steps[outcome.step].variant
             tag = show_tag(data, variant)
             yield (
-                f"Your own metric{f' of {tag}' if tag else ''}: {facts['value']:.4g}, over {facts['samples']} samples; "
-                f"the original model has {facts['reference']:.4g}."
+                f"Your own metric{f' of {tag}' if tag else ''}: {facts.value:.4g}, over {facts.samples} samples; "
+                f"the original model has {facts.reference:.4g}."
             )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from bundler.stages.measure_metric.spec import Facts
 
 ROUNDING = 1e-9
 """A loss of 0.01 is 0.97 less 0.96, which floating-point numbers miss by a little."""
@@ -18,11 +18,9 @@ class MetricGate:
     drop: float | None = None
 
 
-def check_metric(name: str, facts: Mapping[str, Any], gate: MetricGate) -> tuple[str, ...]:
-    """What misses the gate, a line each; empty when it is met. `facts` are those of `measure_metric`, `name` is the
-    user's name of the metric.
-    """
-    value, reference, samples = facts["value"], facts["reference"], facts["samples"]
+def check_metric(name: str, facts: Facts, gate: MetricGate) -> tuple[str, ...]:
+    """What misses the gate, a line each; empty when it is met. `name` is the user's name of the metric."""
+    value, reference, samples = facts.value, facts.reference, facts.samples
     found = f"{name}: {value:.6g} over {samples} sample{'' if samples == 1 else 's'}"
     lines = []
     if gate.least is not None and value < gate.least:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import onnx
@@ -97,7 +97,7 @@ class ErrorSource:
     tensor: str
     node: str
     operator: str
-    kind: str
+    kind: Literal["activation", "weight"]
     error: float
     share: float
     remedy: tuple[str, ...]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from bundler.model.codec import decode
+from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.onnxkit.golden import GoldenSet, Sample, read_golden
 from bundler.onnxkit.quantization.error_sources import ErrorSource, attribute_error, find_probes, measure_probes
 from bundler.onnxkit.quantization.tensor_noise import weight_noise
 from bundler.onnxkit.structure import read_structure
-from bundler.stages.attribute_error.spec import Options
+from bundler.stages.attribute_error.spec import Facts, LossyTensor, Options
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -29,13 +28,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     count = min(options.samples, len(golden.entries))
     measured = measure_probes(paths, probes, lambda: _first(golden, count), report)
     found = attribute_error(source, changed, measured, _weights(paths))
-    return StageResult(
-        facts={
-            "tensors": [_encode(one) for one in found[: options.most]],
-            "compared": len(measured),
-            "samples": count,
-        }
-    )
+    tensors = tuple(_describe(one) for one in found[: options.most])
+    return StageResult(facts=encode(Facts(tensors=tensors, compared=len(measured), samples=count)))
 
 
 def _first(golden: GoldenSet, count: int) -> Iterator[Sample]:
@@ -48,12 +42,12 @@ def _weights(paths: tuple[Path, Path]) -> dict[str, float]:
     return {name: found.noise / found.signal for name, found in noise.items() if found.signal}
 
 
-def _encode(one: ErrorSource) -> dict[str, Any]:
-    return {
-        "tensor": one.tensor,
-        "node": one.node,
-        "operator": one.operator,
-        "kind": one.kind,
-        "sqnr_db": round(-10 * math.log10(one.error), 1) + 0.0 if 0 < one.error < math.inf else None,
-        "remedy": list(one.remedy),
-    }
+def _describe(one: ErrorSource) -> LossyTensor:
+    return LossyTensor(
+        tensor=one.tensor,
+        node=one.node,
+        operator=one.operator,
+        kind=one.kind,
+        sqnr_db=round(-10 * math.log10(one.error), 1) + 0.0 if 0 < one.error < math.inf else None,
+        remedy=tuple(one.remedy),
+    )

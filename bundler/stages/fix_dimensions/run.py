@@ -18,7 +18,7 @@ from bundler.onnxkit.fixed_models import fix_model
 from bundler.onnxkit.node_order import sort_model
 from bundler.onnxkit.signatures import model_signature
 from bundler.onnxkit.structure import iterate_graphs, iterate_tensors, read_structure
-from bundler.stages.fix_dimensions.spec import Options
+from bundler.stages.fix_dimensions.spec import Facts, Options
 
 ENTRY = "model.onnx"
 _EMBEDDED_LIMIT = 1 << 26
@@ -41,12 +41,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     report(0.5, "writing")
     _place_weights(model, source, request.output / f"{ENTRY}.data")
     (request.output / ENTRY).write_bytes(model.SerializeToString(deterministic=True))
-    facts = {
-        "dimensions": dict(options.dimensions),
-        "shapes": encode(options.shapes),
-        "signature": encode(model_signature(model)),
-    }
-    return StageResult(facts=facts, entry=ENTRY)
+    facts = Facts(dimensions=options.dimensions, shapes=options.shapes, signature=model_signature(model))
+    return StageResult(facts=encode(facts), entry=ENTRY)
 
 
 def _check_names(symbols: tuple[str, ...], dimensions: Mapping[str, int]) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
 
 from bundler.model.shapes import FixedShape
 from bundler.model.signature import Signature
 from bundler.model.stage import StageSpec
 
 
-class Facts(TypedDict):
-    """Encoded facts that other stages read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What was fixed, and the signature after it."""
 
+    dimensions: Mapping[str, int]
+    shapes: Mapping[str, FixedShape]
     signature: Signature
 
 
@@ -27,9 +29,7 @@ SPEC = StageSpec(
     least_time=300.0,
     facts=Facts,
 )
-"""Facts: `dimensions` and `shapes` (what was fixed) and `signature` (encoded, after). Weights of models
-that have external data, or more than 64 MiB, are in `model.onnx.data`.
-"""
+"""Weights of models that have external data, or more than 64 MiB, are in `model.onnx.data`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

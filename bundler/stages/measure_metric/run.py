@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bundler.model.codec import decode
+from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError, UsageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.golden import read_golden
@@ -20,7 +20,7 @@ from bundler.onnxkit.user_code import open_function, report_user_errors
 from bundler.stages.measure_metric.commands import check_command, measure, write_folders
 from bundler.stages.measure_metric.control import check_metric, swap_files, swapped_outputs
 from bundler.stages.measure_metric.samples import Samples, outputs_of_session, recorded_outputs
-from bundler.stages.measure_metric.spec import Options
+from bundler.stages.measure_metric.spec import Facts, Options
 from bundler.support.text import visible
 
 
@@ -42,7 +42,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
         value, at_best, notes = _measure_command(options, own, request.output)
     else:
         value, at_best, notes = _measure_function(request.input("metric"), options.python, (own, reference, swapped))
-    return StageResult(facts={"value": value, "reference": at_best, "samples": len(own)}, notes=notes)
+    return StageResult(facts=encode(Facts(value=value, reference=at_best, samples=len(own))), notes=notes)
 
 
 def _settings(options: Options) -> SessionSettings:

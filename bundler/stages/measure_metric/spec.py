@@ -8,6 +8,16 @@ from typing import Any
 
 from bundler.model.stage import StageSpec
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """The metric of the model's outputs, and of the recorded ones (`reference`), over all `samples`."""
+
+    value: float
+    reference: float
+    samples: int
+
+
 COMMAND_SECONDS = 3000.0
 """Time limit for one call of a command."""
 
@@ -19,11 +29,10 @@ SPEC = StageSpec(
     packages=("onnxruntime", "numpy"),
     time_limit=4 * COMMAND_SECONDS,
     volatile=True,
+    facts=Facts,
 )
-"""`golden` is any set with recorded outputs; `metric` is a Python file.
-
-Facts: `value` (of the model's outputs), `reference` (of the recorded ones), `samples`. A metric with the same value for
-the outputs of other samples is a warning.
+"""`golden` is any set with recorded outputs; `metric` is a Python file. A metric with the same value for the outputs of
+other samples is a warning.
 """
 
 

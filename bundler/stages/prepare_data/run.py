@@ -21,7 +21,7 @@ from bundler.onnxkit.structure import read_structure
 from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, UnreadableError
 from bundler.stages.prepare_data.opening import open_data
-from bundler.stages.prepare_data.spec import Options
+from bundler.stages.prepare_data.spec import Facts, Options
 from bundler.stages.prepare_data.splitting import wanted_positions
 from bundler.stages.prepare_data.survey import Survey, held_out_digests
 
@@ -61,7 +61,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     _check(written, options)
     write_index(request.output, written.entries, seed=data.seed, unstable=())
     return StageResult(
-        facts=_facts(data, written, options),
+        facts=encode(_describe(data, written, options)),
         entry=INDEX,
         notes=(*data.notes, *_notes(written), *written.survey.notes()),
     )
@@ -117,18 +117,20 @@ def _check(written: _Written, options: Options) -> None:
         written.survey.check_range()
 
 
-def _facts(data: DataSet, written: _Written, options: Options) -> dict[str, Any]:
-    return {
-        "kind": options.kind,
-        "part": options.part,
-        "samples": len(written.entries),
-        "total": data.total,
-        "dropped": written.dropped,
-        "synthetic": data.seed is not None,
-        "dimensions": dict(data.sizes),
-        "preprocessing": encode(data.record) if data.record else None,
-        **written.survey.facts(),
-    }
+def _describe(data: DataSet, written: _Written, options: Options) -> Facts:
+    return Facts(
+        kind=options.kind,
+        part=options.part,
+        samples=len(written.entries),
+        total=data.total,
+        dropped=written.dropped,
+        synthetic=data.seed is not None,
+        dimensions=data.sizes,
+        preprocessing=encode(data.record) if data.record else None,
+        distinct=written.survey.distinct,
+        constant_inputs=tuple(written.survey.constant_inputs),
+        constant_samples=written.survey.constant_samples,
+    )
 
 
 def _notes(written: _Written) -> tuple[Note, ...]:

@@ -9,26 +9,46 @@ from typing import Any, Literal
 from bundler.model.shapes import FixedShape, SizeRange
 from bundler.model.stage import StageSpec
 
+Kind = Literal["samples", "images", "audio", "text", "python", "synthetic"]
+Part = Literal["all", "calibration", "held-out"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What was found of the data, of which `samples` were written.
+
+    `total` is None where a function was not read to its end. `dropped` counts samples equal to held-out ones,
+    `distinct` the different ones among those written. `dimensions` are sizes of seeded inputs, by symbol.
+    `preprocessing` is the complete record. `constant_inputs` hold the same value in all samples, `constant_samples`
+    counts samples with one value only.
+    """
+
+    kind: Kind
+    part: Part
+    samples: int
+    total: int | None
+    dropped: int
+    synthetic: bool
+    dimensions: Mapping[str, int]
+    preprocessing: Mapping[str, Any] | None
+    distinct: int
+    constant_inputs: tuple[str, ...]
+    constant_samples: int
+
+
 SPEC = StageSpec(
     name="prepare_data",
     title="Prepare the data",
     inputs=("model", "data?", "tokenizer?", "held_out?"),
     produces="samples",
     packages=("numpy", "onnxruntime", "pillow", "soundfile", "tokenizers"),
+    facts=Facts,
 )
 """Writes a set in the golden set's form, without outputs.
 
 `data` is the user's file or folder; a function of an installed module and synthetic data have none. `tokenizer` is for
 texts. `held_out` is another prepared set: samples equal to one of its samples are skipped.
-
-Facts: `kind`, `part`, `samples` (written), `total` (found; None where a function was not read to its end), `dropped`
-(equal to held-out ones), `distinct` (different ones among those written), `synthetic`, `dimensions` (sizes of seeded
-inputs, by symbol), `constant_inputs` (the same value in all samples), `constant_samples` (samples with one value
-only), `preprocessing` (the complete record, or None).
 """
-
-Kind = Literal["samples", "images", "audio", "text", "python", "synthetic"]
-Part = Literal["all", "calibration", "held-out"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

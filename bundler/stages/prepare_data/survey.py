@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -60,13 +59,15 @@ class Survey:
         found = (key for key, (least, most) in self._ranges.items() if least == most and key not in self._fixed)
         return list(found)
 
-    def facts(self) -> dict[str, Any]:
-        """The facts of `spec.SPEC` that this class computes."""
-        return {
-            "distinct": len(self._digests),
-            "constant_inputs": self.constant_inputs,
-            "constant_samples": len(self._constant),
-        }
+    @property
+    def distinct(self) -> int:
+        """Number of different samples."""
+        return len(self._digests)
+
+    @property
+    def constant_samples(self) -> int:
+        """Number of samples that hold one value only."""
+        return len(self._constant)
 
     def check_range(self) -> None:
         """Raise `UsageError` when every input holds one value in all samples: they have no range."""

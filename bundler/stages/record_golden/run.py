@@ -35,7 +35,7 @@ from bundler.onnxkit.value_files import Value
 from bundler.onnxkit.weaknesses import SYNTHETIC, describe_count, describe_seeded
 from bundler.stages.record_golden.alike import make_alike
 from bundler.stages.record_golden.examining import choose_repeated, count_largest, describe_only_sizes, weaknesses_of
-from bundler.stages.record_golden.spec import Options
+from bundler.stages.record_golden.spec import Facts, Options
 
 _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
 
@@ -161,21 +161,21 @@ def _take_recorded(request: StageRequest, structure: ModelProto, signature: Sign
         *describe_count(len(samples)),
         *weaknesses_of(request.input("model"), structure, signature, inputs),
     )
-    facts = {
-        "samples": len(entries),
-        "synthetic": recorded.synthetic,
-        "unstable_outputs": list(recorded.unstable_outputs),
-        "non_finite_outputs": [name for name in order if name in broken],
-        "dimensions": {},
-        "tried_dimensions": [],
-        "references": encode(found),
-        "weaknesses": encode((*weaknesses, *doubts_of(found))),
-    }
+    facts = Facts(
+        samples=len(entries),
+        synthetic=recorded.synthetic,
+        unstable_outputs=tuple(recorded.unstable_outputs),
+        non_finite_outputs=tuple(name for name in order if name in broken),
+        dimensions={},
+        tried_dimensions=(),
+        references=tuple(found),
+        weaknesses=(*weaknesses, *doubts_of(found)),
+    )
     notes = (_describe_taken(len(samples), total, options),) if total > len(samples) else ()
     # What the whole set cannot judge was already reported when it was recorded.
     lost = [one for one in found if one.unjudged and not recorded.references[one.name].unjudged]
     notes = (*notes, *reference_notes(lost))
-    return StageResult(facts=facts, entry=INDEX, notes=notes)
+    return StageResult(facts=encode(facts), entry=INDEX, notes=notes)
 
 
 def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inputs:
@@ -235,26 +235,26 @@ def _record(
         recorded.add(outputs)
         entries.append(write_sample(folder, index, Sample(name=name, inputs=values, outputs=outputs), signature))
     order = [port.name for port in signature.outputs]
-    unstable_outputs, broken_outputs = ([name for name in order if name in names] for names in (unstable, broken))
+    unstable_outputs, broken_outputs = (tuple(name for name in order if name in names) for names in (unstable, broken))
     found = recorded.figures(unstable_outputs)
     write_index(folder, entries, found, seed=inputs.seed, unstable=unstable_outputs)
-    facts = {
-        "samples": len(entries),
-        "synthetic": inputs.seed is not None,
-        "unstable_outputs": unstable_outputs,
-        "non_finite_outputs": broken_outputs,
-        "dimensions": dict(inputs.sizes),
-        "tried_dimensions": encode(inputs.tried),
-        "references": encode(found),
-        "weaknesses": encode((*inputs.weaknesses, *doubts_of(found))),
-    }
+    facts = Facts(
+        samples=len(entries),
+        synthetic=inputs.seed is not None,
+        unstable_outputs=unstable_outputs,
+        non_finite_outputs=broken_outputs,
+        dimensions=inputs.sizes,
+        tried_dimensions=inputs.tried,
+        references=tuple(found),
+        weaknesses=(*inputs.weaknesses, *doubts_of(found)),
+    )
     notes = (
         *inputs.notes,
         *weakness_notes(inputs.weaknesses),
         *_output_notes(unstable_outputs, broken_outputs),
         *reference_notes(found),
     )
-    return StageResult(facts=facts, entry=INDEX, notes=notes)
+    return StageResult(facts=encode(facts), entry=INDEX, notes=notes)
 
 
 def _describe_refusal(name: str, error: RunError, how: _Runs) -> UsageError | ModelError:
@@ -270,7 +270,7 @@ def _describe_refusal(name: str, error: RunError, how: _Runs) -> UsageError | Mo
     )
 
 
-def _output_notes(unstable: list[str], broken: list[str]) -> tuple[Note, ...]:
+def _output_notes(unstable: Sequence[str], broken: Sequence[str]) -> tuple[Note, ...]:
     notes = []
     if unstable:
         names = ", ".join(map(repr, unstable))

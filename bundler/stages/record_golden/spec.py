@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
 
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.reference import ReferenceFigures
@@ -12,8 +11,11 @@ from bundler.model.shapes import FixedShape, SizeRange
 from bundler.model.stage import StageSpec
 
 
-class Facts(TypedDict):
-    """Encoded facts."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What was recorded: `samples` counts them; `dimensions` are sizes of dynamic dimensions in the first seeded
+    inputs, by symbol; `tried_dimensions` are those that the search for seeded inputs tried (none for a user's samples).
+    """
 
     samples: int
     synthetic: bool
@@ -34,10 +36,6 @@ SPEC = StageSpec(
     least_time=900.0,
     facts=Facts,
 )
-"""Facts: `samples` (how many), `synthetic`, `unstable_outputs`, `non_finite_outputs`, `dimensions` (sizes of dynamic
-dimensions in the first seeded inputs, by symbol), `tried_dimensions` (each a `TriedDimension`: the sizes that the
-search for seeded inputs tried; empty for a user's samples), `weaknesses` (each a `Weakness`).
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

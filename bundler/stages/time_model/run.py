@@ -10,14 +10,14 @@ from typing import Final
 
 import onnxruntime
 
-from bundler.model.codec import decode
+from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.onnxkit.golden import read_golden
 from bundler.onnxkit.running import RunError, make_caller, run_session
 from bundler.onnxkit.sessions import open_session, read_settings
 from bundler.onnxkit.value_files import Value
-from bundler.stages.time_model.spec import Options
+from bundler.stages.time_model.spec import Facts, Options
 
 _MAX_SAMPLES: Final = 4
 """Different inputs to run on; all of them stay in memory."""
@@ -46,7 +46,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     model = open_session(request.input("model"), read_settings(options.session), error=StageError)
     baseline = open_session(request.input("baseline"), read_settings(options.baseline_session), error=StageError)
     rounds = _take_turns(_caller(model, feeds), _caller(baseline, feeds), options.seconds, report)
-    return StageResult(facts=_summarize(rounds, len(feeds)))
+    return StageResult(facts=encode(_summarize(rounds, len(feeds))))
 
 
 def _caller(session: onnxruntime.InferenceSession, feeds: Sequence[Mapping[str, Value]]) -> Call:
@@ -91,13 +91,13 @@ def _time(call: Call, repeats: int) -> float:
     return (time.perf_counter() - began) / repeats
 
 
-def _summarize(rounds: Sequence[_Round], feeds: int) -> dict[str, float | int]:
+def _summarize(rounds: Sequence[_Round], feeds: int) -> Facts:
     ratios = sorted(item.model / item.baseline for item in rounds)
-    return {
-        "seconds": statistics.median(item.model for item in rounds) / feeds,
-        "baseline_seconds": statistics.median(item.baseline for item in rounds) / feeds,
-        "ratio": statistics.median(ratios),
-        "low": ratios[len(ratios) // 10],
-        "high": ratios[-1 - len(ratios) // 10],
-        "rounds": len(ratios),
-    }
+    return Facts(
+        seconds=statistics.median(item.model for item in rounds) / feeds,
+        baseline_seconds=statistics.median(item.baseline for item in rounds) / feeds,
+        ratio=statistics.median(ratios),
+        low=ratios[len(ratios) // 10],
+        high=ratios[-1 - len(ratios) // 10],
+        rounds=len(ratios),
+    )

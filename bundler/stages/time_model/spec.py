@@ -8,17 +8,30 @@ from typing import Any
 
 from bundler.model.stage import StageSpec
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """`seconds` and `baseline_seconds` are medians of one call; `ratio` is the median over `rounds` of the model's time
+    to the baseline's in the same round, `low` and `high` its 10th and 90th percentile.
+    """
+
+    seconds: float
+    baseline_seconds: float
+    ratio: float
+    low: float
+    high: float
+    rounds: int
+
+
 SPEC = StageSpec(
     name="time_model",
     title="Time the model",
     inputs=("model", "baseline", "golden"),
     produces=None,
     packages=("onnxruntime", "numpy"),
+    facts=Facts,
 )
-"""Facts: `seconds` and `baseline_seconds` (medians of one call), `ratio` (median over rounds of the model's time to the
-baseline's in the same round), `low` and `high` (10th and 90th percentile of it), `rounds`. The only stage whose facts
-are times: they select a model and are never written into a bundle.
-"""
+"""The only stage whose facts are times: they select a model and are never written into a bundle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

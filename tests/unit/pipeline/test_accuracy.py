@@ -17,6 +17,7 @@ from bundler.model.runtime import Gate, ProviderEntry
 from bundler.pipeline.accuracy import VerifiedRun, find_accuracies
 from bundler.pipeline.results import AccuracyResult
 from bundler.planning.gate import FLOAT, LOSSY
+from bundler.stages.record_golden.spec import Facts
 
 JUDGED = OutputComparison(
     name="good",
@@ -34,6 +35,17 @@ RANDOM = dataclasses.replace(
     name="random",
     sqnr_db=0.0,
     reference=ReferenceFigures(name="random", elements=4, signal=2.0, unjudged="it differs from run to run"),
+)
+
+GOLDEN = Facts(
+    samples=8,
+    synthetic=False,
+    unstable_outputs=(),
+    non_finite_outputs=(),
+    dimensions={},
+    tried_dimensions=(),
+    references=(JUDGED.reference or ReferenceFigures(name="good"),),
+    weaknesses=(),
 )
 
 
@@ -79,7 +91,7 @@ def find(*outputs: OutputComparison, gate: Gate, run: bool = False) -> AccuracyR
     comparison = Comparison(samples=8, outputs=outputs)
     outcomes = {
         step.id: outcome(step.id, encode(comparison)),
-        "golden": outcome("golden", {"references": [encode(JUDGED.reference)]}),
+        "golden": outcome("golden", encode(GOLDEN)),
     }
     runs = [VerifiedRun(variant="gpu", place="in a browser", comparison=comparison)] if run else []
     (found,) = find_accuracies(plan, outcomes, runs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from bundler.model.codec import encode
 from bundler.model.golden_inputs import RefusedSize, TriedDimension
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.pipeline.assemble import fix_signature
@@ -15,19 +14,16 @@ def port(name: str, *shape: Any) -> Port:
     return Port(name=name, type=ValueType(element_type="float32", shape=shape))
 
 
-def tried(symbol: str, name: str, axis: int, sizes: tuple[int, ...], *refused: int) -> dict[str, Any]:
+def tried(symbol: str, name: str, axis: int, sizes: tuple[int, ...], *refused: int) -> TriedDimension:
     reasons = tuple(RefusedSize(size=size, reason="no") for size in refused)
-    item = TriedDimension(label="", symbol=symbol, port=name, axis=axis, sizes=sizes, refused=reasons)
-    found: dict[str, Any] = encode(item)
-    return found
+    return TriedDimension(label="", symbol=symbol, port=name, axis=axis, sizes=sizes, refused=reasons)
 
 
 OPEN = Signature(inputs=(port("x", "batch", 3, None, None),), outputs=(port("y", "batch", None),))
 
 
 def test_named_and_unnamed_dimensions_of_one_size_are_published_so() -> None:
-    facts = {"tried_dimensions": [tried("batch", "x", 0, (1,), 2, 3), tried("", "x", 2, (224,), 192)]}
-    found = find_only_sizes(facts, OPEN)
+    found = find_only_sizes([tried("batch", "x", 0, (1,), 2, 3), tried("", "x", 2, (224,), 192)], OPEN)
     assert [(size.size, size.by, size.axes) for size in found] == [
         (1, "model", {"x": (0,)}),
         (224, "model", {"x": (2,)}),
@@ -38,6 +34,6 @@ def test_named_and_unnamed_dimensions_of_one_size_are_published_so() -> None:
 
 
 def test_what_was_not_refused_stays_open() -> None:
-    facts = {"tried_dimensions": [tried("batch", "x", 0, (1, 2), 4), tried("", "x", 2, (224,))]}
-    assert find_only_sizes(facts, OPEN) == find_only_sizes({}, OPEN) == ()
+    sizes = [tried("batch", "x", 0, (1, 2), 4), tried("", "x", 2, (224,))]
+    assert find_only_sizes(sizes, OPEN) == find_only_sizes([], OPEN) == ()
     assert fix_signature(OPEN, ()) == OPEN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from bundler.model.events import SILENT
 from bundler.model.plan import Step
 from bundler.pipeline.blame import Blame, describe_error_sources, find_error_sources, hint_for_loss, lossy_step
 from bundler.pipeline.judging import Verdict
+from bundler.stages.attribute_error.spec import LossyTensor
 
 LOSSY = Step(id="cpu/quantize_static", stage="quantize_static", inputs={"model": "simplify"})
 BAKED = Step(id="cpu/optimize", stage="optimize", inputs={"model": LOSSY.id})
@@ -26,9 +28,9 @@ def prepared(*steps: Step, excluded: tuple[str, ...] = ()) -> Any:
     return SimpleNamespace(title="model → linux-x64", profile=profile, plan=plan, sources={"simplify": 1, "golden": 2})
 
 
-def tensor(node: str, **more: Any) -> dict[str, Any]:
-    plain = {"tensor": "t", "node": node, "operator": "Conv", "kind": "activation", "sqnr_db": 3.25, "remedy": [node]}
-    return plain | more
+def tensor(node: str, **more: Any) -> LossyTensor:
+    plain = LossyTensor(tensor="t", node=node, operator="Conv", kind="activation", sqnr_db=3.25, remedy=(node,))
+    return replace(plain, **more)
 
 
 def test_the_step_that_gives_precision_away_is_found_behind_others() -> None:
@@ -38,8 +40,8 @@ def test_the_step_that_gives_precision_away_is_found_behind_others() -> None:
 
 def test_culprits_in_words(snapshot: SnapshotAssertion) -> None:
     tensors = [
-        tensor("a 'quoted'\x1b[31m\nnode", kind="weight", remedy=["a 'quoted'\x1b[31m\nnode"]),
-        tensor("", sqnr_db=None, remedy=[]),
+        tensor("a 'quoted'\x1b[31m\nnode", kind="weight", remedy=("a 'quoted'\x1b[31m\nnode",)),
+        tensor("", sqnr_db=None, remedy=()),
         *(tensor(f"it's {index}") for index in range(9)),
     ]
     blame = describe_error_sources(tensors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -134,11 +135,25 @@ GOLDEN: dict[str, Any] = {
     "change",
     [{"references": [{"name": "y", "signals": 1e300}]}, {"references": {}}, {"samples": "8"}, {"weaknesses": [{}]}],
 )
-def test_what_is_read_of_a_golden_set_has_its_types_and_the_rest_is_free(change: dict[str, Any]) -> None:
+def test_facts_of_a_golden_set_have_their_types_and_nothing_else(change: dict[str, Any]) -> None:
     kind = find_stage("record_golden").facts
-    assert conforms(kind, {**GOLDEN, "more": ["of", "it"]})
+    assert conforms(kind, GOLDEN)
+    assert not conforms(kind, {**GOLDEN, "more": ["of", "it"]})
     assert not conforms(kind, {**GOLDEN, **change})
     assert not conforms(kind, {name: fact for name, fact in GOLDEN.items() if name not in change})
+
+
+READ_BY_BUILDS = (
+    *("attribute_error", "compare", "fix_dimensions", "inspect"),
+    *("measure_metric", "prepare_data", "record_golden", "time_model"),
+)
+
+
+@pytest.mark.parametrize("stage", READ_BY_BUILDS)
+def test_a_stage_whose_facts_a_build_reads_names_their_type(stage: str) -> None:
+    kind = find_stage(stage).facts
+    assert dataclasses.is_dataclass(kind)
+    assert not conforms(kind, {})
 
 
 def test_facts_that_lack_something_do_not_conform() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bundler.stages.measure_metric.spec import Facts
 from bundler.verification.metric import MetricGate, check_metric
 
 NUMBERS = st.floats(-1e6, 1e6)
 
 
 def judge(value: float, reference: float, **limits: float | None) -> tuple[str, ...]:
-    facts = {"value": value, "reference": reference, "samples": 64}
+    facts = Facts(value=value, reference=reference, samples=64)
     return check_metric("metric.py:accuracy", facts, MetricGate(**limits))
 
 
