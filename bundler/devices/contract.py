@@ -136,10 +136,6 @@ class Device(Protocol):
         """Run one command to its end. Raises `EnvironmentMissingError` when the device does not start any."""
         ...
 
-    def fetch(self, path: str, target: Path) -> None:
-        """Copy a file from there to `target`. Raises `OSError` where there is none."""
-        ...
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,10 +39,6 @@ class LocalDevice:
     def run(self, command: Command) -> Outcome:
         """Run it here."""
         return run_program(command, self.sandbox.showing(self._shown) if self.sandbox else None)
-
-    def fetch(self, path: str, target: Path) -> None:
-        """Copy a file."""
-        shutil.copyfile(path, target)
 
 
 class LocalKind:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -50,10 +49,6 @@ class EmulatedDevice:
         *emulator, python = self.python.argv
         argv = (*emulator, python if program == _PYTHON else program, *arguments)
         return run_program(replace(command, argv=argv, environment={**command.environment, **self.python.environment}))
-
-    def fetch(self, path: str, target: Path) -> None:
-        """Copy a file."""
-        shutil.copyfile(path, target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from bundler.devices.browser.visiting import Visit, visit_page
 from bundler.devices.contract import Command, Facts, Need, Opening, Outcome
 from bundler.devices.local import see_facts
 from bundler.environments.survey import ToolStatus
-from bundler.model.errors import DefectError, DeviceMissingError, EnvironmentMissingError
+from bundler.model.errors import DeviceMissingError, EnvironmentMissingError
 
 NAME = "browser"
 
@@ -60,10 +60,6 @@ class BrowserDevice:
         if not ending.started:
             raise self._explain(ending.errors)
         return Outcome(code=ending.code, output="", errors=ending.errors, seconds=time.perf_counter() - began)
-
-    def fetch(self, path: str, target: Path) -> None:
-        """A page leaves no files."""
-        raise DefectError(f"a page leaves no file {path} to be copied to {target}")
 
     def _list(self, *, from_root: bool) -> dict[str, Content]:
         files: dict[str, Content] = {}
