@@ -41,11 +41,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmitRequest:
-    """All that an emitter needs. `models` maps each variant to the step that made its model, `golden` is the folder
-    of the golden set; `config` is the finished `runtime.json`, whose paths are relative to the payload folder.
-    `version` is the version of the emitted package, `package_name` its name where the user gave one (None: it is made
-    from the model's); `environments` give locks, tools and downloads. `left_out` says which variants of the target are
-    not built, and why.
+    """All that an emitter needs. `artifacts` maps each variant to the steps that made its files: its model and what it
+    ships beside that. `golden` is the folder of the golden set; `config` is the finished `runtime.json`, whose paths
+    are relative to the payload folder. `version` is the version of the emitted package, `package_name` its name where
+    the user gave one (None: it is made from the model's); `environments` give locks, tools and downloads. `left_out`
+    says which variants of the target are not built, and why.
     """
 
     config: RuntimeConfig
@@ -53,7 +53,7 @@ class EmitRequest:
     profile: TargetProfile
     format: str
     version: str
-    models: Mapping[str, StepOutcome]
+    artifacts: Mapping[str, tuple[StepOutcome, ...]]
     golden: Path
     environments: Environments
     reporter: Reporter

@@ -31,17 +31,18 @@ def describe_recorded_preprocessing(record: Mapping[str, Any] | None) -> tuple[s
 
 
 def copy_payload(request: EmitRequest, payload: Path) -> None:
-    """Copy the golden set and every variant's model files. Raises `DefectError` when a variant has no model."""
+    """Copy the golden set and every variant's files. Raises `DefectError` when a variant has no model."""
     copy_tree(request.golden, payload / "golden")
     for variant in request.config.variants:
-        for file, source in find_model_files(request, variant):
+        for file, source in find_variant_files(request, variant):
             copy_file(source, payload / file.path)
 
 
-def find_model_files(request: EmitRequest, variant: RuntimeVariant) -> list[tuple[FileRecord, Path]]:
-    """The model files of a variant, each with where it is kept. Raises `DefectError` when there are none."""
-    outcome = request.models[variant.name]
-    if outcome.folder is None or outcome.artifact is None:
-        raise DefectError(f"variant {variant.name} has no model to ship")
-    sources = {(record.size, record.sha256): record.path for record in outcome.artifact.files}
-    return [(file, outcome.folder / sources[file.size, file.sha256]) for file in variant.files]
+def find_variant_files(request: EmitRequest, variant: RuntimeVariant) -> list[tuple[FileRecord, Path]]:
+    """The files of a variant, each with where it is kept. Raises `DefectError` when a step made none of them."""
+    sources: dict[tuple[int, str], Path] = {}
+    for outcome in request.artifacts[variant.name]:
+        if outcome.folder is None or outcome.artifact is None:
+            raise DefectError(f"step {outcome.step} made nothing that variant {variant.name} can ship")
+        sources |= {(record.size, record.sha256): outcome.folder / record.path for record in outcome.artifact.files}
+    return [(file, sources[file.size, file.sha256]) for file in variant.files]

@@ -18,7 +18,7 @@ from bundler.stages.registry import run_module
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageCall:
     """A stage by name, with its `inputs` by role and its `options`. It makes its files in `output`, runs in `folder`,
-    and is ended after so many `seconds`.
+    and is ended after so many `seconds`. `compiler` is the program of its toolchain.
     """
 
     stage: str
@@ -27,6 +27,7 @@ class StageCall:
     output: Path
     folder: Path
     seconds: float
+    compiler: Path | None = None
 
 
 def call_stage(worker: Worker, call: StageCall, progress: Progress) -> StageResult:
@@ -39,6 +40,7 @@ def call_stage(worker: Worker, call: StageCall, progress: Progress) -> StageResu
         "options": dict(call.options),
         "output": str(call.output),
         "folder": str(call.folder),
+        "compiler": str(call.compiler) if call.compiler else None,
     }
     answer = worker.wait(worker.post(request), call.stage, call.seconds, progress)
     if "error" in answer:

@@ -6,6 +6,7 @@ import functools
 import platform
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from bundler.environments.registry import Environment
@@ -13,19 +14,28 @@ from bundler.execution.stage_sources import digest_stage_sources
 from bundler.model.digests import digest_json
 from bundler.model.plan import Step
 from bundler.model.stage import StageSpec
+from bundler.toolchains.registry import FoundToolchain
 
 KEY_SCHEMA = 1
 
 
-def ingredients_of(step: Step, spec: StageSpec, environment: Environment, inputs: Mapping[str, str]) -> dict[str, Any]:
+def ingredients_of(
+    step: Step,
+    spec: StageSpec,
+    environment: Environment,
+    inputs: Mapping[str, str],
+    toolchain: FoundToolchain | None = None,
+) -> dict[str, Any]:
     """All that decides the result of a step. `inputs` maps roles to digests.
 
     Of bundler's own interpreter those packages count that the stage names; of a locked environment, which may carry a
-    compiler, all of them, and the lock with the digests of their files. The machine counts for stages that call native
-    tools only: what pure code makes is the same everywhere.
+    compiler, all of them, and the lock with the digests of their files. Of a toolchain, what it states about itself
+    counts; where it stands does not. The machine counts for stages that call native tools only: what pure code makes is
+    the same everywhere.
     """
     named = {name: environment.versions.get(name, "missing") for name in spec.packages}
     packages = named if environment.is_host else dict(environment.versions)
+    compiler = {key: value for key, value in asdict(toolchain).items() if key != "program"} if toolchain else None
     return {
         "schema": KEY_SCHEMA,
         "stage": step.stage,
@@ -33,7 +43,8 @@ def ingredients_of(step: Step, spec: StageSpec, environment: Environment, inputs
         "python": environment.python_version,
         "packages": packages,
         "tools": environment.digest,
-        "machine": _machine() if packages else "any",
+        **({"compiler": compiler} if compiler else {}),
+        "machine": _machine() if packages or compiler else "any",
         "options": dict(step.options),
         "inputs": dict(inputs),
     }
@@ -53,6 +64,8 @@ def describe_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[st
     ]
     if old.get("tools") != new.get("tools") and old.get("packages") == new.get("packages"):
         texts.append("the files of its locked environment changed")
+    if old.get("compiler") != new.get("compiler"):
+        texts.append(_describe_compilers(old.get("compiler") or {}, new.get("compiler") or {}))
     if old.get("sources") != new.get("sources"):
         texts.append(f"the code of stage {new.get('stage')} changed")
     for name, label in (("python", "Python"), ("machine", "machine"), ("stage", "stage"), ("schema", "cache format")):
@@ -64,6 +77,12 @@ def describe_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[st
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], part: str) -> list[tuple[str, Any, Any]]:
     was, now = old.get(part) or {}, new.get(part) or {}
     return [(name, was.get(name), now.get(name)) for name in sorted({*was, *now}) if was.get(name) != now.get(name)]
+
+
+def _describe_compilers(was: Mapping[str, str], now: Mapping[str, str]) -> str:
+    if was.get("version") == now.get("version"):
+        return f"the toolchain {now['name']} states another configuration of the same version"
+    return f"toolchain {was.get('version', 'none')} -> {now.get('version', 'none')}"
 
 
 def _describe_option(name: str, was: Any, now: Any) -> str:

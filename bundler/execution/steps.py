@@ -33,6 +33,7 @@ from bundler.model.results import StepOutcome
 from bundler.model.stage import Note, StageResult, StageSpec
 from bundler.stages.inspect.spec import SPEC as INSPECTION
 from bundler.stages.registry import find_stage
+from bundler.toolchains.registry import FoundToolchain, find_toolchain
 
 LARGE_BYTES = 1_000_000_000
 """From this size of the model on, steps run one by one, each in its own process: that keeps the peak of memory low."""
@@ -75,6 +76,7 @@ class ReadyStep:
     inputs: Mapping[str, StepInput]
     ingredients: Mapping[str, Any]
     key: str
+    toolchain: FoundToolchain | None = None
 
     @property
     def passed_on(self) -> StepInput:
@@ -168,8 +170,11 @@ def make_ready(
         raise DefectError(f"step {step.id} gives no {' and no '.join(missing)} to stage {spec.name}")
     environment = environments.describe(step.environment, spec.packages, run.reporter if run else SILENT)
     digests = {role: item.digest for role, item in inputs.items()}
-    ingredients = ingredients_of(step, spec, environment, digests)
-    return ReadyStep(step=step, spec=spec, inputs=inputs, ingredients=ingredients, key=key_of(ingredients))
+    toolchain = find_toolchain(step.toolchain) if step.toolchain else None
+    ingredients = ingredients_of(step, spec, environment, digests, toolchain)
+    return ReadyStep(
+        step=step, spec=spec, inputs=inputs, ingredients=ingredients, key=key_of(ingredients), toolchain=toolchain
+    )
 
 
 def _find_input(step: Step, name: str, sources: Mapping[str, Source], outcomes: Mapping[str, StepOutcome]) -> StepInput:
@@ -351,6 +356,7 @@ def _describe_call(ready: ReadyStep, output: Path, litter: Path) -> StageCall:
         # Some tools leave files in the current folder; the user's own code finds its files there.
         folder=Path.cwd() if ready.runs_users_code else litter,
         seconds=limit_seconds(ready.spec, ready.size),
+        compiler=ready.toolchain.program if ready.toolchain else None,
     )
 
 
@@ -369,7 +375,8 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
     if ready.runs_users_code:
         run.reporter.warn(f"{ready.spec.name} calls your own code, which runs outside the sandbox")
         return None
-    return show_packages(run.sandbox, ready.spec.name)
+    shown = show_packages(run.sandbox, ready.spec.name)
+    return shown.showing((ready.toolchain.program.resolve().parents[1],)) if shown and ready.toolchain else shown
 
 
 def show_packages(sandbox: Sandbox | None, stage: str) -> Sandbox | None:

@@ -156,8 +156,10 @@ def _run_stage(request: Mapping[str, Any], answers: Answers) -> Any:
 
     run = importlib.import_module(request["module"]).run
     inputs = {role: Path(path) for role, path in request["inputs"].items()}
+    compiler = Path(request["compiler"]) if request.get("compiler") else None
+    output = Path(request["output"])
     with contextlib.chdir(request["folder"]):
-        result = run(StageRequest(inputs=inputs, options=request["options"], output=Path(request["output"])), report)
+        result = run(StageRequest(inputs=inputs, options=request["options"], output=output, compiler=compiler), report)
     encoded = encode(result)
     json.dumps(encoded, allow_nan=False)
     return encoded

@@ -51,7 +51,7 @@ class TargetRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantRecord:
-    """One variant as `runtime.json` opens it; `size` is that of its model files in bytes."""
+    """One variant as `runtime.json` opens it; `size` is that of its files in bytes."""
 
     name: str
     model: str
@@ -64,9 +64,9 @@ class VariantRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRecord:
-    """One step that was taken. `environment` is its name, `versions` the tools in it, `artifact` and `size` what it
-    made (None where it made nothing). `key` is a digest of the stage, its sources, tools, options and inputs: the cache
-    key without the machine. Seconds and paths are left out: they vary from run to run.
+    """One step that was taken. `environment` is its name, `versions` the tools in it and its compiler, `artifact` and
+    `size` what it made (None where it made nothing). `key` is a digest of the stage, its sources, tools, options and
+    inputs: the cache key without the machine. Seconds and paths are left out: they vary from run to run.
     """
 
     step: str
@@ -80,6 +80,19 @@ class StageRecord:
     size: int | None
     facts: Mapping[str, Any]
     notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactRecord:
+    """What the bundle ships of a step: `kind`, `step` and `variant` are those of `bundler.model.plan.PlannedArtifact`;
+    `digest` is over all its files, `size` in bytes.
+    """
+
+    kind: str
+    step: str
+    variant: str | None
+    digest: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +234,7 @@ class Manifest:
     reservations: tuple[str, ...] = ()
     shortfalls: tuple[str, ...] = ()
     golden: GoldenRecord | None = None
+    artifacts: tuple[ArtifactRecord, ...] = ()
 
     @property
     def size(self) -> int:

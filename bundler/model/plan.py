@@ -24,11 +24,11 @@ HOST = "host"
 class Step:
     """One call of a stage.
 
-    `inputs` maps the stage's roles to a source (`model`, `samples`) or to the id of an earlier step. `variant` is
-    the variant it serves, or None when all share it. `reason` says why it is in the plan; `title` is what people read,
-    where the stage's own title does not say it. `volatile` says that this
-    step runs code of the user's, whatever its stage: it is never recalled. When an `optional` step fails, that is a
-    note, and its model goes on unchanged.
+    `inputs` maps the stage's roles to a source (`model`, `samples`) or to the id of an earlier step. `variant` is the
+    variant it serves, or None when all share it. `reason` says why it is in the plan; `title` is what people read,
+    where the stage's own title does not say it. `toolchain` is the name of the compiler that it uses beside its
+    environment (empty: none). `volatile` says that this step runs the user's code, whatever its stage: it is never
+    recalled. When an `optional` step fails, that is a note, and its model goes on unchanged.
     """
 
     id: str
@@ -36,11 +36,23 @@ class Step:
     inputs: Mapping[str, str]
     options: Mapping[str, Any] = field(default_factory=dict)
     environment: str = HOST
+    toolchain: str = ""
     variant: str | None = None
     reason: str = ""
     volatile: bool = False
     optional: bool = False
     title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedArtifact:
+    """What a bundle ships of a step. `kind` is what the step's stage produces: `model`, `golden`, or the word of
+    another package's stage, such as `library`. `variant` is the variant that uses it, None when all share it.
+    """
+
+    kind: str
+    step: str
+    variant: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +67,7 @@ class VariantPlan:
     `gate` is what its answers must meet on the device, and `rounding` says what the device computes in where that is
     another gate than the stages'. `least_share` is as in `runtime.json`; with
     `tolerates_shortfall` fewer nodes are a reservation and no failure. `needs` are what its providers use of the
-    device's own software.
+    device's own software. `companions` are artifacts that it ships beside its model.
     """
 
     name: str
@@ -77,6 +89,7 @@ class VariantPlan:
     gate: Gate | None = None
     rounding: str = ""
     needs: tuple[Need, ...] = ()
+    companions: tuple[PlannedArtifact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +122,20 @@ class BuildPlan:
     fixed_sizes: tuple[FixedSize, ...] = ()
     notes: tuple[Note, ...] = ()
 
+    @property
+    def artifacts(self) -> tuple[PlannedArtifact, ...]:
+        """All that the bundle ships of the steps: the golden set, and each variant's model with its companions."""
+        golden = PlannedArtifact(kind="golden", step=self.golden)
+        return (golden, *(artifact for variant in self.variants for artifact in variant_artifacts(variant)))
+
     def step(self, step_id: str) -> Step:
         """The step with this id. Raises `KeyError`."""
         for step in self.steps:
             if step.id == step_id:
                 return step
         raise KeyError(step_id)
+
+
+def variant_artifacts(variant: VariantPlan) -> tuple[PlannedArtifact, ...]:
+    """A variant's model, and its companions."""
+    return (PlannedArtifact(kind="model", step=variant.model, variant=variant.name), *variant.companions)

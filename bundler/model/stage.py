@@ -20,13 +20,12 @@ NoteLevel = Literal["info", "warning"]
 class StageSpec:
     """What the rest of bundler knows of a stage.
 
-    `packages` are the distributions whose versions decide the result (they enter the cache key). `inputs` are the
-    roles it takes; an entry ending in `?` may be absent. `produces` is the kind of its artifact (`model`, `golden`,
-    `config`), or None when it only finds facts. `changes_model` marks the stages after which outputs are compared.
+    `packages` are the distributions whose versions decide the result (they enter the cache key). `inputs` are the roles
+    it takes; an entry ending in `?` may be absent. `produces` is the kind of its artifact (`model`, `golden`, `config`,
+    `library`), or None when it only finds facts. `changes_model` marks the stages after which outputs are compared.
     `optional` marks a stage whose failure is a note: its input goes on unchanged. `time_limit` is in seconds, for
-    inputs of a gigabyte and more; less has less time, but no less than `least_time` (None: all of it).
-    `facts` is the type that its facts are encoded from (a `TypedDict` names those that others read): what is recalled
-    is held to it.
+    inputs of a gigabyte and more; less has less time, but no less than `least_time` (None: all of it). `facts` is the
+    type that its facts are encoded from (a `TypedDict` names those that others read): what is recalled is held to it.
     `volatile` marks a stage whose result depends on what no key can hold (the user's own code): it runs each time.
     """
 
@@ -51,11 +50,14 @@ class StageSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRequest:
-    """One call of a stage: input files by role, checked options, and the empty folder to write into."""
+    """One call of a stage: input files by role, checked options, and the empty folder to write into. `compiler` is the
+    program of the step's toolchain, None for a step without one.
+    """
 
     inputs: Mapping[str, Path]
     options: Mapping[str, Any]
     output: Path
+    compiler: Path | None = None
 
     def input(self, role: str) -> Path:
         """The entry file for `role`; for `samples` the path as the user gave it. Raises `KeyError`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -44,8 +45,8 @@ def make_runtime_config(
     outcomes: Mapping[str, StepOutcome],
     model_digest: str,
 ) -> RuntimeConfig:
-    """The runtime configuration of the bundle; its variants' files lie under `models/<variant>/`, where variants of
-    equal files share the folder of the first.
+    """The runtime configuration of the bundle; its variants' models lie under `models/<variant>/`, where variants of
+    equal files share the folder of the first, and their companions under `artifacts/<variant>/<stage>/`.
     """
     folders = _name_folders(plan, outcomes)
     golden = outcomes[plan.golden]
@@ -114,9 +115,13 @@ def _variant(
     return RuntimeVariant(
         name=plan.name,
         model=str(root / outcome.path.name),
-        files=tuple(
-            FileRecord(path=str(root / record.path), size=record.size, sha256=record.sha256)
-            for record in (outcome.artifact.files if outcome.artifact else ())
+        files=(
+            *_list_files(outcome, root),
+            *(
+                record
+                for companion in plan.companions
+                for record in _list_files(outcomes[companion.step], PurePosixPath("artifacts") / companion.step)
+            ),
         ),
         providers=plan.providers,
         session=plan.session,
@@ -137,6 +142,12 @@ def _variant(
             needs=plan.needs,
         ),
     )
+
+
+def _list_files(outcome: StepOutcome, root: PurePosixPath) -> tuple[FileRecord, ...]:
+    """The files of a step's artifact, in the bundle's folder `root`."""
+    files = outcome.artifact.files if outcome.artifact else ()
+    return tuple(replace(record, path=str(root / record.path)) for record in files)
 
 
 def _compiled_config(placed: Mapping[str, Any]) -> dict[str, str]:

@@ -54,7 +54,7 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
     check_gates(prepared, outcomes, workspace, reporter)
     digest = prepared.sources[MODEL].digest
     config = make_runtime_config(prepared.plan, prepared.profile, prepared.facts, outcomes, digest)
-    key = bundle_key(prepared, config)
+    key = bundle_key(prepared, config, outcomes)
     summary = recall_bundle(workspace.cache.root, final, key)
     fresh = summary is None
     if summary is None:

@@ -1,4 +1,4 @@
-"""`doctor`: the tools, environments and devices of this machine."""
+"""`doctor`: the tools, environments, toolchains and devices of this machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from pathlib import Path
 
 from bundler.devices.registry import device_names, find_kind
 from bundler.environments.survey import ToolStatus, survey
+from bundler.toolchains.registry import survey_toolchains
 
 
 def examine(cache_root: Path) -> tuple[ToolStatus, ...]:
     """Look at everything; changes nothing and needs no network."""
-    return (*survey(cache_root), *(find_kind(name).examine(cache_root) for name in device_names()))
+    return (
+        *survey(cache_root),
+        *survey_toolchains(),
+        *(find_kind(name).examine(cache_root) for name in device_names()),
+    )

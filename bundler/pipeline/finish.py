@@ -17,7 +17,7 @@ from bundler.model.errors import BundlerError, GateError, StageError, Verificati
 from bundler.model.events import Reporter, StepFinished, StepsEnded, StepStarted
 from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import Measurement
-from bundler.model.plan import MODEL
+from bundler.model.plan import MODEL, variant_artifacts
 from bundler.model.proof import Download, Emitted, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
@@ -141,7 +141,10 @@ def _emit(piece: FinishRequest) -> Emitted:
         format=prepared.plan.format,
         version=prepared.request.version,
         package_name=prepared.request.package_name,
-        models={variant.name: outcomes[variant.model] for variant in prepared.plan.variants},
+        artifacts={
+            variant.name: tuple(outcomes[artifact.step] for artifact in variant_artifacts(variant))
+            for variant in prepared.plan.variants
+        },
         golden=golden,
         environments=piece.workspace.environments,
         reporter=piece.reporter,

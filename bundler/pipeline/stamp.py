@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import bundler
 from bundler.model.digests import digest_json
+from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.prepare import Prepared
 from bundler.support.data import data_root
 
 
-def bundle_key(prepared: Prepared, config: RuntimeConfig) -> str:
-    """Digest of all that decides a bundle's bytes: configuration (it holds every file's digest), profile, format, and
-    the code and templates that write it. Kept on this machine only, so code counts by its files' sizes and times.
+def bundle_key(prepared: Prepared, config: RuntimeConfig, outcomes: Mapping[str, StepOutcome]) -> str:
+    """Digest of all that decides a bundle's bytes: configuration (it holds every file's digest), profile, format, the
+    steps with their tools, and the code and templates that write it. Kept on this machine only, so code counts by its
+    files' sizes and times.
     """
     return digest_json(
         {
             "config": config,
             "profile": prepared.profile.model_dump(mode="json"),
             "plan": prepared.plan,
+            "steps": {step: outcome.key for step, outcome in outcomes.items()},
             "version": prepared.request.version,
             "package_name": prepared.request.package_name,
             "prove": prepared.request.prove,

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from bundler.model.plan import Decision, Step
+from bundler.model.errors import DefectError
+from bundler.model.plan import Decision, PlannedArtifact, Step
 from bundler.model.runtime import Preparation
 from bundler.planning.rules import DISABLE_ALL, ENABLE_ALL
 from bundler.planning.sessions import plugin_module, split_options
@@ -18,6 +19,7 @@ from bundler.providers.knowledge import Compiler, ProviderKnowledge
 from bundler.providers.registry import find_provider
 from bundler.providers.rules import HERE, split_items
 from bundler.providers.shape_ranges import parse_shapes
+from bundler.stages.registry import find_stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +158,40 @@ def placement_steps(variant: Variant, source: str) -> list[Step]:
     return [step]
 
 
+def companion_steps(variant: Variant, profile: TargetProfile, source: str) -> list[Step]:
+    """The steps that make what the variant ships beside its model, the output of the step `source`."""
+    known = find_provider(variant.providers[0].name)
+    platform = profile.platform
+    return [
+        Step(
+            id=f"{variant.name}/{companion.stage}",
+            stage=companion.stage,
+            inputs={"model": source},
+            options={"system": platform.system, "architecture": platform.architecture},
+            environment=companion.environment,
+            toolchain=companion.toolchain,
+            variant=variant.name,
+            reason=f"shipped beside the model for {known.title}",
+        )
+        for companion in known.companions
+    ]
+
+
+def plan_companion(step: Step) -> PlannedArtifact:
+    """What the bundle ships of the step. Raises `DefectError` for a stage that may make nothing of its own."""
+    spec = find_stage(step.stage)
+    if spec.produces is None or spec.changes_model or spec.optional:
+        raise DefectError(f"stage {spec.name} is to make an artifact beside the model, which its spec does not promise")
+    return PlannedArtifact(kind=spec.produces, step=step.id, variant=step.variant)
+
+
 def device_environments(profile: TargetProfile) -> tuple[str, ...]:
-    """The environments that compile the profile's variants."""
-    found = [plan_compilation(variant) for variant in profile.variants if not variant.custom_build]
-    return tuple(dict.fromkeys(item.compiler.environment for item in found if item is not None))
+    """The environments that compile the profile's variants, or make something for them beside the model."""
+    built = [variant for variant in profile.variants if not variant.custom_build]
+    compilations = [found for variant in built if (found := plan_compilation(variant)) is not None]
+    companions = [item for variant in built for item in find_provider(variant.providers[0].name).companions]
+    return tuple(
+        dict.fromkeys(
+            (*(item.compiler.environment for item in compilations), *(item.environment for item in companions))
+        )
+    )

@@ -12,10 +12,12 @@ from bundler.model.open_sizes import NOBODY, Asker, explain_command
 from bundler.model.plan import HOST, METRIC, Decision, Step, VariantPlan
 from bundler.model.runtime import Gate
 from bundler.planning.compile import (
+    companion_steps,
     compile_step,
     find_model_key,
     find_validation,
     placement_steps,
+    plan_companion,
     plan_compilation,
     plan_preparation,
 )
@@ -79,7 +81,8 @@ def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     steps, source = _precision_steps(draft, variant, method, gate)
     optimized = _optimize_variant(draft, variant, rule, source)
     needed = {find_provider(entry.name).numerics.half_feature for entry in variant.providers if half} - {""}
-    steps = [*steps, *optimized.steps]
+    companions = companion_steps(variant, draft.profile, optimized.model)
+    steps = [*steps, *optimized.steps, *companions]
     comparisons = tuple(step.id for step in (*draft.shared, *steps) if step.id.endswith("/compare"))
     gates = {step: gate for step in comparisons if step.startswith(f"{variant.name}/")}
     if optimized.compiled:
@@ -104,6 +107,7 @@ def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
         gate=device_gate,
         rounding=explain_rounding(draft.profile, variant) if device_gate != gate else "",
         needs=variant_needs(variant, draft.profile),
+        companions=tuple(plan_companion(step) for step in companions),
     )
     return VariantDraft(steps=steps, plan=plan, rule=rule, gates=gates)
 

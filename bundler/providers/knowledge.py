@@ -148,6 +148,19 @@ class Compiler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Companion:
+    """An artifact that a variant ships beside its model, such as a library that the device's driver opens.
+
+    `stage` makes it from the model that ships, in the tool environment `environment` and with the `toolchain` of that
+    name (empty: none). Its options are the target's `system` and `architecture`.
+    """
+
+    stage: str
+    environment: str
+    toolchain: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deferral:
     """What is generated on the device, at install or first start, because nobody else can.
 
@@ -268,7 +281,8 @@ class ProviderKnowledge:
     """All knowledge of one execution provider.
 
     `name` is the short name in profiles; `runtime_name` the runtime's own; `package` the distribution that carries it.
-    `compiler` and `deferral` are how its work is done before shipping, or on the device. `validation_provider` is the
+    `compiler` and `deferral` are how its work is done before shipping, or on the device; `companions` are made for each
+    variant that it runs. `validation_provider` is the
     short name of the provider that a stage's result is validated with on the building machine; empty where the Python
     runtime has it. `device_memory` is the runtime's name of the memory that its tensors live in, when that
     is not the CPU's.
@@ -284,6 +298,7 @@ class ProviderKnowledge:
     graph: GraphRules = GraphRules()
     compiler: Compiler | None = None
     deferral: Deferral | None = None
+    companions: tuple[Companion, ...] = ()
     validation_provider: str = ""
     device_memory: str | None = None
 

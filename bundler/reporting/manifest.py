@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from bundler.model.facts import ModelFacts
 from bundler.model.manifest import (
     MANIFEST_NAME,
     MANIFEST_SCHEMA,
+    ArtifactRecord,
     GateRecord,
     GoldenRecord,
     Manifest,
@@ -91,6 +92,7 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
         reservations=request.reservations,
         shortfalls=request.shortfalls,
         golden=request.golden,
+        artifacts=tuple(_list_artifacts(plan, request.outcomes)),
     )
 
 
@@ -155,6 +157,20 @@ def _variant(variant: RuntimeVariant) -> VariantRecord:
     )
 
 
+def _list_artifacts(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> Iterator[ArtifactRecord]:
+    found = {outcome.step: outcome.artifact for outcome in outcomes}
+    for planned in plan.artifacts:
+        artifact = found.get(planned.step)
+        if artifact is not None:
+            yield ArtifactRecord(
+                kind=planned.kind,
+                step=planned.step,
+                variant=planned.variant,
+                digest=artifact.digest,
+                size=artifact.size,
+            )
+
+
 def _stage(outcome: StepOutcome, plan: BuildPlan) -> StageRecord:
     step = _find_step(plan, outcome.step)
     facts = {name: fact for name, fact in outcome.facts.items() if name not in _TOLD_ELSEWHERE}
@@ -197,5 +213,6 @@ def _name_files(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _versions(ingredients: Mapping[str, Any]) -> dict[str, str]:
-    versions = ingredients.get("packages")
-    return {str(name): str(version) for name, version in versions.items()} if isinstance(versions, Mapping) else {}
+    """The versions of packages, and of the step's compiler."""
+    compiler = ingredients.get("compiler") or {}
+    return {**ingredients.get("packages", {}), **({compiler["name"]: compiler["version"]} if compiler else {})}

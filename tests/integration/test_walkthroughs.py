@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -91,7 +92,8 @@ def read(path: Path) -> Any:
 
 
 def test_every_page_is_followed() -> None:
-    assert PAGES == ["adding-a-device", "adding-a-provider", "adding-a-stage", "adding-a-target", "adding-an-emitter"]
+    pages = ["a-device", "a-provider", "a-stage", "a-target", "a-toolchain", "an-emitter"]
+    assert [f"adding-{page}" for page in pages] == PAGES
 
 
 @pytest.mark.slow
@@ -130,6 +132,40 @@ def test_a_stage_of_another_package_is_planned_run_and_recalled(follower: Follow
     assert "npu/acme_compile compiled a model and does not say for what: its facts lack devices" in told
     follower.run("sed -i 's/newest = 7/here = false/' acme-phone.toml")
     follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="this machine has no C compiler (cc)")
+def test_a_library_of_another_packages_compiler_is_shipped_and_another_compiler_makes_it_anew(
+    follower: Follower,
+) -> None:
+    said = follower.follow("adding-a-toolchain")
+    assert re.search(r"toolchain acme-cc +\S", said)
+    bundle = follower.folder / "dist" / "model-acme-board"
+    library = bundle / "artifacts" / "npu" / "acme_table" / "acme_table.so"
+    assert b"Conv\0" in library.read_bytes()
+    npu, cpu = (variant["files"] for variant in read(bundle / "runtime.json")["variants"])
+    assert [file["path"] for file in npu[len(cpu) :]] == ["artifacts/npu/acme_table/acme_table.so"]
+    manifest = read(bundle / "bundle.json")
+    kinds = [(item["kind"], item["step"], item["variant"]) for item in manifest["artifacts"]]
+    assert ("golden", "record_golden", None) in kinds
+    assert ("library", "npu/acme_table", "npu") in kinds
+    (made,) = (item for item in manifest["artifacts"] if item["kind"] == "library")
+    (step,) = (item for item in manifest["stages"] if item["step"] == "npu/acme_table")
+    assert (made["digest"], made["size"]) == (step["artifact"], library.stat().st_size)
+    assert set(step["versions"]) == {"acme-cc", "onnx"}
+    plan = "bundler plan model.onnx --target ./acme-board.toml"
+    assert re.search(r"npu/acme_table +cached", follower.run(plan))
+    other = follower.python.parent / "cc"
+    other.write_text(f'#!/bin/sh\n[ "$1" != --version ] || {{ echo "cc 99"; exit; }}\nexec {shutil.which("cc")} "$@"\n')
+    other.chmod(0o755)
+    assert re.search(r"npu/acme_table +stale +toolchain .* -> cc 99", follower.run(plan))
+    follower.run("bundler build model.onnx --target ./acme-board.toml")
+    (again,) = (item for item in read(bundle / "bundle.json")["stages"] if item["step"] == "npu/acme_table")
+    assert again["versions"]["acme-cc"] == "cc 99"
+    assert again["key"] != step["key"]
+    other.write_text("#!/bin/sh\nexit 3\n")
+    follower.run("bundler cache clear")
+    assert "install a C compiler" in follower.run("bundler build model.onnx --target ./acme-board.toml", code=5)
 
 
 @pytest.mark.slow

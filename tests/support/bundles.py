@@ -56,7 +56,7 @@ def make_request(model: onnx.ModelProto, folder: Path, **changes: Any) -> EmitRe
         profile=resolve_target("linux-x64", changes.pop("overrides", ())),
         format="dir",
         version="1.2.3",
-        models={variant.name: outcome for variant in config.variants},
+        artifacts={variant.name: (outcome,) for variant in config.variants},
         golden=recorded,
         environments=Environments(cache_root(folder / "cache")),
         reporter=Reporter(ignore, "tiny → linux-x64"),
@@ -82,18 +82,18 @@ def make_variant(name: str, artifact: Artifact, **changes: Any) -> RuntimeVarian
 
 def model_artifact(request: EmitRequest) -> Artifact:
     """The files of the model that `request` ships."""
-    artifact = next(iter(request.models.values())).artifact
+    artifact = next(iter(request.artifacts.values()))[0].artifact
     assert artifact is not None
     return artifact
 
 
 def with_variants(request: EmitRequest, *variants: RuntimeVariant, **changes: Any) -> EmitRequest:
     """`request` with these variants, all of the same model."""
-    outcome = next(iter(request.models.values()))
+    outcome = next(iter(request.artifacts.values()))[0]
     return dataclasses.replace(
         request,
         config=dataclasses.replace(request.config, variants=variants, **changes),
-        models={variant.name: outcome for variant in variants},
+        artifacts={variant.name: (outcome,) for variant in variants},
     )
 
 

@@ -43,13 +43,13 @@ def make_web_request(
     changes.setdefault("environments", make_stand_in(folder / "cache"))
     request = make_request(model, folder, **changes)
     artifact = model_artifact(request)
-    outcome = next(iter(request.models.values()))
+    outcome = next(iter(request.artifacts.values()))[0]
     made = tuple(make_web_variant(name, variants[0], artifact) for name in variants)
     return dataclasses.replace(
         request,
         config=dataclasses.replace(request.config, target=target, variants=made),
         profile=profile,
-        models=dict.fromkeys(variants, outcome),
+        artifacts=dict.fromkeys(variants, (outcome,)),
         reporter=Reporter(build=f"tiny → {target}"),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from bundler.emitters.contract import EmitRequest
-from bundler.emitters.payload import PAYLOAD, find_model_files
+from bundler.emitters.payload import PAYLOAD, find_variant_files
 from bundler.emitters.web.npm_store import PackageFile
 from bundler.emitters.web.parts import Asset, place_asset
 from bundler.emitters.web.profile import WebSettings
@@ -27,7 +27,7 @@ def _list_files(request: EmitRequest, runtime: Iterable[PackageFile]) -> Iterabl
         path = f"{VENDOR}/{PurePosixPath(file.path).name}"
         yield FileRecord(path=path, size=file.size, sha256=file.sha256), file.source
     for variant in request.config.variants:
-        for record, source in find_model_files(request, variant):
+        for record, source in find_variant_files(request, variant):
             yield replace(record, path=f"{PAYLOAD}/{record.path}"), source
     for record in record_folder(request.golden).files:
         yield replace(record, path=f"{PAYLOAD}/golden/{record.path}"), request.golden / record.path

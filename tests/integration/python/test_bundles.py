@@ -165,7 +165,7 @@ def test_unknown_names_are_reported(request_: EmitRequest, tmp_path: Path) -> No
 
 def test_a_bundle_is_timed_beside_the_raw_model(request_: EmitRequest, tmp_path: Path) -> None:
     bundle, _ = emit(request_, "dir", tmp_path)
-    source = next(iter(request_.models.values())).path
+    source = next(iter(request_.artifacts.values()))[0].path
     (measured,) = EMITTER.measure(_ask(bundle, request_.environments.root, source))
     assert measured.variant == request_.config.variants[0].name
     assert len(measured.opening_ms) == len(measured.baseline_opening_ms) > 0

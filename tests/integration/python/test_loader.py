@@ -37,7 +37,7 @@ def flip_byte(path: Path) -> None:
 class TestRunning:
     @pytest.mark.quick
     def test_answers_as_the_original_model_does(self, module: ModuleType, cnn_request: EmitRequest) -> None:
-        source = next(iter(cnn_request.models.values())).path
+        source = next(iter(cnn_request.artifacts.values()))[0].path
         plain = onnxruntime.InferenceSession(str(source), providers=["CPUExecutionProvider"])
         outputs = module.Model().run(image=an_image())
         assert outputs._fields == ("scores",)

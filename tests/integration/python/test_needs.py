@@ -85,7 +85,7 @@ def _with_needs(request: EmitRequest) -> EmitRequest:
     )
     config = dataclasses.replace(request.config, variants=(first, *request.config.variants))
     return dataclasses.replace(
-        request, config=config, models={**request.models, "fancy": next(iter(request.models.values()))}
+        request, config=config, artifacts={**request.artifacts, "fancy": next(iter(request.artifacts.values()))}
     )
 
 

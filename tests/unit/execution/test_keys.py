@@ -19,6 +19,7 @@ from bundler.execution.sources import digest_source
 from bundler.model.errors import UsageError
 from bundler.model.plan import HOST
 from bundler.model.stage import StageSpec
+from bundler.toolchains.registry import FoundToolchain
 from tests.unit.execution.conftest import ROOT, step
 
 SPEC = StageSpec(name="grow", title="", inputs=("model",), produces="model", packages=("onnxruntime",))
@@ -60,6 +61,21 @@ def test_of_a_locked_environment_all_packages_count_and_the_digests_of_their_fil
     rebuilt = ingredients(env=locked("b", compiler="1"))
     assert describe_changes(base, rebuilt) == ("the files of its locked environment changed",)
     assert key_of(base) != key_of(rebuilt)
+
+
+def test_of_a_toolchain_counts_what_it_states_and_not_where_it_stands() -> None:
+    def compiled(program: str = "/usr/bin/cc", version: str = "cc 12", digest: str = "a"):
+        toolchain = FoundToolchain(name="cc", program=Path(program), version=version, digest=digest)
+        return ingredients_of(step("grow"), SPEC, environment(), {"model": "d"}, toolchain)
+
+    base = compiled()
+    assert key_of(compiled(program="/opt/bin/cc")) == key_of(base)
+    assert describe_changes(base, compiled(version="cc 14", digest="b")) == ("toolchain cc 12 -> cc 14",)
+    assert describe_changes(base, compiled(digest="b")) == (
+        "the toolchain cc states another configuration of the same version",
+    )
+    assert describe_changes(ingredients(), base) == ("toolchain none -> cc 12",)
+    assert len({key_of(one) for one in (ingredients(), base, compiled(digest="b"), compiled(version="cc 14"))}) == 4
 
 
 def test_changed_code_and_options_that_went_away_are_reasons() -> None:

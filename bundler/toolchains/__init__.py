@@ -1,0 +1,1 @@
+"""Compilers and other programs of this machine that stages use beside Python packages."""
