@@ -59,6 +59,36 @@ def test_floating_point_numbers(tmp_path: Path, bits: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("frames", "why"), [(100, "declares 100 samples, and it has more"), (15_999, "more"), (16_001, "cannot be decoded")]
+)
+def test_a_flac_file_with_another_length_than_its_header_declares_is_refused(
+    tmp_path: Path, frames: int, why: str
+) -> None:
+    path = tmp_path / "a.flac"
+    soundfile.write(path, tone(16000, 1), 16000)
+    assert len(open_recording(path).read(16_000)) == 16_000
+    content = bytearray(path.read_bytes())
+    content[21:26] = (int.from_bytes(content[21:26]) >> 36 << 36 | frames).to_bytes(5)
+    path.write_bytes(content)
+    with pytest.raises(UnreadableError, match=why):
+        open_recording(path).read(frames)
+    if frames < 16_000:
+        assert len(open_recording(path).read(90)) == 90  # of a model with a declared length
+
+
+@pytest.mark.parametrize("between", [b"", b"ID3\x04\0\0\0\0\0\x0a0123456789"], ids=["joined", "with-its-tag"])
+def test_mp3_files_that_were_joined_are_refused(tmp_path: Path, between: bytes) -> None:
+    path = tmp_path / "a.mp3"
+    soundfile.write(path, tone(16000, 4), 16000)
+    content = path.read_bytes()
+    path.write_bytes(between + content + b"TAG" + bytes(125))
+    assert len(open_recording(path).read(64_000)) == 64_000
+    path.write_bytes(content + between + content)
+    with pytest.raises(UnreadableError, match="declares 64,000 samples, and it has more: write it again"):
+        open_recording(path).read(64_000)
+
+
+@pytest.mark.parametrize(
     ("name", "coding", "error"),
     [("a.flac", "PCM_16", 1e-4), ("a.ogg", "VORBIS", 0.1), ("a.mp3", "MPEG_LAYER_III", 0.1)],
 )
