@@ -7,6 +7,6 @@ none for an old Python, and tell that instead.
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 (it says so to those who have an older one)
-    sys.exit("bundler needs Python 3.11 or newer; this is Python {}.{}".format(*sys.version_info[:2]))
+    sys.exit("bundler requires Python 3.11 or newer; this is Python {}.{}".format(*sys.version_info[:2]))
 
 from scikit_build_core.build import *  # noqa: F403 (the whole of it)
