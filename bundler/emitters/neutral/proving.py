@@ -7,15 +7,15 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bundler.devices.contract import Need, Opening
+from bundler.devices.contract import Need
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.neutral.running import Bench, open_bench
 from bundler.emitters.payload import CONFIG_NAME
+from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
 from bundler.environments.registry import RUNTIME, Environment, Environments
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import EnvironmentMissingError, StageError, VerificationError
-from bundler.model.events import Reporter
 from bundler.model.gates import check_gate, describe_failures
 from bundler.model.proof import Proof, VariantProof
 from bundler.model.reference import ReferenceFigures
@@ -50,21 +50,12 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     _check_golden(request.bundle, config)
     build = f"{config.model} → {config.target}"
     environments = request.environments or Environments(request.cache_root)
-    with open_device(request.on, _make_opening(request, config, build)) as device:
+    need = Need(runs="programs", target=config.target, here=True)
+    with open_device(request.on, make_opening(request, config, need)) as device:
         if isinstance(device, str):
-            return tuple(_unproven(variant, device) for variant in config.variants)
+            return leave_unproven(config, device)
         with open_bench(request, environments, device.facts, build) as bench:
             return tuple(_prove(variant, config, bench) for variant in config.variants)
-
-
-def _make_opening(request: ProofRequest, config: RuntimeConfig, build: str) -> Opening:
-    """For any machine: this host runs a variant in place of its device."""
-    return Opening(
-        need=Need(runs="programs", target=config.target, here=True),
-        cache_root=request.cache_root,
-        say=Reporter(request.listener, build).say,
-        sandbox=request.sandbox,
-    )
 
 
 def _check_golden(bundle: Path, config: RuntimeConfig) -> None:
@@ -132,12 +123,12 @@ def _is_everywhere(runtime_name: str) -> bool:
 def _prove(variant: RuntimeVariant, config: RuntimeConfig, bench: Bench) -> VariantProof:
     way = find_way(variant)
     if isinstance(way, str):
-        return _unproven(variant, way)
+        return make_unproven(variant.name, way)
     bench.reporter.say(f"verifying variant {variant.name} in {way.environment}")
     try:
         environment = bench.resolve(way.environment)
     except EnvironmentMissingError as error:
-        return _unproven(variant, f"the environment {way.environment} cannot be had here: {error.message}")
+        return make_unproven(variant.name, f"the environment {way.environment} cannot be had here: {error.message}")
     return _run(variant, config, bench, way, environment)
 
 
@@ -181,7 +172,3 @@ def _judged(
         figures={"process_seconds": seconds},
         place=way.place,
     )
-
-
-def _unproven(variant: RuntimeVariant, reason: str) -> VariantProof:
-    return VariantProof(variant=variant.name, level="resolved", passed=None, comparison=None, reason=reason, figures={})

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from bundler.devices.contract import Command, Device, Need, Opening, Outcome
-from bundler.emitters.contract import ProofRequest
 from bundler.emitters.python.interpreters import (
     find_python,
     install,
@@ -26,7 +25,6 @@ from bundler.environments.processes import name_signal
 from bundler.environments.sandbox import python_folders
 from bundler.execution.passing import passing_folder
 from bundler.model.codec import parse_json
-from bundler.model.events import Reporter
 
 TIME_LIMIT = 1800.0
 """Time limit in seconds for the golden set of all variants."""
@@ -61,17 +59,10 @@ class Ending:
     seconds: float
 
 
-def make_opening(layout: Layout, request: ProofRequest) -> Opening:
-    """What the device is opened for; it tells the listener, under the name that the build has in all other messages."""
+def state_need(layout: Layout) -> Need:
+    """A machine of the system and the processor that the bundle is for."""
     requires = layout.config.variants[0].requires
-    need = Need(runs="programs", systems=requires.systems, machines=requires.machines, target=layout.config.target)
-    build = f"{layout.config.model} → {layout.config.target}"
-    return Opening(
-        need=need,
-        cache_root=request.cache_root,
-        say=Reporter(request.listener, build).say,
-        sandbox=request.sandbox,
-    )
+    return Need(runs="programs", systems=requires.systems, machines=requires.machines, target=layout.config.target)
 
 
 @contextmanager

@@ -9,14 +9,8 @@ from bundler.devices.contract import Device
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.load import LoadWatch
-from bundler.emitters.python.launching import (
-    NO_ANSWER,
-    Ending,
-    Launch,
-    make_opening,
-    open_launch,
-    start,
-)
+from bundler.emitters.proofs import make_opening
+from bundler.emitters.python.launching import NO_ANSWER, Ending, Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import Layout, read_layout
 from bundler.model.errors import UsageError
 from bundler.model.free_dimensions import shown_name
@@ -40,7 +34,7 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     """
     layout = read_layout(request.bundle.resolve())
     _check_batch(layout, request.timing.batch)
-    opening = make_opening(layout, request)
+    opening = make_opening(request, layout.config, state_need(layout))
     with open_device(request.on, opening) as device:
         if isinstance(device, str):
             return ()

@@ -8,7 +8,8 @@ from typing import Any
 
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest, VariantProof
-from bundler.emitters.python.launching import NO_ANSWER, Ending, Launch, make_opening, open_launch, start
+from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
+from bundler.emitters.python.launching import NO_ANSWER, Ending, Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.wheelhouse import check_locked
 from bundler.model.results import Comparison, restore_output
@@ -24,13 +25,13 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     layout = read_layout(request.bundle.resolve())
     if layout.format == "dir":
         check_locked(layout.root, WHEELS, layout.lock)
-    opening = make_opening(layout, request)
+    opening = make_opening(request, layout.config, state_need(layout))
     with open_device(request.on, opening) as device:
         if isinstance(device, str):
-            return _leave(layout, device)
+            return leave_unproven(layout.config, device)
         with open_launch(layout, device, opening) as launch:
             if isinstance(launch, str):
-                return _leave(layout, launch)
+                return leave_unproven(layout.config, launch)
             return run_self_test(layout, launch)
 
 
@@ -42,13 +43,6 @@ def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
     except NO_ANSWER as error:
         why = f"its output is not a loader's answer ({type(error).__name__}: {error})"
         return _read_outcomes(layout, launch, replace(ending, answer={}, failure=why[:200]))
-
-
-def _leave(layout: Layout, reason: str) -> tuple[VariantProof, ...]:
-    return tuple(
-        VariantProof(variant=variant.name, level="resolved", passed=None, comparison=None, reason=reason, figures={})
-        for variant in layout.config.variants
-    )
 
 
 def _read_outcomes(layout: Layout, launch: Launch, ending: Ending) -> tuple[VariantProof, ...]:
@@ -63,8 +57,7 @@ def _make_proof(
     name: str, outcome: Mapping[str, Any] | None, ending: Ending, layout: Layout, launch: Launch
 ) -> VariantProof:
     if outcome is None:
-        reason = ending.failure or "the bundle said nothing of it"
-        return VariantProof(variant=name, level="resolved", passed=False, comparison=None, reason=reason, figures={})
+        return make_unproven(name, ending.failure or "the bundle said nothing of it", passed=False)
     ran = outcome["status"] != "unavailable"
     facts = launch.device.facts
     return VariantProof(

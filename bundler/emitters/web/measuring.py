@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from bundler.devices.browser.kind import ADAPTER, FRAMES
 from bundler.devices.browser.process import Adapter, guess_adapter
-from bundler.devices.contract import Command, Device
+from bundler.devices.contract import Command, Device, Need
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
+from bundler.emitters.proofs import make_opening
 from bundler.emitters.web.package import OpenPackage, open_package
 from bundler.emitters.web.pages import put_pages
 from bundler.emitters.web.parts import name_stored
-from bundler.emitters.web.proving import make_opening
 from bundler.emitters.web.vendor import VENDOR, list_builds
 from bundler.model.codec import parse_json
 from bundler.model.errors import EnvironmentMissingError
@@ -63,7 +63,7 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     why; empty where there is no browser. Raises as `prove_bundle` does.
     """
     with open_package(request.bundle) as package:
-        opening = make_opening(package, request)
+        opening = make_opening(request, package.config, Need(runs="pages", target=package.config.target))
         with open_device(request.on, opening) as device:
             if isinstance(device, str):
                 return ()

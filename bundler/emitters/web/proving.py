@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from bundler.devices.browser.kind import ADAPTER
 from bundler.devices.browser.process import Adapter, guess_adapter
-from bundler.devices.contract import Command, Device, Facts, Need, Opening, Outcome
+from bundler.devices.contract import Command, Device, Facts, Need, Outcome
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
+from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
 from bundler.emitters.web.package import OpenPackage, open_package
 from bundler.emitters.web.pages import put_pages
 from bundler.model.codec import parse_json
 from bundler.model.errors import DeviceMissingError
-from bundler.model.events import Reporter
 from bundler.model.proof import VariantProof
 from bundler.model.results import Comparison, OutputComparison, restore_output
 
@@ -65,10 +65,10 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     `VerificationError` when the folder is no bundle.
     """
     with open_package(request.bundle) as package:
-        opening = make_opening(package, request)
+        opening = make_opening(request, package.config, Need(runs="pages", target=package.config.target))
         with open_device(request.on, opening) as device:
             if isinstance(device, str):
-                return _leave(package, device)
+                return leave_unproven(package.config, device)
             opening.say(f"verifying {device.facts.place}")
             try:
                 testimony = interview(package, device, opening.say)
@@ -77,19 +77,8 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
                     raise
                 # What it said holds places and process numbers of this machine: for the screen, not for the manifest.
                 opening.say("; ".join(error.details))
-                return _leave(package, error.message)
+                return leave_unproven(package.config, error.message)
     return tuple(_make_proof(variant.name, testimony, package, device.facts) for variant in package.config.variants)
-
-
-def make_opening(package: OpenPackage, request: ProofRequest) -> Opening:
-    """What the device is opened for; it tells the listener, under the name that the build has in all other messages."""
-    build = f"{package.config.model} → {package.config.target}"
-    return Opening(
-        need=Need(runs="pages", target=package.config.target),
-        cache_root=request.cache_root,
-        say=Reporter(request.listener, build).say,
-        sandbox=request.sandbox,
-    )
 
 
 def interview(package: OpenPackage, device: Device, say: Callable[[str], None]) -> Testimony:
@@ -129,21 +118,13 @@ def _blame(testimony: Testimony, pending: Sequence[str], outcome: Outcome) -> No
         testimony.outcomes[name] = {"variant": name, "status": "failed", "reason": outcome.errors}
 
 
-def _leave(package: OpenPackage, reason: str) -> tuple[VariantProof, ...]:
-    return tuple(_unproven(variant.name, reason, passed=None) for variant in package.config.variants)
-
-
-def _unproven(variant: str, reason: str, *, passed: bool | None) -> VariantProof:
-    return VariantProof(variant=variant, level="resolved", passed=passed, comparison=None, reason=reason, figures={})
-
-
 def _make_proof(name: str, testimony: Testimony, package: OpenPackage, facts: Facts) -> VariantProof:
     outcome = testimony.outcomes.get(name)
     if outcome is None:
-        return _unproven(name, "the page said nothing of it", passed=False)
+        return make_unproven(name, "the page said nothing of it", passed=False)
     status, reason = outcome.get("status"), str(outcome.get("reason") or "")
     if status == "unavailable":
-        return _unproven(name, f"{testimony.browser or 'the browser'} cannot run it: {reason}", passed=None)
+        return make_unproven(name, f"{testimony.browser or 'the browser'} cannot run it: {reason}")
     try:
         return VariantProof(
             variant=name,
@@ -159,7 +140,7 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage, facts: Fa
             **_describe_means(outcome, package),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        return _unproven(name, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
+        return make_unproven(name, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
 
 
 def _remark(outcome: Mapping[str, Any], testimony: Testimony, package: OpenPackage) -> str:

@@ -1,0 +1,29 @@
+"""What the verifications of all ecosystems share: what a device is opened for, and variants that were not run."""
+
+from __future__ import annotations
+
+from bundler.devices.contract import Need, Opening
+from bundler.emitters.contract import ProofRequest
+from bundler.model.events import Reporter
+from bundler.model.proof import VariantProof
+from bundler.model.runtime import RuntimeConfig
+
+
+def make_opening(request: ProofRequest, config: RuntimeConfig, need: Need) -> Opening:
+    """What the device is opened for; messages bear the name that the build has in all others."""
+    return Opening(
+        need=need,
+        cache_root=request.cache_root,
+        say=Reporter(request.listener, f"{config.model} → {config.target}").say,
+        sandbox=request.sandbox,
+    )
+
+
+def make_unproven(variant: str, reason: str, *, passed: bool | None = None) -> VariantProof:
+    """A variant of which nothing was compared; `passed` is False where that is a failure."""
+    return VariantProof(variant=variant, level="resolved", passed=passed, comparison=None, reason=reason, figures={})
+
+
+def leave_unproven(config: RuntimeConfig, reason: str) -> tuple[VariantProof, ...]:
+    """All variants of a bundle that is not run."""
+    return tuple(make_unproven(variant.name, reason) for variant in config.variants)
