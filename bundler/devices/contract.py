@@ -19,7 +19,7 @@ Runs = Literal["programs", "pages"]
 
 
 def drop_line(line: str) -> None:
-    """Hear a line of output and do nothing."""
+    """Ignore a line of output."""
     del line
 
 
@@ -101,7 +101,7 @@ class Facts:
 class Command:
     """What to run: a program and its arguments, or a page. `environment` is what it sees besides the little that every
     program needs; after `seconds` it is ended, with all that it started. It may write to a home of its own, and to the
-    folders `writable`. `hear` is told each line of its output as it comes, by devices that see it come.
+    folders `writable`. `hear` gets each line of its output as it comes, from devices that stream it.
     """
 
     argv: tuple[str, ...]
@@ -127,7 +127,7 @@ class Device(Protocol):
     facts: Facts
 
     def put(self, source: Path, name: str = "") -> str:
-        """Let what runs there read a file or folder of this machine; the answer is its path there. `name` is where it
+        """Let what runs there read a file or folder of this machine; returns its path there. `name` is where it
         is wanted, for what asks for it by name.
         """
         ...
@@ -139,8 +139,8 @@ class Device(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What a device is opened for and with. `setting` is what the user wrote after the device's name; `say` tells a
-    person who waits. In a `sandbox`, nothing runs outside of it.
+    """What a device is opened for and with. `setting` is what the user wrote after the device's name; `say` shows a
+    message to the user. In a `sandbox`, nothing runs outside of it.
     """
 
     need: Need

@@ -89,7 +89,7 @@ def _count_memory() -> int:
 
 
 def _list_drivers() -> Iterator[str]:
-    """Of GPUs, which Linux tells of at a glance."""
+    """Drivers of GPUs, as far as Linux lists them in /dev."""
     if Path("/dev/nvidiactl").exists():
         yield "nvidia"
     yield from (path.name for path in sorted(Path("/dev/dri").glob("renderD*")))

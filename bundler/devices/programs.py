@@ -21,7 +21,7 @@ from bundler.execution.limits import bound_command, find_limits
 from bundler.execution.passing import passing_folder
 
 OUTPUT_BYTES: Final = 16_000_000
-"""Of what a program says that are read: an answer has some kilobytes for each variant and output."""
+"""Maximum bytes of a program's output that are read: a report has some kilobytes for each variant and output."""
 
 
 def run_program(command: Command, sandbox: Sandbox | None = None) -> Outcome:
@@ -39,9 +39,7 @@ def run_program(command: Command, sandbox: Sandbox | None = None) -> Outcome:
 
 
 def _run(argv: tuple[str, ...], environment: dict[str, str], home: str, seconds: float) -> tuple[int | None, str, str]:
-    """In a session of its own, so that a time-out ends its children too. What it says goes to files, so that it fills
-    no memory of ours.
-    """
+    """In a session of its own, so that a time-out ends its children too. Its output goes to files, not to memory."""
     with (
         tempfile.TemporaryFile(dir=home) as output,
         tempfile.TemporaryFile(dir=home) as errors,
@@ -88,8 +86,8 @@ def _isolate(extra: Mapping[str, str], home: str) -> dict[str, str]:
 
 
 def _hide_home(text: str, home: str) -> str:
-    """Text or JSON in which the home of this run is `~`: what is told goes into the manifest, which names no place of
-    ours.
+    """Text or JSON in which the home of this run is `~`: the output goes into the manifest, which names no path of
+    this machine.
     """
     for path in (home, str(Path(home).resolve())):
         text = text.replace(json.dumps(path)[1:-1], "~")

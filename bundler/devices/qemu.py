@@ -1,4 +1,4 @@
-"""A Linux of another processor, by QEMU's user emulation of its programs. Answers count there; times mean nothing."""
+"""A Linux of another processor, by QEMU's user emulation of its programs. Outputs are valid there; times are not."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class QemuKind:
         """Whether the emulator is here, and its Python."""
         path = find_emulator(self.machine)
         image = image_ready(find_images(cache_root, self.machine), self.machine)
-        state = f"image {image}" if image else "its Python image is made at the first proof, in some seconds"
+        state = f"image {image}" if image else "its Python image is made at the first verification, in some seconds"
         return ToolStatus(
             name=f"device {self.name}",
             found=path is not None,

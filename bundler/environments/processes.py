@@ -14,7 +14,7 @@ from typing import Any
 def await_end(process: subprocess.Popen[Any], seconds: float) -> int:
     """The exit code of a process, once it has ended. Raises `TimeoutExpired` after so many `seconds`.
 
-    As `process.wait`, which with a limit sleeps up to 50 ms between two looks; Linux tells of the end at once.
+    As `process.wait`, which with a limit polls every 50 ms; on Linux the end is noticed at once.
     """
     if sys.platform == "linux" and process.returncode is None:
         with contextlib.suppress(OSError):  # a kernel before 5.3, or one more file than may be open
@@ -38,7 +38,7 @@ def end_session(process: subprocess.Popen[Any]) -> None:
 
 
 def name_signal(number: int) -> str:
-    """`SIGKILL`, or `signal 35` where Python has no name for it, as for those of real time."""
+    """`SIGKILL`, or `signal 35` where Python has no name for it, as for real-time signals."""
     try:
         return signal.Signals(number).name
     except ValueError:

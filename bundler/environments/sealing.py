@@ -1,6 +1,6 @@
 """Checks an installed folder for changes: each file by size and time, and by digest where these changed.
 
-Byte code does not count: interpreters write it when they like, and hold it to its source themselves.
+Byte code does not count: interpreters write it at any time, and check it against its source themselves.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _ABOUT = "installed files"
 _BYTE_CODE = "__pycache__"
 
 Seen = tuple[int, int]
-"""Size in bytes and modification time in ns. The change time moves with every hard link, which proofs make."""
+"""Size in bytes and modification time in ns. The change time changes with every hard link, which verifications make."""
 
 
 def seal_folder(folder: Path) -> None:
-    """Write down every file of a folder that was just installed. Raises `OSError`."""
+    """Record every file of a folder that was just installed. Raises `OSError`."""
     seen = dict(_scan(folder))
-    with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:  # hashing lets go of the interpreter
+    with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:  # hashing releases the interpreter's lock
         digests = pool.map(lambda name: _digest(folder / name), seen)
     listing = {name: [*seen[name], digest] for name, digest in zip(seen, digests, strict=True)}
     remember(folder / LISTING, listing, _ABOUT)
@@ -33,7 +33,7 @@ def seal_folder(folder: Path) -> None:
 
 def find_altered(folder: Path) -> str | None:
     """A file that is missing or has other contents than `seal_folder` saw, by its path in the folder; None when there
-    is none. A folder that was never sealed, or whose list was altered, has altered all: then it is the list.
+    is none. In a folder that was never sealed, or whose list was altered, it is the list.
     """
     listing = recall(folder / LISTING, _ABOUT)
     if not isinstance(listing, dict):

@@ -45,7 +45,7 @@ def find_uv() -> Path:
 def run_uv(arguments: Sequence[str], doing: str, shut_in: ShutIn | None = None) -> str:
     """Run uv; returns its standard output. `doing` completes the sentence "could not …" of the error.
 
-    `shut_in` is for what needs no index and may run code of a stranger. Raises `EnvironmentMissingError` with uv's own
+    `shut_in` is for what needs no index and may run untrusted code. Raises `EnvironmentMissingError` with uv's own
     last lines.
     """
     return run_tool([str(find_uv()), *arguments], doing, "uv", shut_in)

@@ -1,7 +1,7 @@
 """Selects the environment variables that a started process gets: those that it needs, and no cloud credentials.
 
-What is run may be led astray by what it reads: a model, a package, a page. So each kind of process has a list of what
-is let through; `BUNDLER_PASS_ENV` adds names (`AWS_*,DATABASE_URL`) for those whose own code runs in a build.
+What is run may be attacked through what it reads: a model, a package, a page. So each kind of process has a list of
+what it gets; `BUNDLER_PASS_ENV` adds names (`AWS_*,DATABASE_URL`) for those whose own code runs in a build.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 EXTRA_NAMES: Final = "BUNDLER_PASS_ENV"
-"""Names, or patterns of names, that every process sees besides; separated by commas."""
+"""Names, or patterns of names, that every process sees in addition; separated by commas."""
 
 _SYSTEM: Final = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TEMP", "TMP"),
@@ -40,10 +40,10 @@ _INDEXES: Final = (
     *("PIP_*", "UV_*", "NETRC"),
     *("DBUS_SESSION_BUS_ADDRESS", "PYTHON_KEYRING_BACKEND", "XDG_CONFIG_DIRS"),
 )
-"""Where packages come from, and what opens their indexes."""
+"""Where packages come from, and the credentials for their indexes."""
 
 _HUB: Final = ("HF_*", "HUGGINGFACE_*", "HUGGING_FACE_*", "NETRC")
-"""Where models come from, and what opens what is not for everybody."""
+"""Where models come from, and the credentials for private ones."""
 
 _QUIET: Final = {"ORT_DISABLE_TELEMETRY": "1"}
 """Before a runtime is loaded anywhere."""

@@ -42,7 +42,7 @@ def _check_names(profile: TargetProfile) -> Iterator[Problem]:
             )
         chain = Counter(provider.name for provider in variant.providers)
         for name in (name for name, count in chain.items() if count > 1):
-            yield Problem(key=("variants", position, "providers"), text=f"{name!r} stands in the chain more than once")
+            yield Problem(key=("variants", position, "providers"), text=f"{name!r} is in the chain more than once")
 
 
 def _check_architecture(profile: TargetProfile) -> Iterator[Problem]:
@@ -170,7 +170,7 @@ def _check_precision(profile: TargetProfile) -> Iterator[Problem]:
 
 
 def _check_settings(profile: TargetProfile, method: str) -> Iterator[Problem]:
-    """A setting that the method does not read would be ignored in silence."""
+    """A setting that the method does not read would be ignored without a message."""
     takes = METHODS[method].takes
     for name in sorted(profile.precision.model_fields_set - set(takes) - {"method", "order", "calibrated"}):
         if getattr(profile.precision, name) != Precision.model_fields[name].default:

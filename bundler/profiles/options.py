@@ -140,4 +140,4 @@ def _unknown_option(key: str, rules: Rules, replaced: Mapping[str, str], sibling
         return f"belongs under `{sibling[0]}`"
     if not rules:
         return "this provider has no options; the session options tune it"
-    return "unknown option; the runtime would ignore it in silence" + suggest(key, rules)
+    return "unknown option; the runtime would silently ignore it" + suggest(key, rules)

@@ -1,4 +1,4 @@
-"""Response headers: isolation, content security, types of files. What `bundler serve` sends, and the proof runs under.
+"""Response headers: isolation, content security, types of files. What `bundler serve` sends, and verification uses.
 
 The same headers are what a site of one's own should send; the README of a web bundle repeats them.
 """

@@ -75,7 +75,7 @@ class BrowserDevice:
                 f"the browser {self.program} does not run our page", details=(said,), hint=hint
             )
         return DeviceMissingError(
-            f"{self.program.name}, the browser of this machine, does not run the page of the proof",
+            f"{self.program.name}, the browser of this machine, does not run the page of the verification",
             details=(f"the browser {self.program} does not run our page", said),
             hint=hint,
         )

@@ -51,7 +51,7 @@ _GUARD: Final = 'exec 3<&0; { read _ <&3; kill -9 0; } & exec "$@" 3<&- </dev/nu
 
 _LAST_LINES = 5
 _NOISE = ("dbus/", "DevTools listening", "vaapi", "gcm/engine", "object_proxy")
-"""What a browser without a desktop always complains of."""
+"""Messages that a browser without a desktop always prints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class RunningBrowser:
     log: Path
 
     def find_ending(self) -> str | None:
-        """How it ended, with the last that it said; None while it runs."""
+        """How it ended, with its last output; None while it runs."""
         code = self.process.poll()
         if code is None:
             return None
@@ -70,17 +70,17 @@ class RunningBrowser:
         return f"{how}: {self.last_lines()}"
 
     def last_lines(self) -> str:
-        """The last that it said, as one line."""
+        """The last lines of its output, as one line."""
         try:
             lines = self.log.read_text("utf-8", "replace").splitlines()
         except OSError:
             lines = []
-        told = [line.strip() for line in lines if line.strip() and not any(word in line for word in _NOISE)]
-        return " | ".join(told[-_LAST_LINES:]) or "it said nothing"
+        shown = [line.strip() for line in lines if line.strip() and not any(word in line for word in _NOISE)]
+        return " | ".join(shown[-_LAST_LINES:]) or "no output"
 
 
 def guess_adapter() -> Adapter:
-    """What WebGPU can be expected to run on. Only Linux tells at a glance that there is no GPU."""
+    """What WebGPU can be expected to run on. Only on Linux can a missing GPU be seen cheaply."""
     if not sys.platform.startswith("linux"):
         return "hardware"
     there = any(Path("/dev/dri").glob("renderD*")) or Path("/dev/nvidiactl").exists()

@@ -1,4 +1,4 @@
-"""What a server has to give: files by their URL path, and who hears what a page posts.
+"""What a server offers: files by their URL path, and handlers of what a page posts.
 
 Only what was listed when the site was made can be asked for, by its exact path. No path is ever put together from a
 request, so none can lead out of the folder, however it is written.
@@ -20,8 +20,8 @@ Content = Path | bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """`files` by URL path (decoded, beginning with a slash); `redirects` from one path to another. `posts` hear the
-    body of a POST; `held` are paths whose answer never ends: they are told when the connection does.
+    """`files` by URL path (decoded, beginning with a slash); `redirects` from one path to another. `posts` get the
+    body of a POST; `held` are paths whose response never ends: they are called when the connection does.
     """
 
     files: Mapping[str, Content]

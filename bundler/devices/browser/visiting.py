@@ -1,6 +1,6 @@
-"""Open a page in a headless browser and hear what it has to tell, until it is done, dies, or time is over.
+"""Opens a page in a headless browser and receives its messages until it is done, its tab crashes, or time is over.
 
-The page posts messages, and holds one answer of the server open for as long as it lives: when its tab crashes or runs
+The page posts messages, and holds one response of the server open for as long as it lives: when its tab crashes or runs
 out of memory, the system ends that connection at once, however busy the machine is. Nothing drives the browser, so any
 of the family will do.
 """
@@ -64,12 +64,12 @@ class Ending:
 def visit_page(visit: Visit, browser: Path, adapter: Adapter, hear: Hear) -> Ending:
     """Open the page and hand each of its messages to `hear`. Raises `EnvironmentMissingError` for no such program."""
     inbox: queue.Queue[bytes | None] = queue.Queue()
-    # Nobody else on this machine can know the address, so nobody else can tell us results.
+    # Nobody else on this machine can know the address, so nobody else can post results.
     base = f"/_bundler/{secrets.token_urlsafe(16)}/"
     with open_server(_make_site(visit, base, inbox)) as server:
         address = f"{server.url.rstrip('/')}{base}{visit.page}"
         with start_browser(browser, address, adapter) as running:
-            return _listen(inbox, running, hear, visit.seconds)
+            return _await_messages(inbox, running, hear, visit.seconds)
 
 
 def _make_site(visit: Visit, base: str, inbox: queue.Queue[bytes | None]) -> Site:
@@ -82,7 +82,7 @@ def _make_site(visit: Visit, base: str, inbox: queue.Queue[bytes | None]) -> Sit
     )
 
 
-def _listen(inbox: queue.Queue[bytes | None], running: RunningBrowser, hear: Hear, seconds: float) -> Ending:
+def _await_messages(inbox: queue.Queue[bytes | None], running: RunningBrowser, hear: Hear, seconds: float) -> Ending:
     began = time.monotonic()
     started = False
     while True:
@@ -95,19 +95,19 @@ def _listen(inbox: queue.Queue[bytes | None], running: RunningBrowser, hear: Hea
         except queue.Empty:
             ending = running.find_ending()
             if ending is not None:
-                return Ending(code=1, errors=f"the browser did not stay: {ending}", started=started)
+                return Ending(code=1, errors=f"the browser did not keep running: {ending}", started=started)
             continue
         if body is None:
-            return _hear_rest(inbox, hear) or Ending(code=1, errors=_explain_death(running), started=started)
+            return _receive_rest(inbox, hear) or Ending(code=1, errors=_explain_crash(running), started=started)
         started = True
-        if _hear_one(body, hear):
+        if _receive(body, hear):
             return _DONE
 
 
 _DONE: Final = Ending(code=0, errors="", started=True)
 
 
-def _hear_one(body: bytes, hear: Hear) -> bool:
+def _receive(body: bytes, hear: Hear) -> bool:
     """Hand on one message; whether it was the last. What is no message is dropped: only our page can post."""
     text = body.decode("utf-8", "replace")
     try:
@@ -122,7 +122,7 @@ def _hear_one(body: bytes, hear: Hear) -> bool:
     return False
 
 
-def _hear_rest(inbox: queue.Queue[bytes | None], hear: Hear) -> Ending | None:
+def _receive_rest(inbox: queue.Queue[bytes | None], hear: Hear) -> Ending | None:
     """What had been posted when the connection ended: the page may have said that it was done."""
     until = time.monotonic() + _GRACE
     while time.monotonic() < until:
@@ -130,17 +130,17 @@ def _hear_rest(inbox: queue.Queue[bytes | None], hear: Hear) -> Ending | None:
             body = inbox.get(timeout=0.1)
         except queue.Empty:
             continue
-        if body is not None and _hear_one(body, hear):
+        if body is not None and _receive(body, hear):
             return _DONE
     return None
 
 
-def _explain_death(running: RunningBrowser) -> str:
-    return f"the tab died, as it does when memory runs out; the browser's last words: {running.last_lines()}"
+def _explain_crash(running: RunningBrowser) -> str:
+    return f"the tab crashed, as it does when memory runs out; the browser's last output: {running.last_lines()}"
 
 
 def _explain_silence(running: RunningBrowser, *, started: bool, seconds: float) -> str:
     if started:
         return f"it did not end within {seconds:.0f} s"
     limit = min(seconds, START_SECONDS)
-    return f"the browser did not open the page within {limit:.0f} s; its last words: {running.last_lines()}"
+    return f"the browser did not open the page within {limit:.0f} s; its last output: {running.last_lines()}"

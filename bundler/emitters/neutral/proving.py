@@ -29,10 +29,10 @@ NOT_HELD = "runtime.json holds it to nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How a variant is run here: `environment` by name, and what that proves.
+    """How a variant is run here: `environment` by name, and the level of proof that this reaches.
 
-    `remark` is told of a success, and `place` is that of `VariantProof`. `plugin` is the Python module that carries the
-    first provider there, empty where the runtime itself has it.
+    `remark` is the reason given for a success, and `place` is that of `VariantProof`. `plugin` is the module that
+    carries the first provider there, empty where the runtime itself has it.
     """
 
     environment: str
@@ -128,7 +128,7 @@ def _prove(variant: RuntimeVariant, config: RuntimeConfig, bench: Bench) -> Vari
     try:
         environment = bench.resolve(way.environment)
     except EnvironmentMissingError as error:
-        return make_unproven(variant.name, f"the environment {way.environment} cannot be had here: {error.message}")
+        return make_unproven(variant.name, f"the environment {way.environment} is not available here: {error.message}")
     return _run(variant, config, bench, way, environment)
 
 

@@ -25,7 +25,7 @@ from bundler.support.files import publish_folder
 from bundler.support.remembered import BEHIND, kept_at, recall, remember
 
 Provide = Callable[[], AbstractContextManager[Path]]
-"""Gives the folder of wheels, when an environment has to be made after all."""
+"""Provides the folder of wheels, when an environment has to be made."""
 
 _MARK = "complete"
 
@@ -33,7 +33,7 @@ _MARK = "complete"
 def find_python(versions: Sequence[str], cache_root: Path) -> tuple[str, Path] | None:
     """The newest of `versions` that is installed here, with its interpreter; None when there is none.
 
-    Looking takes longer than a proof, so what was found is remembered for as long as it stands there unchanged.
+    The search takes longer than a verification, so its result is kept for as long as the interpreter is unchanged.
     """
     memory = cache_root / "proofs" / f"python-{digest_json([list(versions), os.environ.get('PATH', '')])[:32]}.json"
     about = f"python {memory.stem}"
@@ -67,7 +67,7 @@ def prepare_environment(python: Path, lock: Lock, provide: Provide, cache_root: 
     """The interpreter of an environment that holds exactly what `lock` names, installed with no index.
 
     It never changes once it is there, so it is kept by the digest of the lock and the interpreter: only the first
-    proof of a set of wheels pays. Raises `EnvironmentMissingError` when the wheels do not install.
+    verification of a set of wheels installs it. Raises `EnvironmentMissingError` when the wheels do not install.
     """
     home = cache_root / "proofs" / digest_json([lock.digest, str(python), _stamp(python)])[:32]
 
@@ -98,8 +98,8 @@ def install_bundle(
         if BEHIND in environment.parts:  # a copy of a folder that nothing may be written to is such a folder
             _let_write(home)
         python = interpreter_in(home)
-        # The backend is in the environment, for it is in the lock. A memory of uv's own would know a folder that was
-        # altered since by its path, and tell nothing of it.
+        # The backend is in the environment, for it is in the lock. uv's own cache would know a folder by its path,
+        # and not notice that it was altered since.
         rules = ("--no-build-isolation", "--cache-dir", str(memory), "--python", str(python))
         try:
             shown = sandbox.showing((wheels, what)) if sandbox else None  # the bundle brings its build backend

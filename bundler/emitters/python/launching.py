@@ -29,8 +29,8 @@ from bundler.model.codec import parse_json
 TIME_LIMIT = 1800.0
 """Time limit in seconds for the golden set of all variants."""
 
-NO_ANSWER = (LookupError, TypeError, ValueError, AttributeError)
-"""What reading the answer of a stranger's program may raise."""
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
+"""What reading the output of an untrusted program may raise."""
 
 _QUIET: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "PYTHONUTF8": "1"}
 """No byte code is written into the bundle, and no packages of the user's are seen."""
@@ -38,8 +38,8 @@ _QUIET: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "PYTHO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """How the bundle is started on `device`: the command that stands for `python -m <package>`, what its environment
-    has, and the folders that it may write to. `means` and `unrun` are as in `VariantProof`.
+    """How the bundle is started on `device`: the command that stands for `python -m <package>`, its environment
+    variables, and the folders that it may write to. `means` and `unrun` are as in `VariantProof`.
     """
 
     device: Device
@@ -52,7 +52,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What came back. `failure` says why there is no answer, None when there is one."""
+    """What came back. `failure` says why there is no report, None when there is one."""
 
     answer: Mapping[str, Any]
     failure: str | None
@@ -144,7 +144,7 @@ def _explain(outcome: Outcome, code: int, answer: dict[str, Any]) -> str:
 
 
 Started = tuple[tuple[str, ...], dict[str, str], tuple[Path, ...]]
-"""A command, what its environment has beside that of every proof, and the folders that it writes to."""
+"""A command, the variables that it has besides those of every verification, and the folders that it writes to."""
 
 
 @contextmanager

@@ -30,7 +30,7 @@ _BROKEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """A bundle as it lies there. `artifact` is the packed file, None for the `dir` format; `python_versions` are those
+    """A finished bundle. `artifact` is the packed file, None for the `dir` format; `python_versions` are those
     that it can be installed for, in ascending order.
     """
 
@@ -137,7 +137,7 @@ def _versions_of_pex(archive: zipfile.ZipFile) -> tuple[str, ...]:
 
 
 def _versions_of_wheel(archive: zipfile.ZipFile) -> tuple[str, ...]:
-    """As its classifiers tell."""
+    """The versions in its classifiers."""
     name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     classifiers = BytesParser().parsebytes(_read(archive, name)).get_all("Classifier", [])
     return tuple(line.rpartition(" ")[2] for line in classifiers if re.search(r":: 3\.\d+$", line))

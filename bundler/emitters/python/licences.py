@@ -23,7 +23,7 @@ _FILE_NAMES = ("licen", "notice", "copying", "thirdparty", "authors")
 
 
 def describe_wheel(wheel: Wheel, folder: str) -> Component:
-    """The wheel as a component; `folder` is where it stands in the bundle, empty when it is not kept there.
+    """The wheel as a component; `folder` is its place in the bundle, empty when it is not kept there.
 
     Raises `EnvironmentMissingError` when the file is no wheel. Its place in the cache is named by its digest, so what
     it says of itself is kept beside it.

@@ -10,7 +10,7 @@ from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.load import LoadWatch
 from bundler.emitters.proofs import make_opening
-from bundler.emitters.python.launching import NO_ANSWER, Ending, Launch, open_launch, start, state_need
+from bundler.emitters.python.launching import UNREADABLE, Ending, Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import Layout, read_layout
 from bundler.model.errors import UsageError
 from bundler.model.free_dimensions import shown_name
@@ -19,11 +19,11 @@ from bundler.model.runtime import RuntimeVariant
 from bundler.model.signature import describe_type
 
 MEASURE_SECONDS = 3.0
-"""After this long a variant has been timed enough, whatever the model costs."""
+"""Maximum time for one variant."""
 
 MEASURE_OPENINGS = 30
 MEASURE_RUNS = 1000
-"""No more than so many openings and calls, however quick the model."""
+"""Maximum number of loads and calls, however fast the model."""
 
 
 def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
@@ -89,8 +89,8 @@ def _measure_variant(
         return None
     try:
         return _read_times(variant, request, watch.others() if launch.device.facts.is_here else None, ending)
-    except NO_ANSWER as error:
-        say(f"variant {variant.name} could not be timed: its output is not a loader's answer ({error})"[:300])
+    except UNREADABLE as error:
+        say(f"variant {variant.name} could not be timed: its output is not that of a loader ({error})"[:300])
         return None
 
 

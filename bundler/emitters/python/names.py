@@ -16,7 +16,7 @@ LONGEST = 48
 """Maximum number of characters of an identifier."""
 
 LONGEST_GIVEN = 64
-"""Characters of a name or a version that a user gives: they stand in names of files."""
+"""Characters of a name or a version that a user gives: they are parts of file names."""
 
 RESERVED_INPUTS = frozenset({"self", "Outputs", "np", "npt", "Any", "NamedTuple"})
 RESERVED_OUTPUTS = frozenset({"count", "index", "Any", "np", "npt"})
@@ -49,7 +49,7 @@ def choose_names(model: str, package_name: str | None) -> PackageNames:
 
 
 def _take_name(name: str) -> str:
-    """What a user's name is imported as. Nothing is made of it that he did not give, but for case and hyphens."""
+    """What a user's name is imported as: only case and hyphens are changed."""
     package = re.sub(r"[-_.]+", "_", name).lower()
     plain = re.fullmatch(r"[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", name, re.ASCII)
     if not plain or len(name) > LONGEST_GIVEN or keyword.iskeyword(package):

@@ -1,4 +1,4 @@
-"""Run the golden set in the bundle's own runtime, and say what that proves."""
+"""Verifies a Python bundle: runs the golden set in its own runtime."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest, VariantProof
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
-from bundler.emitters.python.launching import NO_ANSWER, Ending, Launch, open_launch, start, state_need
+from bundler.emitters.python.launching import UNREADABLE, Ending, Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.wheelhouse import check_locked
 from bundler.model.results import Comparison, restore_output
@@ -36,12 +36,12 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
 
 
 def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
-    """Start the bundle once and read what it says of each of its variants."""
+    """Start the bundle once and read its report on each of its variants."""
     ending = start(launch, _SELF_TEST)
     try:
         return _read_outcomes(layout, launch, ending)
-    except NO_ANSWER as error:
-        why = f"its output is not a loader's answer ({type(error).__name__}: {error})"
+    except UNREADABLE as error:
+        why = f"its output is not that of a loader ({type(error).__name__}: {error})"
         return _read_outcomes(layout, launch, replace(ending, answer={}, failure=why[:200]))
 
 
@@ -57,7 +57,7 @@ def _make_proof(
     name: str, outcome: Mapping[str, Any] | None, ending: Ending, layout: Layout, launch: Launch
 ) -> VariantProof:
     if outcome is None:
-        return make_unproven(name, ending.failure or "the bundle said nothing of it", passed=False)
+        return make_unproven(name, ending.failure or "the bundle did not report it", passed=False)
     ran = outcome["status"] != "unavailable"
     facts = launch.device.facts
     return VariantProof(
@@ -86,7 +86,7 @@ def _name_runtime(layout: Layout) -> str:
 
 
 def _describe_copy(outcome: Mapping[str, Any]) -> str:
-    """Whether it ran on what was made for this device, and whether the device's own copy was tried."""
+    """Whether it ran on what was generated for this device, and whether the device's own copy was tried."""
     if "prewarm_seconds" in outcome["figures"]:
         return ", on what was made for it on this machine"
     copy = outcome.get("device_copy")

@@ -83,7 +83,7 @@ def find_kept(lock: Lock, cache_root: Path) -> tuple[Wheel, ...] | None:
 def fresh_environment(python: Path, wheels: Path, requirements: Sequence[str], where: Path) -> Path:
     """A new environment in `where` with `requirements`, from the folder `wheels` alone, with no index and no network.
 
-    Nothing of the wheels is run, and nothing is built: they may be a stranger's. Returns the environment's interpreter.
+    Nothing of the wheels is run, and nothing is built: they are untrusted. Returns the environment's interpreter.
     Raises `EnvironmentMissingError`.
     """
     run_uv(("venv", "--quiet", "--no-project", "--python", str(python), str(where)), f"make an environment in {where}")
@@ -156,7 +156,7 @@ def _is_of(path: Path, pin: Pin) -> bool:
 
 
 def _remember(place: Path, wheels: Sequence[Wheel]) -> None:
-    """Which wheels answered; their identities let a later build trust them without reading them."""
+    """Which wheels were found; their identities let a later build trust them without reading them."""
     items = [
         {
             "name": wheel.name,

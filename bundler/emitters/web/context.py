@@ -24,7 +24,7 @@ from bundler.support.text import shorten, visible
 
 NODE = ">=20"
 _DIRECTIVES = ("default-src", "script-src", "connect-src", "worker-src")
-"""Of the policy that the proof runs under, what the loader itself needs; the rest is for the demo page."""
+"""The directives of the verification's policy that the loader requires; the others are for the demo page."""
 
 _INLINED = 4096
 """Bytes below which bundlers put a file into the code as a `data:` address, which a strict page refuses to fetch."""

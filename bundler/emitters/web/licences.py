@@ -47,7 +47,7 @@ def find_licences(request: EmitRequest) -> tuple[LicenceFile, ...]:
 
 
 def describe_runtime(request: EmitRequest, licences: tuple[LicenceFile, ...], folder: str | None) -> Component:
-    """The runtime as a component; `folder` is where it stands in the bundle, None when a packed format hides it."""
+    """The runtime as a component; `folder` is its place in the bundle, None in a packed format."""
     pin = find_lock(request).pins[0]
     texts = (f"{licence.path}:\n\n{licence.source.read_text('utf-8', 'replace').strip()}" for licence in licences)
     return Component(

@@ -37,15 +37,15 @@ MODEL: Final = "original.onnx"
 
 
 @dataclass(slots=True, kw_only=True)
-class Timetable:
+class PageTimes:
     """What the page has reported: the series of each variant, and why others have none."""
 
     timed: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     lacks_adapter: bool = False
 
-    def hear(self, line: str) -> None:
-        """Take down one message."""
+    def record(self, line: str) -> None:
+        """Record one message."""
         message = parse_json(line)
         match message.get("kind"):
             case "no-adapter":
@@ -77,8 +77,8 @@ def _names(package: OpenPackage) -> list[str]:
     return [variant.name for variant in package.config.variants]
 
 
-def _time_all(package: OpenPackage, device: Device, request: ProofRequest, say: Callable[[str], None]) -> Timetable:
-    table = Timetable()
+def _time_all(package: OpenPackage, device: Device, request: ProofRequest, say: Callable[[str], None]) -> PageTimes:
+    table = PageTimes()
     adapter: Adapter = guess_adapter()
     failure = _visit(package, device, adapter, request, table)
     if table.lacks_adapter and adapter == "hardware":
@@ -88,7 +88,7 @@ def _time_all(package: OpenPackage, device: Device, request: ProofRequest, say: 
     return table
 
 
-def _visit(package: OpenPackage, device: Device, adapter: Adapter, request: ProofRequest, table: Timetable) -> str:
+def _visit(package: OpenPackage, device: Device, adapter: Adapter, request: ProofRequest, table: PageTimes) -> str:
     model = request.model
     task = {
         "variants": _names(package),
@@ -102,7 +102,7 @@ def _visit(package: OpenPackage, device: Device, adapter: Adapter, request: Proo
         argv=(PAGE,),
         seconds=TIME_LIMIT + request.timing.seconds * len(package.config.variants),
         environment={ADAPTER: adapter, FRAMES: "1"},
-        hear=table.hear,
+        hear=table.record,
     )
     beside = {} if model is None else {MODEL: model.resolve(), **_list_modules(package)}
     for name, source in beside.items():
@@ -133,5 +133,5 @@ def _read(reported: Mapping[str, Any]) -> Measurement:
 
 
 def _series(values: Sequence[Any]) -> tuple[float, ...]:
-    """Only valid times: the coarse clock of a browser may give invalid ones."""
+    """Only finite times: the coarse clock of a browser may give others."""
     return tuple(float(value) for value in values if isinstance(value, (int, float)) and math.isfinite(value))

@@ -20,7 +20,7 @@ _TAKEN = frozenset(
         *("node-modules", "favicon-ico", "onnxruntime-web", "onnxruntime-common", "node", "npm", "vite"),
     )
 )
-"""Modules of Node.js that a package cannot shadow, names that npm refuses, and packages that stand beside a bundle."""
+"""Modules of Node.js that a package cannot shadow, names that npm refuses, and packages that are used with a bundle."""
 
 
 LONGEST_GIVEN = 214

@@ -40,7 +40,7 @@ _SETTINGS = ("NPM_CONFIG_*", "npm_config_*", "NODE_OPTIONS", "NODE_EXTRA_CA_CERT
 """Variables by which a user configures npm."""
 
 _PATIENCE = ("--fetch-retry-mintimeout", "1000", "--fetch-retry-factor", "2")
-"""npm tries three times. Left alone it waits for more than a minute before it says that there is no network."""
+"""npm tries three times; by default it reports a missing network after more than a minute."""
 
 
 def name_lock(package: str, version: str) -> str:
@@ -141,9 +141,9 @@ def _run(command: Sequence[str], pin: Pin) -> None:
 
 
 def _tidy(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """What npm says in JSON, in its own words alone; other lines as they are."""
+    """The summary and the detail of an error that npm reports as JSON; other lines unchanged."""
     try:
-        told = parse_json("\n".join(lines))["error"]
-        return tuple(line for part in (told["summary"], told["detail"]) for line in part.splitlines() if line)
+        error = parse_json("\n".join(lines))["error"]
+        return tuple(line for part in (error["summary"], error["detail"]) for line in part.splitlines() if line)
     except (ValueError, KeyError, TypeError, AttributeError):
         return lines

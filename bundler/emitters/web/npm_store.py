@@ -27,7 +27,7 @@ KEPT = "packages/npm"
 
 
 def package_place(root: Path, sha256: str) -> Path:
-    """Where a package stands below the cache root."""
+    """The folder of a package below the cache root."""
     return root / KEPT / sha256[:2] / sha256
 
 

@@ -1,4 +1,4 @@
-"""The pages that prove and time a bundle, put on a device with the package and their task."""
+"""The pages that verify and time a bundle, put on a device with the package and their task."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def precompress(request: EmitRequest, folder: Path) -> None:
     note = Note(text="compressing what a browser downloads: minutes for a new model or runtime, kept from then on")
     request.reporter.pass_on(note)
     compressor = Compressor(cache_root=request.environments.root)
-    # Both libraries let go of the interpreter's lock.
+    # Both libraries release the interpreter's lock.
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
         for _ in pool.map(lambda path: _compress(path, folder, compressor), sorted(_list_served(folder))):
             pass
@@ -48,7 +48,7 @@ def _list_files(folder: Path) -> Iterator[Path]:
 def _compress(path: Path, folder: Path, compressor: Compressor) -> None:
     name = path.relative_to(folder).as_posix()
     record = FileRecord(path=name, size=path.stat().st_size, sha256=digest_file(path))
-    # No visit fetches the golden set but that of somebody who runs the self-test.
+    # Only a self-test fetches the golden set.
     quality = choose_quality(record.size) if name.startswith(_GOLDEN) else BEST_BROTLI
     for ending, data in compressor.compress(path, record, quality).items():
         if len(data) < record.size:

@@ -31,7 +31,7 @@ _DEMO_PAGE = "demo.html.j2"
 """It names the other files by their digests, and so is rendered when they are there."""
 
 _README = "README.md.j2"
-"""It tells what a visit downloads, and so is rendered last."""
+"""It lists what a first visit downloads, and so is rendered last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

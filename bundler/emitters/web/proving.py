@@ -30,7 +30,7 @@ _NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf
 
 
 @dataclass(slots=True, kw_only=True)
-class Testimony:
+class PageReport:
     """What the page has reported so far: the browser's name, each variant's outcome, and the variant that is running.
     `say` gets its messages.
     """
@@ -41,8 +41,8 @@ class Testimony:
     running: str | None = None
     lacks_adapter: bool = False
 
-    def hear(self, line: str) -> None:
-        """Take down one message."""
+    def record(self, line: str) -> None:
+        """Record one message."""
         message = parse_json(line)
         match message.get("kind"):
             case "browser":
@@ -59,7 +59,7 @@ class Testimony:
 
 
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
-    """Run every variant that a browser of this machine can run; where there is none, say so and prove nothing.
+    """Run every variant that a browser of this machine can run; without a browser nothing is verified, with the reason.
 
     Raises `EnvironmentMissingError` when the browser that was named is not there or does not start,
     `VerificationError` when the folder is no bundle.
@@ -71,70 +71,70 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
                 return leave_unproven(package.config, device)
             opening.say(f"verifying {device.facts.place}")
             try:
-                testimony = interview(package, device, opening.say)
+                report = run_variants(package, device, opening.say)
             except DeviceMissingError as error:
                 if request.on is not None:
                     raise
-                # What it said holds places and process numbers of this machine: for the screen, not for the manifest.
+                # Its details name paths and process numbers of this machine: for the screen, not for the manifest.
                 opening.say("; ".join(error.details))
                 return leave_unproven(package.config, error.message)
-    return tuple(_make_proof(variant.name, testimony, package, device.facts) for variant in package.config.variants)
+    return tuple(_make_proof(variant.name, report, package, device.facts) for variant in package.config.variants)
 
 
-def interview(package: OpenPackage, device: Device, say: Callable[[str], None]) -> Testimony:
-    """Have the page run all variants. One that brings the tab down is failed, and the next are run in a new browser.
+def run_variants(package: OpenPackage, device: Device, say: Callable[[str], None]) -> PageReport:
+    """Run all variants in the page. One that crashes the tab has failed, and the next run in a new browser.
 
     Raises `EnvironmentMissingError` when the browser does not start.
     """
-    testimony = Testimony(say=say)
+    report = PageReport(say=say)
     adapter = guess_adapter()
     pending = [variant.name for variant in package.config.variants]
     while pending:
-        outcome = _visit(package, device, adapter, pending, testimony)
-        if testimony.lacks_adapter and adapter == "hardware":
-            adapter, testimony.lacks_adapter = "software", False
+        outcome = _visit(package, device, adapter, pending, report)
+        if report.lacks_adapter and adapter == "hardware":
+            adapter, report.lacks_adapter = "software", False
             say("no GPU adapter is available here: the browser's software adapter is used instead")
             continue
         if outcome.code != 0:
-            _blame(testimony, pending, outcome)
-        pending = [] if outcome.code == 0 else [name for name in pending if name not in testimony.outcomes]
-    return testimony
+            _record_failure(report, pending, outcome)
+        pending = [] if outcome.code == 0 else [name for name in pending if name not in report.outcomes]
+    return report
 
 
 def _visit(
-    package: OpenPackage, device: Device, adapter: Adapter, pending: Sequence[str], testimony: Testimony
+    package: OpenPackage, device: Device, adapter: Adapter, pending: Sequence[str], report: PageReport
 ) -> Outcome:
-    testimony.running = None
-    command = Command(argv=(PAGE,), seconds=TIME_LIMIT, environment={ADAPTER: adapter}, hear=testimony.hear)
+    report.running = None
+    command = Command(argv=(PAGE,), seconds=TIME_LIMIT, environment={ADAPTER: adapter}, hear=report.record)
     with put_pages(device, package, {"variants": list(pending), "adapter": adapter}):
         return device.run(command)
 
 
-def _blame(testimony: Testimony, pending: Sequence[str], outcome: Outcome) -> None:
+def _record_failure(report: PageReport, pending: Sequence[str], outcome: Outcome) -> None:
     """Attribute a failure to the variant that was running."""
-    first = next((name for name in pending if name not in testimony.outcomes), None)
-    name = testimony.running or first
+    first = next((name for name in pending if name not in report.outcomes), None)
+    name = report.running or first
     if name is not None:
-        testimony.outcomes[name] = {"variant": name, "status": "failed", "reason": outcome.errors}
+        report.outcomes[name] = {"variant": name, "status": "failed", "reason": outcome.errors}
 
 
-def _make_proof(name: str, testimony: Testimony, package: OpenPackage, facts: Facts) -> VariantProof:
-    outcome = testimony.outcomes.get(name)
+def _make_proof(name: str, report: PageReport, package: OpenPackage, facts: Facts) -> VariantProof:
+    outcome = report.outcomes.get(name)
     if outcome is None:
-        return make_unproven(name, "the page said nothing of it", passed=False)
+        return make_unproven(name, "the page did not report it", passed=False)
     status, reason = outcome.get("status"), str(outcome.get("reason") or "")
     if status == "unavailable":
-        return make_unproven(name, f"{testimony.browser or 'the browser'} cannot run it: {reason}")
+        return make_unproven(name, f"{report.browser or 'the browser'} cannot run it: {reason}")
     try:
         return VariantProof(
             variant=name,
             level=facts.level,
             passed=status == "passed",
             comparison=_read_comparison(outcome),
-            reason=reason if status != "passed" else _remark(outcome, testimony, package),
+            reason=reason if status != "passed" else _remark(outcome, report, package),
             figures={str(key): float(value) for key, value in outcome.get("figures", {}).items()},
             nodes={str(key): int(value) for key, value in outcome.get("nodes", {}).items()},
-            place=_describe_place(outcome, testimony),
+            place=_describe_place(outcome, report),
             ran_on=facts.record(_name_runtime(package)),
             host=facts.describe(),
             **_describe_means(outcome, package),
@@ -143,9 +143,9 @@ def _make_proof(name: str, testimony: Testimony, package: OpenPackage, facts: Fa
         return make_unproven(name, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
 
 
-def _remark(outcome: Mapping[str, Any], testimony: Testimony, package: OpenPackage) -> str:
+def _remark(outcome: Mapping[str, Any], report: PageReport, package: OpenPackage) -> str:
     """`ran with onnxruntime-web 1.30.0 in Chromium 156.0.8078.79, on the software adapter`."""
-    where = f"ran with {_name_runtime(package)} in {testimony.browser or 'the browser'}"
+    where = f"ran with {_name_runtime(package)} in {report.browser or 'the browser'}"
     extras = [f"{outcome['threads']} threads"] if outcome.get("threads", 0) > 1 else []
     extras += ["on the software adapter"] if outcome.get("software") else []
     extras += [f"and the page reported: {str(fault)[:200]}" for fault in outcome.get("faults", ())[:1]]
@@ -156,9 +156,9 @@ def _name_runtime(package: OpenPackage) -> str:
     return f"onnxruntime-web {package.config.variants[0].requires.runtime}"
 
 
-def _describe_place(outcome: Mapping[str, Any], testimony: Testimony) -> str:
+def _describe_place(outcome: Mapping[str, Any], report: PageReport) -> str:
     adapter = " with a software adapter" if outcome.get("software") else ""
-    return f"in {testimony.browser or 'a browser'}{adapter}"
+    return f"in {report.browser or 'a browser'}{adapter}"
 
 
 def _describe_means(outcome: Mapping[str, Any], package: OpenPackage) -> dict[str, Any]:
@@ -182,6 +182,6 @@ def _read_comparison(outcome: Mapping[str, Any]) -> Comparison | None:
 
 
 def _read_output(outcome: Mapping[str, Any], unjudged: str) -> OutputComparison:
-    """Numbers that JSON lacks stand there as words; the name of an output may be such a word, too."""
+    """Numbers that JSON lacks are written as words; the name of an output may be such a word, too."""
     read = {key: _NUMBERS.get(value, value) if isinstance(value, str) else value for key, value in outcome.items()}
     return restore_output({**read, "name": outcome["name"], "mismatch": outcome.get("mismatch")}, unjudged)

@@ -3,8 +3,8 @@
 A bundle for a Raspberry Pi can then be tried where it is made. No chroot, root right
 or binfmt handler is needed: the distribution's packages for that processor are
 unpacked into a folder, and QEMU runs the Python in it with `-L`, which looks every
-absolute path up in that folder first and on this machine second. Speed under it
-means nothing; answers do. Only Python itself is emulated: a program it starts is
+absolute path up in that folder first and on this machine second. Times under it
+mean nothing; outputs are valid. Only Python itself is emulated: a program it starts is
 this machine's own, so `subprocess` with `sys.executable` fails (`fork` works).
 """
 
@@ -87,7 +87,7 @@ def emulated_python(image: Path, cpu: str | None) -> EmulatedPython:
     if cpu is not None and cpu not in CORES:
         raise EmulationError(f"no core named {cpu!r} is known; known: {', '.join(CORES)}")
     about: dict[str, str] = json.loads((image / "image.json").read_text("utf-8"))
-    core = ("-cpu", cpu or "max")  # said always, so that QEMU_CPU cannot disagree with the view
+    core = ("-cpu", cpu or "max")  # always given, so that QEMU_CPU cannot differ from the view
     # Libraries and modules of this machine's processor would be loaded otherwise.
     unset = ("-U", "LD_PRELOAD", "-U", "LD_LIBRARY_PATH", "-U", "PYTHONHOME")
     python = image.resolve() / "root/usr/bin" / f"python{about['python']}"

@@ -71,11 +71,10 @@ def unpack(package: Path, root: Path) -> None:
 
 
 def run(argv: Sequence[str], given: bytes = b"") -> bytes:
-    """What the program printed; its last words are in the error when it fails."""
+    """The program's output; the error has the last lines when it fails."""
     done = subprocess.run(argv, input=given, capture_output=True, check=False, env=fetching_environment())
     if done.returncode != 0:
-        said = _last_lines(done.stderr)
-        raise EmulationError(f"{' '.join(argv)} failed ({done.returncode}): {said}")
+        raise EmulationError(f"{' '.join(argv)} failed ({done.returncode}): {_last_lines(done.stderr)}")
     return done.stdout
 
 

@@ -77,7 +77,7 @@ def test_a_tab_that_runs_out_of_memory_fails_its_variant_alone(chromium: Path, t
     package = write_package(tmp_path / "package", {"greedy": {"code": "exhaust"}, "modest": {}})
     proofs = prove(package, chromium)
     assert (proofs["greedy"].passed, proofs["modest"].passed) == (False, True)
-    assert "the tab died" in proofs["greedy"].reason
+    assert "the tab crashed" in proofs["greedy"].reason
 
 
 @pytest.mark.quick

@@ -172,7 +172,7 @@ def test_without_the_environment_nothing_is_claimed(
     monkeypatch.setattr(Environments, "resolve", refuse)
     proof = prove(plain, tmp_path / "bundle", monkeypatch, output())
     assert (proof.level, proof.passed) == ("resolved", None)
-    assert proof.reason == "the environment onnxruntime==1.31.1 cannot be had here: no network"
+    assert proof.reason == "the environment onnxruntime==1.31.1 is not available here: no network"
 
 
 def test_what_is_going_on_is_reported(plain: EmitRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,7 +163,7 @@ def test_a_tab_that_dies_fails_its_variant_and_the_next_runs_in_a_new_browser(pa
     webgpu, wasm = prove_bundle(ask(package, browser))
     assert time.monotonic() - start < 15
     assert (webgpu.passed, wasm.passed) == (False, True)
-    assert "the tab died" in webgpu.reason
+    assert "the tab crashed" in webgpu.reason
 
 
 def test_what_was_posted_before_the_end_counts(package: Path, browse: Browse) -> None:
@@ -221,7 +221,7 @@ def test_figures_that_are_none_prove_nothing(package: Path, browse: Browse, nons
 
 def test_a_page_that_keeps_a_variant_to_itself_has_not_proven_it(package: Path, browse: Browse) -> None:
     _, wasm = prove_bundle(ask(package, browse(["hold", NAME, outcome("webgpu"), DONE])))
-    assert (wasm.passed, wasm.reason) == (False, "the page said nothing of it")
+    assert (wasm.passed, wasm.reason) == (False, "the page did not report it")
 
 
 def test_a_machine_without_a_browser_leaves_the_variants_unproven(
@@ -237,7 +237,7 @@ def test_a_machine_without_a_browser_leaves_the_variants_unproven(
 def test_a_named_browser_that_does_not_start_is_an_error(package: Path, browse: Browse) -> None:
     with pytest.raises(EnvironmentMissingError, match="does not run our page") as caught:
         prove_bundle(ask(package, browse(["complain"])))
-    assert caught.value.details == ("the browser did not stay: it ended with code 1: no usable sandbox",)
+    assert caught.value.details == ("the browser did not keep running: it ended with code 1: no usable sandbox",)
 
 
 def test_a_browser_that_was_found_and_does_not_start_proves_nothing(
@@ -257,7 +257,7 @@ def test_a_browser_that_a_signal_of_real_time_ended_is_said_to_be(package: Path,
     with pytest.raises(EnvironmentMissingError, match="does not run our page") as caught:
         prove_bundle(ask(package, browse(["interrupt"])))
     assert caught.value.details == (
-        f"the browser did not stay: it was ended by signal {signal.SIGRTMIN + 3}: it said nothing",
+        f"the browser did not keep running: it was ended by signal {signal.SIGRTMIN + 3}: no output",
     )
 
 
