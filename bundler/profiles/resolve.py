@@ -65,7 +65,7 @@ def check_layers(layered: Layered) -> TargetProfile:
     """The checked profile of merged data, its options in the runtime's own spelling. Raises `ProfileError`."""
     from pydantic import ValidationError  # noqa: PLC0415 - see above
 
-    from bundler.profiles.contradictions import find_contradictions  # noqa: PLC0415
+    from bundler.profiles.compatibility import find_incompatible_values  # noqa: PLC0415
     from bundler.profiles.options import normalize_variant, session_rules  # noqa: PLC0415
     from bundler.profiles.problems import explain_errors  # noqa: PLC0415
     from bundler.profiles.sections import profile_model  # noqa: PLC0415
@@ -76,7 +76,7 @@ def check_layers(layered: Layered) -> TargetProfile:
         profile = profile_model().model_validate(freeze_arrays(layered.data), strict=True)
     except ValidationError as error:
         raise _invalid(layered, explain_errors(error, layered.data, profile_model())) from error
-    problems = find_contradictions(profile)
+    problems = find_incompatible_values(profile)
     if problems:
         raise _invalid(layered, problems)
     rules = session_rules(profile.platform.system)

@@ -124,8 +124,8 @@ def _check_provider(entry: ProviderEntry) -> Iterator[str]:
     modules = {carrier.module for carrier in knowledge.presence.availability if carrier.is_plugin}
     if entry.library and entry.library not in modules:
         yield f"{entry.library[:80]!r} is not a plugin of {entry.name}"
-    contradictions = knowledge.options.check(entry.options) if knowledge.options.check else ()
-    for key, text in contradictions:
+    incompatible = knowledge.options.check(entry.options) if knowledge.options.check else ()
+    for key, text in incompatible:
         yield f"{entry.name}.{key[:80]}: {text}"
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from bundler.profiles.chain import Key
-from bundler.profiles.device_contradictions import (
+from bundler.profiles.device_compatibility import (
     check_carriers,
     check_compile,
     check_knowledge,
@@ -22,7 +22,7 @@ from bundler.profiles.sections import EcosystemSection
 from bundler.providers.registry import find_provider, provider_names
 
 
-def find_contradictions(profile: TargetProfile) -> list[Problem]:
+def find_incompatible_values(profile: TargetProfile) -> list[Problem]:
     """All problems of a profile whose single values are valid."""
     return [problem for rule in _RULES for problem in rule(profile)]
 
