@@ -19,8 +19,8 @@ from bundler.emitters.python.interpreters import (
     prepare_site,
 )
 from bundler.emitters.python.layout import WHEELS, Layout
+from bundler.emitters.python.tags import expand_tags
 from bundler.emitters.python.wheelhouse import gather_locked
-from bundler.environments.platforms import expand_tags
 from bundler.environments.processes import name_signal
 from bundler.environments.sandbox import python_folders
 from bundler.execution.passing import passing_folder

@@ -12,10 +12,10 @@ from bundler.emitters.python.context import Context
 from bundler.emitters.python.layout import LOCK
 from bundler.emitters.python.licences import describe_wheel
 from bundler.emitters.python.profile import PythonSettings
+from bundler.emitters.python.tags import expand_tags, target_markers
 from bundler.emitters.python.wheel_format import EPOCH, pack_wheel
 from bundler.emitters.python.wheelhouse import Wheelhouse, gather_wheels
 from bundler.emitters.writing import PROGRAM_MODE, copy_file, write_text
-from bundler.environments.platforms import expand_tags, target_markers
 from bundler.environments.variables import proof_environment
 from bundler.execution.passing import passing_folder
 from bundler.model.errors import StageError

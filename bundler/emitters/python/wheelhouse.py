@@ -11,9 +11,9 @@ from pathlib import Path
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python.profile import PythonSettings
+from bundler.emitters.python.tags import expand_tags
 from bundler.emitters.python.wheels import Wheel, fetch_wheels, find_kept
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins
-from bundler.environments.platforms import expand_tags
 from bundler.environments.registry import Environments, PythonPackages
 from bundler.execution.passing import passing_folder
 from bundler.model.artifacts import record_folder

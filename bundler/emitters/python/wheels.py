@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.emitters.python.tags import expand_tags, target_markers
 from bundler.environments.lockfiles import Lock, Pin, render_pins
 from bundler.environments.making import interpreter_in
-from bundler.environments.platforms import expand_tags, target_markers
 from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool, run_uv
 from bundler.environments.variables import proof_environment

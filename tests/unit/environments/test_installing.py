@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bundler.emitters.python.tags import target_markers
 from bundler.environments import installing
 from bundler.environments.installing import cpu_builds, install_lock
 from bundler.environments.lockfiles import parse_lock, shipped_lock, shipped_names
-from bundler.environments.platforms import target_markers
 from bundler.model.errors import EnvironmentMissingError
 
 HASH = f"--hash=sha256:{'0' * 64}"

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bundler.emitters.python.locks import FOLDER as PYTHON
+from bundler.emitters.python.tags import target_markers
 from bundler.emitters.web.locks import FOLDER as WEB
 from bundler.environments import lockfiles
 from bundler.environments.lockfiles import Pin, parse_lock, render_pins, shipped_lock, shipped_names
 from bundler.environments.locks import FOLDER as STAGES
-from bundler.environments.platforms import target_markers
 from bundler.model.errors import DefectError
 from bundler.model.registered import list_registered
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from packaging import tags
 
-from bundler.environments.platforms import expand_tags, target_markers
+from bundler.emitters.python.tags import expand_tags, fits_tag, required_version, takes_wheels, target_markers
 from bundler.model.errors import UsageError
 
 
@@ -50,3 +50,44 @@ def test_markers_are_those_of_the_target_and_not_of_this_machine(tag: str, syste
 def test_an_unknown_tag_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="is not a platform tag of a wheel"):
         target_markers(("amiga_68000",), "3.13")
+
+
+@pytest.mark.parametrize(
+    ("tag", "version"),
+    [
+        ("manylinux_2_28_x86_64", (2, 28)),
+        ("manylinux2014_aarch64", (2, 17)),
+        ("manylinux2010_x86_64", (2, 12)),
+        ("manylinux1_x86_64", (2, 5)),
+        ("macosx_14_0_arm64", (14, 0)),
+        ("musllinux_1_2_x86_64", None),
+        ("win_amd64", None),
+        ("any", None),
+    ],
+)
+def test_what_a_tag_asks_for(tag, version):
+    assert required_version(tag) == version
+
+
+@pytest.mark.parametrize(
+    ("system", "architecture", "tag", "fits"),
+    [
+        ("linux", "x64", "manylinux_2_28_x86_64", True),
+        ("linux", "x64", "any", True),
+        ("linux", "x64", "manylinux_2_28_aarch64", False),
+        ("linux", "arm64", "manylinux2014_aarch64", True),
+        ("linux", "armv7", "linux_armv7l", True),
+        ("macos", "arm64", "macosx_11_0_universal2", True),
+        ("macos", "arm64", "macosx_11_0_x86_64", False),
+        ("windows", "x64", "win_amd64", True),
+        ("windows", "arm64", "win_amd64", False),
+        ("linux", "x64", "manylinux_2_28_x86_64\nx", False),
+    ],
+)
+def test_which_wheels_install(system, architecture, tag, fits):
+    assert fits_tag(system, architecture, tag) is fits
+
+
+def test_phones_take_no_wheels():
+    assert not takes_wheels("android", "arm64")
+    assert not takes_wheels("web", "wasm32")

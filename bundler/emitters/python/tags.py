@@ -1,9 +1,11 @@
-"""Wheel platform tags: which older ones a system also takes, and which environment markers hold there."""
+"""Platform tags of wheels: which machines take them, which older ones a system also takes, and which environment
+markers hold there.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bundler.model.errors import UsageError
 from bundler.support.platforms import LEGACY_MANYLINUX, SYSTEMS
@@ -13,6 +15,39 @@ _OLDEST_GLIBC_ELSEWHERE = 17
 _SYSTEMS = {"linux": "linux", "macosx": "macos", "win": "windows"}
 """The profile's names, by what is in a tag."""
 _WINDOWS_MACHINES = {"amd64": "AMD64", "arm64": "ARM64", "32": "x86"}
+
+_WHEEL_TAGS: Mapping[tuple[str, str], str] = {
+    ("linux", "x64"): r"(manylinux\w+|musllinux\w+|linux)_x86_64",
+    ("linux", "arm64"): r"(manylinux\w+|musllinux\w+|linux)_aarch64",
+    ("linux", "armv7"): r"(manylinux\w+|musllinux\w+|linux)_armv7l",
+    ("macos", "x64"): r"macosx_\d+_\d+_(x86_64|universal2)",
+    ("macos", "arm64"): r"macosx_\d+_\d+_(arm64|universal2)",
+    ("windows", "x64"): "win_amd64",
+    ("windows", "arm64"): "win_arm64",
+}
+"""Platform tags by PEP 425, 600 and 656."""
+
+
+def takes_wheels(system: str, architecture: str) -> bool:
+    """Whether Python wheels exist for this kind of machine."""
+    return (system, architecture) in _WHEEL_TAGS
+
+
+def fits_tag(system: str, architecture: str, tag: str) -> bool:
+    """Whether a wheel with this platform tag can be installed on this kind of machine."""
+    return tag == "any" or re.fullmatch(_WHEEL_TAGS[system, architecture], tag) is not None
+
+
+def required_version(tag: str) -> tuple[int, int] | None:
+    """The minimum glibc or macOS that a platform tag requires; None where it says nothing.
+
+    `manylinux1`, `manylinux2010` and `manylinux2014` are glibc 2.5, 2.12 and 2.17 (PEP 600).
+    """
+    for name, minor in LEGACY_MANYLINUX.items():
+        if tag.startswith(f"manylinux{name}_"):
+            return 2, minor
+    match = re.match(r"(?:manylinux|macosx)_(\d{1,4})_(\d{1,4})_", tag)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def expand_tags(tags: Sequence[str]) -> tuple[str, ...]:
