@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.devices.contract import Command, Facts, Need, Opening, Outcome
-from bundler.devices.programs import run_program
-from bundler.environments.emulation import (
+from bundler.devices.emulation import (
     EmulatedPython,
     emulated_python,
     find_emulator,
@@ -18,8 +17,9 @@ from bundler.environments.emulation import (
     image_ready,
     make_image,
 )
-from bundler.environments.emulation.packages import EmulationError
-from bundler.environments.emulation.processor import CORES
+from bundler.devices.emulation.packages import EmulationError
+from bundler.devices.emulation.processor import CORES
+from bundler.devices.programs import run_program
 from bundler.environments.survey import ToolStatus
 from bundler.model.errors import BundlerError, DeviceMissingError, UsageError
 from bundler.profiles.resolve import resolve_target

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bundler.environments.emulation import find_emulator
+from bundler.devices.emulation import find_emulator
 from tests.support.command_line import ONE_PYTHON, CommandLine
 from tests.support.real_models import fetch_example
 

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 import pytest
 
-from bundler.environments.emulation import find_emulator
+from bundler.devices.emulation import find_emulator
 from tests.support import digits, models
 from tests.support.browser import provide_browser
 from tests.support.command_line import CommandLine

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from bundler.devices.emulation import find_emulator
 from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.python.emitter import EMITTER
 from bundler.emitters.registry import emitter_names, find_emitter
-from bundler.environments.emulation import find_emulator
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import ignore

@@ -7,8 +7,8 @@ import pytest
 from bundler.catalogue.listing import list_targets
 from bundler.catalogue.matching import Candidate, find_devices
 from bundler.catalogue.outlook import foresee_variants
+from bundler.devices.emulation.processor import CORES as EMULATED
 from bundler.emitters.python.tags import takes_wheels
-from bundler.environments.emulation.processor import CORES as EMULATED
 from bundler.planning.traits import judge_free_sizes
 from bundler.profiles.asked import shipped_variants
 from bundler.profiles.locations import find_catalogue

@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.environments.emulation.packages import DEBIAN_NAMES, EmulationError, download, run, unpack
-from bundler.environments.emulation.processor import CORES, view_of
+from bundler.devices.emulation.packages import DEBIAN_NAMES, EmulationError, download, run, unpack
+from bundler.devices.emulation.processor import CORES, view_of
 from bundler.support.files import publish_folder
 from bundler.support.remembered import BEHIND
 
