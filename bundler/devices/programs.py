@@ -65,7 +65,7 @@ def _run(argv: tuple[str, ...], environment: dict[str, str], home: str, seconds:
 
 
 def _read_end(stream: IO[bytes]) -> str:
-    """The end of it: that is where an error stands."""
+    """The end of it, where an error is."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - OUTPUT_BYTES))
     return stream.read(OUTPUT_BYTES).decode("utf-8", "replace")

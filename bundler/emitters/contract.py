@@ -64,7 +64,7 @@ class EmitRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
     """What an emitted package is called: `name` in its index (None where a bundle is no package), `version` as the
-    ecosystem writes it. `warnings` are sentences for whoever chose them.
+    ecosystem writes it. `warnings` are sentences for the user.
     """
 
     name: str | None
@@ -77,7 +77,7 @@ class ProofRequest:
     """A finished bundle that is to be run on a device: `on` names it, as `NAME` or `NAME:SETTING` (None: the first that
     suits). `model` is the original model to time beside it, where there is one; `timing` is how to time it.
     `environments` are those of the build, so that a proof has the versions that its project locked; None where a bundle
-    stands for itself. In a `sandbox`, nothing of the bundle runs outside of it.
+    is verified on its own. In a `sandbox`, nothing of the bundle runs outside of it.
     """
 
     bundle: Path
@@ -165,7 +165,7 @@ class Emitter(Protocol):
         ...
 
     def identify(self, model: str, package_name: str | None, version: str) -> Identity:
-        """What the package of a bundle of `model` is called; `package_name` is the user's, None where he gave none.
+        """What the package of a bundle of `model` is called; `package_name` is the user's, None where there is none.
 
         Raises `UsageError` for a name or a version that the ecosystem does not take: before anything is built.
         """

@@ -1,6 +1,6 @@
-"""What was verified, in a bundle's README: known only when the bundle stands, and so put there last.
+"""What was verified, in a bundle's README: known only when the bundle is complete, and so written last.
 
-A README is rendered with `POINTER` in it, which is true of any copy; packed formats keep that. In the one that lies in
+A README is rendered with `POINTER` in it, which is true of any copy; packed formats keep that. In the one in
 the bundle's folder, the result of the verification replaces it.
 """
 
@@ -22,7 +22,7 @@ POINTER: Final = (
 
 
 def write_verification(bundle: Path, lines: Sequence[str]) -> FileRecord | None:
-    """Replace the pointer of the bundle's README by `lines`; answers the file as it is then.
+    """Replace the pointer of the bundle's README by `lines`; returns the file's new record.
 
     None where an emitter wrote no README, or one without the pointer. Raises `StageError` when it cannot be written.
     """

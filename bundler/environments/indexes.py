@@ -36,7 +36,7 @@ def index_variables(environ: Mapping[str, str]) -> dict[str, str]:
     if not _is_uv_configured(environ):
         added |= {_PIP_TO_UV[name]: _join(name, value) for name, value in settings.items()}
         if "extra-index-url" in settings:
-            # pip takes all indexes as one, and so does whoever configured pip; what is installed is pinned by hash.
+            # pip treats all indexes as one, so a user of pip expects that; what is installed is pinned by hash.
             added["UV_INDEX_STRATEGY"] = "unsafe-best-match"
     if not settings:
         for theirs, ours in _UV_TO_PIP.items():
@@ -64,7 +64,7 @@ def _pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
         try:
             parser.read(path, encoding="utf-8")
         except (configparser.Error, OSError, UnicodeDecodeError):
-            continue  # pip itself will complain about it
+            continue  # pip itself reports it
         for section in (name for name in _SECTIONS if parser.has_section(name)):
             options = {key.replace("_", "-"): value for key, value in parser.items(section)}
             found |= {name: options[name] for name in _PIP_TO_UV if options.get(name)}

@@ -1,8 +1,8 @@
 """Installs the packages of a lock into an environment, CPU builds included.
 
 Plain `torch` for Linux is built for CUDA and brings gigabytes that no stage of ours uses. Locks pin the build for CPUs
-instead (`torch==VERSION+cpu`, by the digests of its official wheels), which general indexes do not have. Who keeps the
-wheel beside his own index, or in a folder of uv's configuration, is asked first; else uv itself knows where it is.
+instead (`torch==VERSION+cpu`, by the digests of its official wheels), which general indexes do not have. The user's
+own index and the folders of uv's configuration are asked first, then the index of CPU builds that uv knows.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def _ask_uv(version: str) -> Path | None:
 
 
 def _look_in_pyenv(version: str) -> Path | None:
-    """Pyenv's shims answer only for versions that are switched on, so look at what is installed."""
+    """Pyenv's shims work only for versions that are active, so look at what is installed."""
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     found = [path for path in root.glob(f"{version}.*/bin/python{version}") if os.access(path, os.X_OK)]
     return max(found, key=_patch_level, default=None)

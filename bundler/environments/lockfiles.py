@@ -106,7 +106,7 @@ def resolve_lock(name: str, requirements: Sequence[str], scratch: Path) -> Lock:
     """Resolve `requirements` now, for every system. `scratch` is an empty folder. Raises `EnvironmentMissingError`.
 
     Nothing says yet which files are meant, so a package is taken from the first index that has it: in a mixture of
-    indexes, whoever puts a higher version under its name into any of them would be believed.
+    indexes, a higher version that anyone puts under its name into one of them would be used.
     """
     wanted, found = scratch / "wanted.txt", scratch / "found.lock"
     wanted.write_text("\n".join(requirements) + "\n", encoding="utf-8")

@@ -25,7 +25,7 @@ Say = Callable[[str], None]
 
 
 def environment_folder(cache_root: Path, lock: Lock, python_version: str) -> Path:
-    """Where the environment of a lock stands, made or not."""
+    """The folder of a lock's environment, made or not."""
     safe = re.sub(r"[^A-Za-z0-9._-]", "-", lock.name)
     return cache_root / "environments" / f"{safe}-py{python_version}-{lock.digest[:16]}"
 
@@ -66,7 +66,7 @@ def make_environment(folder: Path, lock: Lock, base: Path, say: Say) -> None:
         description = {"name": lock.name, "digest": lock.digest, "versions": versions}
         remember(passing / MARKER, description, _ABOUT)
         seal_folder(passing)
-        publish_folder(passing, folder, is_intact)  # another process may have been as quick, and be using its own
+        publish_folder(passing, folder, is_intact)  # another process may have made it meanwhile, and be using its own
     except OSError as error:
         if not is_whole(folder):
             raise EnvironmentMissingError(

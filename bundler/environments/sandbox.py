@@ -48,7 +48,7 @@ class Sandbox:
     def wrap(self, command: Sequence[str], *, writable: Sequence[Path]) -> tuple[str, ...]:
         """The command that runs `command` inside. It may write to `writable`, of which the first is its home.
 
-        All that runs inside ends with the thread that starts it, and has no terminal: whoever holds one can type.
+        All that runs inside ends with the thread that starts it, and has no terminal, into which it could type.
         """
         home = str(writable[0])
         homes = {"HOME": home, "TMPDIR": home, "XDG_CACHE_HOME": f"{home}/.cache", "XDG_CONFIG_HOME": f"{home}/.config"}

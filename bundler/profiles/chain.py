@@ -80,7 +80,7 @@ def merge(data: dict[str, Any], over: Mapping[str, Any], origins: dict[Key, str]
 
 
 def read_profile(path: Path) -> dict[str, Any]:
-    """The file's TOML as it stands, not to be changed. Raises `ProfileError` where it cannot be read."""
+    """The file's TOML, not to be changed. Raises `ProfileError` where it cannot be read."""
     try:
         with path.open("rb") as stream:
             content = stream.read(LARGEST + 1)
@@ -99,7 +99,7 @@ def read_profile(path: Path) -> dict[str, Any]:
         ) from error
 
 
-@functools.lru_cache(maxsize=512)  # the bases are read again and again; nobody changes what they say
+@functools.lru_cache(maxsize=512)  # the bases are read again and again; their content is never changed
 def _parse(content: bytes) -> dict[str, Any]:
     if len(content) > LARGEST:
         raise ValueError(f"it has more than {LARGEST:,} bytes")

@@ -1,4 +1,4 @@
-"""Where profile files stand: the targets and bases that bundler and other packages bring, and a user's own file."""
+"""Finds profile files: the targets and bases that bundler and other packages bring, and a user's own file."""
 
 from __future__ import annotations
 

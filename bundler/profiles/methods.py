@@ -1,5 +1,5 @@
 """The precision methods: which stage each one is, with which options, and how much accuracy it may lose. Data only;
-those that one provider wants for itself stand with it.
+those that one provider wants for itself are in its file.
 """
 
 from __future__ import annotations

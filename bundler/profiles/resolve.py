@@ -165,7 +165,7 @@ def _find_meant(name: str) -> list[str]:
 def _aliases_of(target: str) -> tuple[str, ...]:
     try:
         return resolve_target(target).aliases
-    except BundlerError:  # of a file of somebody's own that is not valid: reported when that profile is asked for
+    except BundlerError:  # of a user's file that is not valid: reported when that profile is asked for
         return ()
 
 

@@ -1,4 +1,4 @@
-"""One connection of the server: what is asked, and the answer."""
+"""One connection of the server: request and response."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """A file, a redirect, or an answer that never ends."""
+        """A file, a redirect, or a response that never ends."""
         path = self._accept()
         if path is None:
             return
@@ -58,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the name is looked up by the base class
 
     def do_POST(self) -> None:
-        """Hand the body to whoever listens at this path."""
+        """Hand the body to the handler of this path."""
         path = self._accept()
         if path is None:
             return
@@ -76,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
         """A refusal as one line of text; the connection ends, for there may be more that was not understood."""
         del explain
         self.close_connection = True
-        # The body of a HEAD's answer is left out where all answers are sent.
+        # The body of the response to HEAD is left out where all responses are sent.
         self._answer(code, _TEXT, f"{int(code)}: {message or HTTPStatus(code).phrase}\n".encode())
         self._server.report(f"{int(code)} {getattr(self, 'command', None) or '?'} {getattr(self, 'path', '')}")
 
@@ -123,7 +123,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._answer(HTTPStatus.OK, headers, stream)
 
     def _negotiate(self, name: str, content: Content, plain: BinaryIO) -> tuple[BinaryIO, dict[str, str]]:
-        """The file as it lies there, or its compressed sibling where the browser takes it."""
+        """The file, or its compressed form where the browser accepts it."""
         siblings = [(coding, self._site.files.get(name + suffix)) for coding, suffix in _CODINGS]
         ready = [(coding, sibling) for coding, sibling in siblings if sibling is not None]
         if not ready or isinstance(content, bytes):
@@ -155,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
         self.end_headers()
         if size and getattr(self, "command", "") != "HEAD" and code != HTTPStatus.NOT_MODIFIED:
-            # A file that has shrunk leaves an answer that is too short: the end of the connection tells the browser.
+            # A file that has shrunk gives too short a response: the end of the connection shows it to the browser.
             self.close_connection |= self.connection.sendfile(stream, count=size) != size
 
     def _hold(self, path: str) -> None:

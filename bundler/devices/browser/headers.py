@@ -73,7 +73,7 @@ def render_policy(changes: Mapping[str, str | None] = MappingProxyType({})) -> s
 
 
 def site_headers(*, isolated: bool = True, policy: str | None = None) -> dict[str, str]:
-    """The headers that every answer carries, whatever it holds."""
+    """The headers of every response."""
     return {
         **(ISOLATION if isolated else {}),
         **_PRUDENCE,

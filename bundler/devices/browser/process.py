@@ -93,7 +93,7 @@ def start_browser(browser: Path, url: str, adapter: Adapter) -> Iterator[Running
     with passing_folder("browser") as folder, passing_folder("socket", short=True) as temporary:
         home, log = Path(folder), Path(folder) / "log.txt"
         command = (str(browser), *_flags(adapter), f"--user-data-dir={home / 'profile'}", url)
-        # Its caches and settings are for this once, whoever's home it is.
+        # Its caches and settings are for this run alone, not in the user's home.
         places = {"XDG_CONFIG_HOME": str(home / "config"), "XDG_CACHE_HOME": str(home / "cache"), "TMPDIR": temporary}
         process = _start(command, places, log)
         try:
@@ -109,7 +109,7 @@ def _flags(adapter: Adapter) -> tuple[str, ...]:
 
 def _sandbox() -> tuple[str, ...]:
     """Chromium refuses to make its sandbox for root. What it opens there is our page and the bundle alone, served from
-    this machine under a policy that lets nothing else in; for anybody else the sandbox stays.
+    this machine under a policy that lets nothing else in; for other users the sandbox stays.
     """
     return ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
 

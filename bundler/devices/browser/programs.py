@@ -92,7 +92,7 @@ def _installed() -> Iterator[Path]:
 
 
 def _places() -> Iterator[Path]:
-    """Where browsers stand that are on no path."""
+    """Places of browsers that are not on the PATH."""
     if platform.system() == "Darwin":
         for root in (Path("/Applications"), Path.home() / "Applications"):
             yield from (root / f"{name}.app" / "Contents" / "MacOS" / name for name in _MAC)

@@ -24,7 +24,7 @@ _OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 class SiteServer(ThreadingHTTPServer):
     """Answers for one site. `report` hears a line for each request that was refused. With a `name` (below `localhost`,
-    which browsers know to be this machine) it answers to that name alone.
+    which browsers know to be this machine) it serves that name alone.
     """
 
     daemon_threads = True
@@ -67,7 +67,7 @@ class SiteServer(ThreadingHTTPServer):
         return name in _OWN_NAMES or name == self.host.lower() or (self.host in ("0.0.0.0", "::") and _is_address(name))  # noqa: S104
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that goes away in the middle of an answer is no fault."""
+        """A browser that goes away in the middle of a response is no error."""
         del request, client_address
         error = sys.exception()
         if not isinstance(error, (ConnectionError, TimeoutError)):

@@ -38,7 +38,7 @@ _QUIET: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "PYTHO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """How the bundle is started on `device`: the command that stands for `python -m <package>`, its environment
+    """How the bundle is started on `device`: the command that replaces `python -m <package>`, its environment
     variables, and the folders that it may write to. `means` and `unrun` are as in `VariantProof`.
     """
 
@@ -52,9 +52,9 @@ class Launch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What came back. `failure` says why there is no report, None when there is one."""
+    """What the bundle's program reported. `failure` says why there is no report, None when there is one."""
 
-    answer: Mapping[str, Any]
+    report: Mapping[str, Any]
     failure: str | None
     seconds: float
 
@@ -69,7 +69,7 @@ def state_need(layout: Layout) -> Need:
 def open_launch(layout: Layout, device: Device, opening: Opening, *, in_place: bool = False) -> Iterator[Launch | str]:
     """The command of the bundle, for as long as it is needed, or why no Python there can start it.
 
-    Where packages can be installed, the bundle is, as its README says, or, `in_place`, run where it lies, if it is a
+    Where packages can be installed, the bundle is, as its README says, or, `in_place`, run in place, if it is a
     folder.
     """
     versions = layout.python_versions
@@ -119,22 +119,22 @@ def start(launch: Launch, arguments: tuple[str, ...]) -> Ending:
     )
     outcome = launch.device.run(command)
     if outcome.code is None:
-        return Ending(answer={}, failure=f"it did not finish within {TIME_LIMIT:.0f} s", seconds=TIME_LIMIT)
-    answer = _parse(outcome.output)
-    failure = None if "variants" in answer or "bundle" in answer else _explain(outcome, outcome.code, answer)
-    return Ending(answer=answer, failure=failure, seconds=outcome.seconds)
+        return Ending(report={}, failure=f"it did not finish within {TIME_LIMIT:.0f} s", seconds=TIME_LIMIT)
+    report = _parse(outcome.output)
+    failure = None if "variants" in report or "bundle" in report else _explain(outcome, outcome.code, report)
+    return Ending(report=report, failure=failure, seconds=outcome.seconds)
 
 
 def _parse(text: str) -> dict[str, Any]:
     try:
-        answer = parse_json(text)
+        report = parse_json(text)
     except ValueError:
         return {}
-    return answer if isinstance(answer, dict) else {}
+    return report if isinstance(report, dict) else {}
 
 
-def _explain(outcome: Outcome, code: int, answer: dict[str, Any]) -> str:
-    error = answer.get("error")
+def _explain(outcome: Outcome, code: int, report: dict[str, Any]) -> str:
+    error = report.get("error")
     if isinstance(error, dict) and error.get("message"):
         return f"{error['message']} ({error['why']})" if error.get("why") else str(error["message"])
     last = (outcome.errors.strip().splitlines() or ["no output"])[-1]

@@ -95,8 +95,8 @@ def _measure_variant(
 
 
 def _read_times(variant: RuntimeVariant, request: ProofRequest, others: float | None, ending: Ending) -> Measurement:
-    bundle = ending.answer["series"]["bundle"]
-    baseline = ending.answer["series"].get("plain", {"first_answer_seconds": (), "latency_seconds": ()})
+    bundle = ending.report["series"]["bundle"]
+    baseline = ending.report["series"].get("plain", {"first_answer_seconds": (), "latency_seconds": ()})
     return Measurement(
         name="golden sample 0",
         variant=variant.name,
@@ -107,7 +107,7 @@ def _read_times(variant: RuntimeVariant, request: ProofRequest, others: float | 
         others=others,
         throughput=tuple(
             Throughput(callers=found["callers"], per_second=tuple(found["calls_per_second"]))
-            for found in ending.answer.get("throughput", ())
+            for found in ending.report.get("throughput", ())
         ),
         batch=request.timing.batch,
     )

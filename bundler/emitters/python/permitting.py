@@ -1,7 +1,7 @@
 """What the loader of a bundle lets its `runtime.json` ask for: by name, and no more than a profile may.
 
-The loader stands alone, so these names go with it as data. They guard an application whose model's folder was replaced;
-whoever can write to the package itself needs no options.
+The loader stands alone, so these names go with it as data. They protect an application whose model's folder was
+replaced, not one whose package was.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PERMITTED = "permitted.json"
 
 
 def render_permitted(config: RuntimeConfig) -> str:
-    """The text of the file for the providers of `config`; one that nobody here knows may ask for what it asks now."""
+    """The text of the file for the providers of `config`; an unknown one may ask for what it asks now."""
     entries = [entry for variant in config.variants for entry in variant.providers]
     data = {
         "session": sorted((*_list_free(SESSION), *SET_BY_BUNDLER)),

@@ -16,7 +16,7 @@ from bundler.emitters.writing import write_text
 
 
 def write_python_project(request: EmitRequest, folder: Path, platform: str = ANYWHERE) -> Context:
-    """Write the whole project into `folder`; answers what it was rendered from. `platform` is the tag of its wheel.
+    """Write the whole project into `folder`; returns what it was rendered from. `platform` is the tag of its wheel.
 
     Raises `StageError`.
     """

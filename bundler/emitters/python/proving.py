@@ -42,11 +42,11 @@ def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
         return _read_outcomes(layout, launch, ending)
     except UNREADABLE as error:
         why = f"its output is not that of a loader ({type(error).__name__}: {error})"
-        return _read_outcomes(layout, launch, replace(ending, answer={}, failure=why[:200]))
+        return _read_outcomes(layout, launch, replace(ending, report={}, failure=why[:200]))
 
 
 def _read_outcomes(layout: Layout, launch: Launch, ending: Ending) -> tuple[VariantProof, ...]:
-    outcomes = {outcome["variant"]: outcome for outcome in ending.answer.get("variants", ())}
+    outcomes = {outcome["variant"]: outcome for outcome in ending.report.get("variants", ())}
     return tuple(
         _make_proof(variant.name, outcomes.get(variant.name), ending, layout, launch)
         for variant in layout.config.variants

@@ -55,7 +55,7 @@ def write_wheel(request: EmitRequest, folder: Path) -> Emitted:
 
 
 def pack_wheel(request: EmitRequest, folder: Path) -> tuple[Context, Wheelhouse]:
-    """Put the wheel and its README into `folder`; answers also the wheels of its runtime."""
+    """Put the wheel and its README into `folder`; returns also the wheels of its runtime."""
     project = folder / ".project"
     house = fetch_runtime(request)
     platform = find_platform(house.wheels, PythonSettings.of(request.profile).wheel_platforms)

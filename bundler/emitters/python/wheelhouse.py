@@ -164,7 +164,7 @@ def check_locked(bundle: Path, wheels: str, lock: Lock) -> None:
 
 
 def _list_wheels(bundle: Path, wheels: str) -> dict[str, str]:
-    """Digests by file name: those of the manifest, which whoever asks has checked or just written, else taken now."""
+    """Digests by file name: those of the manifest, which the caller has checked or just written, else computed now."""
     if not (bundle / MANIFEST_NAME).is_file():
         return {record.path: record.sha256 for record in record_folder(bundle / wheels).files}
     entries = load_manifest_data(bundle).get("files", [])

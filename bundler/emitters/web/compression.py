@@ -47,7 +47,7 @@ class Sizes:
 
 
 def choose_quality(size: int) -> int:
-    """Brotli's level for a file of `size` bytes that nobody asked to have compressed as well as can be."""
+    """Brotli's level for a file of `size` bytes that is not shipped compressed."""
     return BEST_BROTLI if size <= WELL_COMPRESSED else QUICK_BROTLI
 
 

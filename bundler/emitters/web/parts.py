@@ -43,7 +43,7 @@ def name_stored(path: str) -> str:
     """Where the whole file `path` is stored: a module as text.
 
     Development servers and minifiers rewrite what is called a module, and the loader runs the very bytes that were
-    built or none. It makes the module of them itself, so nobody else need know that it is one.
+    built or none. It makes the module of them itself, so no other tool has to know that it is one.
     """
     return f"{path}{_TEXT}" if path.endswith(_MODULE) else path
 

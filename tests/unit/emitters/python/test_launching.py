@@ -30,7 +30,7 @@ def test_the_version_of_python_is_reported(tmp_path: Path, monkeypatch: pytest.M
     )
     told = {"status": "passed", "reason": "", "samples": 1, "outputs": [], "figures": {}}
     answer = {"variants": [{**told, "variant": variant.name} for variant in config.variants]}
-    ending = Ending(answer=answer, failure=None, seconds=1.0)
+    ending = Ending(report=answer, failure=None, seconds=1.0)
     monkeypatch.setattr("bundler.emitters.python.proving.start", lambda *_: ending)
     monkeypatch.setattr(proving, "read_layout", lambda _: layout)
     monkeypatch.setattr(launching, "find_python", lambda *_: ("3.12", Path(sys.executable)))
