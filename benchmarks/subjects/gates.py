@@ -93,7 +93,7 @@ def measure(workplace: Workplace) -> Section:
         method=(
             "Each model is built with real calibration data and judged on 40 samples that no step saw (digits in "
             "batches of 8). The verdict is that of the limits which a build has by default. Top-1 in brackets is not "
-            "judged: the output does not look like scores. “Beyond trivial” is the ratio beyond a fixed answer, "
+            "judged: the output does not look like scores. “Beyond trivial” is the ratio without the constant part, "
             "without what no input changes. "
             "A dash is a figure that the output cannot have."
         ),

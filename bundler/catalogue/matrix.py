@@ -25,12 +25,12 @@ CHOOSING = """\
    `linux-x64`, `windows-x64`, `linux-arm64` or `macos-arm64`, which run on the CPU.
 3. A target has variants in order of preference. At its start a bundle takes the first that the device can run and says
    why it skipped the others. The last one runs everywhere: `cpu`, or `wasm` in browsers.
-4. Give `--calibration` where a variant has a method for it: NPUs want eight bits, and some have nothing else.
+4. Give `--calibration` where a variant has a method for it: NPUs are fastest in int8, and some support nothing else.
 5. Providers of phones and NPUs take fixed sizes. The targets fix dimensions of usual names, as shown; `--dim` fixes
    others, and goes over a target's; `--shape x=1,3,48,192` fixes the sizes of an input, those without a name too.
-6. What is compiled before shipping makes the first start quick. What only the device can make is made there, at
+6. What is compiled ahead of time makes the first start fast. What only the device can generate is generated there, at
    install or first start (by `prewarm` in a Python bundle, by your application with a bundle of files); until then the
-   next variant answers.
+   next variant runs.
 7. A variant for a custom build of ONNX Runtime is left out unless `runtime.custom_build` is set, with your
    `runtime.package` and `runtime.version`.
 8. Every target can be written with `--format files`: models, contexts, configuration, proofs and report, for programs
@@ -99,7 +99,7 @@ def _describe_preparation(variant: Variant, outlook: VariantOutlook) -> str:
     thing = known.deferral.thing if known.deferral else ""
     return {
         "here": "compiled before shipping",
-        "on the device": f"{thing} made on the device",
+        "on the device": f"{thing} generated on the device",
         "as it is": "opened as it ships",
         "left out": "needs a custom build of ONNX Runtime",
     }[outlook.fate]

@@ -1,4 +1,4 @@
-"""What becomes of each variant of a target: compiled before shipping, made on the device, opened as it is, left out."""
+"""How each variant of a target is shipped: compiled ahead of time, generated on the device, as a model, or left out."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _tell(variant: Variant, *, left_out: bool) -> tuple[Fate, str]:
         title = compilation.known.title
         return "here", f"compiled for {title} before shipping{where if wants_ranges(variant) else ''}"
     if preparation is not None:
-        return "on the device", f"the {preparation.thing} is made on the device, at install or first start"
+        return "on the device", f"the {preparation.thing} is generated on the device, at install or first start"
     return "as it is", "the runtime opens the model as it ships"
 
 

@@ -40,7 +40,7 @@ class OptionSummary:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSummary:
     """One provider in a list. `work` tells where bundler has its work done, `prepared` the same in words; `thing` is
-    what is made on the device.
+    what is generated on the device.
 
     `published` is false where no package has it, so that only a runtime of one's own build does.
     """
@@ -160,7 +160,7 @@ def _describe_work(known: ProviderKnowledge) -> tuple[Work, str]:
     if compiler is not None and compiler.by_default:
         return "before shipping", "compiled before shipping"
     if deferral is not None:
-        return "on the device", "made on the device; here if asked" if compiler else "made on the device"
+        return "on the device", "generated on the device; here if asked" if compiler else "generated on the device"
     return "none", "opened as is"
 
 

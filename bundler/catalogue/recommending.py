@@ -206,7 +206,7 @@ def _explain_making(facts: ModelFacts, profile: TargetProfile, variant: Variant)
     elif compilation is not None:
         yield "compiled here, so that the device need not"
     elif preparation is not None:
-        yield f"the {preparation.thing} is made on the device, at install or first start"
+        yield f"the {preparation.thing} is generated on the device, at install or first start"
 
 
 def _leaves_sizes(facts: ModelFacts, profile: TargetProfile) -> bool:

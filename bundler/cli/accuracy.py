@@ -62,7 +62,7 @@ def _figures(found: AccuracyResult) -> Iterator[str]:
     rows = (
         (found.sqnr_db, limit.sqnr_db, "{:.1f} dB"),
         (found.worst_sqnr_db, limit.worst_sqnr_db, "{:.1f} dB in the worst sample"),
-        (_beyond_fixed(found), limit.typical_sqnr_db, "{:.1f} dB beyond a fixed answer"),
+        (_beyond_fixed(found), limit.typical_sqnr_db, "{:.1f} dB without the constant part"),
         (found.top1_agreement, limit.top1_agreement, "top-1 agreement {:.4g}"),
         (found.agreement, limit.agreement, "{:.4g} of the integers and strings equal"),
     )

@@ -109,7 +109,7 @@ _RATIOS = (
     ("worst_sqnr_db", "SQNR in dB of the worst sample"),
     ("cosine", "cosine similarity"),
 )
-_TYPICAL = ("typical_sqnr_db", "SQNR in dB beyond a fixed answer")
+_TYPICAL = ("typical_sqnr_db", "SQNR in dB without the constant part")
 """Never left out as rounding: beside a fill of a billion everything is."""
 _ROWS = ("top1_agreement", "share of unchanged best scores")
 

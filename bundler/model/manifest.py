@@ -135,7 +135,7 @@ class CheckRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenOutput:
-    """One output in the golden set: how many values its answers have over all samples, and why no comparison with them
+    """One output in the golden set: how many values it has over all samples, and why no comparison with them
     could fail (empty where one could).
     """
 

@@ -22,7 +22,7 @@ LEAST = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Who is told how to fix sizes: `command` is what the user ran, to be said again, and `project` the name of the
+    """Who asks how to fix sizes: `command` is what the user ran, to be repeated, and `project` the name of the
     project file that asks in its place. `picture` is the height and the width that samples are prepared to, and
     `samples` the shapes of the first one by input, where they are known; a file of many has an axis before them.
     """
@@ -55,9 +55,9 @@ def suggest_options(signature: Signature, asker: Asker = NOBODY) -> tuple[str, .
     shaped = [
         port for port in signature.inputs if port.type.kind == "tensor" and any(name == port.name for name, _ in places)
     ]
-    told = {size for port in shaped for size in port.type.shape or () if isinstance(size, str)}
+    covered = {size for port in shaped for size in port.type.shape or () if isinstance(size, str)}
     shapes = [word for port in shaped for word in ("--shape", suggest_shape(port, sizes))]
-    names = [name for name in signature.symbols if name not in told]
+    names = [name for name in signature.symbols if name not in covered]
     named = [word for name in names for word in ("--dim", f"{name}={sizes.get(name, LEAST)}")]
     return (*shapes, *named)
 
@@ -126,7 +126,7 @@ def _sizes_of(port: Port, sizes: Mapping[Key, int]) -> Iterator[int]:
 
 
 def explain_command(signature: Signature, asker: Asker) -> str:
-    """`, for example bundler build … --shape x=1,3,64,64`, or what to do where no command can be told. Where a project
+    """`, for example bundler build … --shape x=1,3,64,64`, or what to do where no command can be shown. Where a project
     file asks, the lines to write there.
     """
     words = suggest_options(signature, asker)
@@ -153,12 +153,12 @@ def _write_keys(words: Sequence[str]) -> Iterator[str]:
 
 def _leave_out(command: Sequence[str], words: Sequence[str]) -> Iterator[str]:
     """`command` without the shapes of inputs that have one in `words`."""
-    told = {word.rpartition("=")[0] for option, word in pairwise(words) if option == "--shape"}
+    replaced = {word.rpartition("=")[0] for option, word in pairwise(words) if option == "--shape"}
     skipped = False
     for option, word in pairwise((*command, "")):
         if skipped:
             skipped = False
-        elif option == "--shape" and word.rpartition("=")[0] in told:
+        elif option == "--shape" and word.rpartition("=")[0] in replaced:
             skipped = True
         else:
             yield option

@@ -64,7 +64,7 @@ class VariantPlan:
     `reproduction` is the id of the comparison with the golden set itself where the others are with a larger set, else
     empty. `features` are what the provider's device must offer. `compiled` is the id of the step that compiles the
     model for the device, where that is done before shipping; `prepare` what is done on the device instead.
-    `gate` is what its answers must meet on the device, and `rounding` says what the device computes in where that is
+    `gate` is what its outputs must meet on the device, and `rounding` says what the device computes in where that is
     another gate than the stages'. `least_share` is as in `runtime.json`; with
     `tolerates_shortfall` fewer nodes are a reservation and no failure. `needs` are what its providers use of the
     device's own software. `companions` are artifacts that it ships beside its model.

@@ -53,7 +53,7 @@ class OutputComparison:
     `sqnr_db` is the signal to noise ratio over all samples, with the mean of the set left out of the signal (see
     `ReferenceFigures.signal`), `worst_sqnr_db` that of the worst sample, and `low_sqnr_db` what all samples reach but
     for a tenth (and at least one of several). Each is None where there is no noise, and without a signal.
-    `typical_sqnr_db` is the ratio beyond a fixed answer: with all left out that no input changes
+    `typical_sqnr_db` is the ratio without the constant part, that is, what no input changes
     (`bundler.onnxkit.trivial_outputs`).
     `cosine` is None when a norm is zero; `top1_agreement`, the share of rows along the last axis whose highest value
     stays at its place, where the output has no such rows. `mismatch` says why two outputs could not be compared at all
@@ -83,15 +83,15 @@ class OutputComparison:
     reference: ReferenceFigures | None = None
 
 
-def restore_output(told: Mapping[str, Any], unjudged: str) -> OutputComparison:
+def restore_output(reported: Mapping[str, Any], unjudged: str) -> OutputComparison:
     """An output as a loader reports it. One that could not be judged, for the reason `unjudged`, has no figures: it
     counts as not equal, and its reference has the reason. Raises `TypeError` for other keys.
     """
     if not unjudged:
-        return OutputComparison(**told)
+        return OutputComparison(**reported)
     nothing = {"equal": False, "max_absolute": 0.0, "mean_absolute": 0.0, "max_relative": 0.0}
-    reference = ReferenceFigures(name=told["name"], unjudged=unjudged)
-    return OutputComparison(**{**told, **nothing, "reference": reference})
+    reference = ReferenceFigures(name=reported["name"], unjudged=unjudged)
+    return OutputComparison(**{**reported, **nothing, "reference": reference})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,8 +86,8 @@ class Tolerance:
     `scores_top1_agreement` asks the same of outputs that look like scores, and of no others. Of integers, booleans and
     strings a share of `agreement` must be equal; None asks for all. Of an output that is not `judged` nothing is asked.
 
-    `typical_sqnr_db` is asked where a model is built and not on a device: what a model answers to its golden set there
-    is held to the figures that it had here. With `scales`, `absolute` is for outputs up to 1 and grows with larger
+    `typical_sqnr_db` is checked when a model is built, not on a device: there its outputs are compared with the golden
+    set by the figures that they had here. With `scales`, `absolute` is for outputs up to 1 and grows with larger
     ones.
     """
 

@@ -42,7 +42,7 @@ QUANTIZED = Tolerance(
 
 
 def _lossy(*decibels: float, scores: float, agreement: float) -> Tolerance:
-    """Limits in dB over all samples, in nine of ten, in each, and beyond a fixed answer."""
+    """Limits in dB over all samples, in nine of ten, in each, and without the constant part."""
     over_all, low, worst, typical = decibels
     return Tolerance(
         sqnr_db=over_all,
@@ -97,8 +97,8 @@ def _over(fallback: Tolerance, asked: Figures) -> Tolerance:
 
 
 def _follow(fallback: Tolerance, given: Mapping[str, Any]) -> Tolerance:
-    """Limits for single samples, and beyond a fixed answer, stay as far below that for all samples as they were, where
-    only the latter is given.
+    """Where only the limit over all samples is given, the limits for single samples and without the constant part keep
+    their distance from it.
     A limit on top-1 agreement is for every output, and needs none for scores beside it.
     """
     wanted, usual = given.get("sqnr_db"), fallback.sqnr_db
@@ -169,7 +169,7 @@ def _describe_ratios(tolerance: Tolerance) -> str:
         (tolerance.sqnr_db, ""),
         (tolerance.low_sqnr_db, " in nine of ten samples"),
         (tolerance.worst_sqnr_db, " in each sample"),
-        (tolerance.typical_sqnr_db, " beyond a fixed answer"),
+        (tolerance.typical_sqnr_db, " without the constant part"),
     )
     parts = [f"{limit:g} dB{where}" for limit, where in rows if limit is not None]
     return f"SQNR from {', '.join(parts)}" if parts else ""

@@ -170,7 +170,7 @@ def _check_precision(profile: TargetProfile) -> Iterator[Problem]:
 
 
 def _check_settings(profile: TargetProfile, method: str) -> Iterator[Problem]:
-    """A setting that the method does not read would be ignored without a message."""
+    """A setting that the method does not read would be silently ignored."""
     takes = METHODS[method].takes
     for name in sorted(profile.precision.model_fields_set - set(takes) - {"method", "order", "calibrated"}):
         if getattr(profile.precision, name) != Precision.model_fields[name].default:

@@ -225,7 +225,7 @@ class Figures(Section):
     """The same ratio in the worst sample. Left out: 10 dB below `sqnr_db`; 15 below in half precision and for a model
     that came quantised, 13 in bfloat16, 7 for int4."""
     typical_sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
-    """The same ratio beyond a fixed answer, without what no input changes: an output that is the same for every input
+    """The same ratio without the part of the output that no input changes: an output that is the same for every input
     reaches about 0. Left out: 15 for FP16, 12 for bfloat16, 8 for int8, 5 for int4, no limit elsewhere."""
     cosine: float | None = Field(default=None, ge=-1, le=1)
     """Minimum cosine similarity."""

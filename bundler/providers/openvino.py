@@ -2,7 +2,7 @@
 
 The table is that of the plugin onnxruntime-ep-openvino 1.8.1, measured with onnxruntime 1.31.1: most options of the
 older whole runtime onnxruntime-openvino are ignored by it with a warning, and its `load_config` replaces them. It
-takes keys that it does not know in silence.
+silently accepts unknown keys.
 """
 
 from __future__ import annotations

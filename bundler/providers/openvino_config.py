@@ -1,6 +1,6 @@
 """OpenVINO's device properties: the JSON text of `load_config`, and what is wrong with one.
 
-The provider reads `{"CPU": {"PROPERTY": "value"}, …}`. What a device does not have is ignored in silence when the
+The provider reads `{"CPU": {"PROPERTY": "value"}, …}`. What a device does not have is silently ignored when the
 device is not the chosen one, and ends the session when it is (onnxruntime-ep-openvino 1.8.1, measured).
 """
 

@@ -1,6 +1,6 @@
 """Keys that widely copied playbooks carry and that are wrong today, each with what to use instead.
 
-The runtime takes most of them in silence, so nobody notices that they do nothing. Checked against the runtime 1.31.1
+The runtime accepts most of them without an error, although they do nothing. Checked against the runtime 1.31.1
 and the provider packages of the same time. Replacements that belong to one provider alone stand in its own file.
 """
 

@@ -1,8 +1,7 @@
 """Qualcomm's QNN: the tensor processor (HTP) of Snapdragon chips, and their GPU.
 
 Keys and values are those of onnxruntime-qnn 2.6.0 and 2.7.0, whose libraries have each key as a string; defaults are of
-their source.
-It ignores a key that it does not know in silence.
+their source. The provider silently ignores unknown keys.
 """
 
 from __future__ import annotations
@@ -148,7 +147,7 @@ def _check_precision(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             names = ", ".join(old) or "a chip that is not named"
             yield "htp_bf16_enable", f"{names} cannot compute in bfloat16; chips from number {FIRST_BFLOAT} on can"
         if is_set(options.get("enable_htp_fp16_precision", "0")):
-            yield "htp_bf16_enable", "contradicts `enable_htp_fp16_precision`; choose one"
+            yield "htp_bf16_enable", "incompatible with `enable_htp_fp16_precision`; choose one"
 
 
 def _check_memory(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -178,7 +177,7 @@ def _wants_integers(options: Mapping[str, str]) -> str:
     return f"{', '.join(without)}: its NPU computes with integers alone" if without else ""
 
 
-def _rehearse(options: Mapping[str, str]) -> Mapping[str, str] | None:
+def _choose_validation_options(options: Mapping[str, str]) -> Mapping[str, str] | None:
     """For several chips in one file, which the emulator cannot run: the first of them."""
     if len(split_list(options.get("soc_model", ""))) == 1:
         return None
@@ -305,12 +304,12 @@ PROVIDER = ProviderKnowledge(
         environment="qnn",
         options=(HERE, EMBED),
         executes=True,
-        validation_options=_rehearse,
+        validation_options=_choose_validation_options,
         toolkit=QAIRT,
     ),
     deferral=Deferral(kind="context", thing="QNN context"),
     graph=GraphRules(
-        # Measured: of a graph with a dynamic dimension it takes nothing, in silence.
+        # Measured: it silently assigns no node of a graph with a dynamic dimension to the NPU.
         free_sizes=(SizeRule(sizes="refused"),),
         proofs=("context", "nodes", "compatibility"),
     ),

@@ -1,6 +1,6 @@
 """Qualcomm's chips by the compiler's numbers, and checks for incompatible numbers.
 
-The compiler itself reports hardly any: an unknown number leaves the whole model to the CPU in silence, an unknown name
+The compiler itself reports hardly any: an unknown number silently leaves the whole model to the CPU, an unknown name
 compiles for a chip of no kind (it does not know `SM8735` or `QCS6490`, which the numbers 85 and 93 stand for), and an
 architecture of another chip is written into the model's statement as it was given. All measured with onnxruntime-qnn
 2.6.0 and 2.7.0. Each row is what the compiler wrote into a context for the number alone (`soc_type`, `arch`), but for
@@ -117,7 +117,9 @@ def _check_pairs(models: Sequence[str], architectures: Sequence[str]) -> Iterato
     for model, architecture in zip(models, architectures, strict=True):
         chip = _BY_NUMBER[model]
         if architecture != str(chip.architecture):
-            text = f"{architecture[:40]!r} contradicts `soc_model` {model}: {_name(chip)} has {chip.architecture}"
+            text = (
+                f"{architecture[:40]!r} is incompatible with `soc_model` {model}: {_name(chip)} has {chip.architecture}"
+            )
             near = [other for other in CHIPS if str(other.architecture) == architecture]
             also = f" ({architecture} is of {', '.join(_name(other) for other in near)})" if near else ""
             yield "htp_arch", text + also

@@ -1,7 +1,7 @@
 """Configuration entries of a session that a profile may set under `session_config`.
 
 The list was read from the strings of the runtime's libraries (1.31.1, x86_64 and aarch64) and from the header of
-configuration keys; a test holds it against the installed library. The runtime takes any key in silence, so a key that
+configuration keys; a test holds it against the installed library. The runtime silently accepts any key, so a key that
 is not here would do nothing. Entries of one provider alone (`ep.cuda.…`) come with that provider's file.
 """
 
@@ -127,7 +127,7 @@ _GRAPH = (
         decided=_BUNDLER_SETS,
     ),
     _flag("session.qdqisint8allowed", "Allow int8 QDQ fusions when a model is written for Arm.", decided=_BUNDLER_SETS),
-    _flag("session.strict_shape_type_inference", "Fail where shape inference finds a contradiction."),
+    _flag("session.strict_shape_type_inference", "Fail on inconsistent inferred shapes."),
     _flag("session.allow_released_opsets_only", "Refuse opsets newer than the latest released.", default="1"),
     _text("session.max_shape_override", "Largest shapes of dynamic inputs for planning: `input:[1,3,224,224];…`."),
     OptionRule(

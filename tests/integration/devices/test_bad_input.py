@@ -63,7 +63,7 @@ CHIPS = {
 
 @pytest.mark.parametrize("kind", CHIPS)
 def test_a_chip_that_is_not_or_contradicts_itself(refuse: Refuse, kind: str, snapshot: SnapshotAssertion) -> None:
-    """The compiler itself would leave the model to the CPU, or compile for another device, in silence."""
+    """The compiler itself would silently leave the model to the CPU, or compile for another device."""
     assert refuse(PROFILE, models.cnn(batch=1), PHONE, CHIPS[kind]) == snapshot
 
 

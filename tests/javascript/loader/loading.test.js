@@ -140,7 +140,7 @@ describe("the settings of the runtime", () => {
     assert.deepEqual(options.executionProviders, [{ name: "wasm" }]);
   });
 
-  it("never name the CPU after another provider, which would let the runtime drop that one in silence", async () => {
+  it("never name the CPU after another provider, which would let the runtime silently drop that one", async () => {
     pretend({ gpu: { requestAdapter: async () => adapter() } });
     const ort = runtime();
     const { platform, data } = platformOf(packageOf([variant("webgpu", GPU)]), { modules: [ort] });

@@ -44,7 +44,7 @@ def test_what_free_sizes_leave_to_the_device_is_said_with_its_condition():
 def test_work_is_left_to_the_device_where_the_profile_says_so(here):
     found, text = fate(make_variant("htp", "npu", compile={"here": here}))
     assert found == "on the device"
-    assert text == "the NPU context is made on the device, at install or first start"
+    assert text == "the NPU context is generated on the device, at install or first start"
 
 
 def test_work_that_only_the_device_can_do():

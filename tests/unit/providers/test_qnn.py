@@ -94,14 +94,14 @@ def test_what_was_meant_is_guessed(model, wanted):
 def test_an_architecture_of_another_chip_is_a_contradiction():
     [(key, text)] = check(soc_model="57", htp_arch="73")
     assert key == "htp_arch"
-    assert "contradicts `soc_model` 57: Snapdragon 8 Gen 3 (SM8650) has 75" in text
+    assert "is incompatible with `soc_model` 57: Snapdragon 8 Gen 3 (SM8650) has 75" in text
     assert "Snapdragon 8 Gen 2 (SM8550)" in text
 
 
 def test_several_chips_are_each_held_to_their_own_architecture():
     assert [text.partition(":")[0] for _, text in check(soc_model="43,57", htp_arch="75,73")] == [
-        "'75' contradicts `soc_model` 43",
-        "'73' contradicts `soc_model` 57",
+        "'75' is incompatible with `soc_model` 43",
+        "'73' is incompatible with `soc_model` 57",
     ]
 
 
@@ -168,7 +168,7 @@ def test_bfloat16_needs_a_chip_that_has_it():
 
 def test_both_narrow_types_at_once_are_a_contradiction():
     both = check(soc_model="88", htp_arch="81", htp_bf16_enable="1", enable_htp_fp16_precision="1")
-    assert both == [("htp_bf16_enable", "contradicts `enable_htp_fp16_precision`; choose one")]
+    assert both == [("htp_bf16_enable", "incompatible with `enable_htp_fp16_precision`; choose one")]
 
 
 def test_options_that_would_have_no_effect_are_reported():

@@ -1,4 +1,4 @@
-"""What the device's processor is: a memory layout that was chosen for one may be wrong or slow on another."""
+"""Identify the device's processor: a memory layout chosen for one processor may be wrong or slow on another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import platform
 import sys
 
 _ENOUGH = 4096
-"""Bytes of `/proc/cpuinfo` that hold the first processor; reading all of it takes milliseconds on a large machine."""
+"""Bytes of `/proc/cpuinfo` that hold the first processor; reading all takes milliseconds on a large machine."""
 
 _FACTS = frozenset(
     (
@@ -26,11 +26,11 @@ _FACTS = frozenset(
         b"uarch",
     )
 )
-"""Lines that say what the processor is; the others say what it is doing (its clock) or where it sits."""
+"""Lines that identify the processor; the others give its state (the clock) or its position."""
 
 
 def identify_processor() -> str:
-    """The same text for as long as the processor and what it can do stay the same."""
+    """A text that changes only with the processor or its features."""
     if sys.platform == "linux":
         try:
             with open("/proc/cpuinfo", "rb", buffering=0) as stream:
@@ -47,7 +47,7 @@ def _choose_facts(text: bytes) -> str:
 
 
 def _ask_platform() -> str:
-    """The machine and the system's version: a processor is not replaced without a new start, mostly on a new system."""
+    """The machine type and the system's version: a new processor usually comes with a new system."""
     import os
 
     return " ".join((platform.machine(), platform.version(), os.environ.get("PROCESSOR_IDENTIFIER", "")))

@@ -1,7 +1,7 @@
-"""Which accelerator and which driver a variant meets here, as far as that can be told without asking a driver's tools.
+"""Identify the accelerator and its driver, without starting a driver's tools.
 
-What is made on the device is good for these alone. Where nothing can be learnt the text says `unknown`: then only the
-runtime's own refusal tells that a driver has changed.
+What is generated on the device is valid for these alone. Where nothing can be found the text says `unknown`: then only
+the runtime's own error shows that a driver has changed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from .config import Variant
 
 _MODULES = ("nvidia", "amdgpu", "amdxdna", "i915", "xe", "intel_vpu", "qaic", "kgsl", "msm")
-"""Drivers of accelerators, as the Linux kernel calls them."""
+"""Drivers of accelerators, by their names in the Linux kernel."""
 
 _NVIDIA = "/proc/driver/nvidia"
 _SYSFS = "/sys/module"
@@ -23,16 +23,16 @@ _CLASSES = ("{4d36e968-e325-11ce-bfc1-08002be10318}", "{f01a9d53-3ff6-48d2-9f97-
 """Windows' setup classes of display adapters and of compute accelerators."""
 
 _PASSING = ("PATH", "LUID", "MEM", "STATISTICS", "THERMAL", "TEMPERATURE", "UTILIZATION", "FREE")
-"""Parts of the names of what a plugin or the system says that may differ from start to start on the same device: where
-a library is installed, a number that Windows gives anew at each boot, how busy or how hot it is.
+"""Parts of the names of properties that may differ from start to start on the same device: the path of a library, an
+identifier that Windows assigns at each boot, load and temperature.
 """
 
 _CHOICES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-"""Variables that put another device in the place of the first."""
+"""Variables that make another device the first."""
 
 
 def identify_device(variant: Variant) -> str:
-    """The same text for as long as device and driver stay the same. Raises `PluginError` when a device is gone."""
+    """A text that changes only with the device or its driver. Raises `PluginError` when a device is gone."""
     facts = [_describe_plugin_device(provider) for provider in variant.providers if provider.get("library")]
     if facts and all(kind == "CPU" for kind, _ in facts):
         return repr(facts)
@@ -40,7 +40,7 @@ def identify_device(variant: Variant) -> str:
 
 
 def _describe_plugin_device(provider: dict[str, Any]) -> tuple[str, Any]:
-    """The kind of hardware, and all that the plugin says of it."""
+    """The kind of hardware, and all lasting properties that the plugin reports."""
     from .plugins import find_device
 
     found = find_device(provider)
@@ -49,8 +49,8 @@ def _describe_plugin_device(provider: dict[str, Any]) -> tuple[str, Any]:
     return hardware.type.name, (found.ep_vendor, numbers, _lasting(found.ep_metadata), _lasting(hardware.metadata))
 
 
-def _lasting(told: dict[str, str]) -> list[tuple[str, str]]:
-    return sorted(pair for pair in told.items() if not any(part in pair[0].upper() for part in _PASSING))
+def _lasting(reported: dict[str, str]) -> list[tuple[str, str]]:
+    return sorted(pair for pair in reported.items() if not any(part in pair[0].upper() for part in _PASSING))
 
 
 def identify_drivers() -> str:

@@ -12,7 +12,7 @@ PAUSE = 15.0
 
 
 class Heartbeat:
-    """Prints what `tell` is told, and every so often that it is still at it."""
+    """Prints the progress given to `tell`, and repeats it at intervals."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -29,7 +29,7 @@ class Heartbeat:
         self._thread.join()
 
     def tell(self, share: float, text: str) -> None:
-        """The share that is done (from 0 to 1), and what comes next."""
+        """Print the share that is done (from 0 to 1), and what comes next."""
         self._text = text
         print(f"prewarm {share:4.0%}: {text}", file=sys.stderr, flush=True)
 

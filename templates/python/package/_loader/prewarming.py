@@ -26,20 +26,20 @@ from .sessions import Runner, list_assigned, open_session, record_assignment
 from .variants import add_missing, compare_providers, find_flaw, find_obstacle, judge_share
 
 Progress = Callable[[float, str], None]
-"""Told the share that is done (from 0 to 1), and what comes next."""
+"""Receives the share that is done (from 0 to 1), and what comes next."""
 
 READY = ("made", "ready")
-"""How an outcome ends well: made now, or there already."""
+"""Statuses of success: generated now, or there already."""
 
 _WEIGHTS = "weights.bin"
 
 _children: list[subprocess.Popen[bytes]] = []
-"""Kept, so that they are not taken for forgotten."""
+"""Kept, because Python warns of processes that nobody waits for."""
 
 
 class _PrewarmError(Exception):
-    """It was made and is no good, or could not be made. `lasting`: trying again would end in the same way. `status` is
-    that of the outcome: where the runtime or its provider does not come up, the variant cannot run here at all.
+    """It could not be generated, or failed verification. `lasting`: another attempt would fail, too. `status` is that
+    of the outcome: where the runtime or its provider does not start, the variant cannot run here at all.
     """
 
     def __init__(self, why: str, *, lasting: bool, status: str = "failed") -> None:
@@ -51,8 +51,9 @@ class _PrewarmError(Exception):
 def prewarm_all(
     config: Config, variants: list[Variant], memory: Memory, progress: Progress, *, force: bool
 ) -> list[dict[str, Any]]:
-    """The outcome for each variant that needs something made: its name, `status` (`made`, `ready`, `unavailable` where
-    it cannot run here at all, `failed` where what was made is no good or cannot be kept), the reason, and seconds.
+    """The outcome for each variant that requires something generated: its name, `status` (`made`, `ready`,
+    `unavailable` where it cannot run here at all, `failed` where the result failed verification or cannot be stored),
+    the reason, and seconds.
 
     Raises `IntegrityError` when the bundle was altered.
     """
@@ -68,9 +69,9 @@ def prewarm_first(config: Config, variants: list[Variant], memory: Memory, progr
 
 
 def prewarm_in_background(variants: list[Variant], memory: Memory) -> str:
-    """Start a process that makes what is missing, for a later start; answers what to tell, or nothing.
+    """Start a process that generates what is missing, for a later start; returns a message for the user, or nothing.
 
-    A process of its own: a compiler that crashes takes nobody along, and whoever ends sooner leaves it to its work.
+    It is a separate process: a crash of the compiler does not end this one, and it continues when this one ends.
     """
     for variant in _before_first_runnable(variants):
         prepared = find_prepared(variant, memory)
@@ -84,7 +85,7 @@ def prewarm_in_background(variants: list[Variant], memory: Memory) -> str:
 
 
 def _before_first_runnable(variants: list[Variant]) -> list[Variant]:
-    """Variants that need something made and come before the first that needs nothing."""
+    """Variants that require something generated, before the first that requires nothing."""
     found = []
     for variant in variants:
         if find_obstacle(variant) is None:
@@ -160,7 +161,7 @@ def _opens(prepared: Prepared, memory: Memory) -> bool:
 
 
 def _make(config: Config, prepared: Prepared, memory: Memory, progress: Progress) -> None:
-    """Make it in a draft, prove the draft, and put it into place. Raises `_PrewarmError`."""
+    """Generate it in a draft, verify the draft, and put it into place. Raises `_PrewarmError`."""
     Check(memory, prepared.variant.files).finish()
     draft = prepared.start_draft()
     if draft is None:
@@ -181,7 +182,7 @@ def _make(config: Config, prepared: Prepared, memory: Memory, progress: Progress
 
 
 def _fill(config: Config, prepared: Prepared, draft: str, memory: Memory) -> dict[str, int]:
-    """Let the runtime fill the folder `draft`; answers how many nodes each provider took."""
+    """Let the runtime fill the folder `draft`; returns how many nodes are assigned to each provider."""
     variant = prepared.placed(draft)
     path = os.path.join(memory.payload, variant.model)
 
@@ -200,7 +201,7 @@ def _fill(config: Config, prepared: Prepared, draft: str, memory: Memory) -> dic
     if shortfall:
         raise _PrewarmError(shortfall, lasting=True)
     if not prepared.is_context:
-        _run_golden_set(config, prepared, session)  # Some caches are filled by the first answers.
+        _run_golden_set(config, prepared, session)  # Some caches are filled by the first inference.
     del session
     if not any(True for _ in list_files(draft)):
         raise _PrewarmError(f"the runtime wrote no {prepared.thing} to its folder", lasting=True)
@@ -208,8 +209,8 @@ def _fill(config: Config, prepared: Prepared, draft: str, memory: Memory) -> dic
 
 
 def _write_context(options: Any, path: str, variant: Variant) -> None:
-    """The session compiles once, writes what it compiled and says who took which node; the runtime's own compiler of
-    models (`ModelCompiler`) keeps the last to itself.
+    """Compile and write the context with a session, which also reports the assignment of nodes; the runtime's
+    `ModelCompiler` does not report it.
     """
     options.add_session_config_entry("ep.context_enable", "1")
     options.add_session_config_entry("ep.context_file_path", path)

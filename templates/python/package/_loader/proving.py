@@ -26,8 +26,8 @@ _FROM_COPY = "from the device's own copy: "
 
 
 def try_variant(model: ModelType, config: Config, name: str) -> dict[str, Any]:
-    """The outcome for one variant; `unavailable` with the reason where it cannot run here. What it needs made on the
-    device is made in a passing folder, unless it is there already.
+    """The outcome for one variant; `unavailable` with the reason where it cannot run here. What must be generated
+    on the device is generated in a temporary folder, unless it exists already.
     """
     variant = choose_variants(config, name)[0]
     obstacle = find_obstacle(variant)
@@ -39,7 +39,7 @@ def try_variant(model: ModelType, config: Config, name: str) -> dict[str, Any]:
 
 
 def _try_opening(model: ModelType, config: Config, variant: Variant) -> dict[str, Any]:
-    """An accelerator that the runtime knows and that is not here shows when the model is opened, and not before."""
+    """A missing accelerator that the runtime supports is found only when the model is opened."""
     try:
         return prove_variant(model, config, variant.name, strict=None)
     except IncompatibleError as error:
@@ -71,7 +71,7 @@ def _prewarm_and_try(model: ModelType, config: Config, variant: Variant) -> dict
 def prove_variant(model: ModelType, config: Config, name: str | None, *, strict: bool | None) -> dict[str, Any]:
     """The outcome for the variant called `name`, or for the first that can run here, in all ways in which it may run.
 
-    Figures are seconds; `nodes` counts the nodes of the graph that each provider took. Raises `BundleError` when no
+    Figures are seconds; `nodes` counts the nodes of the graph assigned to each provider. Raises `BundleError` when no
     variant can be opened.
     """
     outcome = _prove_opened(model, config, name, strict=strict, device_copy=False)
@@ -83,7 +83,7 @@ def prove_variant(model: ModelType, config: Config, name: str | None, *, strict:
 
 
 def _count_nodes(config: Config, variant: Variant) -> dict[str, int]:
-    """Nodes by provider; for what was made on the device, those that were counted while it was made."""
+    """Nodes by provider; for what was generated on the device, those counted while it was generated."""
     if variant.prepare is None:
         return count_nodes(os.path.join(config.payload, variant.model), variant)
     from .prepared import find_prepared
@@ -117,7 +117,7 @@ def _prove_opened(
 
 
 def _prove_copy(model: ModelType, config: Config, variant: Variant) -> dict[str, Any]:
-    """The first start makes the copy, unless it is there; the second runs it."""
+    """The first start writes the copy, unless it exists; the second runs it."""
     report = model(variant.name, device_copy=True).report
     if not report.device_copy:
         report = model(variant.name, device_copy=True).report
@@ -133,7 +133,7 @@ def _explain_missing(config: Config) -> str:
 
 
 def _add_copy(outcome: dict[str, Any], copy: dict[str, Any]) -> None:
-    """Put what was found of the copy into the `outcome` of the shipped model: the worse of both counts."""
+    """Merge the result of the copy into the `outcome` of the shipped model: the worse of both counts."""
     outcome["device_copy"] = {name: copy[name] for name in ("status", "reason", "outputs")}
     outcome["figures"].update({f"device_copy_{name}": seconds for name, seconds in copy["figures"].items()})
     if copy["status"] == "unavailable":

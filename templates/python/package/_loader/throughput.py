@@ -1,4 +1,4 @@
-"""How much the model does for several callers at once, and in batches."""
+"""Measure throughput with several callers at once, and in batches."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .errors import InputError
 from .timing import Call
 
 ROUNDS = 5
-"""Series for each number of callers, in turns, so that what disturbs one disturbs all."""
+"""Series for each number of callers, in turns, so that other load on the machine affects all alike."""
 
 
 def count_calls(call: Call, callers: list[int], seconds: float) -> dict[int, list[float]]:
-    """Calls a second of so many threads together, `ROUNDS` figures for each number in `callers`; about `seconds` in
+    """Calls per second of all threads together, `ROUNDS` figures for each number in `callers`; about `seconds` in
     all, and at least one call of each thread.
     """
     share = seconds / ROUNDS / len(callers)
@@ -58,8 +58,8 @@ def _run_together(call: Call, callers: int, seconds: float) -> float:
 
 
 def widen_inputs(ports: list[Port], inputs: Mapping[str, Any], batch: int) -> dict[str, Any]:
-    """One sample's inputs, repeated along their first axis to `batch` rows. Raises `InputError` where a model takes no
-    other number of rows, or that axis is not the same thing in all inputs.
+    """One sample's inputs, repeated along their first axis to `batch` rows. Raises `InputError` where a model has a
+    fixed number of rows, or inputs differ in what that axis means.
     """
     given = [port for port in ports if inputs.get(port.name) is not None]
     for port in given:

@@ -1,4 +1,4 @@
-"""How long the model takes: to open, to the first answer, and in a steady loop."""
+"""Measure load time, first inference, and latency in a steady loop."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Open = Callable[[], Call]
 """Opens a model and returns a call of it on fixed inputs."""
 
 MOST_AT_ONCE = 20
-"""Calls of one model before it is another's turn."""
+"""Consecutive calls of one model before the next model runs."""
 
 TURNS = 20
-"""No turn takes more than this part of the time: each model has its calls, however long one takes."""
+"""The maximum share of the total time for one turn, so that each model is measured."""
 
 FEW_OPENINGS = 2
-"""Openings of a model that is opened for a long time."""
+"""Load times measured of a model that loads slowly."""
 
 
 class Limits:
-    """How much to time: openings, calls in a steady loop, calls before that, and about how many seconds in all."""
+    """How much to measure: loads, calls in a steady loop, warm-up calls, and about how many seconds in all."""
 
     __slots__ = ("openings", "runs", "seconds", "warm_up")
 
@@ -34,7 +34,7 @@ class Limits:
 
 
 class Timing:
-    """Seconds. `first_answer` counts from the start of the opening; latency is that of one call in a steady loop."""
+    """Seconds. `first_answer` is measured from the start of loading; latency is that of one call in a steady loop."""
 
     def __init__(self, openings: list[float], firsts: list[float], latencies: list[float]) -> None:
         self.openings = openings
@@ -49,7 +49,7 @@ class Timing:
         return {f"{name}_seconds": value for name, value in figures.items()}
 
     def series(self) -> dict[str, list[float]]:
-        """Every single time behind the figures, in seconds."""
+        """All single measurements, in seconds."""
         return {
             "opening_seconds": self.openings,
             "first_answer_seconds": self.firsts,
@@ -58,7 +58,7 @@ class Timing:
 
 
 def find_quantile(values: list[float], share: float) -> float:
-    """The value below which `share` of `values` lie, interpolated; not a number when there are none."""
+    """The quantile `share` of `values`, interpolated; NaN without values."""
     if not values:
         return float("nan")
     ordered = sorted(values)
@@ -69,9 +69,9 @@ def find_quantile(values: list[float], share: float) -> float:
 
 
 def time_side_by_side(opens: list[Open], limits: Limits) -> list[Timing]:
-    """Time several models in turns, so that a busy machine is unfair to none of them.
+    """Measure several models in turns, so that other load on the machine affects all of them alike.
 
-    When the seconds are over it makes do with what it has: at least one opening and one call of each.
+    When the seconds are over, it returns what was measured: at least one load and one call of each.
     """
     start = time.perf_counter()
     measured = [_Measurement(open_) for open_ in opens]
@@ -87,14 +87,14 @@ def time_side_by_side(opens: list[Open], limits: Limits) -> list[Timing]:
 
 
 def time_one_by_one(opens: list[Open], limits: Limits) -> list[Timing]:
-    """The same for large models: no more than one of them is in memory at a time."""
+    """The same for large models: only one of them is in memory at a time."""
     openings, seconds = min(limits.openings, FEW_OPENINGS), limits.seconds / len(opens)
     each = Limits(openings=openings, runs=limits.runs, warm_up=min(limits.warm_up, 1), seconds=seconds)
     return [time_side_by_side([open_], each)[0] for open_ in opens]
 
 
 def _repeat(calls: list[Call], times: int, until: float) -> None:
-    """One of each in turn, `times` times over; no new turn is begun after `until`."""
+    """One of each in turn, `times` times; no new turn starts after `until`."""
     for turn in range(times):
         if turn and time.perf_counter() > until:
             return
@@ -111,7 +111,7 @@ class _Measurement:
         self._latencies: list[float] = []
 
     def open(self) -> None:
-        self.call = self._open  # Lets go of the model that was open.
+        self.call = self._open  # Releases the model that was open.
         gc.collect()
         start = time.perf_counter()
         self.call = self._open()
@@ -121,7 +121,7 @@ class _Measurement:
         self._firsts.append(time.perf_counter() - start)
 
     def run(self, times: int, until: float) -> None:
-        self.call()  # The other model's turn has cooled the caches.
+        self.call()  # The other model has evicted this one from the caches.
         for _ in range(times):
             start = time.perf_counter()
             self.call()

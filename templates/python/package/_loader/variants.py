@@ -144,7 +144,7 @@ def _try_prepared(variant: Variant, memory: Memory) -> Opened | str:
 
 
 def find_reason(variant: Variant, memory: Memory) -> str | None:
-    """As `find_obstacle`; also why what must be made on the device is not there yet."""
+    """As `find_obstacle`; also why what must be generated on the device is not there yet."""
     reason = find_obstacle(variant)
     if reason is not None or variant.prepare is None:
         return reason

@@ -44,7 +44,7 @@ async function read(part, target) {
   try {
     return await readBody(response, part, target);
   } catch (error) {
-    if (error instanceof RangeError) throw error; // No memory: the network is not to blame.
+    if (error instanceof RangeError) throw error; // Out of memory is no network error.
     throw target.signal?.aborted ? target.signal.reason : cutOff(target.name, error);
   }
 }
@@ -157,7 +157,7 @@ function forbidden(name, cause) {
 }
 
 /**
- * A thread is a worker from a `blob:`, as the runtime's module is. One that the page's policy forbids fails in silence,
+ * A thread is a worker from a `blob:`, as the runtime's module is. One that the page's policy forbids fails silently,
  * and the runtime would wait for it for ever.
  *
  * @returns {Promise<boolean>}

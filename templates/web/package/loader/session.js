@@ -45,8 +45,8 @@ export function makeOptions(variant, outputs, device, externalData) {
 }
 
 /**
- * The CPU always stands last without being named. Named after another provider it would only let the runtime go on
- * without that one, in silence.
+ * The CPU is always the last provider, without being named. Named after another provider, it would let the runtime
+ * silently continue without that one.
  *
  * @param {import("./types.js").ProviderEntry[]} providers
  */

@@ -1,4 +1,4 @@
-/** @file Which variant runs here, and why the ones before it do not. Nothing falls back in silence. */
+/** @file Which variant runs here, and why the ones before it do not. There is no silent fallback. */
 
 import { canRunBuild, findProvider, findWasmObstacle } from "./capabilities.js";
 import {
