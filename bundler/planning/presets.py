@@ -18,9 +18,7 @@ NOT_IN_OPTIMUM: Final = ("embed_layer_norm", "group_norm", "packed_kv")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """The settings of a level: optimisation level, transformer fusions except those in `disabled`, and precision.
-    `gpu_only` levels are for GPUs: half precision is slower elsewhere.
-    """
+    """The settings of a level: optimisation level, transformer fusions except those in `disabled`, and precision."""
 
     title: str
     level: Literal["basic", "extended"]
@@ -28,7 +26,6 @@ class Preset:
     disabled: tuple[str, ...] = ()
     gelu_approximation: bool = False
     precision: str = "none"
-    gpu_only: bool = False
 
 
 PRESETS: Mapping[str, Preset] = {
@@ -53,6 +50,5 @@ PRESETS: Mapping[str, Preset] = {
         disabled=NOT_IN_OPTIMUM,
         gelu_approximation=True,
         precision="fp16",
-        gpu_only=True,
     ),
 }

@@ -25,6 +25,7 @@ from bundler.providers.knowledge import (
     ProviderKnowledge,
     SizeRule,
 )
+from bundler.providers.packages import IOS_RUNTIMES
 from bundler.providers.rules import choice, flag, is_set
 
 _FOLDER = "the loader gives it a folder of its own, which `prewarm` fills"
@@ -137,16 +138,7 @@ PROVIDER = ProviderKnowledge(
                 platforms=("macos/arm64",),
                 source="the options are strings of the library in the 1.31.1 wheel of macOS arm64",
             ),
-            Availability(
-                package="onnxruntime-objc",
-                platforms=("ios/arm64",),
-                source="CocoaPods, by the runtime's documentation (library not looked into)",
-            ),
-            Availability(
-                package="onnxruntime-c",
-                platforms=("ios/arm64",),
-                source="CocoaPods, by the runtime's documentation (library not looked into)",
-            ),
+            *IOS_RUNTIMES,
             Availability(
                 package="onnxruntime-swift-package-manager",
                 platforms=("ios/arm64", "macos/arm64"),

@@ -7,10 +7,12 @@ not know ends the provider, and the runtime goes on without.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from bundler.providers.knowledge import Availability, NeedRule, Numerics, OptionTable, Presence, ProviderKnowledge
-from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
+from bundler.providers.methods import LOW_BIT_WEIGHTS
+from bundler.providers.rules import ADDRESS, STREAM, choice, flag, is_set, text, whole
 
 DEVICE_MEMORY = "cuda"
 """The runtime's name of a CUDA device's memory, which all of NVIDIA's providers keep tensors in."""
@@ -26,7 +28,6 @@ GPU_RUNTIME = (
 
 _EXTRAS = "the extras `cuda` and `cudnn` of onnxruntime-gpu, read from 1.22.0 to 1.31.1: for CUDA 13 from 1.27.0 on"
 _BY_PIP = "or pip show {} after `pip install onnxruntime-gpu[cuda,cudnn]`"
-_RELEASES = "CUDA Toolkit Release Notes, drivers for minor version compatibility"
 
 DRIVER = NeedRule(
     what="NVIDIA's driver",
@@ -34,7 +35,7 @@ DRIVER = NeedRule(
     check="nvidia-smi",
     libraries={"linux": ("libcuda.so.1",)},
     runtime_versions=">=1.27",
-    source=_RELEASES,
+    source="CUDA Toolkit Release Notes, drivers for minor version compatibility",
 )
 
 
@@ -51,16 +52,21 @@ def _cuda_13(package: str, *more: str, runtimes: str, source: str) -> NeedRule:
     )
 
 
+def _cudnn(package: str, runtimes: str) -> NeedRule:
+    """CuDNN 9, which pip knows as `package`."""
+    return NeedRule(
+        what="cuDNN",
+        version="9",
+        check=f"ldconfig -p | grep libcudnn.so.9, {_BY_PIP.format(package)}",
+        libraries={"linux": ("libcudnn.so.9",)},
+        runtime_versions=runtimes,
+        source=_EXTRAS,
+    )
+
+
 CUDA_NEEDS = (
     DRIVER,
-    NeedRule(
-        what="NVIDIA's driver",
-        version="525 or later",
-        check="nvidia-smi",
-        libraries={"linux": ("libcuda.so.1",)},
-        runtime_versions=">=1.19,<1.27",
-        source=_RELEASES,
-    ),
+    replace(DRIVER, version="525 or later", runtime_versions=">=1.19,<1.27"),
     _cuda_13(
         "nvidia-cuda-runtime",
         runtimes=">=1.28",
@@ -73,22 +79,8 @@ CUDA_NEEDS = (
         source=f"{_EXTRAS}; what the provider's library of 1.27.0 is linked to",
     ),
     NeedRule(what="CUDA", version="12", runtime_versions=">=1.19,<1.27", source=_EXTRAS),
-    NeedRule(
-        what="cuDNN",
-        version="9",
-        check=f"ldconfig -p | grep libcudnn.so.9, {_BY_PIP.format('nvidia-cudnn-cu13')}",
-        libraries={"linux": ("libcudnn.so.9",)},
-        runtime_versions=">=1.27",
-        source=_EXTRAS,
-    ),
-    NeedRule(
-        what="cuDNN",
-        version="9",
-        check=f"ldconfig -p | grep libcudnn.so.9, {_BY_PIP.format('nvidia-cudnn-cu12')}",
-        libraries={"linux": ("libcudnn.so.9",)},
-        runtime_versions=">=1.19,<1.27",
-        source=_EXTRAS,
-    ),
+    _cudnn("nvidia-cudnn-cu13", ">=1.27"),
+    _cudnn("nvidia-cudnn-cu12", ">=1.19,<1.27"),
     NeedRule(
         what="zlib, which cuDNN uses",
         check="ldconfig -p | grep libz.so.1",
@@ -140,8 +132,7 @@ _CONVOLUTIONS = (
 _RUNNING = (
     flag("enable_cuda_graph", "Record the first run and replay it after; fixed shapes, and bound inputs and outputs."),
     flag("do_copy_in_default_stream", "Copy in the stream that computes; anything else can be a race.", default="1"),
-    flag("has_user_compute_stream", "The program brings a stream.", decided=ADDRESS),
-    text("user_compute_stream", "That stream.", default="0", decided=ADDRESS),
+    *STREAM,
     flag("use_ep_level_unified_stream", "One stream for all of the session."),
     flag("tunable_op_enable", "Use kernels that were chosen by timing."),
     flag("tunable_op_tuning_enable", "Time kernels in the first runs."),
@@ -191,17 +182,7 @@ PROVIDER = ProviderKnowledge(
     numerics=Numerics(
         # Half precision, and weights of few bits, for which it has kernels. Not int8: of quantised operators it
         # has few, so that quantise and dequantise nodes run as such around operators in floating point.
-        precisions=(
-            "mixed-fp16",
-            "fp16",
-            "bf16",
-            "fp16-weights",
-            "bf16-weights",
-            "weights-8bit",
-            "weights-4bit",
-            "weights-4bit-hqq",
-            "weights-4bit-gptq",
-        ),
+        precisions=("mixed-fp16", "fp16", "bf16", "fp16-weights", "bf16-weights", *LOW_BIT_WEIGHTS),
         tries=("mixed-fp16", "weights-4bit"),
         rounds=_rounds,
         tf32=True,

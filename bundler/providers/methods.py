@@ -38,6 +38,10 @@ def same(*names: str) -> dict[str, str]:
     return {name: name for name in names}
 
 
+STATIC_INT8 = ("static-int8", "static-int8-percentile", "static-int8-mixed", "static-int8-full")
+LOW_BIT_WEIGHTS = ("weights-8bit", "weights-4bit", "weights-4bit-hqq", "weights-4bit-gptq")
+"""Families of methods that providers run as a whole."""
+
 EXCLUSIONS = same("exclude_operators", "exclude_nodes")
 TYPES = same("activation_type", "weight_type")
 QUANTIZED = same("per_channel", "operators", "keep_float") | EXCLUSIONS

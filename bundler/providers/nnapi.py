@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from bundler.providers.knowledge import (
-    Availability,
     GraphRules,
     NeedRule,
     Numerics,
@@ -21,6 +20,8 @@ from bundler.providers.knowledge import (
     ProviderKnowledge,
     SizeRule,
 )
+from bundler.providers.methods import STATIC_INT8
+from bundler.providers.packages import ANDROID_RUNTIME
 from bundler.providers.rules import flag, is_set
 
 _OPTIONS = (
@@ -65,18 +66,12 @@ PROVIDER = ProviderKnowledge(
     validation_provider="cpu",
     numerics=Numerics(
         # NNAPI has unsigned eight-bit activations and signed weights by channel; tensors in half precision it refuses.
-        precisions=("static-int8", "static-int8-percentile", "static-int8-mixed", "static-int8-full"),
+        precisions=STATIC_INT8,
         tries=("static-int8-full", "static-int8"),
         rounds=_round,
     ),
     presence=Presence(
-        availability=(
-            Availability(
-                package="onnxruntime-android",
-                platforms=("android/arm64", "android/armv7", "android/x64"),
-                source="Maven (com.microsoft.onnxruntime), by the runtime's documentation (library not looked into)",
-            ),
-        ),
+        availability=(ANDROID_RUNTIME,),
         gone="Android 15 deprecated NNAPI, and newer devices often run it on the CPU; onnxruntime-android still has it",
         instead="qnn on Snapdragon, and xnnpack or cpu elsewhere",
         needs=(

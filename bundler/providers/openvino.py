@@ -23,7 +23,7 @@ from bundler.providers.knowledge import (
     ProviderKnowledge,
     SizeRule,
 )
-from bundler.providers.methods import EXCLUSIONS, Method, same
+from bundler.providers.methods import EXCLUSIONS, LOW_BIT_WEIGHTS, STATIC_INT8, Method, same
 from bundler.providers.openvino_config import KEY, check_config, is_exact
 from bundler.providers.rules import ADDRESS, DEBUGGING, EMBED, HERE, flag, text
 
@@ -127,11 +127,7 @@ PROVIDER = ProviderKnowledge(
     runtime_name="OpenVINOExecutionProvider",
     title="Intel OpenVINO",
     package="onnxruntime-ep-openvino",
-    options=OptionTable(
-        rules=_OPTIONS,
-        replaced=_REPLACED,
-        check=_check,
-    ),
+    options=OptionTable(rules=_OPTIONS, replaced=_REPLACED, check=_check),
     numerics=Numerics(
         # NNCF is its own quantiser; pairs of quantise and dequantise nodes, and weights of few bits, are read as well
         # (all measured, by nodes taken). Outputs of quantised models must be checked by a run of OpenVINO itself:
@@ -151,18 +147,9 @@ PROVIDER = ProviderKnowledge(
         ),
         precisions=(
             "nncf-int8",
-            "static-int8",
-            "static-int8-percentile",
-            "static-int8-mixed",
-            "static-int8-full",
-            "mixed-fp16",
-            "fp16",
-            "fp16-weights",
-            "dynamic-int8",
-            "weights-8bit",
-            "weights-4bit",
-            "weights-4bit-hqq",
-            "weights-4bit-gptq",
+            *STATIC_INT8,
+            *("mixed-fp16", "fp16", "fp16-weights", "dynamic-int8"),
+            *LOW_BIT_WEIGHTS,
         ),
         tries=("nncf-int8", "static-int8", "static-int8-mixed", "mixed-fp16", "weights-4bit"),
         rounds=_rounds,

@@ -40,6 +40,22 @@ HERE = flag("here", "Compile on the building machine; otherwise the device does,
 EMBED = flag("embed", "Put what was compiled into the model's file, in place of a file beside it.")
 
 
+STREAM = (
+    flag("has_user_compute_stream", "The program brings a stream.", decided=ADDRESS),
+    text("user_compute_stream", "That stream.", default="0", decided=ADDRESS),
+)
+"""A stream of the program that opens the session, as all of NVIDIA's providers take it."""
+
+
+def shape_ranges(least: str, best: str, greatest: str) -> tuple[OptionRule, ...]:
+    """The options, by their keys, for ranges of input shapes."""
+    return (
+        text(least, "Least shapes: `input:1x3x224x224`, with commas."),
+        text(best, "Shapes that are tuned for, the same way."),
+        text(greatest, "Greatest shapes, the same way."),
+    )
+
+
 def is_set(value: str) -> bool:
     """Whether a flag, as text, is on."""
     return value.lower() in ("1", "true")

@@ -7,6 +7,7 @@ not know ends the provider, and the runtime goes on without.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from bundler.providers.cuda import CUDA_NEEDS, DEVICE_MEMORY, GPU_RUNTIME
 from bundler.providers.knowledge import (
@@ -19,7 +20,18 @@ from bundler.providers.knowledge import (
     ProviderKnowledge,
 )
 from bundler.providers.methods import QUANTIZED, wanted_by_provider
-from bundler.providers.rules import ADDRESS, BUILDING_PATH, DEBUGGING, LEGACY_CONTEXT, flag, is_set, text, whole
+from bundler.providers.rules import (
+    ADDRESS,
+    BUILDING_PATH,
+    DEBUGGING,
+    LEGACY_CONTEXT,
+    STREAM,
+    flag,
+    is_set,
+    shape_ranges,
+    text,
+    whole,
+)
 from bundler.providers.shape_ranges import check_ranges
 
 _CACHE = "the device's own folder for engines is chosen there, by `prewarm`"
@@ -58,13 +70,10 @@ _ACCELERATOR = (
 )
 
 _RUNNING = (
-    text(_SHAPES[0], "Least shapes: `input:1x3x224x224`, with commas."),
-    text(_SHAPES[1], "Shapes that are tuned for, the same way."),
-    text(_SHAPES[2], "Greatest shapes, the same way."),
+    *shape_ranges(*_SHAPES),
     flag("trt_cuda_graph_enable", "Record the first run and replay it after; fixed shapes."),
     flag("trt_context_memory_sharing_enable", "Let the engines of a model share their scratch memory."),
-    flag("has_user_compute_stream", "The program brings a stream.", decided=ADDRESS),
-    text("user_compute_stream", "That stream.", default="0", decided=ADDRESS),
+    *STREAM,
     flag("trt_load_user_initializer", "Read weights from the program's memory.", decided=ADDRESS),
     text("trt_extra_plugin_lib_paths", "Libraries with operators of your own.", decided=BUILDING_PATH),
     flag("trt_dump_subgraphs", "Write the graphs that were taken.", decided=DEBUGGING),
@@ -123,6 +132,18 @@ _SYMMETRIC: Mapping[str, bool] = {
 }
 """It takes symmetric pairs only, adds biases in floating point, and fuses a pair with one node that reads it."""
 
+BUILDER_NUMERICS = Numerics(
+    precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
+    tries=("mixed-fp16", "static-tensorrt"),
+    # TF32 is on in both builders by default (1.7.1, measured), and the runtime has no option for it.
+    rounds=lambda _options: "half",
+    tf32=True,
+)
+"""Of both of TensorRT's builders."""
+
+REFUSED_OPTIMIZERS = ("WeightBiasQuantization",)
+"""They make biases int32, which the parser refuses (measured with tensorrt-rtx 1.7.1)."""
+
 PROVIDER = ProviderKnowledge(
     name="tensorrt",
     runtime_name="TensorrtExecutionProvider",
@@ -142,7 +163,8 @@ PROVIDER = ProviderKnowledge(
         check=_check,
     ),
     device_memory=DEVICE_MEMORY,
-    numerics=Numerics(
+    numerics=replace(
+        BUILDER_NUMERICS,
         # Symmetric int8 without quantised bias, which its parser wants; other flavours it refuses. Half precision
         # as the model has it, chosen by what it loses, over `trt_fp16_enable`, which judges by speed alone. Not weights
         # of few bits alone: their operator is the runtime's own.
@@ -157,24 +179,11 @@ PROVIDER = ProviderKnowledge(
                 extra=_SYMMETRIC,
             ),
         ),
-        precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
-        tries=("mixed-fp16", "static-tensorrt"),
-        # TF32 is on in its builder unless it is turned off, for which the runtime has no option.
-        rounds=lambda _options: "half",
-        tf32=True,
     ),
-    graph=GraphRules(
-        # It makes biases int32, which the parser refuses (measured with tensorrt-rtx 1.7.1).
-        excluded_optimizers=("WeightBiasQuantization",),
-        ranges=_SHAPES,
-    ),
+    graph=GraphRules(excluded_optimizers=REFUSED_OPTIMIZERS, ranges=_SHAPES),
     presence=Presence(
         availability=GPU_RUNTIME,
-        needs=(
-            *CUDA_NEEDS,
-            _library("13", ">=1.27"),
-            _library("12", ">=1.19,<1.27"),
-        ),
+        needs=(*CUDA_NEEDS, _library("13", ">=1.27"), _library("12", ">=1.19,<1.27")),
     ),
     # An engine needs the GPU that it is for, so no other machine builds one.
     deferral=Deferral(

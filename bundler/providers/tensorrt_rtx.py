@@ -15,7 +15,6 @@ from bundler.providers.knowledge import (
     Compiler,
     Deferral,
     GraphRules,
-    Numerics,
     OptionTable,
     Presence,
     ProviderKnowledge,
@@ -26,13 +25,16 @@ from bundler.providers.rules import (
     DEBUGGING,
     EMBED,
     HERE,
+    STREAM,
     flag,
     is_set,
+    shape_ranges,
     split_items,
     text,
     whole,
 )
 from bundler.providers.shape_ranges import check_ranges
+from bundler.providers.tensorrt import BUILDER_NUMERICS, REFUSED_OPTIMIZERS
 
 _SHAPES = ("nv_profile_min_shapes", "nv_profile_opt_shapes", "nv_profile_max_shapes")
 _BUDGET = re.compile(r"-1|[0-9]{1,18}[BKMG]?|(100|[0-9]{1,2})%")
@@ -53,15 +55,12 @@ _MEMORY = (
 )
 
 _RUNNING = (
-    text(_SHAPES[0], "Least shapes: `input:1x3x224x224`, with commas."),
-    text(_SHAPES[1], "Shapes that are tuned for, the same way."),
-    text(_SHAPES[2], "Greatest shapes, the same way."),
+    *shape_ranges(*_SHAPES),
     flag("nv_multi_profile_enable", "Several ranges of shapes in one session."),
     flag("enable_cuda_graph", "Record the first run and replay it after; fixed shapes."),
     text("nv_op_types_to_exclude", "Operator types that are left to others, with commas."),
     whole("nv_multi_rotary_cache_concat_offset", "Token from which on a language model's long rotary cache is used."),
-    flag("has_user_compute_stream", "The program brings a stream.", decided=ADDRESS),
-    text("user_compute_stream", "That stream.", default="0", decided=ADDRESS),
+    *STREAM,
     text("user_aux_stream_array", "More such streams.", default="0", decided=ADDRESS),
     whole("nv_length_aux_stream_array", "Their number.", decided=ADDRESS),
     text("VkExternalComputeQueueDataParamsNV_data", "A queue of Vulkan's.", default="0", decided=ADDRESS),
@@ -138,21 +137,9 @@ PROVIDER = ProviderKnowledge(
         check=_check,
     ),
     device_memory=DEVICE_MEMORY,
-    numerics=Numerics(
-        # As for the classic one: symmetric int8 (measured with tensorrt-rtx 1.7.1), and types are those of the
-        # model.
-        precisions=("static-tensorrt", "mixed-fp16", "fp16", "bf16"),
-        tries=("mixed-fp16", "static-tensorrt"),
-        # TF32 is on in its builder by default (1.7.1, measured), and the runtime has no option for it.
-        rounds=lambda _options: "half",
-        tf32=True,
-    ),
-    graph=GraphRules(
-        # It makes biases int32, which the parser refuses (measured with tensorrt-rtx 1.7.1).
-        excluded_optimizers=("WeightBiasQuantization",),
-        ranges=_SHAPES,
-        proofs=("engine", "context", "nodes"),
-    ),
+    # As for the classic one: symmetric int8 (measured with tensorrt-rtx 1.7.1), and types are those of the model.
+    numerics=BUILDER_NUMERICS,
+    graph=GraphRules(excluded_optimizers=REFUSED_OPTIMIZERS, ranges=_SHAPES, proofs=("engine", "context", "nodes")),
     presence=Presence(
         availability=(
             _plugin("onnxruntime-ep-nv-tensorrt-rtx-cu13", ("linux/x64", "windows/x64", "windows/arm64")),

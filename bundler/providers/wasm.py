@@ -12,9 +12,7 @@ PROVIDER = ProviderKnowledge(
     name="wasm",
     runtime_name="wasm",
     title="WebAssembly",
-    graph=GraphRules(
-        takes_fusions=True,
-    ),
+    graph=GraphRules(takes_fusions=True),
     package="onnxruntime-web",
     options=OptionTable(
         # None: the runtime reads none (onnxruntime-web 1.30.0). All that tunes it stands in the session options.

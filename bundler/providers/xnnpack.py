@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bundler.providers.knowledge import (
-    Availability,
     GraphRules,
     Numerics,
     OptionTable,
@@ -11,6 +10,8 @@ from bundler.providers.knowledge import (
     ProviderKnowledge,
     SizeRule,
 )
+from bundler.providers.methods import STATIC_INT8
+from bundler.providers.packages import ANDROID_RUNTIME, IOS_RUNTIMES
 from bundler.providers.rules import whole
 from bundler.providers.session import MOST_THREADS
 
@@ -38,37 +39,11 @@ PROVIDER = ProviderKnowledge(
     numerics=Numerics(
         # It takes quantised nodes whose activations and weights are of one type (set precision.activation_type =
         # "int8"); what it leaves runs on the CPU, which takes all of these. Not measured on a device.
-        precisions=(
-            "static-int8",
-            "static-int8-percentile",
-            "static-int8-mixed",
-            "static-int8-full",
-            "dynamic-int8",
-            "weights-8bit",
-            "weights-4bit",
-            "fp16-weights",
-            "bf16-weights",
-        ),
+        precisions=(*STATIC_INT8, "dynamic-int8", "weights-8bit", "weights-4bit", "fp16-weights", "bf16-weights"),
         tries=("static-int8", "static-int8-mixed", "dynamic-int8"),
     ),
     presence=Presence(
-        availability=(
-            Availability(
-                package="onnxruntime-android",
-                platforms=("android/arm64", "android/armv7", "android/x64"),
-                source="Maven (com.microsoft.onnxruntime), by the runtime's documentation (library not looked into)",
-            ),
-            Availability(
-                package="onnxruntime-objc",
-                platforms=("ios/arm64",),
-                source="CocoaPods, by the runtime's documentation (library not looked into)",
-            ),
-            Availability(
-                package="onnxruntime-c",
-                platforms=("ios/arm64",),
-                source="CocoaPods, by the runtime's documentation (library not looked into)",
-            ),
-        ),
+        availability=(ANDROID_RUNTIME, *IOS_RUNTIMES),
         instead="the provider cpu, which is the better one on desktops and servers",
     ),
     graph=GraphRules(
