@@ -131,10 +131,7 @@ def _most_bytes(path: Path, name: str) -> int:
 
 
 def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int | None]:
-    """Shape, type, and the offset of the elements; None where samples are not contiguous.
-
-    Raises `ValueError` for arrays that NumPy reads only with a pickle.
-    """
+    """Shape, type, and the offset of the elements (None where not contiguous). Raises `ValueError` for pickles."""
     version = np.lib.format.read_magic(stream)
     header = _HEADERS.get(version)
     if header is None:

@@ -9,13 +9,10 @@ import numpy as np
 
 MIN_LARGE_VALUE: Final = 2.0
 """Columns within 0 and 1 are separate from columns with values above this: scores beside coordinates."""
-
 MIN_SPREAD_RATIO: Final = 5.0
 """Columns have different units where their sorted spreads (standard deviations) have a gap of this factor."""
-
 MAX_QUIET_SHARE: Final = 1 / 32
 """Quiet columns below this share of many columns are not a unit of their own: they are unused."""
-
 Ranges = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Minimum, maximum and standard deviation of each column."""
 

@@ -71,7 +71,6 @@ ELEMENTS = (
     _element("str", "string", TensorProto.STRING, np.object_),
 )
 """Sizes and numbers are those of onnx.proto; the runtime's words are those of its `DataTypeImpl::ToString`."""
-
 _BY_NAME = {element.name: element for element in ELEMENTS}
 _BY_ONNX = {element.onnx: element for element in ELEMENTS}
 _BY_RUNTIME = {element.runtime: element for element in ELEMENTS}

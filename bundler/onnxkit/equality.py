@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bundler.onnxkit.elements import element_of_array, to_wide
-from bundler.onnxkit.value_files import Value
+from bundler.onnxkit.value_files import Value, tensors_of
 
 
 def same_value(one: Value, other: Value) -> bool:
@@ -41,15 +41,7 @@ def value_is_finite(value: Value) -> bool:
 
 def numbers(value: Value) -> Iterator[np.ndarray]:
     """All arrays of floating-point numbers in a value, a map's values as one."""
-    if isinstance(value, np.ndarray) and is_float(value):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from numbers(item)
-    elif isinstance(value, dict):
-        array = np.array(list(value.values()))
-        if is_float(array):
-            yield array
+    return filter(is_float, tensors_of(value))
 
 
 def is_float(array: np.ndarray) -> bool:

@@ -21,9 +21,7 @@ _MAX_SHOWN = 20
 
 
 class Fitting:
-    """Collects problems, sample by sample, to report all at once. NaN is accepted where it is allowed: it can be used
-    for comparison, but not for calibration.
-    """
+    """Collects problems, to report all at once. NaN can be used for comparison, but not for calibration."""
 
     def __init__(
         self,
@@ -70,15 +68,14 @@ class Fitting:
         """Sizes outside the ranges that the bundle is built for."""
         for port in self._signature.inputs:
             array = values.get(port.name)
-            if isinstance(array, np.ndarray):
-                yield from self._find_axes_outside(port, array.shape)
-
-    def _find_axes_outside(self, port: Port, shape: tuple[int, ...]) -> Iterator[str]:
-        for axis, size in enumerate(port.type.shape or ()):
-            bounds = None if isinstance(size, int) else self._ranges.get(dimension_key(port.name, axis, size))
-            if bounds is not None and not bounds.least <= shape[axis] <= bounds.most:
-                found = f"{shape[axis]}, outside the given range {bounds.least} to {bounds.most}"
-                yield f"{port.name!r}: axis {axis} is {found}"
+            sizes = array.shape if isinstance(array, np.ndarray) else ()
+            for axis, (declared, size) in enumerate(zip(port.type.shape or (), sizes, strict=False)):
+                if isinstance(declared, int):
+                    continue
+                bounds = self._ranges.get(dimension_key(port.name, axis, declared))
+                if bounds is not None and not bounds.least <= size <= bounds.most:
+                    found = f"{size}, outside the given range {bounds.least} to {bounds.most}"
+                    yield f"{port.name!r}: axis {axis} is {found}"
 
     def finish(self) -> None:
         """Raise `UsageError` with all problems, or when there was no sample at all."""
@@ -136,23 +133,17 @@ def _value_problems(label: str, value: Value, kind: ValueType) -> Iterator[str]:
         for index, item in enumerate(value):
             yield from _value_problems(f"{label}[{index}]", item, kind.element or ValueType())
     elif kind.kind == "tensor" and isinstance(value, np.ndarray):
-        yield from _tensor_problems(label, value, kind)
+        if _type_name(value) != kind.element_type or not _shape_fits(value.shape, kind.shape):
+            yield f"{label}: expected {describe_type(kind)}, got {_describe(value)}"
     elif not (kind.kind == "map" and isinstance(value, dict)):
         yield f"{label}: expected {describe_type(kind)}, got {_describe(value)}"
 
 
-def _tensor_problems(label: str, array: np.ndarray, kind: ValueType) -> Iterator[str]:
-    if _type_name(array) != kind.element_type or not _shape_fits(array.shape, kind.shape):
-        yield f"{label}: expected {describe_type(kind)}, got {_describe(array)}"
-
-
 def nan_inputs(values: Mapping[str, Value]) -> tuple[str, ...]:
     """The inputs that hold NaN."""
-    return tuple(name for name, value in values.items() if any(map(_holds_nan, numbers(value))))
-
-
-def _holds_nan(array: np.ndarray) -> bool:
-    return bool(np.isnan(to_wide(array)).any())
+    return tuple(
+        name for name, value in values.items() if any(np.isnan(to_wide(array)).any() for array in numbers(value))
+    )
 
 
 def _shape_fits(shape: tuple[int, ...], wanted: tuple[Any, ...] | None) -> bool:
@@ -197,9 +188,7 @@ def _adopt(value: Value, port: Port | None) -> Value:
 
 
 def fix_signature(signature: Signature, fixing: Fixing) -> Signature:
-    """The signature with these sizes in its inputs. Raises `UsageError` for unknown names, and shapes that its
-    inputs cannot have.
-    """
+    """The signature with these sizes in its inputs. Raises `UsageError` for unknown names and impossible shapes."""
     unknown = sorted(set(fixing.dimensions) - set(signature.symbols))
     if unknown:
         raise UsageError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from copy import deepcopy
 
 import onnx
 from onnx import ModelProto, TypeProto
@@ -10,9 +10,8 @@ from onnxruntime.tools.onnx_model_utils import make_dim_param_fixed
 
 from bundler.model.fixing import Fixing
 from bundler.model.shapes import FixedShape
-from bundler.onnxkit.float_conversion.converter import lift_constants
 from bundler.onnxkit.size_folding import fold_sizes
-from bundler.onnxkit.structure import iterate_graphs
+from bundler.onnxkit.structure import iterate_graphs, lift_constants
 
 
 def fix_model(model: ModelProto, fixing: Fixing) -> None:
@@ -20,15 +19,11 @@ def fix_model(model: ModelProto, fixing: Fixing) -> None:
     for graph in iterate_graphs(model):
         for name, size in fixing.dimensions.items():
             make_dim_param_fixed(graph, name, size)
-    _fix_places(model, fixing.shapes)
+    for info in model.graph.input:
+        if info.name in fixing.shapes:
+            _fix_axes(info.type.tensor_type, fixing.shapes[info.name])
     _forget_placeholders(model)
     _fix_outputs(model)
-
-
-def _fix_places(model: ModelProto, shapes: Mapping[str, FixedShape]) -> None:
-    for info in model.graph.input:
-        if info.name in shapes:
-            _fix_axes(info.type.tensor_type, shapes[info.name])
 
 
 def _fix_axes(kind: TypeProto.Tensor, shape: FixedShape) -> None:
@@ -63,8 +58,7 @@ def _fix_outputs(model: ModelProto) -> None:
 
 def fold_shapes(model: ModelProto) -> ModelProto:
     """A copy with the shapes of its values, without the nodes that only compute sizes."""
-    copy = ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     for graph in iterate_graphs(copy):
         lift_constants(graph)
     return fold_sizes(copy)
@@ -77,14 +71,11 @@ def _is_fixed(model: ModelProto) -> bool:
 
 def _adopt_outputs(model: ModelProto, inferred: ModelProto) -> None:
     for output, found in zip(model.graph.output, inferred.graph.output, strict=True):
-        if output.type.HasField("tensor_type") and found.type.tensor_type.HasField("shape"):
-            _adopt_sizes(output.type.tensor_type, found.type.tensor_type)
-
-
-def _adopt_sizes(output: TypeProto.Tensor, found: TypeProto.Tensor) -> None:
-    if not output.HasField("shape"):
-        output.shape.CopyFrom(found.shape)
-        return
-    for dimension, known in zip(output.shape.dim, found.shape.dim, strict=False):
-        if known.HasField("dim_value") and not dimension.HasField("dim_value"):
-            dimension.dim_value = known.dim_value
+        shape = found.type.tensor_type.shape
+        if not output.type.HasField("tensor_type") or not found.type.tensor_type.HasField("shape"):
+            continue
+        if not output.type.tensor_type.HasField("shape"):
+            output.type.tensor_type.shape.CopyFrom(shape)
+        for dimension, known in zip(output.type.tensor_type.shape.dim, shape.dim, strict=False):
+            if known.HasField("dim_value") and not dimension.HasField("dim_value"):
+                dimension.dim_value = known.dim_value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypedDict
@@ -17,8 +17,6 @@ from bundler.support.remembered import read_bounded
 
 SCHEMA: Final = 2
 INDEX: Final = "index.json"
-
-
 MAX_INDEX_BYTES: Final = 256 << 20
 """Maximum size of an index, which contains values of text and maps."""
 
@@ -47,9 +45,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenSet:
-    """`seed` is None for a user's samples; `unstable_outputs` differ between two runs of the same model.
-    `references` describe each output's recorded values; a set of schema 1 has none.
-    """
+    """`seed` is None for a user's samples; `unstable_outputs` differ between two runs of the same model."""
 
     synthetic: bool
     seed: int | None
@@ -57,6 +53,16 @@ class GoldenSet:
     folder: Path
     entries: tuple[Mapping[str, Any], ...]
     references: Mapping[str, ReferenceFigures] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return self.first(len(self))
+
+    def first(self, count: int) -> Iterator[Sample]:
+        """The first samples, at most `count`, one at a time in memory."""
+        return map(self.sample, range(min(count, len(self))))
 
     def sample(self, index: int) -> Sample:
         """Load one sample; the set may be larger than memory. Raises `StageError`."""
@@ -71,13 +77,12 @@ class GoldenSet:
 
 def write_sample(folder: Path, index: int, sample: Sample, signature: Signature) -> dict[str, Any]:
     """Store one sample's values in `folder` and return its entry for the index."""
-    place = f"{index:03d}"
-    kinds = {"in": signature.inputs, "out": signature.outputs}
-    written = {
-        prefix: _write_values(ValueWriter(folder, place, prefix), values, kinds[prefix])
-        for prefix, values in (("in", sample.inputs), ("out", sample.outputs))
+    inputs, outputs = (ValueWriter(folder, f"{index:03d}", prefix) for prefix in ("in", "out"))
+    return {
+        "name": sample.name,
+        "inputs": _write_values(inputs, sample.inputs, signature.inputs),
+        "outputs": _write_values(outputs, sample.outputs, signature.outputs),
     }
-    return {"name": sample.name, "inputs": written["in"], "outputs": written["out"]}
 
 
 def _write_values(writer: ValueWriter, values: Mapping[str, Value], ports: Sequence[Port]) -> dict[str, Any]:
@@ -99,16 +104,14 @@ def write_index(
         "synthetic": seed is not None,
         "seed": seed,
         "unstable_outputs": list(unstable),
-        "outputs": [_encode_reference(reference) for reference in references],
+        # A loader needs no doubts about an output: they are reported when the bundle is built.
+        "outputs": [
+            {name: value for name, value in encode(reference).items() if name != "doubts"} for reference in references
+        ],
         "samples": list(entries),
     }
     text = json.dumps(index, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     (folder / INDEX).write_text(text + "\n", encoding="ascii")
-
-
-def _encode_reference(reference: ReferenceFigures) -> dict[str, Any]:
-    """The part that a loader needs; the doubts about an output are reported when the bundle is built."""
-    return {name: value for name, value in encode(reference).items() if name != "doubts"}
 
 
 def read_golden(path: Path) -> GoldenSet:

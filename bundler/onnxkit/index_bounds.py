@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from onnx import ModelProto, NodeProto
 
+from bundler.onnxkit.structure import integer_attribute
 from bundler.onnxkit.value_flow import ValueFlow, read_flow
 
 _EMBEDDING_TABLES: Final = {0: 2, 1: 4}
@@ -18,24 +18,14 @@ _SELECTING: Final = {"Gather": "axis", "GatherElements": "axis", "GatherBlockQua
 def index_bounds(model: ModelProto, names: tuple[str, ...]) -> dict[str, int]:
     """For each input that selects from a table: the number of entries in the smallest of those tables."""
     flow = read_flow(model)
-    bounds = {}
-    for name in names:
-        sizes = list(_sizes(name, flow))
-        if sizes:
-            bounds[name] = min(sizes)
-    return bounds
-
-
-def _sizes(start: str, flow: ValueFlow) -> Iterator[int]:
-    for node, position in flow.uses(start):
-        size = _selected_size(node, position, flow)
-        if size is not None:
-            yield size
+    found = {name: [_selected_size(node, position, flow) for node, position in flow.uses(name)] for name in names}
+    sizes = {name: [size for size in found[name] if size is not None] for name in names}
+    return {name: min(sizes[name]) for name in names if sizes[name]}
 
 
 def _selected_size(node: NodeProto, position: int, flow: ValueFlow) -> int | None:
     if node.op_type in _SELECTING and position == 1:
-        return _table_size(node.input[0], _axis(node, _SELECTING[node.op_type]), flow)
+        return _table_size(node.input[0], integer_attribute(node, _SELECTING[node.op_type]), flow)
     if node.op_type == "ArrayFeatureExtractor" and position == 1:
         return _table_size(node.input[0], -1, flow)
     if node.op_type == "EmbedLayerNormalization" and position in _EMBEDDING_TABLES:
@@ -45,10 +35,6 @@ def _selected_size(node: NodeProto, position: int, flow: ValueFlow) -> int | Non
         depth = flow.number(node.input[1])
         return None if depth is None else int(depth)
     return None
-
-
-def _axis(node: NodeProto, name: str) -> int:
-    return next((int(item.i) for item in node.attribute if item.name == name), 0)
 
 
 def _table_size(name: str, axis: int, flow: ValueFlow) -> int | None:

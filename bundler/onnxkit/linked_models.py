@@ -6,6 +6,7 @@ the others are copied from file to file when the changed model is written.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,8 +20,8 @@ from bundler.onnxkit.canonical.rewriting import rewrite_model
 from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_data, embed_non_initializers, place_initializers
 from bundler.onnxkit.canonical.writing import PROTOBUF_LIMIT
 from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
-from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END
-from bundler.onnxkit.structure import iterate_tensors, read_structure, tensor_bytes
+from bundler.onnxkit.signatures import unlist_initializers
+from bundler.onnxkit.structure import has_external_data, read_structure, tensor_bytes
 
 _EMBEDDED_LIMIT: Final = 2**30
 """Bytes of weights above which they are stored outside the model file, which can hold 2 GB."""
@@ -43,29 +44,16 @@ class LinkedModel:
 
     def whole(self, tensor: TensorProto) -> TensorProto:
         """A copy of a tensor with its data inside. Raises `StageError` if that is missing."""
-        copy = TensorProto()
-        copy.CopyFrom(tensor)
+        copy = deepcopy(tensor)
         embed_data(copy, self.folders)
         return copy
 
 
 def open_linked(path: Path) -> LinkedModel:
     """The model at `path`. Raises `ModelError`."""
-    external = any(tensor.data_location == TensorProto.EXTERNAL for tensor in iterate_tensors(read_structure(path)))
     model = read_structure(path, link=True)
-    _unlist_weights(model)
-    return LinkedModel(model, DataFolders(path, path.parent), external)
-
-
-def _unlist_weights(model: ModelProto) -> None:
-    """Before IR version 4 every initializer had to be an input, which new ones would not be."""
-    if model.ir_version >= LISTED_INITIALIZERS_END:
-        return
-    names = {tensor.name for tensor in model.graph.initializer}
-    for index in reversed(range(len(model.graph.input))):
-        if model.graph.input[index].name in names:
-            del model.graph.input[index]
-    model.ir_version = LISTED_INITIALIZERS_END
+    unlist_initializers(model)  # new ones would not be inputs
+    return LinkedModel(model, DataFolders(path, path.parent), has_external_data(read_structure(path)))
 
 
 def write_linked(linked: LinkedModel, target: Path) -> ModelProto:
@@ -87,13 +75,12 @@ def write_linked(linked: LinkedModel, target: Path) -> ModelProto:
 
 
 def open_structure(model: ModelProto, folder: Path, settings: SessionSettings) -> onnxruntime.InferenceSession:
-    """A session on a linked model that is not in a file; `folder` contains its weights.
-
-    Raises `StageError` with the runtime's message, without a copy of the weights in Python.
-    """
+    """A session on a linked model in memory; `folder` contains its weights. Raises `StageError`."""
     options = session_options(settings)
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     try:
         return onnxruntime.InferenceSession(model.SerializeToString(), options, enable_fallback=0)
     except RUNTIME_ERRORS as cause:
-        raise StageError("ONNX Runtime cannot load the model", details=(clean_message(cause),)) from cause
+        raise StageError(
+            "ONNX Runtime cannot load the model", details=(clean_message(cause, folder / "model.onnx"),)
+        ) from cause

@@ -18,10 +18,8 @@ from bundler.onnxkit.value_files import Value
 
 _MAX_SHOWN = 80
 """Maximum number of characters of a model's value in a message."""
-
 Point = tuple[float, float]
 """(magnitude of the reference, absolute error) of one element."""
-
 LOW_SHARE = 0.1
 """The share of samples, at least one of several, that may be below the ratio that all others must reach."""
 

@@ -6,14 +6,15 @@ Other tools do not: the ONNX library rejects it, and quantisers that go from nod
 from __future__ import annotations
 
 from collections import deque
+from copy import deepcopy
 from pathlib import Path
 
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto
 
 from bundler.model.errors import ModelError
 from bundler.onnxkit.placement_facts import tidy
-from bundler.onnxkit.structure import read_structure, subgraphs
+from bundler.onnxkit.structure import read_names, read_structure, subgraphs
 
 _MAX_SHOWN = 6
 
@@ -47,21 +48,16 @@ def sort_nodes(graph: GraphProto) -> bool:
     order = _topological_order(graph)
     if order == list(range(len(graph.node))):
         return any(moved)
-    nodes = [graph.node[index] for index in order]
-    copies = []
-    for node in nodes:
-        copy = NodeProto()
-        copy.CopyFrom(node)
-        copies.append(copy)
+    nodes = [deepcopy(graph.node[index]) for index in order]
     del graph.node[:]
-    graph.node.extend(copies)
+    graph.node.extend(nodes)
     return True
 
 
 def _topological_order(graph: GraphProto) -> list[int]:
     """Indices of the nodes in an order in which each follows its inputs; the file's own order if possible."""
     producer = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
-    needs = [{producer[name] for name in _reads(node) if name in producer} for node in graph.node]
+    needs = [{producer[name] for name in read_names(node) if name in producer} for node in graph.node]
     if all(max(sources, default=-1) < index for index, sources in enumerate(needs)):
         return list(range(len(graph.node)))
     readers: list[list[int]] = [[] for _ in graph.node]
@@ -81,19 +77,6 @@ def _topological_order(graph: GraphProto) -> list[int]:
     if len(order) < len(graph.node):
         raise _cycle(graph, set(range(len(graph.node))) - set(order))
     return order
-
-
-def _reads(node: NodeProto) -> set[str]:
-    """Every value that a node reads, including outer values of its subgraphs."""
-    names = {name for name in node.input if name}
-    for graph in subgraphs(node):
-        for inner in graph.node:
-            names |= _reads(inner)
-        names |= {output.name for output in graph.output}
-        own = {name for inner in graph.node for name in inner.output}
-        own |= {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-        names -= own - {name for name in node.input if name}
-    return names
 
 
 def _cycle(graph: GraphProto, stuck: set[int]) -> ModelError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import onnx
@@ -103,10 +103,6 @@ def _types(model: ModelProto) -> dict[str, TypeProto.Tensor]:
         inferred = onnx.shape_inference.infer_shapes(model)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
         inferred = model
-    return {name: tensor for graph in iterate_graphs(inferred) for name, tensor in _typed(graph)}
-
-
-def _typed(graph: onnx.GraphProto) -> Iterator[tuple[str, TypeProto.Tensor]]:
-    for info in (*graph.input, *graph.value_info, *graph.output):
-        if info.type.HasField("tensor_type"):
-            yield info.name, info.type.tensor_type
+    graphs = iterate_graphs(inferred)
+    infos = [info for graph in graphs for info in (*graph.input, *graph.value_info, *graph.output)]
+    return {info.name: info.type.tensor_type for info in infos if info.type.HasField("tensor_type")}

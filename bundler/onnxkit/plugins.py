@@ -41,9 +41,7 @@ def read_plugins(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Plugin]:
 
 
 def is_fresh(provider: str) -> bool:
-    """Whether this process has not used the plugin yet: compilers number their results through the whole process, and
-    those numbers are written to the files.
-    """
+    """Whether this process has not used the plugin yet: compilers number their results through the whole process."""
     return provider not in _registered
 
 
@@ -93,7 +91,7 @@ def _library_path(provider: str, plugin: Plugin) -> str:
 def _find_device(provider: str, plugin: Plugin) -> onnxruntime.OrtEpDevice:
     devices = onnxruntime.get_ep_devices()
     for device in devices:
-        if device.ep_name == provider and _fits(device.ep_metadata, plugin.select):
+        if device.ep_name == provider and plugin.select.items() <= dict(device.ep_metadata).items():
             return device
     wanted = ", ".join(f"{key}={value}" for key, value in sorted(plugin.select.items()))
     raise StageError(
@@ -103,18 +101,11 @@ def _find_device(provider: str, plugin: Plugin) -> onnxruntime.OrtEpDevice:
     )
 
 
-def _fits(said: Mapping[str, str], select: Mapping[str, str]) -> bool:
-    return all(said.get(key) == value for key, value in select.items())
-
-
 def _describe_devices(devices: Sequence[onnxruntime.OrtEpDevice], provider: str) -> tuple[str, ...]:
     own = [device for device in devices if device.ep_name.partition(".")[0] == provider]
     lines = []
     for device in own:
         said = sorted((key, value) for key, value in device.ep_metadata.items() if key not in _PRIVATE and value)
         lines.append(f"found {device.ep_name}: " + ", ".join(f"{key}={value[:60]}" for key, value in said))
-    return tuple(lines) or (f"the plugin lists no device; other devices are of {_names(devices)}",)
-
-
-def _names(devices: Sequence[onnxruntime.OrtEpDevice]) -> str:
-    return ", ".join(sorted({str(device.ep_name) for device in devices})) or "no provider"
+    others = ", ".join(sorted({str(device.ep_name) for device in devices})) or "no provider"
+    return tuple(lines) or (f"the plugin lists no device; other devices are of {others}",)

@@ -9,25 +9,13 @@ from typing import Final
 
 from onnx import ModelProto, NodeProto, TensorProto
 
-from bundler.onnxkit.structure import iterate_nodes
+from bundler.onnxkit.structure import integer_attribute, iterate_nodes
 
 _PASSING: Final = frozenset(
-    {
-        "Reshape",
-        "Squeeze",
-        "Unsqueeze",
-        "Identity",
-        "Flatten",
-        "Transpose",
-        "Slice",
-        "Concat",
-        "Clip",
-        "Gather",
-        "Expand",
-    }
+    {"Reshape", "Squeeze", "Unsqueeze", "Identity", "Flatten", "Transpose", "Slice", "Concat"}
+    | {"Clip", "Gather", "Expand"}
 )
 """Operators whose output holds the values of their first input (for a concatenation, of all inputs)."""
-
 _ROUNDING: Final = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 _INTEGERS: Final = frozenset(
     {TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64}
@@ -73,9 +61,8 @@ def _is_rounded(name: str, producers: dict[str, NodeProto]) -> bool:
 
 def _rounds(node: NodeProto, producers: dict[str, NodeProto]) -> bool:
     """Whether the cast rounds the result of arithmetic on fractional numbers."""
-    to = next((attribute.i for attribute in node.attribute if attribute.name == "to"), 0)
     source = producers.get(node.input[0])
-    if to not in _INTEGERS or source is None:
+    if integer_attribute(node, "to") not in _INTEGERS or source is None:
         return False
     return source.op_type in _FRACTIONAL or (source.op_type in _ARITHMETIC and not _counts(source, producers))
 

@@ -16,29 +16,22 @@ from bundler.onnxkit.elements import to_wide
 from bundler.onnxkit.equality import is_float
 from bundler.onnxkit.golden import GoldenSet
 from bundler.onnxkit.score_rows import ScoreRows
-from bundler.onnxkit.value_files import Value
+from bundler.onnxkit.value_files import Value, tensors_of
 
 SIGNAL_QUANTILE: Final = 0.25
 """The quantile of the samples' own signals that replaces smaller ones: a quarter may be blank."""
-
 QUIET_SIGNAL_SHARE: Final = 0.01
 """Samples with less than this share of that signal are quiet: their errors are compared with more than their signal."""
-
 MAX_QUIET_SHARE: Final = 0.05
 """The share of quiet samples from which it is reported."""
-
 MIN_SIGNAL_ELEMENTS: Final = 8
 """Samples with fewer elements have no signal of their own: their distance from the other samples counts."""
-
 ONE_SIDED_SHARE: Final = 0.9
 """The share of equal labels from which a constant output would come near the limits on agreement."""
-
 MAX_COUNTED: Final = 100_000
 """Maximum number of labels that are counted for this."""
-
 SATURATED_ROWS: Final = 0.9
 """Probabilities are saturated where the highest one is almost 1 in this share of rows."""
-
 SATURATED_END: Final = 0.001
 SATURATED_SHARE: Final = 0.99
 """Other numbers from 0 to 1 are saturated where this share of them is that near to either end."""
@@ -181,19 +174,15 @@ class ReferenceTally:
     def _sample_signals(self) -> tuple[float, ...]:
         """The energy with which each sample's noise is compared: never zero, or any noise would fail."""
         floor, powers = self._powers()
+        if not floor:
+            return ()
         own = iter(powers)
-        return (
-            tuple(spread.count * max(next(own), floor) if spread.count else 0.0 for spread in self.samples)
-            if floor
-            else ()
-        )
+        return tuple(spread.count * max(next(own), floor) if spread.count else 0.0 for spread in self.samples)
 
     def _powers(self) -> tuple[float, list[float]]:
         """The least signal of a sample, and that of each sample with numbers, per element."""
         present = [spread for spread in self.samples if spread.count]
-        few = max(spread.count for spread in present) < MIN_SIGNAL_ELEMENTS or not any(
-            spread.squares for spread in present
-        )
+        few = max(one.count for one in present) < MIN_SIGNAL_ELEMENTS or not any(one.squares for one in present)
         middle = float(np.median([spread.mean for spread in present]))
         powers = [spread.squares / spread.count + ((spread.mean - middle) ** 2 if few else 0.0) for spread in present]
         seen = [power for power in powers if power]
@@ -205,7 +194,8 @@ class ReferenceTally:
         if not self.elements:
             return "it is empty in every sample"
         if not self.numeric:
-            return "it has the same value everywhere in every sample" if self._is_one_value else ""
+            one_value = len(self.exact) == 1 and self.elements > 1
+            return "it has the same value everywhere in every sample" if one_value else ""
         if not self.finite:
             return "it is NaN or infinite everywhere in every sample"
         if self._peak <= SIGNIFICANT:
@@ -213,10 +203,6 @@ class ReferenceTally:
         if self.elements > 1 and self.greatest - self.least <= EXACT * self._peak:
             return f"it is {self.greatest:.6g} everywhere in every sample"
         return ""
-
-    @property
-    def _is_one_value(self) -> bool:
-        return len(self.exact) == 1 and self.elements > 1
 
     def _doubts(self, *, scores: bool) -> Iterator[str]:
         if self._explain_unjudged():
@@ -255,21 +241,10 @@ class ReferenceTally:
 def tally_references(golden: GoldenSet) -> dict[str, ReferenceFigures]:
     """The figures of a whole set's recorded outputs, by output. Raises `StageError`."""
     tallies: dict[str, ReferenceTally] = {}
-    for index in range(len(golden.entries)):
-        for name, value in golden.sample(index).outputs.items():
+    for sample in golden:
+        for name, value in sample.outputs.items():
             tallies.setdefault(name, ReferenceTally(name=name)).add(value)
     return {name: tally.figures(stable=name not in golden.unstable_outputs) for name, tally in tallies.items()}
-
-
-def tensors_of(value: Value) -> Iterator[np.ndarray]:
-    """All tensors in a value; a map's values are one."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from tensors_of(item)
-    elif isinstance(value, dict):
-        yield np.array(list(value.values()))
 
 
 def as_numbers(array: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import onnxruntime
@@ -20,6 +20,9 @@ from bundler.model.errors import ModelError
 from bundler.onnxkit.elements import ELEMENTS, Element, element_of_array, storage_bytes
 from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message
 from bundler.onnxkit.value_files import Value, from_storage, to_storage
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _SEVERITY_FATAL: Final = 4
 _FOREIGN: Final = {element.runtime: element for element in ELEMENTS if element.foreign}
@@ -35,15 +38,12 @@ class RunTimeError(RunError):
 
 def run_session(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value]) -> dict[str, Value]:
     """All outputs by name, in the model's order. Raises `RunError` with the runtime's message."""
-    options = onnxruntime.RunOptions()
-    options.log_severity_level = _SEVERITY_FATAL
-    return _run(session, feeds, options)
+    return _run(session, feeds, _quiet_options())
 
 
 def run_within(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value], seconds: float) -> dict[str, Value]:
     """As `run_session`, but stopped after so many seconds, at the end of the current node: then `RunTimeError`."""
-    options = onnxruntime.RunOptions()
-    options.log_severity_level = _SEVERITY_FATAL
+    options = _quiet_options()
     timer = threading.Timer(max(seconds, 0.0), setattr, (options, "terminate", True))
     timer.daemon = True
     timer.start()
@@ -57,11 +57,18 @@ def run_within(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value]
         timer.cancel()
 
 
+def _quiet_options() -> onnxruntime.RunOptions:
+    options = onnxruntime.RunOptions()
+    options.log_severity_level = _SEVERITY_FATAL
+    return options
+
+
 def _run(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value], options: Any) -> dict[str, Value]:
     names = [output.name for output in session.get_outputs()]
     try:
         if _needs_raw_values(session, feeds):
-            values = _run_raw(session, names, feeds, options)
+            given = {name: _to_runtime(name, value) for name, value in feeds.items()}
+            values = list(map(_from_runtime, session.run_with_ort_values(names, given, options)))
         else:
             values = session.run(names, dict(feeds), options)
     except _RUN_ERRORS as cause:
@@ -87,9 +94,7 @@ _MAX_CONCURRENT_MODEL_BYTES: Final = 1 << 30
 
 
 def make_caller(session: onnxruntime.InferenceSession, feed: Mapping[str, Value]) -> Callable[[], object]:
-    """A call on these inputs with minimal overhead, which counts for models that take microseconds. It raises the
-    binding's errors, or `RunError` for an element type that NumPy lacks.
-    """
+    """A call on these inputs with minimal overhead, for models that take microseconds. Raises the binding's errors."""
     if _needs_raw_values(session, feed):
         return lambda: run_session(session, feed)
     names = [output.name for output in session.get_outputs()]
@@ -107,13 +112,16 @@ def run_in_lanes(
     For single-threaded sessions: the results are the same as without lanes. At most one more feed than lanes is in
     memory. With one lane each run starts when its result is requested. A run of more than `seconds` is stopped.
     """
-    if lanes == 1:
-        yield from (_try_run(session, feed, seconds) for feed in feeds)
-        return
+    attempt = partial(_try_run, session, seconds=seconds)
+    return map(attempt, feeds) if lanes == 1 else map_in_lanes(attempt, feeds, lanes)
+
+
+def map_in_lanes(call: Callable[[Item], Result], items: Iterable[Item], lanes: int) -> Iterator[Result]:
+    """The results of `call` in order; `lanes` calls run at once, with at most one more item than that in memory."""
+    waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(max_workers=lanes) as pool:
-        waiting: deque[Future[dict[str, Value] | RunError]] = deque()
-        for feed in feeds:
-            waiting.append(pool.submit(_try_run, session, feed, seconds))
+        for item in items:
+            waiting.append(pool.submit(call, item))
             if len(waiting) > lanes:
                 yield waiting.popleft().result()
         while waiting:
@@ -146,13 +154,6 @@ def _foreign_element(text: str) -> Element | None:
     """The element type of `tensor(bfloat16)` and the like; None for NumPy's types and for values other than tensors."""
     match = re.fullmatch(r"tensor\((\w+)\)", text)
     return _FOREIGN.get(match[1]) if match else None
-
-
-def _run_raw(
-    session: onnxruntime.InferenceSession, names: list[str], feeds: Mapping[str, Value], options: Any
-) -> list[Value]:
-    given = {name: _to_runtime(name, value) for name, value in feeds.items()}
-    return [_from_runtime(value) for value in session.run_with_ort_values(names, given, options)]
 
 
 def _to_runtime(name: str, value: Value) -> onnxruntime.OrtValue:

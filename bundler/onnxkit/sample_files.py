@@ -32,9 +32,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSet:
-    """Samples by name, in order. `read` returns one by its position, without caching it. `seed` is that of a
-    prepared synthetic set. `close` closes open files.
-    """
+    """Samples by name, in order. `read` returns one by its position; `seed` is that of a prepared synthetic set."""
 
     names: Sequence[str]
     read: Callable[[int], dict[str, Value]]

@@ -11,28 +11,20 @@ from bundler.onnxkit.column_units import find_units, ranges_of
 
 MAX_CLASSES: Final = 65_536
 """Maximum size of the last axis for comparing rows by their highest place; vocabularies are larger."""
-
 MAX_ROWS: Final = 65_536
 """Maximum number of an output's rows that are examined."""
-
 MAX_TIE_DIFFERENCE: Final = 1e-6
 """Two scores tie whose relative difference is at most this: rounding decides which one is higher."""
-
 MIN_DECIDED_LEAD: Final = 0.5
 """A row is decided where its highest value leads by this share of the output's standard deviation."""
-
 MIN_SATURATED_PROBABILITY: Final = 0.999
 """A probability from which a change would not show."""
-
 MAX_KEPT: Final = 4096
 """Maximum number of rows that are kept to find their columns' units."""
-
 MAX_COLUMNS: Final = 256
 """Rows with more columns are not kept: outputs with several units have few."""
-
 OUTERMOST_SHARE: Final = 0.2
 """The share of the smallest and of the largest values of a column that are ignored for this."""
-
 PAIR: Final = 2
 """Minimum number of dimensions, and of classes."""
 

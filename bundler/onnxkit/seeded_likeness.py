@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from bundler.onnxkit.elements import element_of_array, to_wide
 from bundler.onnxkit.seeded_values import WORDS, draw_mask
-from bundler.onnxkit.value_files import Value
+from bundler.onnxkit.value_files import Value, tensors_of
 
 MAX_CATEGORIES: Final = 16
 """An input with so few different numbers holds categories, and values between them may be meaningless."""
@@ -50,9 +50,7 @@ class _Range:
 
 
 class Likeness:
-    """Collects the ranges of samples, then draws inputs like them. Text is not collected: it is drawn from a list
-    of words.
-    """
+    """Collects the ranges of samples, then draws inputs like them; text is drawn from a list of words."""
 
     def __init__(self) -> None:
         self._ranges: dict[str, _Range] = {}
@@ -60,8 +58,9 @@ class Likeness:
     def add(self, inputs: Mapping[str, Value]) -> None:
         """Add one sample."""
         for name, value in inputs.items():
-            for numbers in _numbers(value):
-                self._ranges.setdefault(name, _Range()).add(numbers)
+            for array in tensors_of(value):
+                if element_of_array(array).name != "str":
+                    self._ranges.setdefault(name, _Range()).add(np.real(to_wide(array)))
 
     def draw(self, inputs: Mapping[str, Value], seed: int, index: int) -> dict[str, Value]:
         """Inputs with the shapes of the sample `inputs` and new values."""
@@ -84,15 +83,6 @@ class Likeness:
         if not known.count:
             return np.zeros_like(value)
         return np.asarray(_draw(known, name, value, index, generator)).astype(value.dtype).reshape(value.shape)
-
-
-def _numbers(value: Value) -> Iterator[np.ndarray]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _numbers(item)
-    elif isinstance(value, np.ndarray) and element_of_array(value).name != "str":
-        wide = to_wide(value)
-        yield wide.real if wide.dtype.kind == "c" else wide
 
 
 def _draw(known: _Range, name: str, value: np.ndarray, index: int, generator: np.random.Generator) -> np.ndarray:

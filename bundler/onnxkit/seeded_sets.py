@@ -98,9 +98,7 @@ class SeededModel:
 def make_seeded_set(
     model: SeededModel, seed: int, count: int, report: Report, *, least: int = MIN_SAMPLES
 ) -> SeededSet:
-    """A set of at most `count` samples that the model runs on, and of `least` for an expensive model. Raises
-    `ModelError` when there is none.
-    """
+    """At most `count` samples that the model runs on, and `least` for an expensive model. Raises `ModelError`."""
     search = SizeSearch(
         session=model.session,
         signature=model.signature,
@@ -149,9 +147,7 @@ def _bytes(value: Value) -> int:
 def _run_others(
     model: SeededModel, seed: int, base: Maker, planned: Sequence[Maker], seconds: float
 ) -> Iterator[SeededSample]:
-    """Run every sample but the first once. A rejected one is replaced: by plain values, by the first sizes, or not
-    at all.
-    """
+    """Run every sample but the first once. A rejected one is replaced by plain values or by the first sizes."""
     feeds = (planned[index].make(seed, index) for index in range(1, len(planned)))
     for index, outputs in enumerate(run_in_lanes(model.session, feeds, model.lanes, seconds), start=1):
         if isinstance(outputs, RunTimeError):

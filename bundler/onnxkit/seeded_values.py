@@ -26,10 +26,7 @@ def draw_floats(shape: Shape, index: int, generator: np.random.Generator) -> np.
 
 
 def draw_mask(shape: Shape, index: int, generator: np.random.Generator) -> np.ndarray:
-    """True, then False, along the last axis, as in padded rows; every second row is full.
-
-    All rows under one index of the first axis have the same length.
-    """
+    """True, then False, along the last axis, as in padded rows; every second index of the first axis is full."""
     if not shape:
         return np.ones((), bool)
     rows = shape[0] if len(shape) > 1 else 1

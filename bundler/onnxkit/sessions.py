@@ -46,7 +46,6 @@ _NOISE: Final = re.compile(
 _MAX_LENGTH: Final = 600
 _FULL_DISK_BYTES: Final = 1 << 20
 """Free bytes of a disk below which a failed write is explained by a full disk."""
-
 RUNTIME_ERRORS: Final[tuple[type[Exception], ...]] = (
     *(item for item in vars(state).values() if isinstance(item, type) and issubclass(item, Exception)),
     RuntimeError,
@@ -173,11 +172,18 @@ def _check_placement(session: onnxruntime.InferenceSession, provider: str) -> No
     )
 
 
-def save_through_session(
-    model: Path | bytes, options: onnxruntime.SessionOptions, settings: SessionSettings, *, error: type[BundlerError]
-) -> None:
-    """Create a session only for the file that it writes (`optimized_model_filepath`)."""
-    _start(model, options, settings, error, None)
+def save_through_session(model: Path | bytes, saved: Path, settings: SessionSettings) -> None:
+    """Create a session only for the model that it writes to `saved`. Raises `StageError`."""
+    options = session_options(settings)
+    options.optimized_model_filepath = str(saved)
+    _start(model, options, settings, StageError, None)
+
+
+def save_as_ort(model: Path | bytes, saved: Path) -> None:
+    """Write the model to `saved` in ORT format, without optimisation. Raises `StageError`."""
+    entries = {"session.save_model_format": "ORT", "session.disable_prepacking": "1"}
+    session = {"graph_optimization_level": "none", "enable_cpu_mem_arena": False}
+    save_through_session(model, saved, SessionSettings(session=session, session_config=entries))
 
 
 def _start(
@@ -215,9 +221,7 @@ def _check_disk(target: str, cause: Exception) -> None:
 
 
 def clean_message(error: BaseException, path: Path | None = None) -> str:
-    """The runtime's message without codes, source positions and the model's folder (they differ by machine), shortened
-    if it is too long.
-    """
+    """The runtime's message without what differs by machine (source positions, the model's folder), shortened."""
     message = str(error)
     if path is not None:
         message = message.replace(str(path), path.name).replace(str(path.parent), "…")

@@ -7,6 +7,7 @@ from onnx import ModelProto, TensorProto, TensorShapeProto, TypeProto, ValueInfo
 from bundler.model.errors import StageError
 from bundler.model.signature import Dimension, Port, Signature, ValueType
 from bundler.onnxkit.elements import element_of_onnx
+from bundler.onnxkit.structure import keep_only
 
 LISTED_INITIALIZERS_END = 4
 """IR version from which an initializer that is also an input is a default value; before, every one had to be."""
@@ -24,6 +25,15 @@ def model_signature(model: ModelProto) -> Signature:
         _port(info, optional=info.name in defaults) for info in model.graph.input if not (old and info.name in defaults)
     )
     return Signature(inputs=inputs, outputs=tuple(_port(info) for info in model.graph.output))
+
+
+def unlist_initializers(model: ModelProto) -> None:
+    """Remove the initializers that a format before IR version 4 listed as inputs, and raise it to that version."""
+    if model.ir_version >= LISTED_INITIALIZERS_END:
+        return
+    names = {tensor.name for tensor in model.graph.initializer}
+    keep_only(model.graph.input, lambda item: item.name not in names)
+    model.ir_version = LISTED_INITIALIZERS_END
 
 
 def _port(info: ValueInfoProto, *, optional: bool = False) -> Port:
@@ -50,12 +60,8 @@ def _tensor_type(proto: TypeProto.Tensor | TypeProto.SparseTensor, *, sparse: bo
     return ValueType(
         kind="sparse_tensor" if sparse else "tensor",
         element_type=element_of_onnx(proto.elem_type).name if known else None,
-        shape=_shape(proto.shape) if proto.HasField("shape") else None,
+        shape=tuple(map(_dimension, proto.shape.dim)) if proto.HasField("shape") else None,
     )
-
-
-def _shape(shape: TensorShapeProto) -> tuple[Dimension, ...]:
-    return tuple(_dimension(dim) for dim in shape.dim)
 
 
 PLACEHOLDERS = frozenset({"", "?", "*", "-1", "None", "none", "unk"})

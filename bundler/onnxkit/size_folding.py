@@ -16,7 +16,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from onnx.reference import ReferenceEvaluator
 
 from bundler.onnxkit.small_constants import read_constant
-from bundler.onnxkit.structure import subgraphs
+from bundler.onnxkit.structure import integer_attribute, keep_only, subgraphs
 
 _MAX_ROUNDS: Final = 32
 _STANDARD: Final = ("", "ai.onnx")
@@ -52,9 +52,7 @@ def fixed_values(model: ModelProto) -> frozenset[str]:
 def _infer_shapes(model: ModelProto) -> ModelProto:
     # Declared shapes override inferred ones: a dimension that was unknown before the folding would stay unknown.
     untyped = {name for node in model.graph.node if node.domain not in _STANDARD for name in node.output}
-    declared = [info for info in model.graph.value_info if info.name in untyped]
-    del model.graph.value_info[:]
-    model.graph.value_info.extend(declared)
+    keep_only(model.graph.value_info, lambda info: info.name in untyped)
     try:
         inferred: ModelProto = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except _ERRORS:
@@ -92,8 +90,7 @@ class _Known:
         if not node.input or node.input[0] not in self.shapes:
             return None
         shape = self.shapes[node.input[0]]
-        start = next((item.i for item in node.attribute if item.name == "start"), 0)
-        end = next((item.i for item in node.attribute if item.name == "end"), len(shape))
+        start, end = integer_attribute(node, "start"), integer_attribute(node, "end", len(shape))
         return np.array(shape[start:end], np.int64)
 
 

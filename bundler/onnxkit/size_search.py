@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import onnxruntime
@@ -57,9 +57,7 @@ one-dimensional waveform counts as the batch."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Try:
-    """Sizes that did not run, and the reason. `by_model` says that the model rejected them, with the runtime's message,
-    and not a limit of the search.
-    """
+    """Sizes that did not run, and the reason; `by_model`: the model rejected them, not a limit of the search."""
 
     sizes: str
     reason: str
@@ -112,9 +110,8 @@ class SizeSearch:
             try:
                 return run_within(self.session, maker.make(self.seed, index), self._run_limit())
             except RunTimeError:
-                reason = (
-                    f"stopped: one run took more than {self.run_seconds if self._is_free else self.fixed_seconds:g} s"
-                )
+                seconds = self.run_seconds if self._is_free else self.fixed_seconds
+                reason = f"stopped: one run took more than {seconds:g} s"
             except RunError as error:
                 reason, by_model = str(error), True
         self.refused.append(Try(sizes=describe_sizes(maker), reason=_shorten(reason), by_model=by_model))
@@ -134,13 +131,13 @@ class SizeSearch:
 
     def _makers(self) -> Iterator[Maker]:
         """Sizes vary only if one is free, integers only if an input has them."""
-        modes: tuple[Integers, ...] = ("implied", "bits", "ones") if _has_integers(self.signature) else ("implied",)
+        integers = any("int" in (tensor_type(port.type).element_type or "") for port in self.signature.inputs)
+        modes: tuple[Integers, ...] = ("implied", "bits", "ones") if integers else ("implied",)
+        base = Maker(signature=self.signature, sizes=Sizes(), hints=self.hints, ranges=self.ranges)
         for mode in modes:
             seen: list[Mapping[Key, int]] = []
             for sizes in GUESSES:
-                maker = Maker(
-                    signature=self.signature, sizes=sizes, hints=self.hints, integers=mode, ranges=self.ranges
-                )
+                maker = replace(base, sizes=sizes, integers=mode)
                 if maker.assigned not in seen:
                     seen.append(maker.assigned)
                     yield maker
@@ -158,10 +155,6 @@ class SizeSearch:
 def limit_run(multiplications: int) -> float:
     """Time limit in seconds for a run of so many multiplications. Loop bodies count once, so the minimum is large."""
     return min(FIXED_RUN_SECONDS, RUN_SECONDS + round(multiplications / MIN_MULTIPLICATIONS_PER_SECOND))
-
-
-def _has_integers(signature: Signature) -> bool:
-    return any("int" in (tensor_type(port.type).element_type or "") for port in signature.inputs)
 
 
 def describe_sizes(maker: Maker) -> str:

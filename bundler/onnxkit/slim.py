@@ -82,11 +82,12 @@ class _Slimmer:
         while position < end:
             field_start = position
             tag, position = _varint(self.data, position, end)
-            if tag >> 3 in message.lists:
+            number, wire = tag >> 3, tag & 7
+            if number in message.lists:
                 pieces.append(self.data[field_start:end])
                 break
-            if tag & 7 != _BYTES:
-                position = _skip(self.data, position, end, tag & 7)
+            if wire != _BYTES:
+                position = _skip(self.data, position, end, wire)
                 pieces.append(self.data[field_start:position])
                 continue
             length, body = _varint(self.data, position, end)
@@ -94,20 +95,14 @@ class _Slimmer:
             if position > end:
                 text = f"a field at byte {body} requires {length} bytes, and {end - body} are left"
                 raise WireError(text, truncated=True)
-            if not self._may_leave_out(message, tag >> 3, length):
-                whole = tag >> 3 not in message.inner
-                pieces.append(self.data[field_start:position] if whole else self._inner(message, tag, body, position))
+            linkable = self.link is None or number == _RAW_DATA
+            if number in message.inner:
+                pieces.append(_bytes_field(number, self.slim(body, position, message.inner[number])))
+            elif length <= MAX_KEPT_PAYLOAD or number not in message.payload or not linkable:
+                pieces.append(self.data[field_start:position])
             elif self.link is not None:
                 pieces.append(_external_data(self.link, body, length))
         return b"".join(pieces)
-
-    def _may_leave_out(self, message: _Message, number: int, length: int) -> bool:
-        droppable = (_RAW_DATA,) if self.link is not None else message.payload
-        return length > MAX_KEPT_PAYLOAD and number in message.payload and number in droppable
-
-    def _inner(self, message: _Message, tag: int, start: int, end: int) -> bytes:
-        inner = self.slim(start, end, message.inner[tag >> 3])
-        return _encode(tag) + _encode(len(inner)) + inner
 
 
 def _external_data(location: str, offset: int, length: int) -> bytes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
@@ -27,7 +27,6 @@ _SIGNATURES: Final = (
     (0, b"\x80\x02", "a Python pickle (an old PyTorch checkpoint)", "export the model to ONNX first"),
 )
 """Files that are not ONNX models: offset, first bytes, what it is, what to do."""
-
 _RANDOM: Final = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
@@ -61,17 +60,13 @@ def _unreadable(path: Path, error: Exception | None) -> ModelError:
     if head.lstrip()[:1] == b"<":
         hint = "the download was probably an error page; download the file again"
         return ModelError(f"{path.name} is not an ONNX file: it is an HTML or XML page", hint=hint)
-    if _is_text(head):
+    if all(byte >= ord(" ") or byte in b"\t\r\n" for byte in head):
         return ModelError(f"{path.name} is not an ONNX file: it is text", hint="give the binary ONNX file")
     if isinstance(error, WireError) and error.truncated and head[:1] == b"\x08":
         hint = "the file is incomplete after an interrupted download or on a full disk: export or download it again"
         return ModelError(f"{path.name} is truncated", details=(str(error),), hint=hint)
     details = (str(error),) if error else ("it has no graph",)
     return ModelError(f"{path.name} is not an ONNX file", details=details, hint="give a model in ONNX format")
-
-
-def _is_text(head: bytes) -> bool:
-    return all(byte >= ord(" ") or byte in b"\t\r\n" for byte in head)
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
@@ -81,6 +76,36 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
             yield attribute.g
         elif attribute.type == AttributeProto.GRAPHS:
             yield from attribute.graphs
+
+
+def defined_names(graph: GraphProto) -> set[str]:
+    """The values that a graph itself defines: its inputs, its weights and the outputs of its nodes."""
+    names = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    names |= {sparse.values.name for sparse in graph.sparse_initializer}
+    return names | {name for node in graph.node for name in node.output}
+
+
+def captured_names(graph: GraphProto) -> set[str]:
+    """The outer values that a subgraph reads, those of its own subgraphs included."""
+    names = {value.name for value in graph.output}.union(*map(read_names, graph.node))
+    return names - defined_names(graph)
+
+
+def read_names(node: NodeProto) -> set[str]:
+    """The values that a node reads, outer values of its subgraphs included."""
+    return {name for name in node.input if name}.union(*map(captured_names, subgraphs(node)))
+
+
+def rename_captures(graph: GraphProto, names: Mapping[str, str]) -> None:
+    """Rename outer values in everything that a subgraph reads."""
+    own = defined_names(graph)
+    seen = {old: new for old, new in names.items() if old not in own}
+    for node in graph.node:
+        node.input[:] = [seen.get(name, name) for name in node.input]
+        for inner in subgraphs(node):
+            rename_captures(inner, seen)
+    for value in graph.output:
+        value.name = seen.get(value.name, value.name)
 
 
 def iterate_graphs(model: ModelProto) -> Iterator[GraphProto]:
@@ -120,11 +145,30 @@ def iterate_tensors(model: ModelProto) -> Iterator[TensorProto]:
             yield from attribute.tensors
 
 
-def external_names(model: ModelProto) -> tuple[str, ...]:
-    """The files with external data, relative to the model's own folder, sorted.
+def has_external_data(model: ModelProto) -> bool:
+    """Whether the data of a tensor is in another file."""
+    return any(tensor.data_location == TensorProto.EXTERNAL for tensor in iterate_tensors(model))
 
-    Raises `ModelError` for a path outside that folder.
-    """
+
+def lift_constants(graph: GraphProto, wanted: Collection[str] | None = None) -> None:
+    """Turn Constant nodes with a tensor into initializers; with `wanted`, only those of these names."""
+    for index in reversed(range(len(graph.node))):
+        node = graph.node[index]
+        if node.op_type != "Constant" or (wanted is not None and node.output[0] not in wanted):
+            continue
+        if (value := constant_tensor(node)) is not None:
+            graph.initializer.add().CopyFrom(value)
+            graph.initializer[-1].name = node.output[0]
+            del graph.node[index]
+
+
+def constant_tensor(node: NodeProto) -> TensorProto | None:
+    """The tensor of a Constant node, or None."""
+    return next((item.t for item in node.attribute if item.type == AttributeProto.TENSOR), None)
+
+
+def external_names(model: ModelProto) -> tuple[str, ...]:
+    """The files with external data, relative to the model's folder, sorted. Raises `ModelError` for one outside."""
     external = (tensor for tensor in iterate_tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
     names = {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
@@ -137,6 +181,22 @@ def tensor_bytes(tensor: TensorProto) -> int:
     if tensor.data_type == TensorProto.STRING:
         return sum(len(item) for item in tensor.string_data)
     return storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
+
+
+def integer_attribute(node: NodeProto, name: str, default: int = 0) -> int:
+    """A node's attribute `name`, or `default` where it has none."""
+    return next((int(item.i) for item in node.attribute if item.name == name), default)
+
+
+def standard_opset(model: ModelProto) -> int:
+    """The version of the standard ONNX opset, or 0."""
+    return max((int(entry.version) for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=0)
+
+
+def keep_only(items: Any, wanted: Callable[[Any], bool]) -> None:
+    """Delete all others from a repeated field in place: rebuilding it would copy every weight."""
+    for index in reversed([i for i, item in enumerate(items) if not wanted(item)]):
+        del items[index]
 
 
 def qualified_name(item: NodeProto | FunctionProto) -> str:

@@ -19,19 +19,14 @@ from bundler.onnxkit.column_units import find_units, ranges_of
 
 MAX_ELEMENTS: Final = 4_000_000
 """Limit for one output's elements in memory; samples beyond it are ignored here."""
-
 MAX_SAMPLE_ELEMENTS: Final = 65_536
 """Limit for one sample: larger ones are subsampled by 2, 4, …, equally in all samples of a shape."""
-
 MIN_UNITS: Final = 4
 """Minimum number of outputs of one shape for finding what they have in common."""
-
 MIN_WIDE_ELEMENTS: Final = 8
 """Number of elements from which an output, or a row, has a level of its own, which is subtracted as well."""
-
 MIN_IMAGE_RANK: Final = 4
 """Number of dimensions from which the second axis holds channels of each place, as in NCHW."""
-
 Kept = tuple[np.ndarray, np.ndarray]
 """Reference and error of some units."""
 
@@ -83,9 +78,7 @@ class TrivialOutputs:
                 yield _column_ratio(reference[:, columns], error[:, columns], leveled=leveled)
 
     def _by_columns(self) -> dict[tuple[int, int, int], list[Kept]]:
-        """Places as rows, with the entries of the last axis, or of the second, as columns, which outputs of all sizes
-        share.
-        """
+        """Places as rows, with the entries of the last axis, or of the second, as columns."""
         found: dict[tuple[int, int, int], list[Kept]] = {}
         for shape, pairs in self.kept.items():
             for axis in (-1, 0) if len(shape) > 1 else (-1,):

@@ -7,7 +7,7 @@ dict for a map, None for an empty optional.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,6 @@ from bundler.onnxkit.elements import Element, element_named, element_of_array, s
 
 MAX_SAMPLE_BYTES: Final = 1 << 30
 """Limit for one sample's inputs in bytes, generated or read."""
-
 Value = np.ndarray | list[Any] | dict[Any, Any] | None
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -57,6 +56,17 @@ class ValueWriter:
         (self.root / self.folder).mkdir(parents=True, exist_ok=True)
         (self.root / name).write_bytes(to_storage(array, element))
         return entry | {"file": name}
+
+
+def tensors_of(value: Value) -> Iterator[np.ndarray]:
+    """All tensors in a value; a map's values are one."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from tensors_of(item)
+    elif isinstance(value, dict):
+        yield np.array(list(value.values()))
 
 
 def _inner(kind: ValueType) -> ValueType:
@@ -134,9 +144,7 @@ def _from_codes(codes: np.ndarray, element: Element) -> np.ndarray:
 
 
 def read_value(root: Path, entry: Mapping[str, Any]) -> Value:
-    """A value from its entry in the `index.json` in `root`. Raises `ValueError` where an entry names a file
-    outside, or a file that cannot be read completely.
-    """
+    """A value from its entry in the `index.json` in `root`. Raises `ValueError` for a file outside or incomplete."""
     kind = entry["kind"]
     if kind == "none":
         return None

@@ -30,13 +30,10 @@ def describe_seeded(found: SeededSet) -> Iterator[Weakness]:
     yield SYNTHETIC
     count = len(found.samples)
     if count < found.wanted:
-        text = f"{_count(count)} instead of {found.wanted}: one run of the model costs {_cost(found)}"
+        work = f"{found.multiplications / _BILLION:.1f} billion multiplications"
+        cost = f"{work} and {found.sample_bytes / 1e6:.1f} MB of inputs and outputs"
+        text = f"{_count(count)} instead of {found.wanted}: one run of the model costs {cost}"
         yield Weakness(kind="few-samples", name="", text=text)
-
-
-def _cost(found: SeededSet) -> str:
-    work = f"{found.multiplications / _BILLION:.1f} billion multiplications"
-    return f"{work} and {found.sample_bytes / 1e6:.1f} MB of inputs and outputs"
 
 
 def describe_count(count: int) -> Iterator[Weakness]:

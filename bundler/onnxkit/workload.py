@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Final
 
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import ModelProto, NodeProto
 
 from bundler.onnxkit.structure import iterate_graphs
 
@@ -34,8 +35,7 @@ def count_multiplications(structure: ModelProto, shapes: Mapping[str, Shape]) ->
 
 
 def _infer(structure: ModelProto, shapes: Mapping[str, Shape]) -> ModelProto:
-    model = ModelProto()
-    model.CopyFrom(structure)
+    model = deepcopy(structure)
     for info in model.graph.input:
         if info.name in shapes and info.type.HasField("tensor_type"):
             del info.type.tensor_type.shape.dim[:]
@@ -51,18 +51,12 @@ def _infer(structure: ModelProto, shapes: Mapping[str, Shape]) -> ModelProto:
 def _known_shapes(model: ModelProto) -> dict[str, Shape]:
     known: dict[str, Shape] = {}
     for graph in iterate_graphs(model):
-        known.update(_declared_shapes(graph))
+        for info in (*graph.input, *graph.output, *graph.value_info):
+            dims = info.type.tensor_type.shape.dim
+            if info.type.tensor_type.HasField("shape") and all(dim.HasField("dim_value") for dim in dims):
+                known[info.name] = tuple(dim.dim_value for dim in dims)
         known.update({tensor.name: tuple(tensor.dims) for tensor in graph.initializer})
     return known
-
-
-def _declared_shapes(graph: GraphProto) -> dict[str, Shape]:
-    found = {}
-    for info in (*graph.input, *graph.output, *graph.value_info):
-        dims = info.type.tensor_type.shape.dim
-        if info.type.tensor_type.HasField("shape") and all(dim.HasField("dim_value") for dim in dims):
-            found[info.name] = tuple(dim.dim_value for dim in dims)
-    return found
 
 
 def _positions(shape: Shape) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, 
 
 from bundler.model.errors import StageError
 from bundler.onnxkit.canonical.walking import Scope, Walk, Walker, formal_inputs, formal_outputs, ordered_subgraphs
+from bundler.onnxkit.structure import keep_only
 
 NO_INFERENCE_OPS: Final = frozenset({("com.microsoft", "EPContext")})
 """Operators without shape inference: their outputs' types exist only in value_info, which is dropped for all others."""
@@ -61,7 +62,7 @@ class _Rewriter:
         self._name_values(walk, names, pinned)
         self._initializers(graph, walk, names)
         untyped = _untyped_outputs(walk.order)
-        _keep(graph.value_info, lambda info: info.name in untyped)
+        keep_only(graph.value_info, lambda info: info.name in untyped)
         self._nodes(graph, walk, names)
         for value in (*graph.input, *graph.output, *graph.value_info):
             value.name = names[value.name]
@@ -96,12 +97,10 @@ class _Rewriter:
 
     def _initializers(self, graph: GraphProto, walk: Walk, names: Mapping[str, str]) -> None:
         # A default value of a graph input is part of the interface even if no node reads it.
-        rank = {
-            names[name]: i for i, name in enumerate(dict.fromkeys((*walk.used_initializers, *formal_inputs(graph))))
-        }
-        live = {*walk.used_initializers, *formal_inputs(graph)}
-        _keep(graph.initializer, lambda tensor: tensor.name in live)
-        _keep(graph.sparse_initializer, lambda sparse: sparse.values.name in live)
+        live = dict.fromkeys((*walk.used_initializers, *formal_inputs(graph)))
+        rank = {names[name]: place for place, name in enumerate(live)}
+        keep_only(graph.initializer, lambda tensor: tensor.name in live)
+        keep_only(graph.sparse_initializer, lambda sparse: sparse.values.name in live)
         for tensor in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)):
             tensor.name = names[tensor.name]
             tensor.doc_string = ""
@@ -117,7 +116,7 @@ class _Rewriter:
             node.name = self.nodes.of(node.op_type)
         rank = {node.name: i for i, node in enumerate(walk.order)}
         live = set(map(id, walk.order))
-        _keep(scope.node, lambda node: id(node) in live)
+        keep_only(scope.node, lambda node: id(node) in live)
         scope.node.sort(key=lambda node: rank[node.name])
         for node in walk.order:
             node.attribute.sort(key=lambda attribute: attribute.name)
@@ -133,7 +132,7 @@ class _Rewriter:
 
     @staticmethod
     def _quantization(graph: GraphProto, names: Mapping[str, str]) -> None:
-        _keep(graph.quantization_annotation, lambda annotation: annotation.tensor_name in names)
+        keep_only(graph.quantization_annotation, lambda annotation: annotation.tensor_name in names)
         for annotation in graph.quantization_annotation:
             annotation.tensor_name = names[annotation.tensor_name]
             for entry in annotation.quant_parameter_tensor_names:
@@ -159,12 +158,6 @@ def _clean_value(value: ValueInfoProto) -> None:
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_param.startswith(GENERATED_DIM_PREFIXES):
                 dim.ClearField("dim_param")
-
-
-def _keep(items: Any, wanted: Callable[[Any], bool]) -> None:
-    """Delete from a repeated field in place: rebuilding it would copy every weight."""
-    for index in reversed([i for i, item in enumerate(items) if not wanted(item)]):
-        del items[index]
 
 
 def _sort_properties(items: Any) -> None:
@@ -194,7 +187,7 @@ def _clean_model(model: ModelProto) -> None:
     used = {node.domain for scope in (model.graph, *model.functions) for node in _all_nodes(scope)}
     used = {"" if domain == "ai.onnx" else domain for domain in used} | {""}
     # ONNX Runtime imports every domain that it has; an older or smaller runtime may not have them all.
-    _keep(model.opset_import, lambda opset: ("" if opset.domain == "ai.onnx" else opset.domain) in used)
+    keep_only(model.opset_import, lambda opset: ("" if opset.domain == "ai.onnx" else opset.domain) in used)
     model.opset_import.sort(key=lambda opset: opset.domain)
     model.functions.sort(key=lambda function: (function.domain, function.name, function.overload))
     model.producer_name, model.producer_version, model.doc_string = "", "", ""
@@ -203,10 +196,7 @@ def _clean_model(model: ModelProto) -> None:
 
 
 def rewrite_model(model: ModelProto) -> list[TensorProto]:
-    """Bring a model into canonical form in place; returns all initializers in canonical order. Reads no tensor data.
-
-    Raises `StageError` for a model with a cycle or with training information.
-    """
+    """Bring a model into canonical form in place; returns its initializers in canonical order. Raises `StageError`."""
     if model.training_info:
         raise StageError("the model contains training information", hint="export the model for inference")
     walker = Walker()

@@ -120,16 +120,13 @@ class _DataFile:
         if self._file is None:
             return False
         self._file.seek(start)
-        return all(self._file.read(len(chunk)) == chunk for chunk in _chunks(data))
+        chunks = data.chunks() if isinstance(data, Span) else (data,)
+        return all(self._file.read(len(chunk)) == chunk for chunk in chunks)
 
     def close(self) -> None:
         """Close the file, if there is one."""
         if self._file is not None:
             self._file.close()
-
-
-def _chunks(data: Span | bytes) -> Iterable[bytes]:
-    return data.chunks() if isinstance(data, Span) else (data,)
 
 
 def _sample(data: Span | bytes) -> bytes:

@@ -55,9 +55,7 @@ class Walk:
 
 
 class Walker:
-    """Walks every graph of a model once. Captures are cached by identity of the graph, so nesting costs no repeated
-    walks.
-    """
+    """Walks every graph of a model once: walks are cached by the identity of the graph."""
 
     def __init__(self) -> None:
         self._walks: dict[int, Walk] = {}

@@ -8,26 +8,20 @@ or overflows. Models without these problems are not changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import deepcopy
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from bundler.onnxkit.structure import iterate_graphs, iterate_nodes
+from bundler.onnxkit.structure import integer_attribute, iterate_graphs, iterate_nodes, keep_only
 
 
 def tidy_casts(model: ModelProto, inserted: int) -> None:
     """Repair a converted model in place; its main graph ends with `inserted` nodes of the converter."""
     nodes = list(model.graph.node)
-    casts = [_copy(node) for node in nodes[len(nodes) - inserted :]] if inserted else []
+    casts = deepcopy(nodes[len(nodes) - inserted :]) if inserted else []
     del model.graph.node[len(nodes) - inserted :]
     _place_once(model, casts)
     _join(model, {cast.output[0] for cast in casts})
-
-
-def _copy(node: NodeProto) -> NodeProto:
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    return copy
 
 
 def _place_once(model: ModelProto, casts: list[NodeProto]) -> None:
@@ -55,70 +49,44 @@ def _defined(graph: GraphProto) -> Iterator[str]:
         yield from (name for name in node.output if name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """`wide` becomes `narrow` by one cast and `again` by the next."""
-
-    wide: str
-    again: str
-
-
 def _join(model: ModelProto, made: set[str]) -> None:
     """Remove pairs of casts: a reader of a value that was narrowed and widened again reads the original wide value."""
-    narrowed = {
-        node.output[0]: node.input[0]
-        for node in iterate_nodes(model)
-        if node.op_type == "Cast" and node.output[0] in made and _target(node) != TensorProto.FLOAT
-    }
-    pairs = [
-        _Pair(narrowed[node.input[0]], node.output[0])
-        for node in iterate_nodes(model)
-        if node.op_type == "Cast" and node.output[0] in made and node.input[0] in narrowed and _widens(node)
-    ]
+    casts = [node for node in iterate_nodes(model) if node.op_type == "Cast" and node.output[0] in made]
+    narrowed = {cast.output[0]: cast.input[0] for cast in casts if not _widens(cast)}
+    pairs = [(narrowed[cast.input[0]], cast.output[0]) for cast in casts if cast.input[0] in narrowed and _widens(cast)]
     outputs = {info.name for graph in iterate_graphs(model) for info in graph.output}
     inputs = {info.name for graph in iterate_graphs(model) for info in graph.input}
-    for pair in pairs:
-        if pair.again not in outputs:
-            _rename_reads(model, pair.again, pair.wide)
-        elif pair.wide in inputs or pair.wide in outputs:
-            _bypass(model, pair)
+    for wide, again in pairs:
+        if again not in outputs:
+            _rename_reads(model, again, wide)
+        elif wide in inputs or wide in outputs:
+            _bypass(model, wide, again)
         else:
-            _rename_reads(model, pair.wide, pair.again)
-            _rename_writes(model, pair)
+            _rename_reads(model, wide, again)
+            _rename_writes(model, wide, again)
 
 
-def _widens(node: NodeProto) -> bool:
-    return _target(node) == TensorProto.FLOAT
-
-
-def _target(node: NodeProto) -> int:
-    return next((item.i for item in node.attribute if item.name == "to"), 0)
+def _widens(cast: NodeProto) -> bool:
+    return integer_attribute(cast, "to") == TensorProto.FLOAT
 
 
 def _rename_reads(model: ModelProto, old: str, new: str) -> None:
     for node in iterate_nodes(model):
-        for place, name in enumerate(node.input):
-            if name == old:
-                node.input[place] = new
+        node.input[:] = [new if name == old else name for name in node.input]
 
 
-def _bypass(model: ModelProto, pair: _Pair) -> None:
+def _bypass(model: ModelProto, wide: str, again: str) -> None:
     """For an output that is an input, the cast becomes an Identity node."""
     for node in iterate_nodes(model):
-        if pair.again in node.output:
+        if again in node.output:
             node.op_type = "Identity"
-            node.input[0] = pair.wide
+            node.input[0] = wide
             del node.attribute[:]
 
 
-def _rename_writes(model: ModelProto, pair: _Pair) -> None:
+def _rename_writes(model: ModelProto, wide: str, again: str) -> None:
     """Let the node that computes the wide value write the graph's output, and remove the second cast."""
     for graph in iterate_graphs(model):
-        for index in reversed(range(len(graph.node))):
-            node = graph.node[index]
-            if list(node.output) == [pair.again]:
-                del graph.node[index]
-                continue
-            for place, name in enumerate(node.output):
-                if name == pair.wide:
-                    node.output[place] = pair.again
+        keep_only(graph.node, lambda node: list(node.output) != [again])
+        for node in graph.node:
+            node.output[:] = [again if name == wide else name for name in node.output]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import AttributeProto, ModelProto, TensorProto, ValueInfoProto, helper
 from onnxruntime.transformers import float16 as reference
 
 from bundler.model.errors import StageError
 from bundler.onnxkit.float_conversion.casts import tidy_casts
 from bundler.onnxkit.float_conversion.narrow import ONNX_TYPES, narrow
 from bundler.onnxkit.linked_models import LinkedModel
-from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, iterate_tensors, tensor_bytes
+from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, iterate_tensors, lift_constants, tensor_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +41,8 @@ class Converted:
 
 
 def convert(linked: LinkedModel, conversion: Conversion) -> Converted:
-    """A converted copy of a model with inferred types and unique node names.
-
-    Raises `StageError` for a weight that is NaN, and for a graph that the reference does not support.
-    """
-    model = ModelProto()
-    model.CopyFrom(linked.model)
+    """A converted copy of a model with inferred types and unique node names. Raises `StageError`."""
+    model = deepcopy(linked.model)
     before = [(tensor, _snapshot(tensor, name)) for tensor, name in _float_tensors(model)]
     count = len(model.graph.node)
     model = _convert_structure(model, conversion)
@@ -71,8 +68,7 @@ def _float_tensors(model: ModelProto) -> Iterator[tuple[TensorProto, str]]:
 
 
 def _snapshot(tensor: TensorProto, name: str) -> TensorProto:
-    copy = TensorProto()
-    copy.CopyFrom(tensor)
+    copy = deepcopy(tensor)
     copy.name = name
     return copy
 
@@ -126,36 +122,20 @@ def _retarget(model: ModelProto, number: int) -> None:
 
 def _fill(result: Converted, tensor: TensorProto, original: TensorProto, kind: str) -> None:
     """Convert the tensor's original values."""
-    narrowed = narrow(result.linked.array(original), kind, original.name)
+    data, clamped = narrow(result.linked.array(original), kind, original.name)
     for name in ("float_data", "int32_data", "external_data", "data_location"):
         tensor.ClearField(name)
-    tensor.raw_data = narrowed.data
+    tensor.raw_data = data
     result.weights[original.name] = tensor_bytes(original)
-    if narrowed.clamped:
-        result.clamped[original.name] = narrowed.clamped
-
-
-def lift_constants(graph: GraphProto) -> None:
-    """Turn Constant nodes with a tensor into initializers."""
-    for index in reversed(range(len(graph.node))):
-        node = graph.node[index]
-        if node.op_type == "Constant" and (value := constant_tensor(node)) is not None:
-            graph.initializer.add().CopyFrom(value)
-            graph.initializer[-1].name = node.output[0]
-            del graph.node[index]
-
-
-def constant_tensor(node: NodeProto) -> TensorProto | None:
-    """The tensor of a Constant node, or None."""
-    return next((item.t for item in node.attribute if item.type == AttributeProto.TENSOR), None)
+    if clamped:
+        result.clamped[original.name] = clamped
 
 
 def store_narrow(linked: LinkedModel, kind: str, least: int, kept: Collection[str] = ()) -> Converted:
     """A copy in which weights of `least` bytes or more are stored in 16 bits and widened where they are read: all
     arithmetic stays in 32 bits. Weights named in `kept` stay. Raises `StageError` for a weight that is NaN.
     """
-    model = ModelProto()
-    model.CopyFrom(linked.model)
+    model = deepcopy(linked.model)
     for graph in iterate_graphs(model):
         lift_constants(graph)
     result = Converted(LinkedModel(model, linked.folders, linked.external))

@@ -67,8 +67,6 @@ class Emulator:
 
 
 def open_emulator(linked: LinkedModel, conversion: Conversion, clamped: Collection[str]) -> Emulator:
-    """The emulator of a model with inferred types and unique node names. `clamped` are weights with values that
-    are out of range. Raises `StageError`.
-    """
+    """The emulator of a model with inferred types and unique names; `clamped` weights are out of range."""
     model, wiring = wire_switches(linked.model, conversion, clamped)
     return Emulator(open_structure(model, linked.folders.source, REFERENCE), conversion, wiring)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import ml_dtypes
@@ -23,16 +22,8 @@ _MAX_ELEMENTS_AT_ONCE: Final = 1 << 22
 """Elements that are converted at a time: the reference makes several copies of its input."""
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowed:
-    """A weight's new bytes, and the number of values that were out of range and clamped to the limit."""
-
-    data: bytes
-    clamped: int
-
-
-def narrow(values: np.ndarray, kind: str, name: str) -> Narrowed:
-    """Float32 values as `kind` (a key of `ONNX_TYPES`). Raises `StageError` where one is NaN."""
+def narrow(values: np.ndarray, kind: str, name: str) -> tuple[bytes, int]:
+    """The bytes of float32 values as `kind`, and how many were clamped. Raises `StageError` for NaN."""
     flat = values.reshape(-1)
     pieces, clamped = [], 0
     for start in range(0, flat.size, _MAX_ELEMENTS_AT_ONCE):
@@ -43,16 +34,11 @@ def narrow(values: np.ndarray, kind: str, name: str) -> Narrowed:
                 hint="the model is damaged: export or download it again",
             )
         clamped += int((np.isfinite(piece) & (np.abs(piece) > GREATEST[kind])).sum())
-        pieces.append(_to_float16(piece) if kind == "float16" else _to_bfloat16(piece))
-    return Narrowed(b"".join(pieces), clamped)
+        converted: np.ndarray = convert_np_to_float16(piece) if kind == "float16" else _to_bfloat16(piece)
+        pieces.append(converted.tobytes())
+    return b"".join(pieces), clamped
 
 
-def _to_float16(values: np.ndarray) -> bytes:
-    converted: np.ndarray = convert_np_to_float16(values)
-    return converted.tobytes()
-
-
-def _to_bfloat16(values: np.ndarray) -> bytes:
-    finite = np.isfinite(values)
+def _to_bfloat16(values: np.ndarray) -> np.ndarray:
     limit = GREATEST["bfloat16"]
-    return np.where(finite, np.clip(values, -limit, limit), values).astype(ml_dtypes.bfloat16).tobytes()
+    return np.where(np.isfinite(values), np.clip(values, -limit, limit), values).astype(ml_dtypes.bfloat16)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnxruntime.transformers.float16 import ALWAYS_FLOAT_INPUTS
 
 from bundler.model.errors import StageError
-from bundler.onnxkit.float_conversion.converter import Conversion, lift_constants
+from bundler.onnxkit.float_conversion.converter import Conversion
 from bundler.onnxkit.float_conversion.narrow import GREATEST, ONNX_TYPES
 from bundler.onnxkit.float_conversion.value_types import float_values
-from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, subgraphs
+from bundler.onnxkit.structure import (
+    captured_names,
+    iterate_graphs,
+    iterate_nodes,
+    lift_constants,
+    rename_captures,
+    standard_opset,
+    subgraphs,
+)
 
 _MIN_OPSET: Final = 9
 """The first opset with `Where`."""
@@ -55,11 +64,10 @@ class Wiring:
 
 def wire_switches(model: ModelProto, conversion: Conversion, clamped: Collection[str]) -> tuple[ModelProto, Wiring]:
     """A copy of the model with its switches. Raises `StageError` for an opset without `Where`."""
-    opset = next((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), 0)
+    opset = standard_opset(model)
     if opset < _MIN_OPSET:
         raise StageError(f"a model of opset {opset} cannot be searched", hint="export it with opset 13 or newer")
-    copy = ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     lift_constants(copy.graph)
     builder = _Builder(copy, conversion, set(clamped))
     builder.build()
@@ -90,7 +98,7 @@ class _Builder:
         made = [name for name in node.output if name in self.floats]
         fixed = ALWAYS_FLOAT_INPUTS.get(node.op_type, ())
         read = {name for place, name in enumerate(node.input) if name in self.floats and place not in fixed}
-        captured = set(_captures(node)) & self.floats
+        captured = set[str]().union(*map(captured_names, subgraphs(node))) & self.floats
         if not (made or read or captured):
             return
         if node.op_type in self.conversion.block_operators or node.name in self.conversion.block_nodes:
@@ -105,7 +113,7 @@ class _Builder:
             if name in names and place not in fixed:
                 node.input[place] = names[name]
         for inner in subgraphs(node):
-            _rename_captures(inner, names)
+            rename_captures(inner, names)
 
     def _wire_outputs(self) -> None:
         declared = [info.name for info in self.graph.output]
@@ -149,25 +157,3 @@ def _free_mark(model: ModelProto) -> str:
     while any(name.startswith(mark) for name in taken):
         mark += "_"
     return mark
-
-
-def _captures(node: NodeProto) -> Iterator[str]:
-    for inner in subgraphs(node):
-        own = {info.name for info in inner.input} | {tensor.name for tensor in inner.initializer}
-        own |= {name for item in inner.node for name in item.output}
-        reads = [name for item in inner.node for name in (*item.input, *_captures(item))]
-        yield from (name for name in (*reads, *(info.name for info in inner.output)) if name and name not in own)
-
-
-def _rename_captures(graph: GraphProto, names: Mapping[str, str]) -> None:
-    own = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
-    own |= {name for item in graph.node for name in item.output}
-    seen = {old: new for old, new in names.items() if old not in own}
-    for node in graph.node:
-        for place, name in enumerate(node.input):
-            if name in seen:
-                node.input[place] = seen[name]
-        for inner in subgraphs(node):
-            _rename_captures(inner, seen)
-    for info in graph.output:
-        info.name = seen.get(info.name, info.name)

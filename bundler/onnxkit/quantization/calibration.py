@@ -9,10 +9,9 @@ second one counts, and counts are added.
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,10 +27,11 @@ from onnxruntime.quantization.calibrate import (
 )
 
 from bundler.model.errors import StageError
-from bundler.onnxkit.golden import Sample
+from bundler.onnxkit.golden import GoldenSet, Sample
 from bundler.onnxkit.quantization.histograms import Histograms
 from bundler.onnxkit.quantization.reference import METHODS, own_errors
-from bundler.onnxkit.quantization.samples import Progress, SampleStream, run_sample
+from bundler.onnxkit.quantization.samples import Progress, run_sample
+from bundler.onnxkit.running import map_in_lanes
 
 _PASSED_ON: Final = {
     "CalibTensorRangeSymmetric": "symmetric",
@@ -65,15 +65,13 @@ class CalibrationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranges:
-    """The result of the reference's calibrators, without the tensors with values that are not finite: it fails on those
-    even where it does not quantise them.
-    """
+    """The ranges, without the tensors that are `not_finite`: the reference fails on those even where it keeps them."""
 
     data: TensorsData
     not_finite: tuple[str, ...] = ()
 
 
-def calibrate(request: CalibrationRequest, samples: SampleStream, scratch: Path, progress: Progress) -> Ranges:
+def calibrate(request: CalibrationRequest, samples: GoldenSet, scratch: Path, progress: Progress) -> Ranges:
     """The range of every tensor over all samples. Raises `StageError`."""
     augmented = scratch / "augmented.onnx"
     with own_errors(_FAILED):
@@ -122,23 +120,12 @@ def _open(augmented: Path, threads: int) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(str(augmented), options)
 
 
-def _run_all(session: onnxruntime.InferenceSession, samples: SampleStream) -> Iterator[list[Any]]:
-    """All outputs for each sample, in order; a few samples run concurrently."""
-    waiting: deque[Future[list[Any]]] = deque()
-    with ThreadPoolExecutor(_MAX_CONCURRENT_SAMPLES) as pool:
-        for sample in samples:
-            waiting.append(pool.submit(run_sample, session, sample))
-            if len(waiting) > _MAX_CONCURRENT_SAMPLES:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-
-def _merge_ranges(calibrator: MinMaxCalibrater, samples: SampleStream, progress: Progress) -> Ranges:
+def _merge_ranges(calibrator: MinMaxCalibrater, samples: GoldenSet, progress: Progress) -> Ranges:
     """Merge ranges; for a moving average, which cannot be merged, all ranges are kept, a few bytes each."""
     originals = calibrator.model_original_outputs
     names = [output.name for output in calibrator.infer_session.get_outputs()]
-    for done, values in enumerate(_run_all(calibrator.infer_session, samples), 1):
+    runs = map_in_lanes(partial(run_sample, calibrator.infer_session), samples, _MAX_CONCURRENT_SAMPLES)
+    for done, values in enumerate(runs, 1):
         calibrator.intermediate_outputs.append(
             [None if name in originals else value for name, value in zip(names, values, strict=True)]
         )
@@ -153,7 +140,7 @@ def _merge_ranges(calibrator: MinMaxCalibrater, samples: SampleStream, progress:
 
 
 def _count(
-    calibrator: HistogramCalibrater, method: CalibrationMethod, samples: SampleStream, progress: Progress
+    calibrator: HistogramCalibrater, method: CalibrationMethod, samples: GoldenSet, progress: Progress
 ) -> Ranges:
     collector = HistogramCollector(
         method=calibrator.method,
@@ -197,11 +184,11 @@ def not_finite(names: tuple[str, ...]) -> StageError:
     )
 
 
-def _again(histograms: Histograms, samples: SampleStream, activations: Any) -> Iterable[dict[str, Any]]:
+def _again(histograms: Histograms, samples: GoldenSet, activations: Any) -> Iterable[dict[str, Any]]:
     """Every sample's activations again: those still in memory first, the others by running the model again."""
     kept = histograms.release()
     count = len(kept)
     while kept:
         yield kept.pop()
     for index in range(count, len(samples)):
-        yield activations(samples.golden.sample(index))
+        yield activations(samples.sample(index))

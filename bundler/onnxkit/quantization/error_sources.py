@@ -21,9 +21,10 @@ from bundler.model.errors import StageError
 from bundler.onnxkit.elements import to_wide
 from bundler.onnxkit.equality import is_float
 from bundler.onnxkit.golden import Sample
+from bundler.onnxkit.linked_models import open_structure
 from bundler.onnxkit.quantization.tensor_noise import matched_tensors
 from bundler.onnxkit.running import RunError, run_session
-from bundler.onnxkit.sessions import REFERENCE, RUNTIME_ERRORS, clean_message, session_options
+from bundler.onnxkit.sessions import REFERENCE
 from bundler.onnxkit.structure import read_structure
 from bundler.onnxkit.value_files import Value
 
@@ -31,7 +32,6 @@ TENSORS_PER_RUN: Final = 48
 """Tensors that are compared in one run: they are all in memory at once."""
 MAX_TENSORS: Final = 480
 """Maximum number of compared tensors, evenly spaced over the model."""
-
 MAX_AMPLIFICATION: Final = 4.0
 """Factor by which a node may amplify the noise of its inputs without counting as its source: 6 dB."""
 _AMPLIFIED_SHARE: Final = 0.02
@@ -39,7 +39,6 @@ _MAX_LOADED_BYTES: Final = 1 << 30
 """Size of a model file in bytes from which its weights are not loaded."""
 _MAX_HIDDEN: Final = 8
 """Maximum number of fused nodes to look through; quantisers fuse fewer."""
-
 Report = Callable[[float, str], None]
 
 
@@ -140,12 +139,7 @@ def open_probed(path: Path, names: Iterable[str]) -> onnxruntime.InferenceSessio
     model = onnx.load(path, load_external_data=False) if small else read_structure(path, link=True)
     present = {item.name for item in (*model.graph.output, *model.graph.input)}
     model.graph.output.extend(ValueInfoProto(name=name) for name in dict.fromkeys(names) if name not in present)
-    options = session_options(REFERENCE)
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
-    try:
-        return onnxruntime.InferenceSession(model.SerializeToString(), options)
-    except RUNTIME_ERRORS as cause:
-        raise StageError("ONNX Runtime cannot load the model", details=(clean_message(cause, path),)) from cause
+    return open_structure(model, path.parent, REFERENCE)
 
 
 def _run(session: onnxruntime.InferenceSession, sample: Sample) -> Mapping[str, Value]:
@@ -243,9 +237,7 @@ def _attribute_weights(
 
 
 def _excess(error: float, before: float) -> float:
-    """The new part of an error. Unless it is several times the earlier error, it is mostly an amplification: only a
-    small part of it counts.
-    """
+    """The new part of an error; when that is not several times the earlier error, most of it is amplification."""
     if error <= before or math.isinf(before):
         return 0.0
     return (error - before) * max(_AMPLIFIED_SHARE, 1 - (MAX_AMPLIFICATION - 1) * before / error)

@@ -53,10 +53,7 @@ class _Extremes:
 
 @dataclass(slots=True)
 class Histograms:
-    """First `measure` every sample, then `count` every sample; `finished` equals the reference's collector.
-
-    A tensor with a value that is not finite is omitted from `finished` and named in `not_finite`.
-    """
+    """First `measure` every sample, then `count` every one; tensors that are not finite are in `not_finite` only."""
 
     bins: int
     absolute: bool

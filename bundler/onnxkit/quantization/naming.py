@@ -6,7 +6,8 @@ Users and gates name nodes of the original model. The pre-process fuses nodes, f
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 
 from onnx import ModelProto, NodeProto
@@ -22,23 +23,17 @@ def name_nodes(model: ModelProto) -> ModelProto:
     seen: set[str] = set()
     for place, node in enumerate(model.graph.node):
         if not node.name or node.name in seen:
-            node.name = next(name for name in _proposals(f"{node.op_type}_{place}") if name not in taken)
+            stem = f"{node.op_type}_{place}"
+            proposals = itertools.chain((stem,), (f"{stem}_{number}" for number in itertools.count()))
+            node.name = next(name for name in proposals if name not in taken)
             taken.add(node.name)
         seen.add(node.name)
     return model
 
 
-def _proposals(stem: str) -> Iterator[str]:
-    yield stem
-    yield from (f"{stem}_{number}" for number in itertools.count())
-
-
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Finds the nodes of a prepared model that replace named nodes of its `source`.
-
-    `prepared` maps the names from `name_nodes` to the nodes of the prepared model.
-    """
+    """Finds the nodes that replace named nodes of the `source`; `prepared` has the nodes by their new names."""
 
     source: ModelProto
     prepared: Mapping[str, NodeProto]
@@ -96,9 +91,7 @@ class Resolver:
 
 def make_resolver(source: ModelProto, prepared: ModelProto) -> Resolver:
     """`prepared` is not changed; subgraphs keep their names, if they have any."""
-    named = ModelProto()
-    named.CopyFrom(prepared)
-    name_nodes(named)
+    named = name_nodes(deepcopy(prepared))
     nodes = {new.name: old for old, new in zip(prepared.graph.node, named.graph.node, strict=True)}
     for node in iterate_nodes(prepared):
         if node.name:

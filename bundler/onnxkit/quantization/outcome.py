@@ -20,10 +20,7 @@ _CONVERSIONS: Final = frozenset({DEQUANTIZE, "Cast"})
 
 
 def describe_outcome(before: ModelProto, target: Path, *, qdq: bool) -> dict[str, Any]:
-    """`nodes_before`, `nodes_after`, `quantized` (count by operator), `tensors` (activations and weights), `bytes`.
-
-    Raises `StageError` where nothing was quantised or the interface changed.
-    """
+    """The facts of a quantised model. Raises `StageError` where nothing was quantised or the interface changed."""
     after = read_structure(target)
     check_interface(before, after)
     counts = Counter(qualified_name(node) for node in (_in_pairs(after) if qdq else _quantized_nodes(after)))

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import onnx
 import onnxruntime
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto
 from onnxruntime.quantization.fusions import ReplaceUpsampleWithResize
 from onnxruntime.quantization.onnx_model import ONNXModel
 from onnxruntime.quantization.quant_utils import (
@@ -30,7 +30,7 @@ from bundler.onnxkit.quantization.naming import Resolver, make_resolver, name_no
 from bundler.onnxkit.quantization.provider_rules import find_rules
 from bundler.onnxkit.quantization.reference import REFERENCE_ERRORS, own_errors, quiet
 from bundler.onnxkit.quantization.shapes import infer_structure, infer_symbolically, knows_types, load_with_shapes
-from bundler.onnxkit.structure import iterate_tensors, read_structure, tensor_bytes
+from bundler.onnxkit.structure import has_external_data, iterate_tensors, read_structure, standard_opset, tensor_bytes
 
 MAX_EMBEDDED_BYTES: Final = 1 << 30
 """Bytes of weights from which they leave the model file, which can hold 2 GB: some steps keep two copies."""
@@ -95,8 +95,10 @@ def prepare(source: Path, scratch: Path, asked: Preparation) -> Prepared:
     """The model in `scratch`, ready to be quantised. Raises `StageError`."""
     structure = read_structure(source)
     large = sum(tensor_bytes(tensor) for tensor in iterate_tensors(structure)) >= MAX_EMBEDDED_BYTES
-    source = _sort(source, scratch, large)
-    opset, least_opset, notes = opset_of(structure), asked.least_opset, []
+    with own_errors("the model cannot be read"):
+        # The reference visits nodes in order, and has no scales for values that it has not seen.
+        source = write_sorted(source, scratch / "sorted.onnx", external=large)
+    opset, least_opset, notes = standard_opset(structure), asked.least_opset, []
     if not asked.raise_opset:
         _check_opset(opset, max(least_opset, MIN_OPSET))
     if _UPSAMPLE_OPSET < opset < least_opset:
@@ -105,23 +107,12 @@ def prepare(source: Path, scratch: Path, asked: Preparation) -> Prepared:
     if asked.preprocess and done.form in _FALLBACKS:
         notes.append(Note(text=_FALLBACKS[done.form]))
     path = _lift_constants(done.path or source, scratch, large)
-    reached = opset_of(read_structure(path))
+    reached = standard_opset(read_structure(path))
     if reached < least_opset:
         path, reached = _raise_opset(path, scratch, reached, least_opset), least_opset
     if opset < reached:
         notes.append(Note(text=f"the opset was raised from {opset} to {reached}, which the format requires"))
     return Prepared(path=path, form=done.form, opset=reached, large=large, marked=done.marked, notes=tuple(notes))
-
-
-def _sort(source: Path, scratch: Path, large: bool) -> Path:  # noqa: FBT001 - private
-    """Sort nodes: the reference visits them in order, and has no scales for values that it has not seen."""
-    with own_errors("the model cannot be read"):
-        return write_sorted(source, scratch / "sorted.onnx", external=large)
-
-
-def opset_of(model: ModelProto) -> int:
-    """The version of the standard ONNX opset, or 0."""
-    return next((int(entry.version) for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
 
 
 def _check_opset(opset: int, least: int) -> None:
@@ -184,7 +175,7 @@ def _is_enough(path: Path, operators: Collection[str]) -> bool:
 
 def _raise_old(source: Path, scratch: Path, large: bool) -> Path:  # noqa: FBT001 - private
     """Raise an opset with Upsample, as the reference does."""
-    opset, target = opset_of(read_structure(source)), scratch / "modern.onnx"
+    opset, target = standard_opset(read_structure(source)), scratch / "modern.onnx"
     if opset > _UPSAMPLE_OPSET:
         return source
 
@@ -212,7 +203,7 @@ def _optimize(source: Path, target: Path, large: bool, form: str) -> _Done:  # n
             if _succeeds(lambda step=step: quant_pre_process(source, target, **step, **data)):  # type: ignore[misc]
                 return _Done(target, "shapes only" if skipped else form)
         return _Done(None, "none")
-    if _has_external_data(source):
+    if has_external_data(read_structure(source)):
         whole = target.with_name("whole.onnx")
         with own_errors("the model cannot be read"):
             save(onnx.load(source), whole)
@@ -229,11 +220,6 @@ def _write_optimized(source: Path, target: Path) -> None:
     options.intra_op_num_threads = 1
     options.add_session_config_entry("session.disable_prepacking", "1")
     onnxruntime.InferenceSession(str(source), options)
-
-
-def _has_external_data(path: Path) -> bool:
-    external = TensorProto.EXTERNAL
-    return any(tensor.data_location == external for tensor in iterate_tensors(read_structure(path)))
 
 
 def _external(target: Path) -> dict[str, Any]:
@@ -286,16 +272,15 @@ def _lift_constants(path: Path, scratch: Path, large: bool) -> Path:  # noqa: FB
 def lift_constants(model: ModelProto) -> int:
     """Turn the main graph's Constant nodes with one tensor into initializers, in place; returns their number."""
     lifted = 0
+    outputs = {output.name for output in model.graph.output}
     for index in reversed(range(len(model.graph.node))):
         node = model.graph.node[index]
-        if node.op_type == "Constant" and not node.domain and [entry.name for entry in node.attribute] == ["value"]:
-            tensor = TensorProto()
-            tensor.CopyFrom(node.attribute[0].t)
-            tensor.name = node.output[0]
-            if not any(output.name == tensor.name for output in model.graph.output):
-                model.graph.initializer.append(tensor)
-                del model.graph.node[index]
-                lifted += 1
+        plain = node.op_type == "Constant" and not node.domain and [item.name for item in node.attribute] == ["value"]
+        if plain and node.output[0] not in outputs:
+            model.graph.initializer.append(node.attribute[0].t)
+            model.graph.initializer[-1].name = node.output[0]
+            del model.graph.node[index]
+            lifted += 1
     return lifted
 
 

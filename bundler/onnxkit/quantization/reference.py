@@ -32,7 +32,6 @@ METHODS: Final[Mapping[str, CalibrationMethod]] = {
 REFERENCE_ERRORS: Final[tuple[type[Exception], ...]] = (Exception,)
 """Errors of the reference on a model that it does not support: any Python error, including a bare
 `Exception` of its own, so that no narrower list is possible."""
-
 _OUT_OF_MEMORY: Final = ("failed to allocate memory", "bad_alloc", "unable to allocate")
 
 
@@ -77,10 +76,7 @@ def no_memory() -> StageError:
 
 
 def typed_overrides(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The reference's `extra_options`, with the types in its tensor overrides converted from text.
-
-    Raises `StageError` for an unknown type.
-    """
+    """The reference's `extra_options`, with the types in its tensor overrides as its own. Raises `StageError`."""
     plain = dict(extra)
     if "TensorQuantOverrides" in plain:
         overrides = plain["TensorQuantOverrides"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,31 +17,12 @@ Progress = Callable[[int, int], None]
 """Called with the number of finished samples and their total."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampleStream:
-    """The samples of a set on disk, one at a time in memory."""
-
-    golden: GoldenSet
-
-    def __len__(self) -> int:
-        return len(self.golden.entries)
-
-    def __iter__(self) -> Iterator[Sample]:
-        for index in range(len(self)):
-            yield self.golden.sample(index)
-
-    def first(self, count: int) -> Iterator[Sample]:
-        """The first samples, at most `count`."""
-        for index in range(min(count, len(self))):
-            yield self.golden.sample(index)
-
-
-def open_samples(path: Path) -> SampleStream:
+def open_samples(path: Path) -> GoldenSet:
     """The set whose `index.json` is at `path`. Raises `StageError` if it is empty or cannot be read."""
-    stream = SampleStream(read_golden(path))
-    if not len(stream):
+    samples = read_golden(path)
+    if not len(samples):
         raise StageError("there are no samples for calibration", hint="give some: --calibration PATH")
-    return stream
+    return samples
 
 
 def run_sample(session: onnxruntime.InferenceSession, sample: Sample, names: list[str] | None = None) -> list[Any]:

@@ -35,10 +35,7 @@ _MAX_NAMED: Final = 5
 
 
 def check_not_quantized(model: ModelProto, operators: Collection[str]) -> None:
-    """Raise `StageError` for a model that is quantised already.
-
-    Weight-only quantisation may stay, if `operators` names others: then nothing is quantised twice.
-    """
+    """Raise `StageError` for a quantised model, unless only weights are, of other operators than `operators`."""
     types = {node.op_type for node in iterate_nodes(model)}
     found = {name for name in types if name in _QUANTIZED or name.startswith((*_QUANTIZED_STEMS, *_INTEGER_STEMS))}
     found |= {name for name, plain in _WEIGHTS_ONLY.items() if name in types and (not operators or plain in operators)}

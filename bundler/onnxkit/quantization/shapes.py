@@ -60,10 +60,7 @@ def _has_type(item: ValueInfoProto) -> bool:
 
 
 def infer_symbolically(model: ModelProto, *, merge: bool) -> ModelProto:
-    """The result of the reference's `SymbolicShapeInference.infer_shapes`. Raises its errors.
-
-    On failure, that function writes the model into the current folder.
-    """
+    """As the reference's `SymbolicShapeInference.infer_shapes`, which on failure writes a file. Raises its errors."""
     # sympy takes half a second to import
     from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference  # noqa: PLC0415
 

@@ -13,6 +13,8 @@ from typing import Final, Literal
 
 from onnx import ModelProto, NodeProto, TensorProto
 
+from bundler.onnxkit.structure import integer_attribute
+
 Structure = Literal["depthwise", "squeeze", "narrow"]
 
 MAX_NARROW_CHANNELS: Final = 16
@@ -44,17 +46,13 @@ def _kinds(
     node: NodeProto, kernels: Mapping[str, TensorProto], producers: Mapping[str, NodeProto]
 ) -> Iterator[Structure]:
     kernel = kernels.get(node.input[1]) if len(node.input) >= _WEIGHT_INPUTS else None
-    if kernel is not None and _group(node) > 1:
+    if kernel is not None and integer_attribute(node, "group", 1) > 1:
         if kernel.dims[1] == 1:
             yield "depthwise"
     elif kernel is not None and min(kernel.dims[:2]) <= MAX_NARROW_CHANNELS:
         yield "narrow"
     if _after_pooling(node, producers):
         yield "squeeze"
-
-
-def _group(node: NodeProto) -> int:
-    return next((int(entry.i) for entry in node.attribute if entry.name == "group"), 1)
 
 
 def _after_pooling(node: NodeProto, producers: Mapping[str, NodeProto]) -> bool:

@@ -22,6 +22,7 @@ from bundler.onnxkit.golden import Sample
 from bundler.onnxkit.quantization.outcome import DEQUANTIZE
 from bundler.onnxkit.quantization.samples import run_sample
 from bundler.onnxkit.sessions import SessionSettings, open_session
+from bundler.onnxkit.structure import integer_attribute
 
 _POSTFIXES: Final = (DEQUANT_OUTPUT_SUFFIX, DEQUANT_OUTPUT_SUFFIX + "_1")
 _UNOPTIMIZED: Final = SessionSettings(session={"graph_optimization_level": "none"})
@@ -127,11 +128,8 @@ def _dequantize(node: NodeProto, constants: Mapping[str, Any]) -> np.ndarray:
     arrays = [numpy_helper.to_array(constants[name]) for name in node.input if name]
     values, scale = arrays[0].astype(np.float64), arrays[1].astype(np.float64)
     zero = arrays[2].astype(np.float64) if len(arrays) > 2 else np.zeros_like(scale)  # noqa: PLR2004 - the third input
-    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 1)
+    shape = [1] * values.ndim
     if scale.size > 1:
-        shape = [scale.size if place == axis % values.ndim else 1 for place in range(values.ndim)]
-        scale, zero = scale.reshape(shape), zero.reshape(shape)
-    else:
-        scale, zero = scale.reshape(()), zero.reshape(())
-    result: np.ndarray = (values - zero) * scale
+        shape[integer_attribute(node, "axis", 1) % values.ndim] = scale.size
+    result: np.ndarray = (values - zero.reshape(shape)) * scale.reshape(shape)
     return result

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
-from bundler.onnxkit.golden import GoldenSet, Sample, read_golden
+from bundler.onnxkit.golden import read_golden
 from bundler.onnxkit.quantization.error_sources import ErrorSource, attribute_error, find_probes, measure_probes
 from bundler.onnxkit.quantization.tensor_noise import weight_noise
 from bundler.onnxkit.structure import read_structure
@@ -23,17 +22,13 @@ def run(request: StageRequest, report: Report) -> StageResult:
     paths = (request.input("model"), request.input("changed"))
     source, changed = (read_structure(path) for path in paths)
     probes = find_probes(source, changed)
-    if not probes or not golden.entries:
-        raise StageError("the two models have no tensor in common" if golden.entries else "there are no samples")
-    count = min(options.samples, len(golden.entries))
-    measured = measure_probes(paths, probes, lambda: _first(golden, count), report)
+    if not probes or not len(golden):
+        raise StageError("the two models have no tensor in common" if len(golden) else "there are no samples")
+    count = min(options.samples, len(golden))
+    measured = measure_probes(paths, probes, lambda: golden.first(count), report)
     found = attribute_error(source, changed, measured, _weights(paths))
     tensors = tuple(_describe(one) for one in found[: options.most])
     return StageResult(facts=encode(Facts(tensors=tensors, compared=len(measured), samples=count)))
-
-
-def _first(golden: GoldenSet, count: int) -> Iterator[Sample]:
-    return (golden.sample(index) for index in range(count))
 
 
 def _weights(paths: tuple[Path, Path]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from onnx import ModelProto, NodeProto
+from onnx import ModelProto
 
 import bundler
 from bundler.model.errors import StageError
@@ -43,9 +43,7 @@ class Built:
 
 def build_engine(source: Path, model: ModelProto, names: Mapping[str, str], shapes: Shapes, target: Path) -> Built:
     """Write the engine of the model at `source`, whose structure is `model`, for the devices `names` (the library's, by
-    ours), to `target`.
-
-    Raises `StageError` for a model that TensorRT does not support, with the nodes that it rejects.
+    ours), to `target`. Raises `StageError` for a model that TensorRT does not support, with the nodes that it rejects.
     """
     profiles = {name: [list(shape) for shape in shapes[name]] for name in sorted(shapes)}
     job = {"model": source.name, "devices": list(names.values()), "profiles": profiles}
@@ -123,11 +121,10 @@ def _unparsable(errors: Sequence[Sequence[Any]], lines: Sequence[str], model: Mo
     found: dict[int, LeftNode] = {}
     others = []
     for index, text in errors:
-        node = _node_at(index, model)
-        if node is None:
-            others.append(_explain(text))
+        if 0 <= index < len(model.graph.node):
+            found.setdefault(index, left_node(model.graph.node[index], _explain(text)))
         else:
-            found.setdefault(index, left_node(node, _explain(text)))
+            others.append(_explain(text))
     left = tuple(found.values())
     details = (*list_left(left), *tidy_lines(others)) or tidy_lines(lines) or ("it gives no reason",)
     hint = "TensorRT for RTX compiles only whole models: remove these operators from the model, or " + (
@@ -137,11 +134,6 @@ def _unparsable(errors: Sequence[Sequence[Any]], lines: Sequence[str], model: Mo
     )
     count = f" {len(left)} of the {len(model.graph.node)} nodes" if left else " this model"
     return StageError(f"TensorRT for RTX does not support{count}", details=details, hint=hint)
-
-
-def _node_at(index: int, model: ModelProto) -> NodeProto | None:
-    """The node of the main graph that a parser error refers to, or None."""
-    return model.graph.node[index] if 0 <= index < len(model.graph.node) else None
 
 
 def _explain(text: str) -> str:

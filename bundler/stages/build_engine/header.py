@@ -19,9 +19,8 @@ _MAGIC: Final = b"vtrt"
 
 
 def check_engine(path: Path, version: str, mask: int) -> bytes:
-    """The header of the engine at `path`, built by the library `version` for the devices of `mask`.
-
-    Raises `StageError` for a file that is empty, truncated, or for other devices.
+    """The header of the engine at `path`, built by the library `version` for the devices of `mask`. Raises `StageError`
+    for a file that is empty, truncated, or for other devices.
     """
     size = path.stat().st_size
     with path.open("rb") as stream:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from onnx import ModelProto, NodeProto, ValueInfoProto, helper
+from onnx import ModelProto, NodeProto, helper
 
 from bundler.model.errors import StageError
+from bundler.onnxkit.structure import standard_opset
 from bundler.stages.build_engine.header import HEADER_BYTES
 
 DOMAIN: Final = "com.microsoft"
@@ -36,14 +37,16 @@ def wrap_engine(
             "the engine is larger than the 2 GB that one ONNX file can hold",
             hint="store it in a separate file: embed = false",
         )
-    inputs = _required_inputs(source)
+    weights = {tensor.name for tensor in source.graph.initializer}
+    inputs = [info for info in source.graph.input if info.name not in weights]
     node = helper.make_node(
         "EPContext", [info.name for info in inputs], [info.name for info in source.graph.output], domain=DOMAIN
     )
     node.name = f"engine_{hashlib.sha256(engine).hexdigest()[:16]}"
     _describe(node, bytes(engine) if not file else file.encode(), provider, version, devices=devices, embedded=not file)
     graph = helper.make_graph([node], source.graph.name or "engine", inputs, list(source.graph.output))
-    model = helper.make_model(graph, opset_imports=_opsets(source), ir_version=max(source.ir_version, _MIN_IR))
+    opsets = [helper.make_opsetid("", standard_opset(source) or 1), helper.make_opsetid(DOMAIN, 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=max(source.ir_version, _MIN_IR))
     statement = {STATEMENT + provider: state_compatibility(bytes(engine[:HEADER_BYTES]))}
     kept = {entry.key: entry.value for entry in source.metadata_props if not entry.key.startswith(STATEMENT)}
     helper.set_model_props(model, dict(sorted((kept | statement).items())))
@@ -56,16 +59,6 @@ def default_inputs(source: ModelProto) -> tuple[str, ...]:
         return ()
     values = {tensor.name for tensor in source.graph.initializer}
     return tuple(info.name for info in source.graph.input if info.name in values)
-
-
-def _required_inputs(source: ModelProto) -> list[ValueInfoProto]:
-    values = {tensor.name for tensor in source.graph.initializer}
-    return [info for info in source.graph.input if info.name not in values]
-
-
-def _opsets(source: ModelProto) -> list[object]:
-    standard = [opset.version for opset in source.opset_import if opset.domain in ("", "ai.onnx")]
-    return [helper.make_opsetid("", max(standard, default=1)), helper.make_opsetid(DOMAIN, 1)]
 
 
 def _describe(node: NodeProto, context: bytes, provider: str, version: str, *, devices: str, embedded: bool) -> None:

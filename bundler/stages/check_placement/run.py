@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from onnx import ModelProto, NodeProto
@@ -10,7 +11,6 @@ from onnx import ModelProto, NodeProto
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.open_sizes import describe_gain, suggest_fixing, suggest_options
-from bundler.model.signature import Signature
 from bundler.model.stage import Note, NoteLevel, Report, StageRequest, StageResult
 from bundler.onnxkit.fixed_models import fix_model, fold_shapes
 from bundler.onnxkit.placement_facts import count_placement, counted_nodes, left_node
@@ -51,7 +51,9 @@ def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) ->
     words = suggest_options(signature)
     if not words:
         return None
-    fixed = _fix_all(model, signature)
+    fixed = deepcopy(model)
+    fix_model(fixed, suggest_fixing(signature))
+    fixed = fold_shapes(fixed)
     nodes = counted_nodes(fixed)
     try:
         found = estimate(fixed, options)
@@ -61,21 +63,8 @@ def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) ->
     share = round(taken / len(nodes), 6) if nodes else 0.0
     if share <= facts["share"]:
         return None
-    return {
-        "taken": taken,
-        "left": len(nodes) - taken,
-        "share": share,
-        **_describe_judgement(found),
-        "options": list(words),
-    }
-
-
-def _fix_all(model: ModelProto, signature: Signature) -> ModelProto:
-    """A copy of the model with the suggested sizes."""
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    fix_model(copy, suggest_fixing(signature))
-    return fold_shapes(copy)
+    counts = {"taken": taken, "left": len(nodes) - taken, "share": share}
+    return {**counts, **_describe_judgement(found), "options": list(words)}
 
 
 def _describe_judgement(found: Estimate) -> dict[str, Any]:

@@ -43,13 +43,14 @@ def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: in
         name: Tally(name=name, stable=name not in golden.unstable_outputs, quantity=known.quantity)
         for name, known in references.items()
     }
-    total = len(golden.entries)
-    feeds = (golden.sample(index).inputs for index in range(total))
+    total = len(golden)
+    feeds = (sample.inputs for sample in golden)
     for index, actual in enumerate(run_in_lanes(session, feeds, lanes)):
         report(index / total, f"sample {index + 1} of {total}")
         sample = golden.sample(index)
         if isinstance(actual, RunError):
-            raise _describe_refusal(sample, actual) from actual
+            message = f"the model no longer runs on the golden sample {sample.name}"
+            raise StageError(message, details=(str(actual),), hint=_HINT) from actual
         for tally in tallies.values():
             _add(tally, sample, actual)
     outputs = tuple(tally.result(references[name]) for name, tally in tallies.items())
@@ -63,8 +64,3 @@ def _add(tally: Tally, sample: Sample, actual: Mapping[str, Value]) -> None:
         tally.reject(f"the golden sample {sample.name} has no recorded value for it")
     else:
         tally.add(sample.outputs[tally.name], actual[tally.name], sample.name)
-
-
-def _describe_refusal(sample: Sample, error: RunError) -> StageError:
-    message = f"the model no longer runs on the golden sample {sample.name}"
-    return StageError(message, details=(str(error),), hint=_HINT)

@@ -10,13 +10,13 @@ from typing import Final
 
 import onnx
 from google.protobuf.message import DecodeError, EncodeError
-from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import AttributeProto, ModelProto, NodeProto
 
 from bundler.model.errors import StageError
 from bundler.model.signature import Port
 from bundler.onnxkit.placement import CONTEXT
 from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END, check_interface, model_signature
-from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, qualified_name
+from bundler.onnxkit.structure import integer_attribute, iterate_graphs, iterate_nodes, keep_only, qualified_name
 
 _STATEMENT: Final = "ep_compatibility_info."
 _FILE, _EMBEDDED, _SOURCE, _SDK = "ep_cache_context", "embed_mode", "source", "ep_sdk_version"
@@ -56,7 +56,7 @@ def rename_contexts(models: Sequence[ModelProto], folder: Path) -> None:
     names: dict[str, str] = {}
     for node in (node for model in models for node in _contexts(model)):
         attribute = _attribute(node, _FILE)
-        if attribute is None or _number(node, _EMBEDDED, 1) or not attribute.s:
+        if attribute is None or integer_attribute(node, _EMBEDDED, 1) or not attribute.s:
             continue
         old = attribute.s.decode("utf-8", "replace")
         if old not in names:
@@ -76,7 +76,8 @@ def holds_all(model: ModelProto, folder: Path, record: str, items: Sequence[str]
     for node in _contexts(model):
         attribute = _attribute(node, _FILE)
         if attribute is not None:
-            wanted -= _find_all(attribute.s if _number(node, _EMBEDDED, 1) else folder / attribute.s.decode(), wanted)
+            embedded = integer_attribute(node, _EMBEDDED, 1)
+            wanted -= _find_all(attribute.s if embedded else folder / attribute.s.decode(), wanted)
     return not wanted
 
 
@@ -92,13 +93,13 @@ def write_canonical(model: ModelProto, before: ModelProto, path: Path) -> None:
     """Write the model with the declared interface, and only the operator sets and the format version that it
     requires. Raises `StageError` for one that no file can hold.
     """
-    for new, old in zip((*model.graph.input, *model.graph.output), _declared(before), strict=True):
+    ports = {port.name for port in model_signature(before).inputs}  # old formats list weights among the inputs
+    declared = [*(info for info in before.graph.input if info.name in ports), *before.graph.output]
+    for new, old in zip((*model.graph.input, *model.graph.output), declared, strict=True):
         new.type.CopyFrom(old.type)
     used = {node.domain for node in iterate_nodes(model)} | {""}
-    imports = sorted((item for item in model.opset_import if item.domain in used), key=lambda item: item.domain)
-    kept = [(item.domain, item.version) for item in imports]
-    del model.opset_import[:]
-    model.opset_import.extend(onnx.helper.make_opsetid(*item) for item in kept)
+    keep_only(model.opset_import, lambda item: item.domain in used)
+    model.opset_import.sort(key=lambda item: item.domain)
     model.ir_version = max(before.ir_version, LISTED_INITIALIZERS_END)
     for node in _contexts(model):
         node.attribute.sort(key=lambda item: item.name)
@@ -143,12 +144,6 @@ def _differ(one: Port, two: Port) -> bool:
     return len(old) != len(new) or any(a != b for a, b in sizes)
 
 
-def _declared(model: ModelProto) -> list[ValueInfoProto]:
-    """Declared inputs and outputs, without the weights that old formats list among the inputs."""
-    ports = {port.name for port in model_signature(model).inputs}
-    return [*(info for info in model.graph.input if info.name in ports), *model.graph.output]
-
-
 def _contexts(model: ModelProto) -> list[NodeProto]:
     return [node for graph in iterate_graphs(model) for node in graph.node if qualified_name(node) == CONTEXT]
 
@@ -160,8 +155,3 @@ def _attribute(node: NodeProto, name: str) -> AttributeProto | None:
 def _text(node: NodeProto, name: str) -> str:
     attribute = _attribute(node, name)
     return attribute.s.decode("utf-8", "replace") if attribute is not None else ""
-
-
-def _number(node: NodeProto, name: str, default: int) -> int:
-    attribute = _attribute(node, name)
-    return int(attribute.i) if attribute is not None else default

@@ -20,7 +20,6 @@ SPEC = StageSpec(
 many), `devices` (the kinds that they are for, in the provider's names), `sdk` (the compiler's version),
 `statement` (its text in the model that the runtime checks), `bytes` (of all files).
 The compiled part is `context.bin` beside `model.onnx` (`context_1.bin` and so on for more).
-What was compiled stands in `context.bin` beside `model.onnx` (`context_1.bin` and so on where there are more).
 
 With a `partner`, a second model with the same weights, both are compiled together and share one context:
 `partner.onnx` is written beside, and the facts have its placement under `partner`. QNN's library for x86 compiles such

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import ModelProto, TensorProto
 from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.runtime import Gate
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.onnxkit.float_conversion.converter import Conversion, Converted, constant_tensor, convert, store_narrow
+from bundler.onnxkit.float_conversion.converter import Conversion, Converted, convert, store_narrow
 from bundler.onnxkit.float_conversion.emulator import open_emulator
 from bundler.onnxkit.float_conversion.narrow import ONNX_TYPES
 from bundler.onnxkit.float_conversion.value_types import has_type, infer_types
@@ -25,14 +25,22 @@ from bundler.onnxkit.linked_models import LinkedModel, open_linked, write_linked
 from bundler.onnxkit.quantization.selection import check_operators
 from bundler.onnxkit.sessions import REFERENCE, open_session
 from bundler.onnxkit.signatures import check_interface
-from bundler.onnxkit.structure import count_operators, iterate_nodes, iterate_tensors, read_structure, tensor_bytes
+from bundler.onnxkit.structure import (
+    constant_tensor,
+    count_operators,
+    iterate_nodes,
+    iterate_tensors,
+    read_structure,
+    standard_opset,
+    tensor_bytes,
+)
 from bundler.stages.convert_float.search import MAX_ROUNDS, Found, Search
 from bundler.stages.convert_float.spec import Options
 
 ENTRY = "model.onnx"
 _QUANTIZED: Final = frozenset(
-    {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger"}
-    | {"MatMulInteger"}
+    {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"}
+    | {"QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger"}
 )
 _BFLOAT16_OPSET: Final = 13
 _MIN_CAST_BYTES: Final = 1024
@@ -80,29 +88,25 @@ def _name_nodes(linked: LinkedModel, options: Options) -> _Named:
     for name in options.block_nodes:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            hint = (
-                f"did you mean {close[0][:_MAX_NAME_LENGTH]!r}?" if close else "use the names of the model's own nodes"
-            )
+            meant = close[0][:_MAX_NAME_LENGTH] if close else ""
+            hint = f"did you mean {meant!r}?" if close else "use the names of the model's own nodes"
             raise StageError(f"the model has no node named {name[:_MAX_NAME_LENGTH]!r} to keep", hint=hint)
     labels, blocked = {}, set()
     for number, node in enumerate(iterate_nodes(linked.model)):
         name = f"node {number}"
-        labels[name] = (node.name or f"{node.op_type} that computes {_first_output(node)}")[:_MAX_NAME_LENGTH]
+        unnamed = f"{node.op_type} that computes {next(filter(None, node.output), 'nothing')}"
+        labels[name] = (node.name or unnamed)[:_MAX_NAME_LENGTH]
         if node.name in options.block_nodes:
             blocked.add(name)
         node.name = name
     return _Named(linked, labels, frozenset(blocked))
 
 
-def _first_output(node: NodeProto) -> str:
-    return next((name for name in node.output if name), "nothing")
-
-
 def _check(model: ModelProto, options: Options, inputs: Mapping[str, Path]) -> None:
     """Raise `StageError` for models and options that cannot be converted."""
     quantized = sorted(_QUANTIZED.intersection(count_operators(model)))
     narrow = [name for name, number in ONNX_TYPES.items() if has_type(model, number)]
-    opset = next((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), 0)
+    opset = standard_opset(model)
     if quantized:
         hint = "give the float model: choose either 16-bit floats or int8, not both"
         raise StageError("the model is quantised already", details=(f"it has {', '.join(quantized)}",), hint=hint)
@@ -167,7 +171,8 @@ class _Job:
         count = min(len(golden.entries), max(1, self.options.search_samples))
         emulator = open_emulator(self.named.linked, self.conversion(), self.clamped)
         indices = [place * len(golden.entries) // count for place in range(count)]
-        search = Search(emulator, golden, indices, _gate(self.options), self._report_round)
+        gate = decode(Gate, {"outputs": {}, "default": {}, **self.options.gate})
+        search = Search(emulator, golden, indices, gate, self._report_round)
         if self.options.search:
             return self._require_gate(search.find())
         first = search.judge(())
@@ -230,20 +235,17 @@ class _Job:
 
     def facts(self, converted: Converted, found: Found | None) -> dict[str, Any]:
         """The facts of `SPEC`."""
-        weights = [
-            tensor for tensor in iterate_tensors(self.named.linked.model) if tensor.data_type == TensorProto.FLOAT
-        ]
-        size, moved = sum(map(tensor_bytes, weights)), sum(converted.weights.values())
+        tensors = iterate_tensors(self.named.linked.model)
+        size = sum(tensor_bytes(tensor) for tensor in tensors if tensor.data_type == TensorProto.FLOAT)
+        clamped = sorted(converted.clamped.items())[:_MAX_CLAMPED_FACTS]
         facts: dict[str, Any] = {
             "type": self.options.type,
             "scope": self.options.scope,
             "keep_io": self.options.keep_io,
             "weights": len(converted.weights),
             "weight_bytes_before": size,
-            "weight_bytes_after": size - moved // 2,
-            "clamped": {
-                name[:_MAX_NAME_LENGTH]: count for name, count in sorted(converted.clamped.items())[:_MAX_CLAMPED_FACTS]
-            },
+            "weight_bytes_after": size - sum(converted.weights.values()) // 2,
+            "clamped": {name[:_MAX_NAME_LENGTH]: count for name, count in clamped},
             "kept": self._labels([*self.named.blocked, *self.out_of_range, *(found.keep if found else ())]),
             "kept_operators": sorted(self.kept_operators),
             "runs_on_cpu": self.runs_on_cpu,
@@ -269,12 +271,10 @@ class _Job:
         kind = self.options.type
         clamped, values = sorted(converted.clamped), sum(converted.clamped.values())
         overflow = self._labels(found.overflow) if found is not None and not self.options.search else []
+        nodes = f"{len(overflow)} nodes overflow in {kind} on the samples"
         warnings = (
             (clamped, f"{values} weights are out of the range of {kind} and clamped to its limit: {_list(clamped)}"),
-            (
-                overflow,
-                f"{len(overflow)} nodes overflow in {kind} on the samples, or read such values: {_list(overflow)}",
-            ),
+            (overflow, f"{nodes}, or read such values: {_list(overflow)}"),
             (not self.runs_on_cpu, f"ONNX Runtime's CPU has no kernels for {kind}: the model cannot be run here"),
         )
         kept, operators = self._labels(self.out_of_range), sorted(self.kept_operators)
@@ -291,10 +291,6 @@ class _Job:
 def _list(names: Sequence[str]) -> str:
     shown = ", ".join(name[:_MAX_NAME_LENGTH] for name in names[:_MAX_LISTED_NODES])
     return shown + (f" and {len(names) - _MAX_LISTED_NODES} more" if len(names) > _MAX_LISTED_NODES else "")
-
-
-def _gate(options: Options) -> Gate:
-    return decode(Gate, {"outputs": {}, "default": {}, **options.gate})
 
 
 def _constants_of(model: ModelProto, kept: Collection[str], operators: Collection[str]) -> frozenset[str]:

@@ -30,7 +30,6 @@ _ASSUMED_BYTES: Final = 1 << 23
 """Assumed bytes of a value whose size is not known yet."""
 _MAX_CACHED_BYTES: Final = 1 << 28
 """Bytes of reference outputs that are cached; the others are computed again in each round."""
-
 Say = Callable[[int, str], None]
 """Called with the number of the round and a description of it."""
 
@@ -105,21 +104,16 @@ class Search:
     def find_overflow(self) -> set[str]:
         """Nodes whose results do not fit in 16 bits, and those that read them."""
         found: set[str] = set()
-        readers = self.emulator.wiring.readers()
+        makers, readers = self.emulator.wiring.makers, self.emulator.wiring.readers()
         for _ in range(_OVERFLOW_PASSES):
-            too_great = {name for name in self._find_out_of_range(found) if self._is_rounded(name, readers, found)}
-            new = {
-                name for value in too_great for name in (self.emulator.wiring.makers[value], *readers.get(value, ()))
-            }
+            # A value that no reader rounds any more is in 32 bits already.
+            around = [{makers[value], *readers.get(value, ())} for value in self._find_out_of_range(found)]
+            new = set[str]().union(*(names for names in around if not names <= found))
             new &= set(self.emulator.wiring.nodes)
             if new <= found:
                 break
             found |= new
         return found
-
-    def _is_rounded(self, value: str, readers: Mapping[str, list[str]], kept: set[str]) -> bool:
-        """Whether the value is still rounded by some reader."""
-        return any(name not in kept for name in (self.emulator.wiring.makers[value], *readers.get(value, ())))
 
     def _find_out_of_range(self, kept: set[str]) -> set[str]:
         limit = GREATEST[self.emulator.conversion.kind]

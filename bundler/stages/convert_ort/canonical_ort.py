@@ -90,10 +90,6 @@ class _Op:
     kernel_type_strs: tuple[_KernelTypeStr, ...]
 
 
-def _read_resolver(resolver: _Table) -> list[_Op]:
-    return sorted(_Op(op.string(0), tuple(sorted(map(_read_entry, op.tables(1))))) for op in resolver.tables(0))
-
-
 def _read_entry(entry: _Table) -> _KernelTypeStr:
     arguments = tuple((argument.scalar(0, "<b"), argument.scalar(1, "<I")) for argument in entry.tables(1))
     return _KernelTypeStr(entry.string(0), arguments)
@@ -169,6 +165,6 @@ def _new_front(data: mmap.mmap, name: str) -> tuple[int, bytes]:
     start = min(model_at, vtable) if vtable > resolver_at else model_at
     if not resolver_at < start < version_at:
         raise StageError(f"{name}: the model is not after the kernel type resolver")
-    return start, _front(
-        _read_resolver(_Table(data, resolver_at)), version_at - start, model_at - start, len(data) - start
-    )
+    resolver = _Table(data, resolver_at)
+    ops = sorted(_Op(op.string(0), tuple(sorted(map(_read_entry, op.tables(1))))) for op in resolver.tables(0))
+    return start, _front(ops, version_at - start, model_at - start, len(data) - start)

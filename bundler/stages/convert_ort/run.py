@@ -8,17 +8,13 @@ from typing import Final
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.onnxkit.sessions import SessionSettings, save_through_session, session_options
+from bundler.onnxkit.sessions import save_as_ort
 from bundler.onnxkit.structure import external_names, read_structure
 from bundler.stages.convert_ort.canonical_ort import canonicalize_ort
 
 ENTRY = "model.ort"
 LIMIT: Final = 2**31 - 1
 """Limit of a FlatBuffers file in bytes, with its 32-bit signed offsets."""
-_SETTINGS: Final = SessionSettings(
-    session={"graph_optimization_level": "none", "enable_cpu_mem_arena": False},
-    session_config={"session.save_model_format": "ORT", "session.disable_prepacking": "1"},
-)
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -31,18 +27,12 @@ def run(request: StageRequest, report: Report) -> StageResult:
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
         saved = Path(scratch) / ENTRY
         try:
-            _convert(source, saved)
+            save_as_ort(source, saved)
         except StageError as error:
             return _pass_through("; ".join((error.message, *error.details)))
         canonicalize_ort(saved, request.output / ENTRY)
     facts = {"format": "ort", "bytes": (request.output / ENTRY).stat().st_size}
     return StageResult(facts=facts, entry=ENTRY)
-
-
-def _convert(source: Path, saved: Path) -> None:
-    options = session_options(_SETTINGS)
-    options.optimized_model_filepath = str(saved)
-    save_through_session(source, options, _SETTINGS, error=StageError)
 
 
 def _pass_through(reason: str) -> StageResult:

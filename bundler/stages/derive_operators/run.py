@@ -7,21 +7,17 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from onnxruntime.tools.ort_format_model.operator_type_usage_processors import OperatorTypeUsageManager
 from onnxruntime.tools.ort_format_model.ort_model_processor import OrtFormatModelProcessor
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
-from bundler.onnxkit.sessions import SessionSettings, save_through_session, session_options
+from bundler.onnxkit.sessions import save_as_ort
 from bundler.stages.derive_operators.weightless import read_weightless
 
 ENTRY = "required_operators.config"
-_SETTINGS: Final = SessionSettings(
-    session={"graph_optimization_level": "none", "enable_cpu_mem_arena": False},
-    session_config={"session.save_model_format": "ORT", "session.disable_prepacking": "1"},
-)
 
 Row = tuple[str, int, str, str]
 """Domain, opset, operator, and its types in the notation of the runtime's configuration (JSON, or empty)."""
@@ -44,17 +40,11 @@ def _as_ort(source: Path, scratch: Path) -> Path:
         return source
     saved = scratch / "model.ort"
     try:
-        _save_as_ort(read_weightless(source), saved)
+        save_as_ort(read_weightless(source), saved)
     except StageError:
         # A kernel requires a constant weight: write the model with all weights.
-        _save_as_ort(source, saved)
+        save_as_ort(source, saved)
     return saved
-
-
-def _save_as_ort(model: Path | bytes, saved: Path) -> None:
-    options = session_options(_SETTINGS)
-    options.optimized_model_filepath = str(saved)
-    save_through_session(model, options, _SETTINGS, error=StageError)
 
 
 def _rows(model: Path) -> Iterable[Row]:

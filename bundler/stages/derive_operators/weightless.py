@@ -7,7 +7,7 @@ from pathlib import Path
 from onnx import ModelProto, TensorProto, helper
 
 from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_data
-from bundler.onnxkit.structure import iterate_tensors, read_structure
+from bundler.onnxkit.structure import iterate_tensors, keep_only, read_structure
 
 
 def read_weightless(source: Path) -> bytes:
@@ -24,9 +24,7 @@ def read_weightless(source: Path) -> bytes:
 def _turn_into_inputs(model: ModelProto) -> None:
     graph = model.graph
     listed = {value.name for value in graph.input}
-    for index in reversed(range(len(graph.initializer))):
-        tensor = graph.initializer[index]
-        if tensor.data_location == TensorProto.EXTERNAL:
-            if tensor.name not in listed:
-                graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
-            del graph.initializer[index]
+    for tensor in reversed(graph.initializer):
+        if tensor.data_location == TensorProto.EXTERNAL and tensor.name not in listed:
+            graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    keep_only(graph.initializer, lambda tensor: tensor.data_location != TensorProto.EXTERNAL)

@@ -14,7 +14,6 @@ Arrays = dict[str, np.ndarray]
 
 LIMIT: Final = 1e-3
 """The largest difference that counts as rounding, as a share of an output's largest value."""
-
 HINT: Final = "try another opset (`?opset=17`), or export the model yourself and give the .onnx file"
 
 

@@ -38,9 +38,8 @@ def export_config(loaded: Loaded, folder: ModelFolder) -> Any:
 
 
 def export_model(loaded: Loaded, config: Any, opset: int, target: Path, folder: ModelFolder) -> int:
-    """Write the model to `target`, with external data beside it where it is large; returns the opset.
-
-    Raises `UsageError` for an opset that the exporter does not support, `StageError` when the export fails.
+    """Write the model to `target`, with external data beside it where it is large; returns the opset. Raises
+    `UsageError` for an opset that the exporter does not support, `StageError` when the export fails.
     """
     low, high = OPSETS
     if opset and not low <= opset <= high:

@@ -22,24 +22,12 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 PREPROCESSING: Final = (
-    "added_tokens.json",
-    "feature_extractor_config.json",
-    "image_processor_config.json",
-    "merges.txt",
-    "preprocessor_config.json",
-    "processor_config.json",
-    "sentencepiece.bpe.model",
-    "special_tokens_map.json",
-    "spiece.model",
-    "tokenizer.json",
-    "tokenizer.model",
-    "tokenizer_config.json",
-    "video_preprocessor_config.json",
-    "vocab.json",
-    "vocab.txt",
-)
+    "added_tokens.json", "feature_extractor_config.json", "image_processor_config.json", "merges.txt",
+    "preprocessor_config.json", "processor_config.json", "sentencepiece.bpe.model", "special_tokens_map.json",
+    "spiece.model", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "video_preprocessor_config.json",
+    "vocab.json", "vocab.txt",
+)  # fmt: skip
 """Files beside the model that an application needs to prepare its inputs."""
-
 _OTHERS: Final = (
     (
         "model_index.json",

@@ -22,20 +22,10 @@ WITH_PAST: Final = "-with-past"
 GENERATION: Final = "text-generation"
 _SEVERAL_FILES: Final = ("metaclip_2", "musicgen", "sam", "speecht5")
 """Model types that Optimum exports as several models for every task."""
-
 LIBRARY_ERRORS: Final = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    SafetensorError,
-    TypeError,
-    ValueError,
-)
+    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NotImplementedError, OSError,
+    RuntimeError, SafetensorError, TypeError, ValueError,
+)  # fmt: skip
 """Errors of the libraries for a configuration, weights or a graph that they do not support."""
 
 

@@ -11,14 +11,7 @@ import torch  # type: ignore[import-not-found, unused-ignore]
 
 from bundler.model.errors import ModelError, StageError
 from bundler.onnxkit.running import RunError
-from bundler.stages.export_huggingface.differences import (
-    HINT,
-    LIMIT,
-    Arrays,
-    Difference,
-    differences,
-    join_differences,
-)
+from bundler.stages.export_huggingface.differences import HINT, LIMIT, Arrays, Difference, differences, join_differences
 from bundler.stages.export_huggingface.trials import Pair
 
 SIZES: Final[tuple[Mapping[str, int], ...]] = (
@@ -37,9 +30,8 @@ class Trial:
 
 
 def make_trials(pair: Pair) -> tuple[Trial, ...]:
-    """PyTorch's outputs on inputs of each size that it and the export accept.
-
-    Raises `ModelError` when weights that the checkpoint lacks decide an output, `StageError` when there is no trial.
+    """PyTorch's outputs on inputs of each size that it and the export accept. Raises `ModelError` when weights that the
+    checkpoint lacks decide an output, `StageError` when there is no trial.
     """
     trials = []
     for number, sizes in enumerate(SIZES):

@@ -69,11 +69,7 @@ def _export(folder: ModelFolder, options: Options, output: Path, report: Report)
         shapes.write_shapes(saved, fixed, [trial.expected for trial in trials], others)
         report(0.8, "writing the canonical form")
         structure = canonicalize(
-            saved,
-            target,
-            source=saved.parent,
-            external_threshold=_EXTERNAL_THRESHOLD,
-            external_minimum=_EMBEDDED_LIMIT,
+            saved, target, source=saved.parent, external_threshold=_EXTERNAL_THRESHOLD, external_minimum=_EMBEDDED_LIMIT
         )
     report(0.9, "comparing with PyTorch")
     final = Pair(loaded=loaded, config=config, session=open_session(target, REFERENCE, error=StageError))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import UsageError
@@ -17,7 +17,7 @@ from bundler.onnxkit.fitting import check_shapes
 from bundler.onnxkit.fixed_models import fix_model
 from bundler.onnxkit.node_order import sort_model
 from bundler.onnxkit.signatures import model_signature
-from bundler.onnxkit.structure import iterate_graphs, iterate_tensors, read_structure
+from bundler.onnxkit.structure import has_external_data, iterate_graphs, read_structure
 from bundler.stages.fix_dimensions.spec import Facts, Options
 
 ENTRY = "model.onnx"
@@ -64,14 +64,9 @@ def _check_names(symbols: tuple[str, ...], dimensions: Mapping[str, int]) -> Non
 
 def _place_weights(model: ModelProto, source: Path, data: Path) -> None:
     """Small models embed their weights; others get one external file, copied from file to file."""
-    external = any(tensor.data_location == TensorProto.EXTERNAL for tensor in _declared_tensors(source))
+    external = has_external_data(read_structure(source))
     threshold = _EXTERNAL_THRESHOLD if external or source.stat().st_size > _EMBEDDED_LIMIT else None
     folders = DataFolders(source, source.parent)
     initializers = [tensor for graph in iterate_graphs(model) for tensor in graph.initializer]
     place_initializers(initializers, folders, data, threshold)
     embed_non_initializers(model, folders)
-
-
-def _declared_tensors(source: Path) -> Iterator[TensorProto]:
-    """The tensors as declared in the file."""
-    return iterate_tensors(read_structure(source))

@@ -34,9 +34,7 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`dimensions` gives each named dimension its size, `shapes` the others: by input, None where nothing is
-    fixed.
-    """
+    """`dimensions` gives each named dimension its size, `shapes` the others: by input, None where nothing is fixed."""
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
     shapes: Mapping[str, FixedShape] = field(default_factory=dict)

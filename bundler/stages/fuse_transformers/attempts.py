@@ -22,29 +22,13 @@ _DOMAIN: Final = "com.microsoft."
 _ATTENTIONS: Final = frozenset(
     {"Attention", "MultiHeadAttention", "GroupQueryAttention", "PackedAttention", "PackedMultiHeadAttention"}
 )
-_FUSED: Final = _ATTENTIONS | {
-    "BiasAdd",
-    "BiasGelu",
-    "BiasSplitGelu",
-    "EmbedLayerNormalization",
-    "FastGelu",
-    "Gelu",
-    "GroupNorm",
-    "LayerNormalization",
-    "NhwcConv",
-    "QOrderedAttention",
-    "QOrderedGelu",
-    "QOrderedLayerNormalization",
-    "QOrderedMatMul",
-    "QuickGelu",
-    "RemovePadding",
-    "RestorePadding",
-    "RotaryEmbedding",
-    "SimplifiedLayerNormalization",
-    "SkipGroupNorm",
-    "SkipLayerNormalization",
-    "SkipSimplifiedLayerNormalization",
-}
+_FUSED: Final = (
+    _ATTENTIONS
+    | {"BiasAdd", "BiasGelu", "BiasSplitGelu", "EmbedLayerNormalization", "FastGelu", "Gelu", "GroupNorm"}
+    | {"LayerNormalization", "NhwcConv", "QOrderedAttention", "QOrderedGelu", "QOrderedLayerNormalization"}
+    | {"QOrderedMatMul", "QuickGelu", "RemovePadding", "RestorePadding", "RotaryEmbedding"}
+    | {"SimplifiedLayerNormalization", "SkipGroupNorm", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"}
+)
 _ENCODER: Final = Candidate(model_type="bert", reason="attention over tokens, as in an encoder")
 
 
@@ -97,9 +81,7 @@ def list_candidates(subject: Subject) -> tuple[Candidate, ...]:
 
 
 def attempt_fusion(subject: Subject, candidate: Candidate, folder: Path) -> Attempt:
-    """Fuse as `candidate`, with scratch files in `folder`. Raises `StageError` where the runtime
-    cannot read the model.
-    """
+    """Fuse as `candidate`, with scratch files in `folder`. Raises `StageError` for a model that the runtime rejects."""
     folder.mkdir()
     options = subject.options
     level = choose_level(subject.structure, options, MODEL_TYPES[candidate.model_type])

@@ -10,6 +10,7 @@ from typing import Final
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from bundler.onnxkit.small_constants import read_constant
+from bundler.onnxkit.structure import integer_attribute
 
 _BETWEEN: Final = frozenset(
     {"Add", "Sub", "Mul", "Div", "Where", "Cast", "Reshape", "Max", "Min", "Dropout", "IsNaN", "Identity", "Clip"}
@@ -148,7 +149,7 @@ def _traits(model: ModelProto) -> _Traits:
         rotary=_has_rotary(model),
         root_mean_square=_has_root_mean_square(model),
         quick_gelu=_has_number(model, _QUICK_GELU),
-        depthwise=any(node.op_type == "Conv" and _group(node) > 1 for node in model.graph.node),
+        depthwise=any(node.op_type == "Conv" and integer_attribute(node, "group", 1) > 1 for node in model.graph.node),
     )
 
 
@@ -191,7 +192,3 @@ def _is_number(tensor: TensorProto, number: float) -> bool:
         return False
     values = read_constant(tensor)
     return values is not None and bool(abs(float(values.ravel()[0]) - number) < 1e-3)  # noqa: PLR2004 (float16 has that)
-
-
-def _group(node: NodeProto) -> int:
-    return next((int(item.i) for item in node.attribute if item.name == "group"), 1)

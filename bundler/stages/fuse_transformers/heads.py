@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from onnx import ModelProto, NodeProto, TensorProto
 
 from bundler.onnxkit.small_constants import read_constant
-from bundler.onnxkit.structure import tensor_bytes
+from bundler.onnxkit.structure import integer_attribute, tensor_bytes
 
 _SPLIT_RANK = 4
 """Dimensions of [batch, tokens, heads, size of a head]."""
@@ -62,7 +62,7 @@ class _Graph:
 
     def _columns(self, node: NodeProto) -> int:
         weight = self.weights.get(node.input[1])
-        turned = any(item.name == "transB" and item.i for item in node.attribute)
+        turned = integer_attribute(node, "transB")
         return int(weight.dims[0 if turned else -1]) if weight is not None and len(weight.dims) == 2 else 0  # noqa: PLR2004 (a matrix)
 
 
@@ -73,10 +73,10 @@ def find_heads(model: ModelProto) -> tuple[int, int]:
     graph = _read(model)
     votes: Counter[tuple[int, int]] = Counter()
     for node in model.graph.node:
-        if node.op_type == "Reshape" and _is_transposed(graph, node):
-            found = _sizes(graph, node)
-            if found:
-                votes[found] += 1
+        readers = graph.readers.get(node.output[0], ()) if node.op_type == "Reshape" else ()
+        found = _sizes(graph, node) if any(reader.op_type == "Transpose" for reader in readers) else None
+        if found:
+            votes[found] += 1
     return max(votes, key=lambda item: (item[1], votes[item], item[0]), default=(0, 0))
 
 
@@ -87,10 +87,6 @@ def _read(model: ModelProto) -> _Graph:
             readers.setdefault(name, []).append(node)
     makers = {name: node for node in model.graph.node for name in node.output}
     return _Graph(makers, readers, {tensor.name: tensor for tensor in model.graph.initializer})
-
-
-def _is_transposed(graph: _Graph, node: NodeProto) -> bool:
-    return any(reader.op_type == "Transpose" for reader in graph.readers.get(node.output[0], ()))
 
 
 def _sizes(graph: _Graph, node: NodeProto) -> tuple[int, int] | None:

@@ -16,20 +16,11 @@ from typing import Any
 from onnx import ModelProto, helper, shape_inference
 
 from bundler.model.errors import EnvironmentMissingError, StageError
+from bundler.onnxkit.model_faults import PYTHON_ERRORS
 from bundler.stages.fuse_transformers.spec import Options
 
 RUNTIME_DOMAIN = "com.microsoft"
-LIBRARY_ERRORS = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    RuntimeError,
-    NotImplementedError,
-    AssertionError,
-    shape_inference.InferenceError,
-)
+LIBRARY_ERRORS = (*PYTHON_ERRORS, shape_inference.InferenceError)
 """Errors of the fusers on a graph that they do not support."""
 
 
@@ -43,20 +34,14 @@ class Choice:
 
 
 def fuse(model: ModelProto, choice: Choice, options: Options, disabled: Collection[str]) -> ModelProto:
-    """`model`, changed in place or replaced. Raises one of `LIBRARY_ERRORS`,
-    `EnvironmentMissingError`, `StageError`.
-    """
-    _import_domain(model)
+    """`model`, changed in place or replaced. Raises `LIBRARY_ERRORS`, `EnvironmentMissingError`, `StageError`."""
+    # The fusers infer shapes before they declare the domain of their operators themselves.
+    if all(item.domain != RUNTIME_DOMAIN for item in model.opset_import):
+        model.opset_import.append(helper.make_opsetid(RUNTIME_DOMAIN, 1))
     with _silence():
         if options.backend == "onnxruntime-tools":
             return _fuse_with_tools(model, choice, options, disabled)
         return _fuse_with_runtime(model, choice, options, disabled)
-
-
-def _import_domain(model: ModelProto) -> None:
-    """Declare the operators' domain, because the fusers infer shapes before they declare it themselves."""
-    if all(item.domain != RUNTIME_DOMAIN for item in model.opset_import):
-        model.opset_import.append(helper.make_opsetid(RUNTIME_DOMAIN, 1))
 
 
 def _fuse_with_runtime(model: ModelProto, choice: Choice, options: Options, disabled: Collection[str]) -> ModelProto:

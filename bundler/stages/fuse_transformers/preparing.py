@@ -6,10 +6,9 @@ from pathlib import Path
 
 from onnx import ModelProto, TensorProto
 
-from bundler.model.errors import StageError
 from bundler.onnxkit.canonical.writing import canonicalize
-from bundler.onnxkit.sessions import SessionSettings, save_through_session, session_options
-from bundler.onnxkit.structure import iterate_tensors
+from bundler.onnxkit.sessions import SessionSettings, save_through_session
+from bundler.onnxkit.structure import has_external_data, iterate_tensors
 from bundler.stages.fuse_transformers.spec import Options
 
 EMBEDDED_LIMIT = 1 << 30
@@ -20,12 +19,7 @@ _ALWAYS_OFF = ("ConstantSharing", "MatMulAddFusion")
 """The library itself disables the first (1.31, `optimize_model`). The second makes Gemm between two Reshapes of every
 projection with a fixed shape, and then the fusers find no attention at all.
 """
-_OFF_ABOVE_BASIC = (
-    "MatMulScaleFusion",
-    "MatmulTransposeFusion",
-    "GemmActivationFusion",
-    "BiasSoftmaxFusion",
-)
+_OFF_ABOVE_BASIC = ("MatMulScaleFusion", "MatmulTransposeFusion", "GemmActivationFusion", "BiasSoftmaxFusion")
 """Optimisers above basic that hide patterns from the fusers; the library itself disables these as well."""
 _HALF = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
@@ -47,34 +41,24 @@ def prepare_model(source: Path, structure: ModelProto, folder: Path, level: str)
         _optimise(source, saved, level, external=is_large(source, structure))
     # The runtime saves graphs without a fixed order, on which the fusers' results may depend.
     canonicalize(
-        saved,
-        target,
-        source=saved.parent,
-        external_threshold=EXTERNAL_THRESHOLD,
-        external_minimum=EMBEDDED_LIMIT,
+        saved, target, source=saved.parent, external_threshold=EXTERNAL_THRESHOLD, external_minimum=EMBEDDED_LIMIT
     )
     return target
 
 
 def is_large(path: Path, structure: ModelProto) -> bool:
     """Whether the model's weights must be stored in an external file."""
-    external = any(tensor.data_location == TensorProto.EXTERNAL for tensor in iterate_tensors(structure))
-    return external or path.stat().st_size > EMBEDDED_LIMIT
+    return has_external_data(structure) or path.stat().st_size > EMBEDDED_LIMIT
 
 
 def _optimise(source: Path, saved: Path, level: str, *, external: bool) -> None:
+    entries = {"session.disable_prepacking": "1"}
+    if external:
+        entries["session.optimized_model_external_initializers_file_name"] = f"{saved.name}.data"
+        entries["session.optimized_model_external_initializers_min_size_in_bytes"] = str(EXTERNAL_THRESHOLD)
     settings = SessionSettings(
         session={"graph_optimization_level": level, "enable_cpu_mem_arena": False},
-        session_config={"session.disable_prepacking": "1"},
+        session_config=entries,
         disabled_optimizers=(*_ALWAYS_OFF, *(_OFF_ABOVE_BASIC if level == "extended" else ())),
     )
-    session = session_options(settings)
-    session.optimized_model_filepath = str(saved)
-    if external:
-        session.add_session_config_entry(
-            "session.optimized_model_external_initializers_file_name", f"{saved.name}.data"
-        )
-        session.add_session_config_entry(
-            "session.optimized_model_external_initializers_min_size_in_bytes", str(EXTERNAL_THRESHOLD)
-        )
-    save_through_session(source, session, settings, error=StageError)
+    save_through_session(source, saved, settings)

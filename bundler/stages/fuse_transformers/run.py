@@ -75,7 +75,15 @@ def _choice_facts(subject: Subject, attempts: Sequence[Attempt], best: Attempt) 
         "model_type": best.choice.model_type,
         "detected": options.model_type == "auto",
         "reasons": [f"{item.candidate.model_type}: {item.candidate.reason}" for item in attempts],
-        "tried": [_tried(item) for item in attempts],
+        "tried": [
+            {
+                "model_type": item.choice.model_type,
+                "fused": sum(item.fused.values()),
+                "attentions": item.attentions,
+                "problem": item.problem,
+            }
+            for item in attempts
+        ],
         "heads": best.choice.heads,
         "hidden_size": best.choice.hidden_size,
         "heads_from": _heads_source(options, best),
@@ -89,15 +97,6 @@ def _heads_source(options: Options, best: Attempt) -> str:
     if options.heads:
         return "given"
     return "structure" if best.choice.heads else "library"
-
-
-def _tried(attempt: Attempt) -> dict[str, Any]:
-    return {
-        "model_type": attempt.choice.model_type,
-        "fused": sum(attempt.fused.values()),
-        "attentions": attempt.attentions,
-        "problem": attempt.problem,
-    }
 
 
 def _model_facts(before: ModelProto, after: ModelProto, best: Attempt) -> dict[str, Any]:

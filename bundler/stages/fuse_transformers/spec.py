@@ -24,56 +24,24 @@ library), `heads_from` ("given", "structure" or "library"), `level`, `mask`, `di
 Fusion comes before quantisation: the fusers do not recognise quantised graphs, and the quantiser supports fused
 operators (`Attention` becomes `QAttention`). On a CPU, ONNX Runtime does the useful fusions itself at load.
 """
-
 Backend = Literal["onnxruntime", "onnxruntime-tools"]
 Mask = Literal["raw", "end", "none"]
 Level = Literal["default", "none", "basic", "extended"]
 
 MODEL_TYPES: Final = {
-    "bart": "basic",
-    "bert": "basic",
-    "bert_keras": "none",
-    "bert_tf": "none",
-    "clip": "basic",
-    "conformer": "basic",
-    "gpt2": "basic",
-    "gpt2_tf": "none",
-    "gpt_neox": "none",
-    "mmdit": "basic",
-    "phi": "none",
-    "qwen3": "none",
-    "sam2": "basic",
-    "swin": "basic",
-    "t5": "extended",
-    "tnlr": "basic",
-    "unet": "basic",
-    "vae": "basic",
+    "bart": "basic", "bert": "basic", "bert_keras": "none", "bert_tf": "none", "clip": "basic", "conformer": "basic",
+    "gpt2": "basic", "gpt2_tf": "none", "gpt_neox": "none", "mmdit": "basic", "phi": "none", "qwen3": "none",
+    "sam2": "basic", "swin": "basic", "t5": "extended", "tnlr": "basic", "unet": "basic", "vae": "basic",
     "vit": "basic",
-}
+}  # fmt: skip
 """The library's model types, and its optimisation level before fusion for each."""
-
 TOOLS_MODEL_TYPES: Final = ("bert", "bert_keras", "bert_tf", "gpt2", "gpt2_tf")
 """The types that `onnxruntime-tools` 1.7.0 supports."""
-
 FUSIONS: Final = (
-    "attention",
-    "bias_add",
-    "bias_gelu",
-    "bias_skip_layer_norm",
-    "bias_splitgelu",
-    "embed_layer_norm",
-    "gelu",
-    "group_norm",
-    "layer_norm",
-    "nhwc_conv",
-    "packed_kv",
-    "packed_qkv",
-    "qordered_matmul",
-    "rotary_embeddings",
-    "shape_inference",
-    "skip_group_norm",
-    "skip_layer_norm",
-)
+    "attention", "bias_add", "bias_gelu", "bias_skip_layer_norm", "bias_splitgelu", "embed_layer_norm", "gelu",
+    "group_norm", "layer_norm", "nhwc_conv", "packed_kv", "packed_qkv", "qordered_matmul", "rotary_embeddings",
+    "shape_inference", "skip_group_norm", "skip_layer_norm",
+)  # fmt: skip
 """Fusions that can be disabled: the library's `enable_…` flags that some model type enables by default."""
 
 

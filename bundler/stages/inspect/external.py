@@ -100,9 +100,7 @@ def _extent_problems(tensor: TensorProto, folder: Path) -> Iterator[str]:
     location = _entry(tensor, "location")
     needed = storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
     try:
-        offset, length = (
-            _read_number(_entry(tensor, key), other) for key, other in (("offset", 0), ("length", needed))
-        )
+        offset, length = _read_number(_entry(tensor, "offset"), 0), _read_number(_entry(tensor, "length"), needed)
     except ValueError:
         yield f"tensor {tensor.name!r}: offset or length in {location!r} is not a number"
         return

@@ -14,10 +14,9 @@ MAX_EXPANDED_NODES: Final = 30_000
 """ONNX Runtime expands functions when it loads a model, in more than linear time: nested functions with 8,000 nodes
 took 3 s, 16,000 took 20 s and 33,000 took 56 s, at each load.
 """
-
 MAX_CALL_DEPTH: Final = 100
 """Exporters nest one level for each module: a dozen. Libraries process them recursively."""
-
+_BILLION: Final = 10**9
 _Key = tuple[str, str, str]
 
 
@@ -29,8 +28,9 @@ def check_functions(model: ModelProto) -> None:
     expanded = _Count(functions).nodes(model.graph.node) if functions else 0
     if expanded <= max(MAX_EXPANDED_NODES, _count_plain(model.graph.node)):
         return
+    shown = f"{expanded:,}" if expanded < _BILLION else "more than a billion"
     raise ModelError(
-        f"the model's {len(functions)} functions call each other and expand to {_rounded(expanded)} nodes",
+        f"the model's {len(functions)} functions call each other and expand to {shown} nodes",
         details=(f"at most {MAX_EXPANDED_NODES:,} nodes inside functions are expanded",),
         hint=_HINT,
     )
@@ -59,25 +59,14 @@ class _Count:
             return 1
         if key not in self._known:
             self._known[key] = 1  # ONNX's own checker rejects recursion; it counts once here
-            self._enter()
+            self._depth += 1
+            if self._depth > MAX_CALL_DEPTH:
+                message = f"the model's functions call each other more than {MAX_CALL_DEPTH} levels deep"
+                raise ModelError(message, hint=_HINT)
             self._known[key] = self.nodes(self._functions[key].node)
             self._depth -= 1
         return self._known[key]
 
-    def _enter(self) -> None:
-        self._depth += 1
-        if self._depth > MAX_CALL_DEPTH:
-            raise ModelError(
-                f"the model's functions call each other more than {MAX_CALL_DEPTH} levels deep", hint=_HINT
-            )
-
 
 def _count_plain(nodes: Iterable[NodeProto]) -> int:
     return sum(1 + sum(_count_plain(graph.node) for graph in subgraphs(node)) for node in nodes)
-
-
-def _rounded(count: int) -> str:
-    return f"{count:,}" if count < _BILLION else "more than a billion"
-
-
-_BILLION: Final = 10**9

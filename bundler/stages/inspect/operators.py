@@ -46,9 +46,8 @@ def check_versions(model: ModelProto) -> None:
     try:
         onnxruntime.InferenceSession(probe.SerializeToString(), session_options(SessionSettings()))
     except RUNTIME_ERRORS as cause:
-        imports = tidy(
-            ", ".join(f"{domain_of(item.domain)} {item.version}" for item in model.opset_import), _MAX_LENGTH
-        )
+        opsets = ", ".join(f"{domain_of(item.domain)} {item.version}" for item in model.opset_import)
+        imports = tidy(opsets, _MAX_LENGTH)
         raise ModelError(
             f"ONNX Runtime {onnxruntime.__version__} cannot read this model's format",
             details=(f"IR version {model.ir_version}; operator sets: {imports}", clean_message(cause)),

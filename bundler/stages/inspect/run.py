@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Final
 
@@ -58,7 +59,8 @@ def _inspect(path: Path, name: str, report: Report) -> tuple[ModelFacts, bool]:
     check_names(model)
     files = check_external_data(iterate_tensors(model), path.parent)
     report(0.5, "checking the graph")
-    _check_purpose(model)
+    if model.training_info:
+        raise ModelError("the model contains training information", hint="export the model for inference")
     _check_outputs(model)
     unsorted = sort_model(model)
     check_versions(model)
@@ -72,8 +74,6 @@ def _inspect(path: Path, name: str, report: Report) -> tuple[ModelFacts, bool]:
 
 
 _CHECK_HINT: Final = "export it again; `onnx.checker.check_model` reports the same"
-
-
 _MAX_BYTES: Final = 1 << 60
 """Limit for declared sizes, more than any machine has: they are checked before anything is allocated."""
 
@@ -90,11 +90,6 @@ def _check_sizes(facts: ModelFacts) -> None:
         raise ModelError("the model declares impossible sizes", details=wrong, hint="export the model again")
 
 
-def _check_purpose(model: ModelProto) -> None:
-    if model.training_info:
-        raise ModelError("the model contains training information", hint="export the model for inference")
-
-
 def _check_outputs(model: ModelProto) -> None:
     """Reject outputs with equal names, which the ONNX library accepts: callers find each by its name."""
     counts = Counter(info.name for info in model.graph.output)
@@ -107,8 +102,7 @@ def _check_outputs(model: ModelProto) -> None:
 
 def _check_form(model: ModelProto) -> None:
     """Run ONNX's own checker, on a copy whose missing weights are declared empty. Raises its errors."""
-    copy = ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     for tensor in iterate_tensors(copy):
         _declare_empty(tensor)
     onnx.checker.check_model(copy, full_check=False, check_custom_domain=False)
@@ -118,14 +112,10 @@ def _declare_empty(tensor: TensorProto) -> None:
     """Turn a tensor whose data is elsewhere (external, or not read) into an empty one."""
     del tensor.external_data[:]
     tensor.ClearField("data_location")
-    if not tensor.ByteSize() or not _has_data(tensor):
+    typed = (tensor.float_data, tensor.int32_data, tensor.int64_data, tensor.double_data, tensor.uint64_data)
+    if not (tensor.HasField("raw_data") or tensor.string_data or any(len(data) for data in typed)):
         del tensor.dims[:]
         tensor.dims.append(0)
-
-
-def _has_data(tensor: TensorProto) -> bool:
-    typed = (tensor.float_data, tensor.int32_data, tensor.int64_data, tensor.double_data, tensor.uint64_data)
-    return tensor.HasField("raw_data") or bool(tensor.string_data) or any(len(data) for data in typed)
 
 
 def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -> ModelFacts:

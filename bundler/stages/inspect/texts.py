@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Any, Final
 
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from bundler.model.errors import ModelError
 from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, iterate_tensors
@@ -17,9 +16,8 @@ _MAX_SHOWN: Final = 60
 
 
 def check_names(model: ModelProto) -> None:
-    """Check that every name of a model is text of limited length: they go into files, reports and code.
-
-    Raises `ModelError`. Protobuf returns a string that is not UTF-8 as bytes.
+    """Check that every name of a model is text of limited length: they go into files, reports and code. Raises
+    `ModelError`. Protobuf returns a string that is not UTF-8 as bytes.
     """
     for what, name in _names(model):
         if isinstance(name, bytes):
@@ -44,13 +42,13 @@ def _names(model: ModelProto) -> Iterator[tuple[str, Any]]:
         yield from _node_names(node)
     for tensor in iterate_tensors(model):
         yield "the name of a tensor", tensor.name
-        yield from _each(
-            "the place of external data", chain.from_iterable((e.key, e.value) for e in tensor.external_data)
-        )
+        for entry in tensor.external_data:
+            yield from _each("the place of external data", (entry.key, entry.value))
     for function in model.functions:
         yield from _function_names(function)
     yield from _each("the domain of an operator set", (item.domain for item in model.opset_import))
-    yield from _each("a property of the model", chain.from_iterable((p.key, p.value) for p in model.metadata_props))
+    for item in model.metadata_props:
+        yield from _each("a property of the model", (item.key, item.value))
 
 
 def _each(what: str, names: Iterable[Any]) -> Iterator[tuple[str, Any]]:
@@ -60,25 +58,18 @@ def _each(what: str, names: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 def _graph_names(graph: GraphProto) -> Iterator[tuple[str, Any]]:
     yield "the name of a graph", graph.name
     for value in (*graph.input, *graph.output, *graph.value_info):
-        yield from _value_names(value)
+        yield "the name of a value", value.name
+        yield from _each("the name of a dimension", (dim.dim_param for dim in value.type.tensor_type.shape.dim))
     for annotation in graph.quantization_annotation:
         yield "the name of a tensor", annotation.tensor_name
-
-
-def _value_names(value: ValueInfoProto) -> Iterator[tuple[str, Any]]:
-    yield "the name of a value", value.name
-    yield from _each("the name of a dimension", (dim.dim_param for dim in value.type.tensor_type.shape.dim))
 
 
 def _node_names(node: NodeProto) -> Iterator[tuple[str, Any]]:
     yield "the name of a node", node.name
     yield from _each("the operator of a node", (node.op_type, node.domain))
     yield from _each("the name of a value", (*node.input, *node.output))
-    yield from _each("the name of an attribute", chain.from_iterable(map(_attribute_names, node.attribute)))
-
-
-def _attribute_names(attribute: AttributeProto) -> tuple[Any, Any]:
-    return attribute.name, attribute.ref_attr_name
+    for attribute in node.attribute:
+        yield from _each("the name of an attribute", (attribute.name, attribute.ref_attr_name))
 
 
 def _function_names(function: FunctionProto) -> Iterator[tuple[str, Any]]:

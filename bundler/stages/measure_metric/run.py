@@ -52,7 +52,6 @@ def _settings(options: Options) -> SessionSettings:
 
 _STEPS = 3
 """The metric is computed for the model's outputs, the recorded ones, and those of other samples."""
-
 _Measured = tuple[float, float, tuple[Note, ...]]
 
 

@@ -33,17 +33,13 @@ class Samples:
         self._golden, self._compute, self._progress = golden, compute, progress
 
     def __len__(self) -> int:
-        return len(self._golden.entries)
+        return len(self._golden)
 
     def __iter__(self) -> Iterator[Sample]:
-        for index in range(len(self)):
+        for index, recorded in enumerate(self._golden):
             self._progress(index, len(self))
-            recorded = self._golden.sample(index)
             yield Sample(
-                name=recorded.name,
-                inputs=recorded.inputs,
-                reference=recorded.outputs,
-                answers=self._compute(recorded),
+                name=recorded.name, inputs=recorded.inputs, reference=recorded.outputs, answers=self._compute(recorded)
             )
 
 

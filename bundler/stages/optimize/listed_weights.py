@@ -7,7 +7,7 @@ from pathlib import Path
 from onnx import ModelProto
 
 from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_non_initializers
-from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END
+from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END, unlist_initializers
 from bundler.onnxkit.structure import read_structure
 
 
@@ -24,10 +24,6 @@ def link_model(path: Path) -> bytes:
     """
     model = read_structure(path, link=True)
     if has_listed_initializers(model):
-        names = {tensor.name for tensor in model.graph.initializer}
-        for index in reversed(range(len(model.graph.input))):
-            if model.graph.input[index].name in names:
-                del model.graph.input[index]
-        model.ir_version = LISTED_INITIALIZERS_END
+        unlist_initializers(model)
     embed_non_initializers(model, DataFolders(path, path.parent))
     return bytes(model.SerializeToString())

@@ -5,14 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import onnxruntime
 from onnx import ModelProto
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.canonical.writing import canonicalize
-from bundler.onnxkit.sessions import SessionSettings, save_through_session, session_options
+from bundler.onnxkit.sessions import SessionSettings, save_through_session
 from bundler.onnxkit.signatures import check_interface
 from bundler.onnxkit.structure import count_operators, iterate_nodes, read_structure
 from bundler.stages.optimize.listed_weights import has_listed_initializers, link_model
@@ -31,11 +30,9 @@ def run(request: StageRequest, report: Report) -> StageResult:
     before = read_structure(source)
     report(0.0, "optimising")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
-        saved = (
-            source
-            if options.level == "none"
-            else _optimize(source, before, Path(scratch) / f"{source.name}.optimised", options)
-        )
+        saved = source
+        if options.level != "none":
+            saved = _optimize(source, before, Path(scratch) / f"{source.name}.optimised", options)
         report(0.6, "writing the canonical form")
         target = request.output / ENTRY
         after = canonicalize(
@@ -58,31 +55,19 @@ def run(request: StageRequest, report: Report) -> StageResult:
 
 def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options) -> Path:
     """The runtime's own saved model. Its large initializers stay in the source's external data."""
-    settings = _settings(options)
-    model: Path | bytes = source
-    if has_listed_initializers(structure) or source.stat().st_size > _EMBEDDED_LIMIT:
-        model = link_model(source)
-    save_through_session(model, _save_options(settings, saved, source.parent), settings, error=StageError)
-    return saved
-
-
-def _settings(options: Options) -> SessionSettings:
-    return SessionSettings(
+    settings = SessionSettings(
         session={"graph_optimization_level": options.level, "enable_cpu_mem_arena": False},
         session_config={
             "session.qdqisint8allowed": "1" if options.int8_allowed else "0",
             # Packed copies of the weights are for runs, and there is none.
             "session.disable_prepacking": "1",
+            "session.model_external_initializers_file_folder_path": str(source.parent),
         },
         disabled_optimizers=options.disabled_optimizers,
     )
-
-
-def _save_options(settings: SessionSettings, saved: Path, data_folder: Path) -> onnxruntime.SessionOptions:
-    options = session_options(settings)
-    options.optimized_model_filepath = str(saved)
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
-    return options
+    large = source.stat().st_size > _EMBEDDED_LIMIT
+    save_through_session(link_model(source) if large or has_listed_initializers(structure) else source, saved, settings)
+    return saved
 
 
 def _check(before: ModelProto, after: ModelProto) -> None:

@@ -43,9 +43,10 @@ class Found:
 
 def find_files(root: Path, kind: str) -> Found:
     """All files of `kind` in the folder `root` and below (or `root` itself). Raises `UsageError` for none."""
-    files = [(root, root.name)] if root.is_file() else [(path, name) for name, path in sorted(_walk(root), key=_order)]
-    paths = [(path, name) for path, name in files if path.suffix.lower() in SUFFIXES[kind]]
-    others = [name for path, name in files if path.suffix.lower() not in SUFFIXES[kind] and not _is_ours(path, root)]
+    walked = [(root.name, root)] if root.is_file() else list(_walk(root))
+    walked.sort(key=lambda item: (natural_key(item[0]), item[0]))
+    paths = [(path, name) for name, path in walked if path.suffix.lower() in SUFFIXES[kind]]
+    others = [name for name, path in walked if path.suffix.lower() not in SUFFIXES[kind] and not _is_ours(path, root)]
     if not paths:
         what = f"there are no {_NOUNS[kind]} in {visible(root.name)}"
         raise UsageError(what, details=_count_suffixes(others), hint=_HINTS[kind])
@@ -85,10 +86,6 @@ def _raise_unreadable(error: OSError) -> None:
 
 def _is_shown(name: str) -> bool:
     return not name.startswith(".") and name.lower() not in _SYSTEM
-
-
-def _order(item: tuple[str, Path]) -> tuple[tuple[tuple[int, str], ...], str]:
-    return natural_key(item[0]), item[0]
 
 
 def _is_ours(path: Path, root: Path) -> bool:

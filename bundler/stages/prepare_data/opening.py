@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Mapping
+from pathlib import Path
 
 from onnx import ModelProto
 
@@ -21,11 +21,32 @@ from bundler.stages.prepare_data.spec import Options
 
 def open_data(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
     """The data, of which only names are read so far. Raises `UsageError`."""
-    return _OPENERS[options.kind](request, structure, signature, options)
+    match options.kind:
+        case "samples":
+            return _open_samples(request.input("data"), signature)
+        case "synthetic":
+            return _open_synthetic(request.input("model"), structure, signature, options)
+        case "images":
+            from bundler.stages.prepare_data.images import open_images  # noqa: PLC0415 - Pillow
+
+            return open_images(request.input("data"), signature, options)
+        case "audio":
+            from bundler.stages.prepare_data.audio import open_audio  # noqa: PLC0415 - as the others
+
+            return open_audio(request.input("data"), signature, options)
+        case "text":
+            from bundler.stages.prepare_data.texts import open_texts  # noqa: PLC0415 - tokenizers
+
+            bounds = index_bounds(structure, tuple(port.name for port in signature.inputs))
+            return open_texts(request.input("data"), request.input("tokenizer"), signature, options, bounds)
+        case "python":
+            from bundler.stages.prepare_data.calls import open_calls  # noqa: PLC0415 - as the others
+
+            return open_calls(request.inputs.get("data"), options.entry, signature)
 
 
-def _open_samples(request: StageRequest, _: ModelProto, signature: Signature, __: Options) -> DataSet:
-    found = open_samples(request.input("data"), signature)
+def _open_samples(path: Path, signature: Signature) -> DataSet:
+    found = open_samples(path, signature)
 
     def load(position: int) -> Mapping[str, Value]:
         try:
@@ -40,38 +61,12 @@ def _open_samples(request: StageRequest, _: ModelProto, signature: Signature, __
     return DataSet(total=len(found.names), take=take)
 
 
-def _open_images(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:
-    from bundler.stages.prepare_data.images import open_images  # noqa: PLC0415 - Pillow
-
-    return open_images(request.input("data"), signature, options)
-
-
-def _open_audio(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:
-    from bundler.stages.prepare_data.audio import open_audio  # noqa: PLC0415 - as the others
-
-    return open_audio(request.input("data"), signature, options)
-
-
-def _open_text(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
-    from bundler.stages.prepare_data.texts import open_texts  # noqa: PLC0415 - tokenizers
-
-    bounds = index_bounds(structure, tuple(port.name for port in signature.inputs))
-    return open_texts(request.input("data"), request.input("tokenizer"), signature, options, bounds)
-
-
-def _open_python(request: StageRequest, _: ModelProto, signature: Signature, options: Options) -> DataSet:
-    from bundler.stages.prepare_data.calls import open_calls  # noqa: PLC0415 - as the others
-
-    return open_calls(request.inputs.get("data"), options.entry, signature)
-
-
-def _open_synthetic(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
+def _open_synthetic(path: Path, structure: ModelProto, signature: Signature, options: Options) -> DataSet:
     """Seeded inputs of sizes that the model runs on, like those of a golden set without samples."""
     from bundler.onnxkit.running import count_lanes  # noqa: PLC0415 - ONNX Runtime
     from bundler.onnxkit.seeded_sets import SeededModel, make_seeded_set  # noqa: PLC0415
     from bundler.onnxkit.sessions import REFERENCE, open_session  # noqa: PLC0415
 
-    path = request.input("model")
     session, lanes = open_session(path, REFERENCE), count_lanes(REFERENCE, path)
     ranges = find_ranges(signature, options.ranges)
     model = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes, ranges=ranges)
@@ -84,13 +79,3 @@ def _open_synthetic(request: StageRequest, structure: ModelProto, signature: Sig
         seed=options.seed,
         sizes=found.sizes,
     )
-
-
-_OPENERS: Final[Mapping[str, Callable[[StageRequest, ModelProto, Signature, Options], DataSet]]] = {
-    "samples": _open_samples,
-    "images": _open_images,
-    "audio": _open_audio,
-    "text": _open_text,
-    "python": _open_python,
-    "synthetic": _open_synthetic,
-}

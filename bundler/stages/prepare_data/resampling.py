@@ -21,11 +21,6 @@ _BLOCK: Final = 1 << 14
 """Output samples that are computed at once: some MB."""
 
 
-def resampled_length(count: int, old: int, new: int) -> int:
-    """Number of samples at the rate `new` for `count` samples at `old`."""
-    return -(-count * new // old)
-
-
 def needed_frames(length: int, old: int, new: int) -> int:
     """Number of samples at `old` on which the first `length` at `new` depend."""
     margin = math.ceil(_CROSSINGS * old / (min(old, new) * _ROLL_OFF)) + 1
@@ -36,7 +31,7 @@ def resample(values: np.ndarray, old: int, new: int, method: Resample) -> np.nda
     """Resample `values` (float32, one channel) from the rate `old` to `new`; float32."""
     if old == new:
         return values
-    count = resampled_length(len(values), old, new)
+    count = -(-len(values) * new // old)
     make: Callable[[np.ndarray, np.ndarray, int, int], np.ndarray] = _sinc if method == "sinc" else _linear
     made = np.empty(count, np.float32)
     for start in range(0, count, _BLOCK):
@@ -58,17 +53,14 @@ def _sinc(values: np.ndarray, positions: np.ndarray, old: int, new: int) -> np.n
     cutoff = min(old, new) * _ROLL_OFF
     reach = math.ceil(_CROSSINGS * old / cutoff)
     taps = np.arange(-reach, reach + 2, dtype=np.int64)
-    found = _take(values, (positions * old // new)[:, None] + taps)
+    places = (positions * old // new)[:, None] + taps
+    inside = (places >= 0) & (places < len(values))
+    found = np.where(inside, values[places.clip(0, len(values) - 1)], 0.0)
     # Distances repeat for each phase: weights are computed once for each.
     phases, which = np.unique(positions * old % new, return_inverse=True)
     weights = _weights((taps - (phases / new)[:, None]) * (cutoff / old)) * (cutoff / old)
     made: np.ndarray = np.einsum("ij,ij->i", found, weights[which])
     return made
-
-
-def _take(values: np.ndarray, places: np.ndarray) -> np.ndarray:
-    inside = (places >= 0) & (places < len(values))
-    return np.where(inside, values[places.clip(0, len(values) - 1)], 0.0)
 
 
 def _weights(distances: np.ndarray) -> np.ndarray:

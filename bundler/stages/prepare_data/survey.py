@@ -22,8 +22,7 @@ def held_out_digests(index: Path | None) -> frozenset[bytes]:
     """The digests of a prepared set, read sample by sample."""
     if index is None:
         return frozenset()
-    golden = read_golden(index)
-    return frozenset(digest_values(golden.sample(position).inputs) for position in range(len(golden.entries)))
+    return frozenset(digest_values(sample.inputs) for sample in read_golden(index))
 
 
 class Survey:
@@ -88,13 +87,11 @@ class Survey:
             notes.append(Note(text=text, level="warning"))
         texts = []
         if self._constant:
-            texts.append(
-                f"{len(self._constant)} of {self._count} samples hold one value only: {_names(self._constant)}"
-            )
+            share = f"{len(self._constant)} of {self._count}"
+            texts.append(f"{share} samples hold one value only: {_names(self._constant)}")
         if self._infinite:
-            texts.append(
-                f"{len(self._infinite)} of {self._count} samples hold NaN or infinity: {_names(self._infinite)}"
-            )
+            share = f"{len(self._infinite)} of {self._count}"
+            texts.append(f"{share} samples hold NaN or infinity: {_names(self._infinite)}")
         return (*notes, *(Note(text=text, level="warning", names_samples=True) for text in texts))
 
 

@@ -18,7 +18,8 @@ _MAX_AXES: Final = 2
 def resolve_text(declaration: TextDeclaration, signature: Signature, tool: Any, digest: str) -> TextRecord:
     """The complete record; `tool` is the loaded tokenizer. Raises `UsageError` if undecidable or unsupported."""
     ids, mask, types = _find_ports(declaration, signature)
-    fixed = _fixed_length(ids)
+    last = (ids.type.shape or (None,))[-1]
+    fixed = last if isinstance(last, int) else None
     length = declaration.max_length or fixed or (tool.truncation or {}).get("max_length") or _DEFAULT_LENGTH
     padding = declaration.padding or ("max_length" if fixed else "none")
     if fixed is not None and (length != fixed or padding != "max_length"):
@@ -70,11 +71,6 @@ def _check_axes(port: Port) -> None:
     shape = port.type.shape or ()
     if not 1 <= len(shape) <= _MAX_AXES or any(isinstance(size, int) and size != 1 for size in shape[:-1]):
         raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a text is one row of tokens")
-
-
-def _fixed_length(port: Port) -> int | None:
-    shape = port.type.shape or (None,)
-    return shape[-1] if isinstance(shape[-1], int) else None
 
 
 def _pad_id(declaration: TextDeclaration, tool: Any) -> int:

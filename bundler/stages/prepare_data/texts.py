@@ -16,7 +16,7 @@ from bundler.model.signature import Signature
 from bundler.onnxkit.elements import element_named
 from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.dataset import DataSet, Samples, UnreadableError, Wanted
-from bundler.stages.prepare_data.folders import Found, find_files
+from bundler.stages.prepare_data.folders import find_files
 from bundler.stages.prepare_data.resolving import make_constants, named_port
 from bundler.stages.prepare_data.spec import Options
 from bundler.stages.prepare_data.text_declaration import resolve_text
@@ -27,9 +27,8 @@ from bundler.support.text import visible
 def open_texts(
     root: Path, tokenizer: Path, signature: Signature, options: Options, bounds: Mapping[str, int]
 ) -> DataSet:
-    """The texts in the files of a folder and below. `bounds` are the vocabulary sizes of the model, by input.
-
-    Raises `UsageError`.
+    """The texts in the files of a folder and below. `bounds` are the vocabulary sizes of the model, by input. Raises
+    `UsageError`.
     """
     declaration = read_declaration(options.preprocessing)
     if not isinstance(declaration, TextDeclaration):
@@ -49,11 +48,8 @@ def open_texts(
                 if wanted(position):
                     yield f"{name}:{number}", lambda line=line, key=key: maker.make(line, key)  # type: ignore[misc]
 
-    return DataSet(total=_count(found), take=take, record=record, notes=found.notes)
-
-
-def _count(found: Found) -> int:
-    return sum(1 for path, name in zip(found.paths, found.names, strict=True) for _ in iterate_lines(path, name))
+    total = sum(1 for path, name in zip(found.paths, found.names, strict=True) for _ in iterate_lines(path, name))
+    return DataSet(total=total, take=take, record=record, notes=found.notes)
 
 
 class _Maker:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,15 +15,10 @@ from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.quantization.extra_options import check_extra
-from bundler.onnxkit.quantization.naming import Resolver
 from bundler.onnxkit.quantization.outcome import describe_outcome
 from bundler.onnxkit.quantization.preparing import Preparation, Prepared, prepare
 from bundler.onnxkit.quantization.reference import TYPES, own_errors
-from bundler.onnxkit.quantization.selection import (
-    DYNAMIC_OPERATORS,
-    check_not_quantized,
-    choose_operators,
-)
+from bundler.onnxkit.quantization.selection import DYNAMIC_OPERATORS, check_not_quantized, choose_operators
 from bundler.onnxkit.structure import read_structure
 from bundler.stages.quantize_dynamic.spec import Options
 
@@ -40,32 +34,24 @@ def run(request: StageRequest, report: Report) -> StageResult:
     operators = choose_operators(before, options.operators, options.exclude_operators, DYNAMIC_OPERATORS)
     report(0.0, "preparing")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
-        prepared = prepare(source, Path(scratch), _make_preparation(options, operators))
+        asked = Preparation(
+            preprocess=options.preprocess,
+            shapes=options.shapes,
+            operators=operators or DYNAMIC_OPERATORS,
+            raise_opset=options.raise_opset,
+        )
+        prepared = prepare(source, Path(scratch), asked)
         resolver = prepared.resolver(before)
         excluded = resolver.resolve(options.exclude_nodes)
         prepared = replace(prepared, named=any(resolver.prepared[name].name != name for name in excluded))
         report(0.5, "quantising")
-        options = replace(options, exclude_nodes=(*excluded, *_later_names(resolver, excluded)))
+        # The reference replaces Gemm by MatMul, with a derived name, before it looks at names.
+        later = (f"{name}_MatMul" for name in excluded if resolver.prepared[name].op_type == "Gemm")
+        options = replace(options, exclude_nodes=(*excluded, *later))
         notes = _quantize(prepared, request.output / ENTRY, operators, options)
     facts = describe_outcome(before, request.output / ENTRY, qdq=False)
     facts |= {"preprocess": prepared.form, "opset": prepared.opset, "exclude_nodes": list(excluded)}
     return StageResult(facts=facts, entry=ENTRY, notes=(*prepared.notes, *notes))
-
-
-def _later_names(resolver: Resolver, excluded: tuple[str, ...]) -> Iterator[str]:
-    """The reference replaces Gemm by MatMul, with a derived name, before it looks at names."""
-    for name in excluded:
-        if resolver.prepared[name].op_type == "Gemm":
-            yield f"{name}_MatMul"
-
-
-def _make_preparation(options: Options, operators: list[str] | None) -> Preparation:
-    return Preparation(
-        preprocess=options.preprocess,
-        shapes=options.shapes,
-        operators=operators or DYNAMIC_OPERATORS,
-        raise_opset=options.raise_opset,
-    )
 
 
 def _quantize(prepared: Prepared, target: Path, operators: list[str] | None, options: Options) -> tuple[Note, ...]:

@@ -13,9 +13,16 @@ from onnx import GraphProto, ModelProto, version_converter
 
 from bundler.model.errors import ModelError, StageError
 from bundler.onnxkit.node_order import sort_model
-from bundler.onnxkit.sessions import SessionSettings, clean_message, save_through_session, session_options
-from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END
-from bundler.onnxkit.structure import count_operators, iterate_graphs, iterate_tensors, tensor_bytes
+from bundler.onnxkit.sessions import SessionSettings, clean_message, save_through_session
+from bundler.onnxkit.signatures import unlist_initializers
+from bundler.onnxkit.structure import (
+    count_operators,
+    iterate_nodes,
+    iterate_tensors,
+    keep_only,
+    standard_opset,
+    tensor_bytes,
+)
 from bundler.stages.quantize_nncf.scope import check_exclusions
 from bundler.stages.quantize_nncf.spec import Options
 
@@ -61,19 +68,13 @@ def prepare_model(source: Path, scratch: Path, options: Options) -> ModelProto:
     model = onnx.load(source)
     sort_model(model)
     name_nodes(model.graph)
-    _unlist_initializers(model)
+    unlist_initializers(model)  # NNCF would use them as model inputs
     model = raise_opset(model, allowed=options.raise_opset)
     if options.preprocess:
         model = _fold(model, scratch, options)
         name_nodes(model.graph)
     _import_standard_first(model)
     return model
-
-
-def standard_opset(model: ModelProto) -> int:
-    """The version of the standard ONNX opset."""
-    version: int = max(opset.version for opset in model.opset_import if opset.domain in _STANDARD)
-    return version
 
 
 def raise_opset(model: ModelProto, *, allowed: bool) -> ModelProto:
@@ -98,17 +99,6 @@ def raise_opset(model: ModelProto, *, allowed: bool) -> ModelProto:
     return raised
 
 
-def _unlist_initializers(model: ModelProto) -> None:
-    """Before IR version 4 weights were listed among the inputs, where NNCF would use them as model inputs."""
-    if model.ir_version >= LISTED_INITIALIZERS_END:
-        return
-    weights = {tensor.name for tensor in model.graph.initializer}
-    kept = [value for value in model.graph.input if value.name not in weights]
-    del model.graph.input[:]
-    model.graph.input.extend(kept)
-    model.ir_version = LISTED_INITIALIZERS_END
-
-
 def _fold(model: ModelProto, scratch: Path, options: Options) -> ModelProto:
     settings = SessionSettings(
         session={"graph_optimization_level": "basic", "enable_cpu_mem_arena": False},
@@ -117,16 +107,13 @@ def _fold(model: ModelProto, scratch: Path, options: Options) -> ModelProto:
     )
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         saved = Path(folder) / "basic.onnx"
-        runtime = session_options(settings)
-        runtime.optimized_model_filepath = str(saved)
-        save_through_session(model.SerializeToString(), runtime, settings, error=StageError)
+        save_through_session(model.SerializeToString(), saved, settings)
         return onnx.load(saved)
 
 
 def find_excluded(structure: ModelProto, options: Options) -> tuple[str, ...]:
     """The names, after `name_nodes`, of the nodes that the user excludes. Raises `UsageError` for unknown names.
     A name that several nodes have selects all of them.
-    A name that several nodes have stands for all of them.
     """
     old = [node.name for node in structure.graph.node]
     name_nodes(structure.graph)
@@ -155,10 +142,6 @@ def name_nodes(graph: GraphProto) -> None:
 
 def _import_standard_first(model: ModelProto) -> None:
     """NNCF reads the opset from the first import, whatever its domain."""
-    used = {node.domain for graph in iterate_graphs(model) for node in graph.node} | {
-        node.domain for function in model.functions for node in function.node
-    }
-    kept = [opset for opset in model.opset_import if opset.domain in _STANDARD or opset.domain in used]
-    kept.sort(key=lambda opset: (opset.domain not in _STANDARD, opset.domain))
-    del model.opset_import[:]
-    model.opset_import.extend(kept)
+    used = {node.domain for node in iterate_nodes(model)}
+    keep_only(model.opset_import, lambda opset: opset.domain in _STANDARD or opset.domain in used)
+    model.opset_import.sort(key=lambda opset: (opset.domain not in _STANDARD, opset.domain))

@@ -19,8 +19,8 @@ from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.golden import GoldenSet, read_golden
 from bundler.onnxkit.sessions import RUNTIME_ERRORS, clean_message
 from bundler.onnxkit.signatures import check_interface
-from bundler.onnxkit.structure import count_operators, iterate_nodes, read_structure
-from bundler.stages.quantize_nncf.preparing import check_input, find_excluded, prepare_model, standard_opset
+from bundler.onnxkit.structure import count_operators, iterate_nodes, read_structure, standard_opset
+from bundler.stages.quantize_nncf.preparing import check_input, find_excluded, prepare_model
 from bundler.stages.quantize_nncf.spec import Options
 from bundler.stages.quantize_nncf.telemetry import silence_telemetry
 

@@ -17,9 +17,10 @@ import numpy as np
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Report
+from bundler.onnxkit.golden import GoldenSet
 from bundler.onnxkit.quantization.calibration import Ranges
 from bundler.onnxkit.quantization.preparing import Prepared
-from bundler.onnxkit.quantization.samples import SampleStream, run_sample
+from bundler.onnxkit.quantization.samples import run_sample
 from bundler.onnxkit.quantization.tensor_noise import Noise, activation_noise, weight_noise
 from bundler.onnxkit.sessions import SessionSettings, open_session
 from bundler.stages.quantize_static.quantizing import quantize
@@ -46,7 +47,7 @@ class Trial:
     loaded: Prepared
     recipe: Recipe
     ranges: Ranges
-    samples: SampleStream
+    samples: GoldenSet
     scratch: Path
 
     def noise(self, clean: Clean, kept: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> np.ndarray:
@@ -75,9 +76,8 @@ class Trial:
 
 
 def keep_worst_float(trial: Trial, least_db: float | None, report: Report) -> tuple[Trial, Mapping[str, Any]]:
-    """The trial without the fewest of the worst nodes whose outputs reach `least_db`, and the facts.
-
-    Raises `StageError` when excluding half of the nodes is not enough.
+    """The trial without the fewest of the worst nodes whose outputs reach `least_db`, and the facts. Raises
+    `StageError` when excluding half of the nodes is not enough.
     """
     least = DEFAULT_SQNR_DB if least_db is None else least_db
     given, trial = trial.loaded, replace(trial, loaded=replace(trial.loaded, named=True))
@@ -177,22 +177,20 @@ Clean = Sequence[Mapping[str, np.ndarray]]
 """The original model's outputs of floating-point numbers, for each of the first samples."""
 
 
-def run_clean(path: Path, samples: SampleStream) -> Clean:
+def run_clean(path: Path, samples: GoldenSet) -> Clean:
     """The original model's outputs for the first samples."""
     session = open_session(path, SessionSettings(), error=StageError)
     outputs = [output.name for output in session.get_outputs()]
     found = []
     for sample in samples.first(MAX_SAMPLES):
         values = zip(outputs, run_sample(session, sample, outputs), strict=True)
-        found.append({name: value for name, value in values if _is_float(value)})
+        found.append(
+            {name: value for name, value in values if isinstance(value, np.ndarray) and value.dtype.kind == "f"}
+        )
     return found
 
 
-def _is_float(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
-
-
-def output_noise(clean: Clean, quantized_path: Path, samples: SampleStream) -> np.ndarray:
+def output_noise(clean: Clean, quantized_path: Path, samples: GoldenSet) -> np.ndarray:
     """Each output's noise power by its signal power, over the first samples."""
     session = open_session(quantized_path, SessionSettings(), error=StageError)
     names = list(clean[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,19 +12,16 @@ from onnx import ModelProto
 from onnxruntime.quantization import QuantFormat
 from onnxruntime.quantization.onnx_quantizer import ONNXQuantizer
 from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
-from onnxruntime.quantization.quant_utils import (
-    QuantizationMode,
-    update_opset_version,
-)
+from onnxruntime.quantization.quant_utils import QuantizationMode, update_opset_version
 from onnxruntime.quantization.quantize import check_static_quant_arguments
 
 from bundler.model.errors import StageError
 from bundler.model.stage import Note
 from bundler.onnxkit.quantization.calibration import Ranges, not_finite
-from bundler.onnxkit.quantization.preparing import MIN_OPSET, Prepared, opset_of, save
+from bundler.onnxkit.quantization.preparing import MIN_OPSET, Prepared, save
 from bundler.onnxkit.quantization.reference import REFERENCE_ERRORS, TYPES, own_errors, quiet
 from bundler.onnxkit.small_constants import read_constant
-from bundler.onnxkit.structure import read_structure
+from bundler.onnxkit.structure import read_structure, standard_opset
 from bundler.stages.quantize_static.biases import flatten_biases
 from bundler.stages.quantize_static.recipe import WIDE_OPSET, Recipe
 
@@ -58,7 +54,7 @@ def raise_for(recipe: Recipe, known: Prepared, scratch: Path, *, raise_opset: bo
 def _raised(known: Prepared, recipe: Recipe, scratch: Path) -> Prepared:
     model = update_opset_version(known.read(), TYPES[recipe.weight_type], TYPES[recipe.activation_type])
     save(model, scratch / "raised-by-reference.onnx", large=known.large)
-    reached = opset_of(model)
+    reached = standard_opset(model)
     note = Note(text=f"the opset was raised from {known.opset} to {reached}, which the format requires")
     path = scratch / "raised-by-reference.onnx"
     return replace(known, path=path, opset=reached, marked=True, notes=(*known.notes, note))
@@ -122,14 +118,3 @@ def _check_scales(target: Path, ranges: Ranges) -> None:
             values = read_constant(tensor)  # None for a long payload, which a structure does not hold
             if values is not None and not np.isfinite(values).all():
                 raise not_finite(ranges.not_finite or (tensor.name.removesuffix(_SCALE),))
-
-
-def describe_recipe(recipe: Recipe) -> Mapping[str, Any]:
-    """The facts of a recipe."""
-    return {
-        "format": recipe.format,
-        "activation_type": recipe.activation_type,
-        "weight_type": recipe.weight_type,
-        "per_channel": recipe.per_channel,
-        "exclude_nodes": list(recipe.exclude_nodes),
-    }

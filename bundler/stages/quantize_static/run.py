@@ -12,19 +12,16 @@ from onnx import ModelProto
 
 from bundler.model.codec import decode
 from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.onnxkit.golden import GoldenSet
 from bundler.onnxkit.quantization.calibration import CalibrationRequest, Ranges, calibrate
 from bundler.onnxkit.quantization.outcome import describe_outcome
 from bundler.onnxkit.quantization.preparing import Preparation, Prepared, prepare
-from bundler.onnxkit.quantization.samples import SampleStream, open_samples
-from bundler.onnxkit.quantization.selection import (
-    STATIC_OPERATORS,
-    check_not_quantized,
-    choose_operators,
-)
+from bundler.onnxkit.quantization.samples import open_samples
+from bundler.onnxkit.quantization.selection import STATIC_OPERATORS, check_not_quantized, choose_operators
 from bundler.onnxkit.quantization.structures import find_structures
 from bundler.onnxkit.structure import read_structure
 from bundler.stages.quantize_static.keeping import Trial, keep_worst_float
-from bundler.stages.quantize_static.quantizing import describe_recipe, quantize, raise_for
+from bundler.stages.quantize_static.quantizing import quantize, raise_for
 from bundler.stages.quantize_static.recipe import Recipe, for_provider, make_recipe
 from bundler.stages.quantize_static.spec import Options
 
@@ -46,7 +43,15 @@ def run(request: StageRequest, report: Report) -> StageResult:
     target = request.output / ENTRY
     with tempfile.TemporaryDirectory(dir=request.output) as folder:
         scratch = Path(folder)
-        prepared = prepare(source, scratch, _make_preparation(options, recipe))
+        asked = Preparation(
+            preprocess=options.preprocess,
+            shapes=options.shapes,
+            rules=options.rules,
+            operators=recipe.operators,
+            least_opset=recipe.least_opset,
+            raise_opset=options.raise_opset,
+        )
+        prepared = prepare(source, scratch, asked)
         if options.rules:
             excluded = prepared.resolver(before).resolve(options.exclude_nodes)
             recipe = for_provider(recipe, prepared.path, options, operators, excluded)
@@ -59,21 +64,12 @@ def run(request: StageRequest, report: Report) -> StageResult:
         if options.keep_float == "auto":
             trial, kept = keep_worst_float(trial, options.least_sqnr_db, report)
         quantize(trial.loaded, trial.recipe, ranges, target)
-    facts = {**describe_outcome(before, target, qdq=recipe.format == "qdq"), **describe_recipe(recipe)}
+    facts = describe_outcome(before, target, qdq=recipe.format == "qdq")
+    facts |= {name: getattr(recipe, name) for name in ("format", "activation_type", "weight_type", "per_channel")}
+    facts |= {"exclude_nodes": list(recipe.exclude_nodes)}
     facts |= {"calibration": {"method": options.calibration, "samples": len(samples)}}
     facts |= {"preprocess": prepared.form, "opset": loaded.opset, **kept}
     return StageResult(facts=facts, entry=ENTRY, notes=loaded.notes)
-
-
-def _make_preparation(options: Options, recipe: Recipe) -> Preparation:
-    return Preparation(
-        preprocess=options.preprocess,
-        shapes=options.shapes,
-        rules=options.rules,
-        operators=recipe.operators,
-        least_opset=recipe.least_opset,
-        raise_opset=options.raise_opset,
-    )
 
 
 def _exclude(loaded: Prepared, recipe: Recipe, before: ModelProto, options: Options) -> tuple[Prepared, Recipe]:
@@ -87,13 +83,9 @@ def _exclude(loaded: Prepared, recipe: Recipe, before: ModelProto, options: Opti
     return loaded, replace(recipe, exclude_nodes=tuple(dict.fromkeys(excluded)))
 
 
-def _calibrate(loaded: Prepared, recipe: Recipe, method: str, samples: SampleStream, report: Report) -> Ranges:
+def _calibrate(loaded: Prepared, recipe: Recipe, method: str, samples: GoldenSet, report: Report) -> Ranges:
     asked = CalibrationRequest(
-        model=loaded.path,
-        method=method,
-        operators=recipe.operators,
-        extra=recipe.extra,
-        large=loaded.large,
+        model=loaded.path, method=method, operators=recipe.operators, extra=recipe.extra, large=loaded.large
     )
 
     def progress(done: int, total: int) -> None:

@@ -22,7 +22,6 @@ SPEC = StageSpec(
 `weight_type`, `per_channel`, `exclude_nodes` (names in the prepared model); with `keep_float`: `kept_nodes` and
 `sqnr_db`.
 """
-
 ActivationType = Literal["uint8", "int8", "uint16", "int16"]
 
 

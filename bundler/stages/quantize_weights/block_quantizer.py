@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any, Final
 
 import numpy as np
@@ -13,22 +14,12 @@ from onnxruntime.quantization import matmul_nbits_quantizer as reference
 
 from bundler.model.errors import StageError
 from bundler.onnxkit.linked_models import LinkedModel
+from bundler.onnxkit.model_faults import PYTHON_ERRORS
 from bundler.onnxkit.structure import iterate_nodes
 from bundler.stages.quantize_weights.hqq import HqqQuantizer
 from bundler.stages.quantize_weights.spec import Options
 from bundler.stages.quantize_weights.targets import WEIGHT_INPUT, Targets
 
-LIBRARY_ERRORS: Final = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    RuntimeError,
-    AssertionError,
-    np.linalg.LinAlgError,
-)
-"""Errors of the reference on a model that it does not support."""
 _RTN_OPERATORS: Final = ("MatMul", "Gather")
 
 Tick = Callable[[int, int], None]
@@ -86,8 +77,7 @@ class _OneByOne:
 @contextlib.contextmanager
 def loaded(linked: LinkedModel, tensor: TensorProto) -> Iterator[None]:
     """Inside this context, the tensor contains its data."""
-    link = TensorProto()
-    link.CopyFrom(tensor)
+    link = deepcopy(tensor)
     tensor.CopyFrom(linked.whole(tensor))
     try:
         yield
@@ -120,7 +110,7 @@ def explain_failure() -> Iterator[None]:
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
         yield
-    except LIBRARY_ERRORS as cause:
+    except PYTHON_ERRORS as cause:
         first = str(cause).partition("\n")[0][:300]
         raise StageError(
             "ONNX Runtime's weight quantiser does not support this model", details=(f"{type(cause).__name__}: {first}",)

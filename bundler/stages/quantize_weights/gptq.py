@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 import onnxruntime
-from onnx import NodeProto
 from onnxruntime.quantization import matmul_nbits_quantizer as reference
 from onnxruntime.quantization.neural_compressor import weight_only
 
@@ -91,10 +90,7 @@ class _Quantizer(reference.MatMulNBitsQuantizer):  # type: ignore[misc] # the li
     def _generate_q4_node_config(self) -> dict[str, Any]:
         given = super()._generate_q4_node_config()
         products = [node for node in self.model.model.graph.node if node.op_type == "MatMul"]
-        return {node.name: given.get(node.name, "fp32") if self._is_wanted(node) else "fp32" for node in products}
-
-    def _is_wanted(self, node: NodeProto) -> bool:
-        return node.name in self.wanted
+        return {node.name: given.get(node.name, "fp32") if node.name in self.wanted else "fp32" for node in products}
 
 
 class _Samples:
@@ -104,8 +100,7 @@ class _Samples:
         self._golden = golden
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for index in range(len(self._golden.entries)):
-            yield dict(self._golden.sample(index).inputs)
+        return (dict(sample.inputs) for sample in self._golden)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from onnx import ModelProto
 
@@ -13,7 +13,14 @@ from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.linked_models import open_linked, write_linked
 from bundler.onnxkit.signatures import check_interface
-from bundler.onnxkit.structure import count_operators, iterate_graphs, iterate_nodes, read_structure, tensor_bytes
+from bundler.onnxkit.structure import (
+    count_operators,
+    iterate_graphs,
+    iterate_nodes,
+    read_structure,
+    standard_opset,
+    tensor_bytes,
+)
 from bundler.stages.quantize_weights.block_quantizer import quantize_blocks
 from bundler.stages.quantize_weights.gptq import quantize_gptq
 from bundler.stages.quantize_weights.spec import Options
@@ -23,6 +30,7 @@ ENTRY = "model.onnx"
 _QUANTIZED: Final[Mapping[str, tuple[int, ...]]] = {"MatMulNBits": (1, 2, 3), "GatherBlockQuantized": (0, 2, 3)}
 """The reference's quantised operators, and their inputs that hold the weight."""
 _ALREADY: Final = frozenset({"com.microsoft.MatMulNBits", "DequantizeLinear", "MatMulInteger", "QLinearMatMul"})
+_REPORTED: Final = ("algorithm", "bits", "block_size", "symmetric", "accuracy_level")
 _MIN_BLOCK: Final = 16
 _FOUR_BIT_OPSET: Final = 21
 _FOUR_BITS: Final = 4
@@ -51,7 +59,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     check_interface(before, after)
     return StageResult(
         facts={
-            **_taken(options),
+            **{name: getattr(options, name) for name in _REPORTED},
             "quantized": dict(sorted(Counter(targets.operators.values()).items())),
             "left": dict(sorted(targets.left.items())),
             "samples": samples,
@@ -64,22 +72,13 @@ def run(request: StageRequest, report: Report) -> StageResult:
     )
 
 
-def _taken(options: Options) -> dict[str, Any]:
-    names = ("algorithm", "bits", "block_size", "symmetric", "accuracy_level")
-    return {name: getattr(options, name) for name in names}
-
-
 def _check_options(options: Options, model: ModelProto, *, has_samples: bool) -> None:
     """Raise `StageError` where the reference would fail an assertion or do nothing."""
     unknown = [name for name in options.operators if name not in WEIGHT_INPUT]
-    opset = next((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), 0)
+    opset = standard_opset(model)
     size = options.block_size
     faults = (
-        (
-            unknown,
-            f"weight-only quantisation does not support {', '.join(unknown)}",
-            f"use {', '.join(WEIGHT_INPUT)}",
-        ),
+        (unknown, f"weight-only quantisation does not support {', '.join(unknown)}", f"use {', '.join(WEIGHT_INPUT)}"),
         (
             size < _MIN_BLOCK or size & (size - 1),
             f"a block of {size} weights is not possible",

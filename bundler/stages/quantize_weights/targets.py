@@ -10,11 +10,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from bundler.model.errors import StageError
 from bundler.onnxkit.linked_models import LinkedModel
-from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, subgraphs, tensor_bytes
+from bundler.onnxkit.structure import (
+    integer_attribute,
+    iterate_graphs,
+    iterate_nodes,
+    lift_constants,
+    subgraphs,
+    tensor_bytes,
+)
 from bundler.stages.quantize_weights.spec import Options
 
 _MATRIX: Final = 2
@@ -37,7 +44,6 @@ class Targets:
 
 def prepare_targets(linked: LinkedModel, options: Options) -> Targets:
     """Lift constant weights to initializers, turn Gemm into MatMul where requested, give every node a unique name.
-
     Raises `StageError` for a name to exclude that no node has.
     """
     _check_names(linked, options)
@@ -55,16 +61,11 @@ def _check_room(linked: LinkedModel, found: Targets) -> None:
     """The reference names its results after the weight, without checking that the name is free."""
     taken = {tensor.name for graph in iterate_graphs(linked.model) for tensor in graph.initializer}
     taken |= {name for node in iterate_nodes(linked.model) for name in node.output}
+    made = [name for name in taken if re.search(r"_(Q\d(G\d+)?|scales?|zero_points|zp)$", name)]
     for weight in found.weights:
-        clash = next(
-            (name for name in taken if name != weight and name.startswith(f"{weight}_") and _is_made(name)), ""
-        )
+        clash = next((name for name in made if name != weight and name.startswith(f"{weight}_")), "")
         if clash:
             raise StageError(f"the name {clash[:_MAX_SHOWN]!r} of the quantised weight already exists in the model")
-
-
-def _is_made(name: str) -> bool:
-    return re.search(r"_(Q\d(G\d+)?|scales?|zero_points|zp)$", name) is not None
 
 
 def _check_names(linked: LinkedModel, options: Options) -> None:
@@ -82,14 +83,7 @@ def _lift_constants(linked: LinkedModel, options: Options) -> None:
     """The reference finds weights among initializers only, and exporters also write them as Constant nodes."""
     wanted = {weight for node in iterate_nodes(linked.model) if (weight := _weight_name(node, options))}
     for graph in iterate_graphs(linked.model):
-        for index in reversed(range(len(graph.node))):
-            node = graph.node[index]
-            if node.op_type == "Constant" and node.output[0] in wanted:
-                value = next((item for item in node.attribute if item.type == AttributeProto.TENSOR), None)
-                if value is not None:
-                    graph.initializer.add().CopyFrom(value.t)
-                    graph.initializer[-1].name = node.output[0]
-                    del graph.node[index]
+        lift_constants(graph, wanted)
 
 
 def _weight_name(node: NodeProto, options: Options) -> str | None:
@@ -114,7 +108,8 @@ class _Finder:
                 self.visit(inner, scopes)
             name = _weight_name(node, self.options)
             if name is not None:
-                self._visit_node(graph, node, _find(scopes, name))
+                weight = next((scope[name] for scope in reversed(scopes) if name in scope), None)
+                self._visit_node(graph, node, weight)
 
     def _visit_node(self, graph: GraphProto, node: NodeProto, weight: TensorProto | None) -> None:
         reason = self._reason(node, weight)
@@ -137,17 +132,9 @@ class _Finder:
             return "type"
         if not _is_matrix(weight, node) or not all(weight.dims):
             return "shape"
-        if self.options.algorithm == "gptq" and not self._fits_gptq(weight):
-            return "odd blocks"
-        return None
-
-    def _fits_gptq(self, weight: TensorProto) -> bool:
-        """The reference packs two zero points into a byte across rows, which is wrong for rows with an odd number."""
-        return self.options.symmetric or -(-weight.dims[0] // self.options.block_size) % 2 == 0
-
-
-def _find(scopes: tuple[dict[str, TensorProto], ...], name: str) -> TensorProto | None:
-    return next((scope[name] for scope in reversed(scopes) if name in scope), None)
+        # The reference packs two zero points into a byte across rows, which is wrong for rows with an odd number.
+        odd = -(-weight.dims[0] // self.options.block_size) % 2 != 0
+        return "odd blocks" if self.options.algorithm == "gptq" and odd and not self.options.symmetric else None
 
 
 def _is_matrix(weight: TensorProto, node: NodeProto) -> bool:
@@ -165,7 +152,7 @@ def _is_plain_product(node: NodeProto) -> bool:
 
 def split_gemm(linked: LinkedModel, graph: GraphProto, node: NodeProto, weight: TensorProto) -> NodeProto:
     """Replace Gemm by MatMul and Add; the weight is transposed if the node says so. Returns the MatMul."""
-    turned = any(item.name == "transB" and item.i for item in node.attribute)
+    turned = integer_attribute(node, "transB")
     name = f"{node.output[0]}/weight" if turned else weight.name
     if turned:
         values = np.ascontiguousarray(linked.array(weight).T)

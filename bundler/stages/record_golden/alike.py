@@ -34,10 +34,9 @@ def make_alike(
     skipped. Raises `UsageError` when none is left.
     """
     likeness, real = Likeness(), set()
-    for place in range(len(recorded.entries)):
-        inputs = recorded.sample(place).inputs
-        likeness.add(inputs)
-        real.add(digest_values(inputs))
+    for sample in recorded:
+        likeness.add(sample.inputs)
+        real.add(digest_values(sample.inputs))
     samples, first_runs = [], []
     for index, place in enumerate(places):
         drawn = likeness.draw(recorded.sample(place).inputs, seed, index)

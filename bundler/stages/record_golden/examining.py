@@ -21,11 +21,7 @@ Samples = Sequence[Mapping[str, Value]]
 
 
 def weaknesses_of(
-    model: Path,
-    structure: ModelProto,
-    signature: Signature,
-    samples: Samples,
-    tried: Sequence[TriedDimension] = (),
+    model: Path, structure: ModelProto, signature: Signature, samples: Samples, tried: Sequence[TriedDimension] = ()
 ) -> Iterator[Weakness]:
     """Dimensions of one size, branches that no sample takes, and outputs that repeat an input."""
     yield from describe_sizes(signature, samples, tried)
@@ -46,12 +42,8 @@ def choose_repeated(structure: ModelProto, samples: Samples, *, draws: bool) -> 
 
 def count_largest(structure: ModelProto, samples: Samples) -> int:
     """Multiplications of one run on the largest sample."""
-    largest = max(samples, key=_count_elements)
-    return _multiplications(structure, (largest,))
-
-
-def _count_elements(values: Mapping[str, Value]) -> int:
-    return sum(value.size for value in values.values() if isinstance(value, np.ndarray))
+    sizes = [sum(value.size for value in values.values() if isinstance(value, np.ndarray)) for values in samples]
+    return _multiplications(structure, (samples[sizes.index(max(sizes))],))
 
 
 def _multiplications(structure: ModelProto, samples: Samples) -> int:
@@ -65,9 +57,5 @@ def describe_only_sizes(tried: Sequence[TriedDimension]) -> Iterator[Note]:
     if not fixed:
         return
     sizes = ", ".join(f"{item.label}={item.only_size}" for item in fixed)
-    others = "; ".join(f"{item.label}: {_list_refused(item)}" for item in fixed)
+    others = "; ".join(f"{item.label}: {', '.join(str(entry.size) for entry in item.refused)}" for item in fixed)
     yield Note(text=f"the model runs only at {sizes} (rejected: {others})", level="warning")
-
-
-def _list_refused(item: TriedDimension) -> str:
-    return ", ".join(str(entry.size) for entry in item.refused)

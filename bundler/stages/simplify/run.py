@@ -9,30 +9,20 @@ from pathlib import Path
 
 import onnx
 from google.protobuf.message import EncodeError
-from onnx import ModelProto, TensorProto
 
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.onnxkit.model_faults import PYTHON_ERRORS
 from bundler.onnxkit.node_order import write_sorted
 from bundler.onnxkit.signatures import check_interface
-from bundler.onnxkit.structure import count_operators, iterate_nodes, iterate_tensors, read_structure
+from bundler.onnxkit.structure import count_operators, has_external_data, iterate_nodes, read_structure
 from bundler.stages.simplify.spec import TOOLS, Options
 
 ENTRY = "model.onnx"
 _EMBEDDED_LIMIT = 2**30
 """Bytes above which weights are stored outside the model file, which can hold 2 GB: folding may add some."""
-_LIBRARY_ERRORS = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    RuntimeError,
-    NotImplementedError,
-    AssertionError,
-    EncodeError,
-)
+_LIBRARY_ERRORS = (*PYTHON_ERRORS, EncodeError, onnx.checker.ValidationError)
 """Errors that a pass raises on a graph that it does not support; onnx_ir's own errors are subclasses of these."""
 
 
@@ -44,7 +34,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     before = read_structure(source)
     report(0.0, f"simplifying with {tool}")
     target = request.output / ENTRY
-    external = _needs_external_data(source, before)
+    external = has_external_data(before) or source.stat().st_size > _EMBEDDED_LIMIT
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
         _simplify(tool, write_sorted(source, Path(scratch, ENTRY), external=external), target, external=external)
     after = read_structure(target)
@@ -65,13 +55,8 @@ def _simplify(tool: str, source: Path, target: Path, *, external: bool) -> None:
             warnings.simplefilter("ignore")
             simplify(source, target, f"{ENTRY}.data" if external else None)
         onnx.checker.check_model(str(target))
-    except (*_LIBRARY_ERRORS, onnx.checker.ValidationError) as cause:
+    except _LIBRARY_ERRORS as cause:
         first = str(cause).partition("\n")[0][:300]
         raise StageError(
             f"the simplifier {tool} cannot process this model", details=(f"{type(cause).__name__}: {first}",)
         ) from cause
-
-
-def _needs_external_data(source: Path, structure: ModelProto) -> bool:
-    external = any(tensor.data_location == TensorProto.EXTERNAL for tensor in iterate_tensors(structure))
-    return external or source.stat().st_size > _EMBEDDED_LIMIT

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import onnxruntime
@@ -27,21 +26,15 @@ _MIN_ROUNDS, _MAX_ROUNDS = 5, 200
 _WARM_UP: Final = 3
 
 Call = Callable[[], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Round:
-    """Seconds that each model took for all feeds, in one round."""
-
-    model: float
-    baseline: float
+Round = tuple[float, float]
+"""Seconds that the model and the baseline took for all feeds."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
     """The times as facts. Raises `StageError` when one of the models does not load or run."""
     options = decode(Options, dict(request.options))
     golden = read_golden(request.input("golden"))
-    feeds = [golden.sample(index).inputs for index in range(min(_MAX_SAMPLES, len(golden.entries)))]
+    feeds = [sample.inputs for sample in golden.first(_MAX_SAMPLES)]
     report(0.0, "loading both models")
     model = open_session(request.input("model"), read_settings(options.session), error=StageError)
     baseline = open_session(request.input("baseline"), read_settings(options.baseline_session), error=StageError)
@@ -65,12 +58,12 @@ def _caller(session: onnxruntime.InferenceSession, feeds: Sequence[Mapping[str, 
     return call
 
 
-def _take_turns(model: Call, baseline: Call, seconds: float, report: Report) -> list[_Round]:
+def _take_turns(model: Call, baseline: Call, seconds: float, report: Report) -> list[Round]:
     for _ in range(_WARM_UP):
         model()
         baseline()
     repeats = max(1, round(_ROUND_SECONDS / max(_time(model, 1), _time(baseline, 1), 1e-9)))
-    rounds: list[_Round] = []
+    rounds: list[Round] = []
     began = time.perf_counter()
     while len(rounds) < _MAX_ROUNDS:
         share = (time.perf_counter() - began) / seconds
@@ -80,7 +73,7 @@ def _take_turns(model: Call, baseline: Call, seconds: float, report: Report) -> 
         first = len(rounds) % 2 == 0  # alternate: the first one finds the caches that the other left
         one = _time(model if first else baseline, repeats)
         two = _time(baseline if first else model, repeats)
-        rounds.append(_Round(model=one if first else two, baseline=two if first else one))
+        rounds.append((one, two) if first else (two, one))
     return rounds
 
 
@@ -91,11 +84,11 @@ def _time(call: Call, repeats: int) -> float:
     return (time.perf_counter() - began) / repeats
 
 
-def _summarize(rounds: Sequence[_Round], feeds: int) -> Facts:
-    ratios = sorted(item.model / item.baseline for item in rounds)
+def _summarize(rounds: Sequence[Round], feeds: int) -> Facts:
+    ratios = sorted(model / baseline for model, baseline in rounds)
     return Facts(
-        seconds=statistics.median(item.model for item in rounds) / feeds,
-        baseline_seconds=statistics.median(item.baseline for item in rounds) / feeds,
+        seconds=statistics.median(model for model, _ in rounds) / feeds,
+        baseline_seconds=statistics.median(baseline for _, baseline in rounds) / feeds,
         ratio=statistics.median(ratios),
         low=ratios[len(ratios) // 10],
         high=ratios[-1 - len(ratios) // 10],
