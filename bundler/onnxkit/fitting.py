@@ -15,6 +15,7 @@ from bundler.model.shapes import FixedShape, SizeRange, write_shape
 from bundler.model.signature import Port, Signature, ValueType, describe_type
 from bundler.onnxkit.elements import element_named, element_of_array, to_wide
 from bundler.onnxkit.equality import numbers
+from bundler.onnxkit.placement_facts import limit_lines
 from bundler.onnxkit.value_files import Value
 
 _MAX_SHOWN = 20
@@ -82,8 +83,7 @@ class Fitting:
         if not self._count:
             raise UsageError("there are no samples", hint=self._hint)
         if self._problems:
-            rest = len(self._problems) - _MAX_SHOWN
-            details = (*self._problems[:_MAX_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
+            details = limit_lines(self._problems, _MAX_SHOWN)
             what = "samples cannot be read" if self._unreadable else "the samples do not fit the model"
             raise UsageError(what, details=details, hint=self._hint)
 

@@ -123,7 +123,8 @@ class Tally:
 
     def _add_numbers(self, reference: np.ndarray, actual: np.ndarray, where: str) -> None:
         finite = np.isfinite(reference)
-        if not _same_pattern(reference, actual, finite):
+        same = np.array_equal(reference[~finite], actual[~finite], equal_nan=True)
+        if not same or not np.isfinite(actual[finite]).all():
             self.reject(f"{where}NaN or infinity at other places than in the reference")
             return
         if has_rows(reference):
@@ -155,7 +156,6 @@ class Tally:
         """The figures so far, with the figures of the recorded outputs themselves (None: not known)."""
         known = reference or ReferenceFigures(name=self.name)
         ratios = [decibels(signal, one.noise) for signal, one in zip(known.signals, self.samples, strict=False)]
-        worst = self._worst_sample(known)
         return OutputComparison(
             name=self.name,
             equal=self.equal,
@@ -172,7 +172,7 @@ class Tally:
             envelope=tuple(self.hull),
             agreement=self.exact_agreed / self.exact if self.exact else None,
             difference=self.difference,
-            worst_sample=worst,
+            worst_sample=self._worst_sample(known),
             reference=known,
         )
 
@@ -199,12 +199,6 @@ def _low(ratios: Sequence[float | None]) -> float | None:
         return None
     found = ordered[min(len(ordered) - 1, max(1, math.floor(LOW_SHARE * len(ordered))))]
     return None if math.isinf(found) else found
-
-
-def _same_pattern(reference: np.ndarray, actual: np.ndarray, finite: np.ndarray) -> bool:
-    return bool(
-        np.array_equal(reference[~finite], actual[~finite], equal_nan=True) and np.isfinite(actual[finite]).all()
-    )
 
 
 def upper_left_hull(known: list[Point], magnitude: np.ndarray, error: np.ndarray) -> list[Point]:

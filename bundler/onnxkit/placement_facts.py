@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from onnx import ModelProto, NodeProto
@@ -49,16 +49,19 @@ def count_placement(provider: str, total: int, left: Sequence[LeftNode]) -> dict
         "taken": taken,
         "left": len(left),
         "share": round(taken / total, 6) if total else 0.0,
-        "left_nodes": [
-            {"name": node.name, "operator": node.operator, "reason": node.reason} for node in left[:MAX_LISTED]
-        ],
+        "left_nodes": [asdict(node) for node in left[:MAX_LISTED]],
     }
 
 
 def list_left(left: Sequence[LeftNode], most: int = 20) -> tuple[str, ...]:
     """Lines for an error: the unassigned nodes, and the number of further ones."""
-    rest = len(left) - most
-    return (*(node.describe() for node in left[:most]), *((f"and {rest} more",) if rest > 0 else ()))
+    return limit_lines([node.describe() for node in left], most)
+
+
+def limit_lines(lines: Sequence[str], most: int, unit: str = "") -> tuple[str, ...]:
+    """The first lines, and the number of further ones."""
+    rest = len(lines) - most
+    return (*lines[:most], *((f"and {rest} more{unit}",) if rest > 0 else ()))
 
 
 def tidy(text: str, longest: int = _MAX_LENGTH) -> str:
@@ -68,6 +71,4 @@ def tidy(text: str, longest: int = _MAX_LENGTH) -> str:
 
 def tidy_lines(texts: Iterable[str], most: int = 12) -> tuple[str, ...]:
     """Lines of a tool's log without duplicates, at most `most`."""
-    lines = tuple(dict.fromkeys(line for text in texts if (line := tidy(text))))
-    rest = len(lines) - most
-    return (*lines[:most], *((f"and {rest} more lines",) if rest > 0 else ()))
+    return limit_lines(tuple(dict.fromkeys(line for text in texts if (line := tidy(text)))), most, " lines")

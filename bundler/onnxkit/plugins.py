@@ -24,9 +24,7 @@ _registered: dict[str, str] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """`library` is the Python module that knows the path of the plugin's library; `select` are the properties that the
-    device must report.
-    """
+    """`library` is the Python module that knows the library's path; `select` what the device must report."""
 
     library: str
     select: Mapping[str, str] = field(default_factory=dict)

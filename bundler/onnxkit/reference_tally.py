@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,13 +35,6 @@ SATURATED_ROWS: Final = 0.9
 SATURATED_END: Final = 0.001
 SATURATED_SHARE: Final = 0.99
 """Other numbers from 0 to 1 are saturated where this share of them is that near to either end."""
-
-
-class Digest(Protocol):
-    """A hash object."""
-
-    def update(self, data: bytes, /) -> None:
-        """Add bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +113,7 @@ class ReferenceTally:
             self.bounded += int(((values <= 1 - SATURATED_END) & (values >= SATURATED_END)).sum())
         return spread_of(values)
 
-    def _add_exact(self, array: np.ndarray, digest: Digest) -> None:
+    def _add_exact(self, array: np.ndarray, digest: Any) -> None:
         self.numeric = False
         if not array.size:
             return

@@ -26,10 +26,6 @@ _DIGITS = re.compile(r"([0-9]{1,4000})")
 """Longer rows of digits cannot be converted by Python."""
 
 
-def _nothing() -> None:
-    """Close nothing."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSet:
     """Samples by name, in order. `read` returns one by its position; `seed` is that of a prepared synthetic set."""
@@ -37,7 +33,7 @@ class SampleSet:
     names: Sequence[str]
     read: Callable[[int], dict[str, Value]]
     seed: int | None = None
-    close: Callable[[], None] = _nothing
+    close: Callable[[], None] = lambda: None
 
 
 def open_samples(path: Path, signature: Signature) -> SampleSet:
@@ -49,7 +45,9 @@ def open_samples(path: Path, signature: Signature) -> SampleSet:
     if path.is_file() and path.suffix == ".npz":
         return open_archive(path, signature)
     if path.is_file() and path.name == INDEX:
-        return _open_prepared(path)
+        golden = read_golden(path)
+        names = [visible(str(entry["name"])) for entry in golden.entries]
+        return SampleSet(names=names, read=lambda position: dict(golden.sample(position).inputs), seed=golden.seed)
     if not path.is_dir():
         raise UsageError(
             f"{visible(path.name)} is neither a folder of samples nor an .npz file",
@@ -67,12 +65,6 @@ def open_samples(path: Path, signature: Signature) -> SampleSet:
 def _folder_set(paths: Sequence[Path], read: Callable[[Path], dict[str, Value]]) -> SampleSet:
     names = [visible(path.stem if path.suffix == ".npz" else path.name) for path in paths]
     return SampleSet(names=names, read=lambda position: read(paths[position]))
-
-
-def _open_prepared(path: Path) -> SampleSet:
-    golden = read_golden(path)
-    names = [visible(str(entry["name"])) for entry in golden.entries]
-    return SampleSet(names=names, read=lambda position: dict(golden.sample(position).inputs), seed=golden.seed)
 
 
 def natural_order(path: Path) -> tuple[tuple[int, str], ...]:

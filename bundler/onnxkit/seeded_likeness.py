@@ -40,14 +40,6 @@ class _Range:
         if len(self.categories) <= MAX_CATEGORIES:
             self.categories.update(np.unique(finite)[: MAX_CATEGORIES + 1].tolist())
 
-    @property
-    def mean(self) -> float:
-        return self.total / self.count
-
-    @property
-    def deviation(self) -> float:
-        return float(np.sqrt(max(0.0, self.squares / self.count - self.mean**2)))
-
 
 class Likeness:
     """Collects the ranges of samples, then draws inputs like them; text is drawn from a list of words."""
@@ -94,5 +86,7 @@ def _draw(known: _Range, name: str, value: np.ndarray, index: int, generator: np
     if whole:
         least, most = max(int(known.least), -_MAX_MAGNITUDE), min(int(known.most), _MAX_MAGNITUDE)
         return generator.integers(least, most, value.shape, endpoint=True)
-    drawn = generator.normal(known.mean, known.deviation, value.shape)
+    mean = known.total / known.count
+    deviation = float(np.sqrt(max(0.0, known.squares / known.count - mean**2)))
+    drawn = generator.normal(mean, deviation, value.shape)
     return np.clip(drawn, known.least, known.most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, 
 
 from bundler.model.errors import StageError
 from bundler.onnxkit.canonical.walking import Scope, Walk, Walker, formal_inputs, formal_outputs, ordered_subgraphs
-from bundler.onnxkit.structure import keep_only
+from bundler.onnxkit.structure import iterate_nodes, keep_only, subgraphs
 
 NO_INFERENCE_OPS: Final = frozenset({("com.microsoft", "EPContext")})
 """Operators without shape inference: their outputs' types exist only in value_info, which is dropped for all others."""
@@ -164,28 +164,15 @@ def _sort_properties(items: Any) -> None:
     items.sort(key=lambda entry: (entry.key, entry.value))
 
 
-def _all_nodes(scope: Scope) -> Iterator[NodeProto]:
-    for node in scope.node:
-        yield node
-        for graph in ordered_subgraphs(node):
-            yield from _all_nodes(graph)
-
-
 def _formals_everywhere(model: ModelProto) -> set[str]:
     """Names that are never generated: every interface that keeps its own names."""
-    names: set[str] = set()
-    for scope in (model.graph, *model.functions):
-        names.update(formal_inputs(scope), formal_outputs(scope))
-        for node in _all_nodes(scope):
-            if node.domain not in POSITIONAL_SUBGRAPH_DOMAINS:
-                for graph in ordered_subgraphs(node):
-                    names.update(formal_inputs(graph), formal_outputs(graph))
-    return names
+    named = (node for node in iterate_nodes(model) if node.domain not in POSITIONAL_SUBGRAPH_DOMAINS)
+    scopes = [model.graph, *model.functions, *(graph for node in named for graph in subgraphs(node))]
+    return {name for scope in scopes for name in (*formal_inputs(scope), *formal_outputs(scope))}
 
 
 def _clean_model(model: ModelProto) -> None:
-    used = {node.domain for scope in (model.graph, *model.functions) for node in _all_nodes(scope)}
-    used = {"" if domain == "ai.onnx" else domain for domain in used} | {""}
+    used = {"" if node.domain == "ai.onnx" else node.domain for node in iterate_nodes(model)} | {""}
     # ONNX Runtime imports every domain that it has; an older or smaller runtime may not have them all.
     keep_only(model.opset_import, lambda opset: ("" if opset.domain == "ai.onnx" else opset.domain) in used)
     model.opset_import.sort(key=lambda opset: opset.domain)

@@ -37,12 +37,6 @@ def formal_outputs(scope: Scope) -> list[str]:
     return list(scope.output) if isinstance(scope, FunctionProto) else [value.name for value in scope.output]
 
 
-def _initializer_names(scope: Scope) -> list[str]:
-    if isinstance(scope, FunctionProto):
-        return []
-    return [tensor.name for tensor in scope.initializer] + [sparse.values.name for sparse in scope.sparse_initializer]
-
-
 @dataclass(frozen=True, slots=True)
 class Walk:
     """The canonical order of one graph's live nodes and read initializers, and the outer values that it reads."""
@@ -83,7 +77,10 @@ class _Search:
         self.scope = scope
         self.nodes = list(scope.node)
         self.producer = {name: index for index, node in enumerate(self.nodes) for name in node.output if name}
-        self.initializers = set(_initializer_names(scope))
+        self.initializers: set[str] = set()
+        if isinstance(scope, GraphProto):
+            tensors = (*scope.initializer, *(sparse.values for sparse in scope.sparse_initializer))
+            self.initializers = {tensor.name for tensor in tensors}
         self.local = self.initializers.union(formal_inputs(scope))
         self.placed: dict[int, bool] = {}
         """Absent: not seen; False: being visited; True: placed."""

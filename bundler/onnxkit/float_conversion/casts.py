@@ -7,12 +7,11 @@ or overflows. Models without these problems are not changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import ModelProto, NodeProto, TensorProto
 
-from bundler.onnxkit.structure import integer_attribute, iterate_graphs, iterate_nodes, keep_only
+from bundler.onnxkit.structure import defined_names, integer_attribute, iterate_graphs, iterate_nodes, keep_only
 
 
 def tidy_casts(model: ModelProto, inserted: int) -> None:
@@ -26,7 +25,7 @@ def tidy_casts(model: ModelProto, inserted: int) -> None:
 
 def _place_once(model: ModelProto, casts: list[NodeProto]) -> None:
     """Move each cast to the graph that computes its input, if that is not the main one, without duplicates."""
-    homes = {name: graph for graph in iterate_graphs(model) for name in _defined(graph)}
+    homes = {name: graph for graph in iterate_graphs(model) for name in defined_names(graph)}
     pending, made = list(casts), set[str]()
     while pending:
         waiting = [cast for cast in pending if cast.input[0] not in homes]
@@ -40,13 +39,6 @@ def _place_once(model: ModelProto, casts: list[NodeProto]) -> None:
             model.graph.node.extend(waiting)  # of undefined values: loading the model will report them
             return
         pending = waiting
-
-
-def _defined(graph: GraphProto) -> Iterator[str]:
-    yield from (info.name for info in graph.input)
-    yield from (tensor.name for tensor in graph.initializer)
-    for node in graph.node:
-        yield from (name for name in node.output if name)
 
 
 def _join(model: ModelProto, made: set[str]) -> None:

@@ -28,6 +28,7 @@ from onnxruntime.quantization.calibrate import (
 
 from bundler.model.errors import StageError
 from bundler.onnxkit.golden import GoldenSet, Sample
+from bundler.onnxkit.placement_facts import limit_lines
 from bundler.onnxkit.quantization.histograms import Histograms
 from bundler.onnxkit.quantization.reference import METHODS, own_errors
 from bundler.onnxkit.quantization.samples import Progress, run_sample
@@ -176,10 +177,9 @@ def _count(
 
 def not_finite(names: tuple[str, ...]) -> StageError:
     """The error for tensors without a finite range."""
-    shown = tuple(f"tensor {name!r}" for name in names[:_MAX_NAMED])
     return StageError(
         "values that are not finite occurred during calibration",
-        details=(*shown, *((f"and {len(names) - _MAX_NAMED} more",) if len(names) > _MAX_NAMED else ())),
+        details=limit_lines([f"tensor {name!r}" for name in names], _MAX_NAMED),
         hint="keep the nodes around these tensors in floating point (`exclude_nodes`), or check the samples",
     )
 

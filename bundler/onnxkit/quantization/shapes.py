@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 import onnx
-from onnx import GraphProto, ModelProto, ValueInfoProto
+from onnx import ModelProto, ValueInfoProto
 from onnxruntime.quantization.quant_utils import add_infer_metadata
 
 from bundler.onnxkit.structure import iterate_graphs, read_structure
@@ -20,7 +20,9 @@ def load_with_shapes(path: Path) -> ModelProto:
     model = onnx.load(path)
     inferred = infer_structure(path)
     for own, other in zip(iterate_graphs(model), iterate_graphs(inferred), strict=True):
-        _take_types(own, other)
+        for field in ("value_info", "input", "output"):
+            own.ClearField(field)
+            getattr(own, field).extend(getattr(other, field))
     add_infer_metadata(model)
     return model
 
@@ -30,12 +32,6 @@ def infer_structure(path: Path) -> ModelProto:
     structure = read_structure(path)
     inferred: ModelProto = onnx.shape_inference.infer_shapes(structure)
     return inferred
-
-
-def _take_types(graph: GraphProto, other: GraphProto) -> None:
-    for field in ("value_info", "input", "output"):
-        graph.ClearField(field)
-        getattr(graph, field).extend(getattr(other, field))
 
 
 def knows_types(model: ModelProto, operators: Collection[str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from typing import Any, Final
 from onnx import ModelProto
 
 import bundler
+from bundler.model.digests import digest_file
 from bundler.model.errors import StageError
 from bundler.onnxkit.placement_facts import LeftNode, left_node, list_left, tidy, tidy_lines
 from bundler.stages.build_engine.profiles import Shapes
@@ -61,19 +61,14 @@ def build_engine(source: Path, model: ModelProto, names: Mapping[str, str], shap
 
 def _build_until_equal(job: Mapping[str, Any], folder: Path, target: Path) -> bool:
     """Build again until two engines are equal: on a busy machine threads may run in another order."""
-    seen = {_digest(target)}
+    seen = {digest_file(target)}
     for _ in range(_MAX_TRIES):
         _run_child(job, folder, target)
-        digest = _digest(target)
+        digest = digest_file(target)
         if digest in seen:
             return True
         seen.add(digest)
     return False
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _run_child(job: Mapping[str, Any], folder: Path, target: Path) -> Any:

@@ -16,10 +16,7 @@ _SUPPORTED_FROM: Final = (12, 0)
 
 
 def choose_devices(asked: Iterable[str], members: Iterable[str]) -> dict[str, str]:
-    """The library's name of each requested compute capability, in ascending order.
-
-    `members` are all names of the library's enumeration. Raises `StageError` that lists the known ones.
-    """
+    """The library's name (of `members`) of each requested compute capability, ascending. Raises `StageError`."""
     known = {f"{found[1]}.{found[2]}": name for name in members if (found := _MEMBER.fullmatch(name))}
     wanted = {text.strip() for text in asked if text.strip()}
     unknown = sorted(wanted - known.keys())

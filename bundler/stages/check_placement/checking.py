@@ -40,9 +40,7 @@ class Estimate:
 
 
 def estimate(model: ModelProto, asked: Options) -> Estimate:
-    """The checker's result for a model with shapes. Raises `StageError` for a graph that the checker cannot read, and
-    for a function that it lacks.
-    """
+    """The checker's result for a model with shapes. Raises `StageError` for a graph that it cannot read."""
     check = _find_function(asked)
     try:
         with _in_order():

@@ -90,9 +90,7 @@ def _find_all(place: bytes | Path, texts: set[bytes]) -> set[bytes]:
 
 
 def write_canonical(model: ModelProto, before: ModelProto, path: Path) -> None:
-    """Write the model with the declared interface, and only the operator sets and the format version that it
-    requires. Raises `StageError` for one that no file can hold.
-    """
+    """Write the model with its declared interface and only the operator sets that it requires. Raises `StageError`."""
     ports = {port.name for port in model_signature(before).inputs}  # old formats list weights among the inputs
     declared = [*(info for info in before.graph.input if info.name in ports), *before.graph.output]
     for new, old in zip((*model.graph.input, *model.graph.output), declared, strict=True):

@@ -173,24 +173,21 @@ class _Job:
         indices = [place * len(golden.entries) // count for place in range(count)]
         gate = decode(Gate, {"outputs": {}, "default": {}, **self.options.gate})
         search = Search(emulator, golden, indices, gate, self._report_round)
-        if self.options.search:
-            return self._require_gate(search.find())
-        first = search.judge(())
-        return Found([], sorted(search.find_overflow()), first, first, search.rounds, count)
-
-    def _report_round(self, number: int, text: str) -> None:
-        self.report(min(0.9, 0.1 + 0.8 * number / MAX_ROUNDS), f"round {number}: {text}")
-
-    def _require_gate(self, found: Found) -> Found:
-        if not found.holds:
+        if not self.options.search:
+            first = search.judge(())
+            return Found([], sorted(search.find_overflow()), first, first, search.rounds, count)
+        found = search.find()
+        if not found.last.holds():
+            figures = list(found.last.facts().items())[:3]
             raise StageError(
                 "no choice of nodes in 32 bits meets the gate",
-                details=tuple(
-                    f"{name[:_MAX_NAME_LENGTH]}: {figures}" for name, figures in list(found.last.facts().items())[:3]
-                ),
+                details=tuple(f"{name[:_MAX_NAME_LENGTH]}: {values}" for name, values in figures),
                 hint="keep inputs and outputs in 32 bits (`keep_io`), or loosen the gate",
             )
         return found
+
+    def _report_round(self, number: int, text: str) -> None:
+        self.report(min(0.9, 0.1 + 0.8 * number / MAX_ROUNDS), f"round {number}: {text}")
 
     def write(self, found: Found | None) -> tuple[Converted, ModelProto]:
         """Write the converted model to the target until the runtime loads it."""

@@ -47,11 +47,6 @@ class Found:
     rounds: int
     samples: int
 
-    @property
-    def holds(self) -> bool:
-        """Whether the gate is met."""
-        return self.last.holds()
-
 
 @dataclass(slots=True)
 class Search:

@@ -20,7 +20,8 @@ LIMIT: Final = 2**31 - 1
 def run(request: StageRequest, report: Report) -> StageResult:
     """`model.ort`, or nothing and a note when the model stays in ONNX format."""
     source = request.input("model")
-    size = _total_bytes(source)
+    data = (source.parent / name for name in external_names(read_structure(source)))
+    size = sum(path.stat().st_size for path in (source, *data))
     if size > LIMIT:
         return _pass_through(f"the model has {size / 1e9:.1f} GB, and a file in ORT format can have at most 2 GB")
     report(0.0, "converting")
@@ -38,9 +39,3 @@ def run(request: StageRequest, report: Report) -> StageResult:
 def _pass_through(reason: str) -> StageResult:
     note = Note(text=f"not converted to ORT format, it stays ONNX: {reason}", level="warning")
     return StageResult(facts={"format": "onnx"}, notes=(note,))
-
-
-def _total_bytes(source: Path) -> int:
-    return source.stat().st_size + sum(
-        (source.parent / name).stat().st_size for name in external_names(read_structure(source))
-    )

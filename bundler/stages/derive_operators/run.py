@@ -24,9 +24,7 @@ Row = tuple[str, int, str, str]
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """The configuration, and the same as facts. Raises `StageError` when the model cannot be written in ORT format,
-    which names the operators that run.
-    """
+    """The configuration, and the same as facts. Raises `StageError` for a model that ORT format cannot hold."""
     source = request.input("model")
     report(0.0, "reading operators and types")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:

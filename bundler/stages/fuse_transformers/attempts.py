@@ -113,17 +113,11 @@ def choose_best(attempts: Iterable[Attempt], subject: Subject) -> tuple[Attempt,
     if best.fused and best.model is not None:
         return best, best.model
     lines = tuple(f"as {item.choice.model_type}: {item.problem or 'no pattern matched'}" for item in tried)
-    raise StageError(
-        "nothing was fused: the library recognises no pattern in this model",
-        details=(*lines, *_fused_before(subject.structure)),
-        hint=_hint(subject),
-    )
-
-
-def _hint(subject: Subject) -> str:
+    hint = "leave fusion out for this model, or name its model_type, heads and hidden_size"
     if subject.options.backend == "onnxruntime-tools":
-        return "onnxruntime-tools supports models of 2021 (opset 12 and fixed shapes); use the backend `onnxruntime`"
-    return "leave fusion out for this model, or name its model_type, heads and hidden_size"
+        hint = "onnxruntime-tools supports models of 2021 (opset 12 and fixed shapes); use the backend `onnxruntime`"
+    details = (*lines, *_fused_before(subject.structure))
+    raise StageError("nothing was fused: the library recognises no pattern in this model", details=details, hint=hint)
 
 
 def _fused_before(structure: ModelProto) -> tuple[str, ...]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
+from typing import get_args
 
 from bundler.model.errors import UsageError
-from bundler.stages.fuse_transformers.spec import FUSIONS, MODEL_TYPES, TOOLS_MODEL_TYPES, Options
+from bundler.stages.fuse_transformers.spec import FUSIONS, MODEL_TYPES, TOOLS_MODEL_TYPES, Backend, Level, Mask, Options
 
 _PREFIX = "enable_"
-_CHOICES = {
-    "mask": ("raw", "end", "none"),
-    "level": ("default", "none", "basic", "extended"),
-    "backend": ("onnxruntime", "onnxruntime-tools"),
-}
+_CHOICES = {"mask": get_args(Mask), "level": get_args(Level), "backend": get_args(Backend)}
 
 
 def check_options(options: Options) -> tuple[str, ...]:

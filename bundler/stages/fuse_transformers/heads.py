@@ -67,9 +67,7 @@ class _Graph:
 
 
 def find_heads(model: ModelProto) -> tuple[int, int]:
-    """Number of heads and hidden size, (0, 0) if unknown. Key and value may have fewer heads than the query (grouped
-    attention): the largest number counts.
-    """
+    """Number of heads and hidden size, (0, 0) if unknown; with grouped attention, those of the query."""
     graph = _read(model)
     votes: Counter[tuple[int, int]] = Counter()
     for node in model.graph.node:

@@ -25,9 +25,7 @@ ENTRY = "model.onnx"
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
-    """`model.onnx` and, for a large model, `model.onnx.data`. Raises `UsageError` for invalid options,
-    `StageError` for a model in which nothing can be fused.
-    """
+    """`model.onnx` and, for a large model, `model.onnx.data`. Raises `UsageError`, `StageError`."""
     options = decode(Options, dict(request.options))
     disabled = check_options(options)
     source = request.input("model")

@@ -13,7 +13,7 @@ from onnx import TensorProto
 
 from bundler.model.errors import ModelError
 from bundler.onnxkit.elements import element_of_onnx, storage_bytes
-from bundler.onnxkit.placement_facts import tidy
+from bundler.onnxkit.placement_facts import limit_lines, tidy
 
 _MAX_SHOWN: Final = 20
 _MAX_LENGTH: Final = 400
@@ -44,14 +44,9 @@ def _read_number(text: str, other: int) -> int:
 
 
 def _refusal(problems: list[str]) -> ModelError:
-    rest = len(problems) - _MAX_SHOWN
-    details = (
-        *(tidy(problem, _MAX_LENGTH) for problem in problems[:_MAX_SHOWN]),
-        *((f"and {rest} more",) if rest > 0 else ()),
-    )
     return ModelError(
         "the model's external data cannot be used",
-        details=details,
+        details=limit_lines([tidy(problem, _MAX_LENGTH) for problem in problems], _MAX_SHOWN),
         hint="put the complete data files, as real files, into the folder of the model (`cp -L` copies what a link "
         "points to), or save the model again with onnx.save_model(…, save_as_external_data=True)",
     )

@@ -21,9 +21,7 @@ _Key = tuple[str, str, str]
 
 
 def check_functions(model: ModelProto) -> None:
-    """Raise `ModelError` for functions that expand to more than `MAX_EXPANDED_NODES` nodes, or that are nested
-    deeper than `MAX_CALL_DEPTH`.
-    """
+    """Raise `ModelError` for functions that expand to too many nodes, or are nested too deep."""
     functions = {(item.domain, item.name, item.overload): item for item in model.functions}
     expanded = _Count(functions).nodes(model.graph.node) if functions else 0
     if expanded <= max(MAX_EXPANDED_NODES, _count_plain(model.graph.node)):

@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from bundler.model.errors import ModelError
-from bundler.onnxkit.placement_facts import tidy
+from bundler.onnxkit.placement_facts import limit_lines, tidy
 from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
 from bundler.onnxkit.structure import iterate_nodes, qualified_name
 
@@ -66,11 +66,9 @@ def check_operators(model: ModelProto) -> None:
             found = _operator_problems(node, known, versions)
             problems.update(dict.fromkeys(tidy(problem, _MAX_LENGTH) for problem in found))
     if problems:
-        listed = list(problems)
-        rest = len(listed) - _MAX_SHOWN
         raise ModelError(
             f"ONNX Runtime {onnxruntime.__version__} does not support all operators of the model",
-            details=(*listed[:_MAX_SHOWN], *((f"and {rest} more",) if rest > 0 else ())),
+            details=limit_lines(list(problems), _MAX_SHOWN),
             hint="export the model with standard operators; bundler cannot load libraries of custom operators",
         )
 

@@ -16,9 +16,7 @@ _MAX_SHOWN: Final = 60
 
 
 def check_names(model: ModelProto) -> None:
-    """Check that every name of a model is text of limited length: they go into files, reports and code. Raises
-    `ModelError`. Protobuf returns a string that is not UTF-8 as bytes.
-    """
+    """Raise `ModelError` for a name that is too long, or not UTF-8, which protobuf returns as bytes."""
     for what, name in _names(model):
         if isinstance(name, bytes):
             raise ModelError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -69,9 +69,7 @@ def _walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _check_kind(path: Path, name: str) -> None:
-    """Raise `UsageError` for a pipe, a socket or a device: reading those may never end. A broken link passes, and is
-    reported with the other unreadable files.
-    """
+    """Raise `UsageError` for a pipe, a socket or a device, which may never end. Broken links are reported later."""
     if path.exists() and not path.is_file():
         raise UsageError(f"{visible(name)} is not a regular file", hint="remove it from the data folder")
 
@@ -104,6 +102,11 @@ def _count_suffixes(names: list[str]) -> tuple[str, ...]:
 def _left_out(names: list[str], kind: str) -> tuple[Note, ...]:
     if not names:
         return ()
+    text = f"skipped, because they are not {_NOUNS[kind]}: {list_some(list(map(visible, names)))}"
+    return (Note(text=text, level="warning", names_samples=True),)
+
+
+def list_some(names: Sequence[str]) -> str:
+    """The first names, and the number of further ones."""
     rest = len(names) - _MAX_LISTED
-    listed = ", ".join(map(visible, names[:_MAX_LISTED])) + (f" and {rest} more" if rest > 0 else "")
-    return (Note(text=f"skipped, because they are not {_NOUNS[kind]}: {listed}", level="warning", names_samples=True),)
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")

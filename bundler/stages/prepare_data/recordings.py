@@ -30,9 +30,7 @@ class Recording:
     frames: int
 
     def read(self, count: int) -> np.ndarray:
-        """The first `count` frames as float32, from -1 to 1 where the file holds integers: [frames, channels]. Raises
-        `UnreadableError`.
-        """
+        """The first `count` frames as float32, from -1 to 1: [frames, channels]. Raises `UnreadableError`."""
         with _opened(self.path) as sound:
             frames: np.ndarray = sound.read(count, dtype="float32", always_2d=True)
         if len(frames) != count:

@@ -24,9 +24,7 @@ def belongs(position: int, options: Options) -> bool:
 
 
 def choose_positions(total: int, options: Options) -> Sequence[int]:
-    """The selected positions of `total` samples, in order, at most `options.limit` of them and spread evenly. Raises
-    `UsageError` when none is left.
-    """
+    """At most `options.limit` positions of `total` samples, in order, spread evenly. Raises `UsageError` for none."""
     found = range(total) if options.part == "all" else [i for i in range(total) if belongs(i, options)]
     if total and not found:
         what = "the only sample is held out" if total == 1 else f"all {total} samples are held out"

@@ -14,8 +14,7 @@ from bundler.onnxkit.elements import element_of_array, to_wide
 from bundler.onnxkit.equality import is_float
 from bundler.onnxkit.golden import read_golden
 from bundler.onnxkit.value_files import Value
-
-_MAX_LISTED = 5
+from bundler.stages.prepare_data.folders import list_some
 
 
 def held_out_digests(index: Path | None) -> frozenset[bytes]:
@@ -26,9 +25,7 @@ def held_out_digests(index: Path | None) -> frozenset[bytes]:
 
 
 class Survey:
-    """Collects, sample by sample, what `facts` and `notes` report at the end. `fixed` are inputs that are constant by
-    declaration.
-    """
+    """Collects what `facts` and `notes` report at the end. `fixed` are inputs that are constant by declaration."""
 
     def __init__(self, fixed: Collection[str]) -> None:
         self._fixed = frozenset(fixed)
@@ -88,16 +85,11 @@ class Survey:
         texts = []
         if self._constant:
             share = f"{len(self._constant)} of {self._count}"
-            texts.append(f"{share} samples hold one value only: {_names(self._constant)}")
+            texts.append(f"{share} samples hold one value only: {list_some(self._constant)}")
         if self._infinite:
             share = f"{len(self._infinite)} of {self._count}"
-            texts.append(f"{share} samples hold NaN or infinity: {_names(self._infinite)}")
+            texts.append(f"{share} samples hold NaN or infinity: {list_some(self._infinite)}")
         return (*notes, *(Note(text=text, level="warning", names_samples=True) for text in texts))
-
-
-def _names(names: list[str]) -> str:
-    rest = len(names) - _MAX_LISTED
-    return ", ".join(names[:_MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _is_field(value: Value) -> bool:

@@ -52,9 +52,10 @@ def _find_ports(declaration: TextDeclaration, signature: Signature) -> tuple[Por
         rest = [port for port in ports if port not in (mask, types) and "int" in (port.type.element_type or "")]
         like = [port for port in rest if re.search(r"input_?ids|token|^ids$", port.name, re.IGNORECASE)]
         ids = only_port(like if len(rest) > 1 else rest, signature, "ids", "token ids")
-    for port in (ids, mask, types):
-        if port is not None and port.type.shape is not None:
-            _check_axes(port)
+    for port in (port for port in (ids, mask, types) if port is not None and port.type.shape is not None):
+        shape = port.type.shape or ()
+        if not 1 <= len(shape) <= _MAX_AXES or any(isinstance(size, int) and size != 1 for size in shape[:-1]):
+            raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a text is one row of tokens")
     return ids, mask, types
 
 
@@ -65,12 +66,6 @@ def _named_or_like(
         return named_port(signature, name, key)
     found = [port for port in ports if re.search(pattern, port.name, re.IGNORECASE)]
     return only_port(found, signature, key, key.replace("_", " ")) if found else None
-
-
-def _check_axes(port: Port) -> None:
-    shape = port.type.shape or ()
-    if not 1 <= len(shape) <= _MAX_AXES or any(isinstance(size, int) and size != 1 for size in shape[:-1]):
-        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a text is one row of tokens")
 
 
 def _pad_id(declaration: TextDeclaration, tool: Any) -> int:

@@ -112,9 +112,7 @@ def _fold(model: ModelProto, scratch: Path, options: Options) -> ModelProto:
 
 
 def find_excluded(structure: ModelProto, options: Options) -> tuple[str, ...]:
-    """The names, after `name_nodes`, of the nodes that the user excludes. Raises `UsageError` for unknown names.
-    A name that several nodes have selects all of them.
-    """
+    """The names, after `name_nodes`, of all nodes with an excluded name. Raises `UsageError` for an unknown one."""
     old = [node.name for node in structure.graph.node]
     name_nodes(structure.graph)
     named = [(before, node.name) for before, node in zip(old, structure.graph.node, strict=True)]

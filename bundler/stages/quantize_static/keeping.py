@@ -76,9 +76,7 @@ class Trial:
 
 
 def keep_worst_float(trial: Trial, least_db: float | None, report: Report) -> tuple[Trial, Mapping[str, Any]]:
-    """The trial without the fewest of the worst nodes whose outputs reach `least_db`, and the facts. Raises
-    `StageError` when excluding half of the nodes is not enough.
-    """
+    """The trial without the fewest nodes for which the outputs reach `least_db`, and the facts. Raises `StageError`."""
     least = DEFAULT_SQNR_DB if least_db is None else least_db
     given, trial = trial.loaded, replace(trial, loaded=replace(trial.loaded, named=True))
     clean = run_clean(trial.loaded.path, trial.samples)

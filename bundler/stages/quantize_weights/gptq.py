@@ -65,9 +65,7 @@ _HINT = "give real inputs (`--calibration`), or use algorithm `hqq`, which requi
 
 
 def _prepare_weights(linked: LinkedModel, targets: Targets) -> None:
-    """Duplicate shared weights: the reference names the result after the weight, but its values depend on the inputs
-    of the node.
-    """
+    """Duplicate shared weights: their quantised values depend on the inputs of the node."""
     graph = linked.model.graph
     weights = {tensor.name: tensor for tensor in graph.initializer}
     seen: set[str] = set()

@@ -43,12 +43,13 @@ class Targets:
 
 
 def prepare_targets(linked: LinkedModel, options: Options) -> Targets:
-    """Lift constant weights to initializers, turn Gemm into MatMul where requested, give every node a unique name.
-    Raises `StageError` for a name to exclude that no node has.
-    """
+    """Lift constant weights to initializers, split Gemm where requested, and name every node. Raises `StageError`."""
     _check_names(linked, options)
     excluded = {id(node): node for node in iterate_nodes(linked.model) if node.name in options.exclude_nodes}
-    _lift_constants(linked, options)
+    # The reference finds weights among initializers only, and exporters also write them as Constant nodes.
+    wanted = {weight for node in iterate_nodes(linked.model) if (weight := _weight_name(node, options))}
+    for graph in iterate_graphs(linked.model):
+        lift_constants(graph, wanted)
     for number, node in enumerate(list(iterate_nodes(linked.model))):
         node.name = f"n{number}"
     finder = _Finder(linked, options, {node.name for node in excluded.values()})
@@ -77,13 +78,6 @@ def _check_names(linked: LinkedModel, options: Options) -> None:
                 f"the model has no node named {name[:_MAX_SHOWN]!r} to exclude",
                 hint=f"did you mean {close[0][:_MAX_SHOWN]!r}?" if close else "use the names of the model's own nodes",
             )
-
-
-def _lift_constants(linked: LinkedModel, options: Options) -> None:
-    """The reference finds weights among initializers only, and exporters also write them as Constant nodes."""
-    wanted = {weight for node in iterate_nodes(linked.model) if (weight := _weight_name(node, options))}
-    for graph in iterate_graphs(linked.model):
-        lift_constants(graph, wanted)
 
 
 def _weight_name(node: NodeProto, options: Options) -> str | None:

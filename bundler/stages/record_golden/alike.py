@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import onnxruntime
 
@@ -16,20 +15,11 @@ from bundler.onnxkit.running import RunError, run_session
 from bundler.onnxkit.seeded_likeness import Likeness
 from bundler.onnxkit.value_files import Value
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlikeSamples:
-    """Samples that the model ran on, and the digests of its outputs."""
-
-    samples: tuple[tuple[str, Mapping[str, Value]], ...]
-    first_runs: tuple[Mapping[str, bytes], ...]
-    notes: tuple[Note, ...]
-    weaknesses: tuple[Weakness, ...]
+Alike = tuple[list[tuple[str, Mapping[str, Value]]], list[Mapping[str, bytes]]]
+"""Samples that the model ran on, and the digests of its outputs."""
 
 
-def make_alike(
-    session: onnxruntime.InferenceSession, recorded: GoldenSet, places: list[int], seed: int
-) -> AlikeSamples:
+def make_alike(session: onnxruntime.InferenceSession, recorded: GoldenSet, places: list[int], seed: int) -> Alike:
     """A seeded sample for each of `places` in `recorded`. Samples that the model rejects or that equal a real one are
     skipped. Raises `UsageError` when none is left.
     """
@@ -37,7 +27,8 @@ def make_alike(
     for sample in recorded:
         likeness.add(sample.inputs)
         real.add(digest_values(sample.inputs))
-    samples, first_runs = [], []
+    samples: list[tuple[str, Mapping[str, Value]]] = []
+    first_runs: list[Mapping[str, bytes]] = []
     for index, place in enumerate(places):
         drawn = likeness.draw(recorded.sample(place).inputs, seed, index)
         if digest_values(drawn) in real:
@@ -52,22 +43,18 @@ def make_alike(
             "no seeded input can replace the samples: each equals one of them, or the model rejects it",
             hint="ship the samples themselves with --golden samples, or leave --samples out",
         )
-    return AlikeSamples(
-        samples=tuple(samples),
-        first_runs=tuple(first_runs),
-        notes=(_note(len(samples), len(recorded.entries)),),
-        weaknesses=(_SEEDED,),
-    )
+    return samples, first_runs
 
 
-_SEEDED = Weakness(
+SEEDED = Weakness(
     kind="synthetic",
     name="",
     text="the inputs are seeded, within the ranges of the real samples, which judged the build and are not shipped",
 )
 
 
-def _note(made: int, judged: int) -> Note:
+def describe_alike(made: int, judged: int) -> Note:
+    """Say that seeded inputs are shipped instead of the `judged` samples."""
     what = f"{made} seeded input{'' if made == 1 else 's'}"
     return Note(
         text=f"the golden set in the bundle holds {what}, and none of the {judged} samples that judge the build"

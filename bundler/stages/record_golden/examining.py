@@ -31,9 +31,7 @@ def weaknesses_of(
 
 
 def choose_repeated(structure: ModelProto, samples: Samples, *, draws: bool) -> Collection[int]:
-    """The samples that run twice to check that the outputs repeat: all when that is cheap or the model draws random
-    numbers, else the first, the middle and the last.
-    """
+    """The samples that run twice: all when that is cheap or the model draws random numbers, else three."""
     count = len(samples)
     if draws or count * _multiplications(structure, samples) <= MAX_SET_MULTIPLICATIONS:
         return range(count)

@@ -33,7 +33,7 @@ from bundler.onnxkit.size_search import limit_run
 from bundler.onnxkit.structure import random_operators, read_structure
 from bundler.onnxkit.value_files import Value
 from bundler.onnxkit.weaknesses import SYNTHETIC, describe_count, describe_seeded
-from bundler.stages.record_golden.alike import make_alike
+from bundler.stages.record_golden.alike import SEEDED, describe_alike, make_alike
 from bundler.stages.record_golden.examining import choose_repeated, count_largest, describe_only_sizes, weaknesses_of
 from bundler.stages.record_golden.spec import Facts, Options
 
@@ -200,14 +200,9 @@ def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inp
 
 def _alike_inputs(session: onnxruntime.InferenceSession, recorded: GoldenSet, options: Options) -> _Inputs:
     places = spread_evenly(len(recorded.entries), options.max_samples)
-    found = make_alike(session, recorded, places, options.seed)
-    return _Inputs(
-        samples=found.samples,
-        seed=options.seed,
-        notes=found.notes,
-        first_runs=found.first_runs,
-        weaknesses=found.weaknesses,
-    )
+    samples, first_runs = make_alike(session, recorded, places, options.seed)
+    notes = (describe_alike(len(samples), len(recorded)),)
+    return _Inputs(samples=samples, seed=options.seed, notes=notes, first_runs=first_runs, weaknesses=(SEEDED,))
 
 
 def _record(

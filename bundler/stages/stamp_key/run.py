@@ -9,6 +9,7 @@ from pathlib import Path
 from onnx import ModelProto, StringStringEntryProto
 
 from bundler.model.codec import decode
+from bundler.model.digests import digest_file
 from bundler.model.stage import Report, StageRequest, StageResult
 from bundler.onnxkit.structure import external_names, read_structure
 from bundler.stages.stamp_key.spec import Options
@@ -20,7 +21,10 @@ def run(request: StageRequest, report: Report) -> StageResult:
     report(0.0, "hashing")
     structure = read_structure(source)
     names = (source.name, *external_names(structure))
-    value = _digest(source.parent, names)
+    total = hashlib.sha256()
+    for name in names:
+        total.update(f"{name}\0{digest_file(source.parent / name)}\n".encode())
+    value = total.hexdigest()
     for name in names:
         target = request.output / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -29,19 +33,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     return StageResult(facts={"key": options.key, "value": value}, entry=source.name)
 
 
-def _digest(root: Path, names: tuple[str, ...]) -> str:
-    total = hashlib.sha256()
-    for name in names:
-        with (root / name).open("rb") as stream:
-            own = hashlib.file_digest(stream, "sha256").hexdigest()
-        total.update(f"{name}\0{own}\n".encode())
-    return total.hexdigest()
-
-
 def _append(path: Path, key: str, value: str) -> None:
-    """Append a second protobuf message, which parsers merge with the first, so no weight is read; the runtime uses the
-    last of two entries with one key.
-    """
+    """Append a second message, which parsers merge with the first; the last of two entries with one key counts."""
     addition = ModelProto(metadata_props=[StringStringEntryProto(key=key, value=value)])
     with path.open("ab") as stream:
         stream.write(addition.SerializeToString(deterministic=True))
