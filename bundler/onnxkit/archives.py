@@ -83,11 +83,9 @@ def guarded(path: Path, read: Callable[[], T]) -> T:
             raise zipfile.BadZipFile("it is not an .npz archive, or it is truncated")  # noqa: TRY301 - reported as those below
         return read()
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error) as error:
-        raise UsageError(
-            f"the samples in {visible(path.name)} cannot be read",
-            details=(str(error).partition("\n")[0],),
-            hint="write it with numpy.savez; text must be saved as numpy.str_, not as Python objects",
-        ) from error
+        hint = "write it with numpy.savez; text must be saved as numpy.str_, not as Python objects"
+        details = (str(error).partition("\n")[0],)
+        raise UsageError(f"the samples in {visible(path.name)} cannot be read", details=details, hint=hint) from error
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:

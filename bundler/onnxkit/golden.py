@@ -133,7 +133,5 @@ def read_golden(path: Path) -> GoldenSet:
 
 
 def _altered(folder: Path) -> StageError:
-    return StageError(
-        f"the golden set in {folder.name} cannot be read",
-        hint="the cache was changed; run `bundler cache clear` and build again",
-    )
+    hint = "the cache was changed; run `bundler cache clear` and build again"
+    return StageError(f"the golden set in {folder.name} cannot be read", hint=hint)

@@ -49,10 +49,8 @@ def open_samples(path: Path, signature: Signature) -> SampleSet:
         names = [visible(str(entry["name"])) for entry in golden.entries]
         return SampleSet(names=names, read=lambda position: dict(golden.sample(position).inputs), seed=golden.seed)
     if not path.is_dir():
-        raise UsageError(
-            f"{visible(path.name)} is neither a folder of samples nor an .npz file",
-            hint="--samples accepts a folder of .npz files, a folder of ONNX test_data_set_* folders, or one .npz file",
-        )
+        hint = "--samples accepts a folder of .npz files, a folder of ONNX test_data_set_* folders, or one .npz file"
+        raise UsageError(f"{visible(path.name)} is neither a folder of samples nor an .npz file", hint=hint)
     if re.match(r"test_data_set_\d+$", path.name):
         return _folder_set([path], lambda item: _read_test_set(item, signature))
     sets = sorted(path.glob("test_data_set_*"), key=natural_order)
@@ -115,10 +113,8 @@ def _read_test_set(folder: Path, signature: Signature) -> dict[str, Value]:
     ports = [port for port in signature.inputs if not port.optional] + [p for p in signature.inputs if p.optional]
     files = sorted(folder.glob("input_*.pb"), key=natural_order)
     if len(files) > len(ports):
-        raise UsageError(
-            f"{folder.name} has {len(files)} inputs, and the model has {len(ports)}",
-            hint="`bundler inspect MODEL` shows the model's inputs",
-        )
+        hint = "`bundler inspect MODEL` shows the model's inputs"
+        raise UsageError(f"{folder.name} has {len(files)} inputs, and the model has {len(ports)}", hint=hint)
     return {port.name: _read_proto(file, port) for port, file in zip(ports, files, strict=False)}
 
 

@@ -145,11 +145,9 @@ class SizeSearch:
     def _failure(self) -> ModelError:
         spent = f" within {self._limit():g} s" if self.is_over else ""
         named = ", or sizes with --dim NAME=SIZE or --shape INPUT=SIZES" if self._is_free else ""
-        return ModelError(
-            f"the model ran on none of the seeded inputs{spent}",
-            details=tuple(_list_tries(self.refused)),
-            hint=f"give real inputs with --samples{named}",
-        )
+        hint = f"give real inputs with --samples{named}"
+        details = tuple(_list_tries(self.refused))
+        return ModelError(f"the model ran on none of the seeded inputs{spent}", details=details, hint=hint)
 
 
 def limit_run(multiplications: int) -> float:

@@ -32,9 +32,7 @@ def canonicalize(
     place_initializers(tensors, folders, target.with_name(target.name + ".data"), threshold)
     embed_non_initializers(model, folders)
     if model.ByteSize() > PROTOBUF_LIMIT:
-        raise StageError(
-            "the model is larger than the 2 GB that one ONNX file can hold",
-            hint="it requires external data: set an external threshold",
-        )
+        hint = "it requires external data: set an external threshold"
+        raise StageError("the model is larger than the 2 GB that one ONNX file can hold", hint=hint)
     target.write_bytes(model.SerializeToString(deterministic=True))
     return model

@@ -29,10 +29,8 @@ def narrow(values: np.ndarray, kind: str, name: str) -> tuple[bytes, int]:
     for start in range(0, flat.size, _MAX_ELEMENTS_AT_ONCE):
         piece = flat[start : start + _MAX_ELEMENTS_AT_ONCE]
         if np.isnan(piece).any():
-            raise StageError(
-                f"the weight {name[:80]!r} holds NaN, which cannot be converted",
-                hint="the model is damaged: export or download it again",
-            )
+            hint = "the model is damaged: export or download it again"
+            raise StageError(f"the weight {name[:80]!r} holds NaN, which cannot be converted", hint=hint)
         clamped += int((np.isfinite(piece) & (np.abs(piece) > GREATEST[kind])).sum())
         converted: np.ndarray = convert_np_to_float16(piece) if kind == "float16" else _to_bfloat16(piece)
         pieces.append(converted.tobytes())

@@ -51,11 +51,9 @@ class Resolver:
         nodes = [node for node in iterate_nodes(self.source) if node.name == name]
         heirs = self._successors(nodes)
         if not heirs:
-            raise StageError(
-                f"the excluded node {name!r} no longer exists",
-                details=("the preparation before quantisation removed it and its successors",),
-                hint="leave the name out, or set `preprocess` to false",
-            )
+            hint = "leave the name out, or set `preprocess` to false"
+            details = ("the preparation before quantisation removed it and its successors",)
+            raise StageError(f"the excluded node {name!r} no longer exists", details=details, hint=hint)
         return heirs
 
     def _by_name(self, name: str) -> list[str]:

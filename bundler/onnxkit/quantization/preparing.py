@@ -117,10 +117,8 @@ def prepare(source: Path, scratch: Path, asked: Preparation) -> Prepared:
 
 def _check_opset(opset: int, least: int) -> None:
     if opset < least:
-        raise StageError(
-            f"the model has opset {opset}, and this format requires {least}",
-            hint="allow raising it (`raise_opset`), quantise per tensor to 8 bits, or export the model again",
-        )
+        hint = "allow raising it (`raise_opset`), quantise per tensor to 8 bits, or export the model again"
+        raise StageError(f"the model has opset {opset}, and this format requires {least}", hint=hint)
 
 
 def _raise_opset(source: Path, scratch: Path, opset: int, least: int) -> Path:

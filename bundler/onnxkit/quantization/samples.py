@@ -35,9 +35,6 @@ def run_sample(session: onnxruntime.InferenceSession, sample: Sample, names: lis
         text = clean_message(cause)
         if "llocate memory" in text or "bad_alloc" in text:
             raise no_memory() from cause
-        raise StageError(
-            f"the model cannot run on the sample {sample.name!r}",
-            details=(text,),
-            hint="samples must have the names, types and shapes of the model's inputs",
-        ) from cause
+        hint = "samples must have the names, types and shapes of the model's inputs"
+        raise StageError(f"the model cannot run on the sample {sample.name!r}", details=(text,), hint=hint) from cause
     return values

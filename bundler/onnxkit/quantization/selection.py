@@ -40,11 +40,8 @@ def check_not_quantized(model: ModelProto, operators: Collection[str]) -> None:
     found = {name for name in types if name in _QUANTIZED or name.startswith((*_QUANTIZED_STEMS, *_INTEGER_STEMS))}
     found |= {name for name, plain in _WEIGHTS_ONLY.items() if name in types and (not operators or plain in operators)}
     if found:
-        raise StageError(
-            "the model is already quantised",
-            details=(f"it has {', '.join(sorted(found))}",),
-            hint="give the original floating-point model, or keep this one: precision.method = 'none'",
-        )
+        hint = "give the original floating-point model, or keep this one: precision.method = 'none'"
+        raise StageError("the model is already quantised", details=(f"it has {', '.join(sorted(found))}",), hint=hint)
 
 
 def choose_operators(
@@ -79,11 +76,8 @@ def check_nodes(model: ModelProto, excluded: Iterable[str]) -> None:
 
 def nothing_quantized(detail: str) -> StageError:
     """The error of a method that quantises nothing, which is not a success."""
-    return StageError(
-        "nothing was quantised",
-        details=(detail,),
-        hint="name other operators, exclude fewer, or keep the model's precision with precision.method = 'none'",
-    )
+    hint = "name other operators, exclude fewer, or keep the model's precision with precision.method = 'none'"
+    return StageError("nothing was quantised", details=(detail,), hint=hint)
 
 
 def _unknown(kind: str, name: str, present: Collection[str]) -> StageError:

@@ -105,11 +105,9 @@ def _environment() -> dict[str, str]:
 
 def _describe_crash(code: int, said: str) -> StageError:
     how = f"was stopped by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    return StageError(
-        f"TensorRT for RTX crashed on this model: its process {how}",
-        details=tidy_lines(said.splitlines()[-6:]),
-        hint="compile on the device: compile = { here = false }",
-    )
+    hint = "compile on the device: compile = { here = false }"
+    details = tidy_lines(said.splitlines()[-6:])
+    return StageError(f"TensorRT for RTX crashed on this model: its process {how}", details=details, hint=hint)
 
 
 def _unparsable(errors: Sequence[Sequence[Any]], lines: Sequence[str], model: ModelProto) -> StageError:

@@ -40,8 +40,5 @@ def check_engine(path: Path, version: str, mask: int) -> bytes:
 
 
 def _describe_mismatch(reason: str) -> StageError:
-    return StageError(
-        "TensorRT for RTX wrote an invalid engine",
-        details=(reason,),
-        hint="build again; if it fails again, compile on the device: compile = { here = false }",
-    )
+    hint = "build again; if it fails again, compile on the device: compile = { here = false }"
+    return StageError("TensorRT for RTX wrote an invalid engine", details=(reason,), hint=hint)

@@ -50,10 +50,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
 
 def _check_platform(asked: str) -> None:
     if asked not in ("", _PLATFORM):
-        raise StageError(
-            f"TensorRT for RTX cannot build an engine for {asked[:20]!r} on {_PLATFORM}",
-            hint="compile on the device: compile = { here = false }",
-        )
+        hint = "compile on the device: compile = { here = false }"
+        raise StageError(f"TensorRT for RTX cannot build an engine for {asked[:20]!r} on {_PLATFORM}", hint=hint)
 
 
 def _check_half(model: ModelProto) -> None:
@@ -63,11 +61,9 @@ def _check_half(model: ModelProto) -> None:
         for attribute in node.attribute
     )
     if not narrow:
-        raise StageError(
-            "nothing in this model is in half precision",
-            details=("TensorRT for RTX computes in the model's declared types",),
-            hint="convert it first: --set precision.method=fp16",
-        )
+        hint = "convert it first: --set precision.method=fp16"
+        details = ("TensorRT for RTX computes in the model's declared types",)
+        raise StageError("nothing in this model is in half precision", details=details, hint=hint)
 
 
 def _write_model(output: Path, source: ModelProto, options: Options, version: str, devices: str) -> None:

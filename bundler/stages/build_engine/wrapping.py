@@ -33,10 +33,8 @@ def wrap_engine(
 ) -> ModelProto:
     """The model around `engine`; with an empty `file` the engine is embedded. Raises `StageError` for one too large."""
     if not file and engine.nbytes > _PROTOBUF_LIMIT:
-        raise StageError(
-            "the engine is larger than the 2 GB that one ONNX file can hold",
-            hint="store it in a separate file: embed = false",
-        )
+        hint = "store it in a separate file: embed = false"
+        raise StageError("the engine is larger than the 2 GB that one ONNX file can hold", hint=hint)
     weights = {tensor.name for tensor in source.graph.initializer}
     inputs = [info for info in source.graph.input if info.name not in weights]
     node = helper.make_node(

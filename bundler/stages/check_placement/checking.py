@@ -50,11 +50,9 @@ def estimate(model: ModelProto, asked: Options) -> Estimate:
             verdict = _read_verdict(info, asked.title)
             taken = {node.output[0] for group in info.supported_groups for node in group if node.output}
     except _ERRORS as cause:
-        raise StageError(
-            "ONNX Runtime's mobile checker cannot read this model",
-            details=(tidy(f"{type(cause).__name__}: {cause}"),),
-            hint="disable the check, or inspect the model: `bundler inspect MODEL`",
-        ) from cause
+        hint = "disable the check, or inspect the model: `bundler inspect MODEL`"
+        details = (tidy(f"{type(cause).__name__}: {cause}"),)
+        raise StageError("ONNX Runtime's mobile checker cannot read this model", details=details, hint=hint) from cause
     return Estimate(info, taken, suitable, verdict, caveats)
 
 

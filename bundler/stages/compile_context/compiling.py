@@ -61,11 +61,8 @@ def _compile(job: Job, source: str, target: str, index: int) -> None:
         message = clean_message(cause, Path(job.folder, source))
         if "Unable to compile any nodes" in message:
             raise NothingAssignedError(message) from cause
-        raise StageError(
-            f"{job.provider} cannot compile the model",
-            details=(message,),
-            hint="check the provider's options, or compile on the device",
-        ) from cause
+        hint = "check the provider's options, or compile on the device"
+        raise StageError(f"{job.provider} cannot compile the model", details=(message,), hint=hint) from cause
 
 
 def _sharing(index: int, count: int) -> dict[str, str]:

@@ -192,11 +192,9 @@ def _check_statement(compiled: Compiled, options: Options, folder: Path) -> None
         if key not in options.records or not holds_all(compiled.model, folder, options.records[key], _items(value))
     )
     if wrong:
-        raise StageError(
-            f"{options.provider} compiled for another device than requested",
-            details=(*wrong, f"it states {compiled.statement or 'nothing'!r}"),
-            hint="this version of it may not support that device",
-        )
+        hint = "this version of it may not support that device"
+        details = (*wrong, f"it states {compiled.statement or 'nothing'!r}")
+        raise StageError(f"{options.provider} compiled for another device than requested", details=details, hint=hint)
 
 
 def _notes(facts: dict[str, Any]) -> tuple[Note, ...]:

@@ -179,11 +179,9 @@ class _Job:
         found = search.find()
         if not found.last.holds():
             figures = list(found.last.facts().items())[:3]
-            raise StageError(
-                "no choice of nodes in 32 bits meets the gate",
-                details=tuple(f"{name[:_MAX_NAME_LENGTH]}: {values}" for name, values in figures),
-                hint="keep inputs and outputs in 32 bits (`keep_io`), or loosen the gate",
-            )
+            hint = "keep inputs and outputs in 32 bits (`keep_io`), or loosen the gate"
+            details = tuple(f"{name[:_MAX_NAME_LENGTH]}: {values}" for name, values in figures)
+            raise StageError("no choice of nodes in 32 bits meets the gate", details=details, hint=hint)
         return found
 
     def _report_round(self, number: int, text: str) -> None:
@@ -208,10 +206,8 @@ class _Job:
         if not has_type(converted.linked.model, ONNX_TYPES[self.options.type]) or (
             has_weights and not converted.weights
         ):
-            raise StageError(
-                "nothing could be converted: every node stays in 32 bits",
-                hint="keep fewer operators and nodes, or loosen the gate",
-            )
+            hint = "keep fewer operators and nodes, or loosen the gate"
+            raise StageError("nothing could be converted: every node stays in 32 bits", hint=hint)
         return converted
 
     def _loads(self) -> bool:

@@ -128,10 +128,8 @@ def _refuse_quantized(config: Mapping[str, Any]) -> None:
     found = config.get("quantization_config")
     if found is not None:
         method = found.get("quant_method") if isinstance(found, dict) else found
-        raise ModelError(
-            f"the weights are quantised already ({shorten(method)})",
-            hint="give the original weights; `--set precision.method=…` quantises them with an accuracy gate",
-        )
+        hint = "give the original weights; `--set precision.method=…` quantises them with an accuracy gate"
+        raise ModelError(f"the weights are quantised already ({shorten(method)})", hint=hint)
 
 
 def shorten(value: Any) -> str:

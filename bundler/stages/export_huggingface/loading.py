@@ -150,10 +150,8 @@ def _check_task(folder: ModelFolder, task: str, given: str) -> None:
     if task.endswith(WITH_PAST) or (task == GENERATION and given == AUTO and task + WITH_PAST in known):
         raise _several(folder, "it generates text step by step, with a cache of past keys and values")
     if task not in known:
-        raise UsageError(
-            f"Optimum does not export {folder.model_type} models for the task {task!r}",
-            hint=f"use one of: {', '.join(_single_tasks(folder)) or 'none'}",
-        )
+        hint = f"use one of: {', '.join(_single_tasks(folder)) or 'none'}"
+        raise UsageError(f"Optimum does not export {folder.model_type} models for the task {task!r}", hint=hint)
 
 
 def _class_for(task: str, folder: ModelFolder) -> Any:

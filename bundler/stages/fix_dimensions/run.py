@@ -55,11 +55,8 @@ def _check_names(symbols: tuple[str, ...], dimensions: Mapping[str, int]) -> Non
             problems.append(f"{name!r} cannot have the size {size}")
     if problems:
         known = f"the model's dynamic dimensions are: {', '.join(map(repr, symbols)) or 'none'}"
-        raise UsageError(
-            "the dimensions cannot be fixed",
-            details=(*problems, known),
-            hint="`bundler inspect MODEL` shows every input with its dimensions",
-        )
+        hint = "`bundler inspect MODEL` shows every input with its dimensions"
+        raise UsageError("the dimensions cannot be fixed", details=(*problems, known), hint=hint)
 
 
 def _place_weights(model: ModelProto, source: Path, data: Path) -> None:

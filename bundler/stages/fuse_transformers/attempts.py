@@ -70,11 +70,9 @@ def list_candidates(subject: Subject) -> tuple[Candidate, ...]:
     if options.model_type != "auto":
         return (Candidate(model_type=options.model_type, reason="named by the caller"),)
     if not count_attentions(subject.structure):
-        raise StageError(
-            "nothing was fused: the model has no unfused attention",
-            details=_fused_before(subject.structure),
-            hint="leave fusion out for this model, or name its model_type",
-        )
+        hint = "leave fusion out for this model, or name its model_type"
+        details = _fused_before(subject.structure)
+        raise StageError("nothing was fused: the model has no unfused attention", details=details, hint=hint)
     known = TOOLS_MODEL_TYPES if options.backend == "onnxruntime-tools" else tuple(MODEL_TYPES)
     fitting = tuple(item for item in find_candidates(subject.structure) if item.model_type in known)
     return fitting or (_ENCODER,)

@@ -64,20 +64,16 @@ def _pack(fused: Any) -> None:
         raise StageError("only BERT-class encoders can be packed", hint="leave out `packed`")
     fused.convert_to_packing_mode(True)
     if not any(node.op_type.startswith("Packed") for node in fused.model.graph.node):
-        raise StageError(
-            "no attention could be packed",
-            hint="packing requires fused attention with one mask for all layers; leave out `packed`",
-        )
+        hint = "packing requires fused attention with one mask for all layers; leave out `packed`"
+        raise StageError("no attention could be packed", hint=hint)
 
 
 def _fuse_with_tools(model: ModelProto, choice: Choice, options: Options, disabled: Collection[str]) -> ModelProto:
     try:
         optimizer = importlib.import_module("onnxruntime_tools.transformers.optimizer")
     except ImportError as cause:
-        raise EnvironmentMissingError(
-            "the backend onnxruntime-tools is not in this environment",
-            hint="run the stage in the environment `onnxruntime-tools`, or use the backend `onnxruntime`",
-        ) from cause
+        hint = "run the stage in the environment `onnxruntime-tools`, or use the backend `onnxruntime`"
+        raise EnvironmentMissingError("the backend onnxruntime-tools is not in this environment", hint=hint) from cause
     settings = optimizer.BertOptimizationOptions(choice.model_type)
     _leave_out(settings, disabled)
     settings.enable_gelu_approximation = options.gelu_approximation

@@ -19,17 +19,13 @@ def check_names(model: ModelProto) -> None:
     """Raise `ModelError` for a name that is too long, or not UTF-8, which protobuf returns as bytes."""
     for what, name in _names(model):
         if isinstance(name, bytes):
-            raise ModelError(
-                f"{what} is not UTF-8, which the ONNX format requires",
-                details=(ascii(name[:_MAX_SHOWN])[1:],),
-                hint="give it another name and export the model again",
-            )
+            hint = "give it another name and export the model again"
+            details = (ascii(name[:_MAX_SHOWN])[1:],)
+            raise ModelError(f"{what} is not UTF-8, which the ONNX format requires", details=details, hint=hint)
         if len(name) > MAX_NAME:
-            raise ModelError(
-                f"{what} is longer than {MAX_NAME:,} characters",
-                details=(f"it begins with {name[:_MAX_SHOWN]!a}",),
-                hint="give it a shorter name and export the model again",
-            )
+            hint = "give it a shorter name and export the model again"
+            details = (f"it begins with {name[:_MAX_SHOWN]!a}",)
+            raise ModelError(f"{what} is longer than {MAX_NAME:,} characters", details=details, hint=hint)
 
 
 def _names(model: ModelProto) -> Iterator[tuple[str, Any]]:

@@ -24,10 +24,8 @@ _LAST: Final = "the last line on its standard output must be the number alone; h
 def check_command(command: Sequence[str]) -> None:
     """Raise `UsageError` for a command that does not use the outputs."""
     if not any("{answers}" in argument for argument in command[1:]):
-        raise UsageError(
-            "the metric's command does not use the model's outputs",
-            hint="give `{answers}` as an argument: it is replaced by the folder with one .npz file per sample",
-        )
+        hint = "give `{answers}` as an argument: it is replaced by the folder with one .npz file per sample"
+        raise UsageError("the metric's command does not use the model's outputs", hint=hint)
 
 
 def write_folders(samples: Samples, folder: Path) -> dict[str, Path]:
@@ -79,10 +77,8 @@ def _run(command: Sequence[str], output: IO[bytes], errors: IO[bytes]) -> int:
         ) from error
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise StageError(
-            f"the metric's command {visible(command[0])} cannot be started: {why}",
-            hint="it is started without a shell, from the folder that bundler runs in; give the program's path",
-        ) from error
+        hint = "it is started without a shell, from the folder that bundler runs in; give the program's path"
+        raise StageError(f"the metric's command {visible(command[0])} cannot be started: {why}", hint=hint) from error
     return done.returncode
 
 

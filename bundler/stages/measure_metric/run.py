@@ -90,10 +90,8 @@ def _call(function: Callable[[Samples], Any], file: Path, samples: Samples) -> f
     with contextlib.suppress(OverflowError):  # an integer beyond every floating-point number
         if _is_number(number) and math.isfinite(number):
             return float(number)
-    raise UsageError(
-        f"the metric in {visible(file.name)} returned {_describe(found)}, not a number",
-        hint="it must return one finite number for the samples it is given; higher is better",
-    )
+    hint = "it must return one finite number for the samples it is given; higher is better"
+    raise UsageError(f"the metric in {visible(file.name)} returned {_describe(found)}, not a number", hint=hint)
 
 
 def _is_number(value: Any) -> bool:

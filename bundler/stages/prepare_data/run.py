@@ -109,10 +109,8 @@ def _fitting_samples(
 def _check(written: _Written, options: Options) -> None:
     if not written.entries:
         what = "the one sample is" if written.dropped == 1 else f"all {written.dropped} samples are"
-        raise UsageError(
-            f"no sample is left for calibration: {what} among those that judge the accuracy",
-            hint="give more calibration data, or data that is not also given by --samples",
-        )
+        hint = "give more calibration data, or data that is not also given by --samples"
+        raise UsageError(f"no sample is left for calibration: {what} among those that judge the accuracy", hint=hint)
     if not options.allow_constant:
         written.survey.check_range()
 

@@ -28,10 +28,8 @@ def choose_positions(total: int, options: Options) -> Sequence[int]:
     found = range(total) if options.part == "all" else [i for i in range(total) if belongs(i, options)]
     if total and not found:
         what = "the only sample is held out" if total == 1 else f"all {total} samples are held out"
-        raise UsageError(
-            f"no sample is left for calibration: {what} to judge the accuracy",
-            hint="give more data, or other data for the accuracy with --samples",
-        )
+        hint = "give more data, or other data for the accuracy with --samples"
+        raise UsageError(f"no sample is left for calibration: {what} to judge the accuracy", hint=hint)
     if 0 < options.limit < len(found):
         return [found[index * len(found) // options.limit] for index in range(options.limit)]
     return found

@@ -22,10 +22,8 @@ def iterate_lines(path: Path, name: str) -> Iterator[tuple[int, bytes]]:
         with path.open("rb") as stream:
             for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), 1):
                 if len(line) > MAX_LINE_BYTES:
-                    raise UsageError(
-                        f"{name}:{number} has more than {MAX_LINE_BYTES:,} bytes in a line",
-                        hint="put one text on each line",
-                    )
+                    hint = "put one text on each line"
+                    raise UsageError(f"{name}:{number} has more than {MAX_LINE_BYTES:,} bytes in a line", hint=hint)
                 text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
                 if text.strip():
                     yield number, text.rstrip(b"\r\n")

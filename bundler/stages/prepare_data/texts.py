@@ -89,11 +89,9 @@ def _open_tokenizer(path: Path) -> Tokenizer:
     try:
         return Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except Exception as error:  # the binding raises plain `Exception`
-        raise UsageError(
-            f"the tokenizer {visible(path.name)} cannot be read",
-            details=(str(error).partition("\n")[0][:300],),
-            hint="give the file tokenizer.json of a Hugging Face tokenizer",
-        ) from error
+        hint = "give the file tokenizer.json of a Hugging Face tokenizer"
+        details = (str(error).partition("\n")[0][:300],)
+        raise UsageError(f"the tokenizer {visible(path.name)} cannot be read", details=details, hint=hint) from error
 
 
 def _prepare(tool: Tokenizer, record: TextRecord) -> None:

@@ -44,16 +44,11 @@ def check_input(structure: ModelProto) -> None:
     operators = count_operators(structure)
     found = sorted(name for name in operators if is_quantized(name.rpartition(".")[2]))
     if found:
-        raise StageError(
-            "the model is quantised already",
-            details=(f"it has {', '.join(found)}",),
-            hint="give the original float model, or keep the precision (precision.method = none)",
-        )
+        hint = "give the original float model, or keep the precision (precision.method = none)"
+        raise StageError("the model is quantised already", details=(f"it has {', '.join(found)}",), hint=hint)
     if sum(map(tensor_bytes, iterate_tensors(structure))) > _LIMIT:
-        raise StageError(
-            "NNCF does not support models with more than 2 GB of weights",
-            hint="weights-8bit and weights-4bit support larger ones: --set precision.method=weights-8bit",
-        )
+        hint = "weights-8bit and weights-4bit support larger ones: --set precision.method=weights-8bit"
+        raise StageError("NNCF does not support models with more than 2 GB of weights", hint=hint)
     if not any(opset.domain in _STANDARD for opset in structure.opset_import):
         raise ModelError("the model does not import the standard ONNX opset")
 
@@ -83,10 +78,8 @@ def raise_opset(model: ModelProto, *, allowed: bool) -> ModelProto:
     if version >= MIN_OPSET:
         return model
     if not allowed:
-        raise StageError(
-            f"the model has opset {version}, and per-channel quantisation requires {MIN_OPSET}",
-            hint="allow the conversion (`raise_opset`), or export it again with a newer opset",
-        )
+        hint = "allow the conversion (`raise_opset`), or export it again with a newer opset"
+        raise StageError(f"the model has opset {version}, and per-channel quantisation requires {MIN_OPSET}", hint=hint)
     try:
         raised = version_converter.convert_version(model, MIN_OPSET)
     except (version_converter.ConvertError, RuntimeError, ValueError, EncodeError) as cause:

@@ -120,11 +120,9 @@ def _quantize(model: ModelProto, samples: Samples, excluded: tuple[str, ...], op
 def _check(before: ModelProto, after: ModelProto) -> None:
     check_interface(before, after)
     if not any(node.op_type == "QuantizeLinear" for node in iterate_nodes(after)):
-        raise StageError(
-            "NNCF found nothing to quantise in this model",
-            details=(f"it has {', '.join(count_operators(before))}"[:600],),
-            hint="keep its precision (--set precision.method=none), or exclude less from quantisation",
-        )
+        hint = "keep its precision (--set precision.method=none), or exclude less from quantisation"
+        details = (f"it has {', '.join(count_operators(before))}"[:600],)
+        raise StageError("NNCF found nothing to quantise in this model", details=details, hint=hint)
     try:
         onnx.checker.check_model(after)
     except onnx.checker.ValidationError as cause:

@@ -258,11 +258,8 @@ def _describe_refusal(name: str, error: RunError, how: _Runs) -> UsageError | Mo
             f"the model did not finish on the sample {name}: one run took more than {how.seconds:g} s",
             hint="this limit follows from the model's size; give smaller inputs, or a model without endless loops",
         )
-    return UsageError(
-        f"the original model does not run on the sample {name}",
-        details=(str(error),),
-        hint="the samples fit the signature, but the model rejects their values or sizes: check them",
-    )
+    hint = "the samples fit the signature, but the model rejects their values or sizes: check them"
+    return UsageError(f"the original model does not run on the sample {name}", details=(str(error),), hint=hint)
 
 
 def _output_notes(unstable: Sequence[str], broken: Sequence[str]) -> tuple[Note, ...]:
