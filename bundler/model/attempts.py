@@ -60,3 +60,11 @@ class Frontier:
     how: str
     held_out: int
     calibration: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedChoice:
+    """A choice as a lock records it: `question` is the digest of all that it depends on, but for versions of tools."""
+
+    question: str
+    answer: Frontier

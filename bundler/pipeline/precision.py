@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bundler.execution.sources import Source, source_of
-from bundler.model.attempts import STATE_TITLES, Attempt, AttemptState, Frontier, Timing
-from bundler.model.codec import decode, encode
+from bundler.model.attempts import STATE_TITLES, Attempt, AttemptState, Frontier, RecordedChoice, Timing
 from bundler.model.digests import digest_json
 from bundler.model.errors import BundlerError, GateError, UsageError
 from bundler.model.events import Event, Listener, Reporter, StepFinished
@@ -73,7 +72,7 @@ def settle_precision(prepared: Prepared, workspace: Workspace, reporter: Reporte
         plan=plan_bundle(prepared.settled, request),
         frontiers=frontiers,
         decisions={
-            frontier.variant: {"question": questions[frontier.variant], "answer": encode(frontier)}
+            frontier.variant: RecordedChoice(question=questions[frontier.variant], answer=frontier)
             for frontier in frontiers
         },
     )
@@ -109,9 +108,9 @@ class _Search:
     def decide(self) -> Frontier:
         """The recorded answer while the question is the same, else what trying finds."""
         key = decision_key(self.prepared.plan.model_name, self.prepared.profile.id)
-        known = self.prepared.request.decisions.get(key, {}).get(self.variant.name, {})
-        if known.get("question") == ask(self.prepared, self.variant):
-            return decode(Frontier, known["answer"])
+        known = self.prepared.request.decisions.get(key, {}).get(self.variant.name)
+        if known is not None and known.question == ask(self.prepared, self.variant) and self._fits(known.answer):
+            return known.answer
         if self.prepared.request.locked:
             raise UsageError(
                 f"{self.prepared.title}: bundler.lock holds no decision on the precision of {self.variant.name} for "
@@ -119,6 +118,11 @@ class _Search:
                 hint="build once without --locked: the choice is measured, and recorded in the lock",
             )
         return self._try_all()
+
+    def _fits(self, answer: Frontier) -> bool:
+        """Whether a lock, which anyone may have edited, records a choice that could have been taken here."""
+        methods = (NONE, *candidate_methods(self.prepared.profile, self.variant))
+        return answer.variant == self.variant.name and answer.chosen in methods
 
     def _try_all(self) -> Frontier:
         profile, variant = self.prepared.profile, self.variant

@@ -11,7 +11,7 @@ from bundler.devices.registry import check_device, open_device
 from bundler.emitters.contract import Runnable
 from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
-from bundler.model.attempts import Frontier
+from bundler.model.attempts import Frontier, RecordedChoice
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
@@ -50,7 +50,7 @@ class Prepared:
     plan: BuildPlan
     plan_request: PlanRequest
     frontiers: tuple[Frontier, ...] = ()
-    decisions: Mapping[str, Any] = field(default_factory=dict)
+    decisions: Mapping[str, RecordedChoice] = field(default_factory=dict)
 
     @property
     def profile(self) -> TargetProfile:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+from bundler.model.attempts import RecordedChoice
 from bundler.model.errors import UsageError
 from bundler.model.golden_inputs import GoldenKind
 from bundler.model.options import (
@@ -32,9 +33,8 @@ class BuildRequest:
     `output` is the folder in which the bundle's folder `<name>-<target>` is made. `dimensions` fixes sizes by their
     name, `shapes` by input; None takes what the help calls the default. `prove` runs the golden set in the bundle's own
     runtime and measures it; without it the manifest claims no more than `resolved`. `on` names the device that runs it,
-    as `NAME` or `NAME:SETTING`. `decisions` are what was measured
-    before, by `decision_key` and variant; with `locked` nothing new is measured. `project` is the name of the project
-    file that asks (empty: none does).
+    as `NAME` or `NAME:SETTING`. `decisions` are what was measured before, by `decision_key` and variant; with `locked`
+    nothing new is measured. `project` is the name of the project file that asks (empty: none does).
     """
 
     model: Path
@@ -131,7 +131,7 @@ class BuildRequest:
         Option("--trust-target", help="Let the target's own file name programs that run (accuracy.metric)."),
     ] = False
     synthetic_count: int = 8
-    decisions: Mapping[str, Any] = field(default_factory=dict)
+    decisions: Mapping[str, Mapping[str, RecordedChoice]] = field(default_factory=dict)
     locked: bool = False
     project: str = ""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bundler.model.attempts import RecordedChoice
 from bundler.model.errors import BundlerError
 from bundler.model.manifest import GoldenRecord, ProofRecord
 from bundler.model.plan import BuildPlan
@@ -155,7 +156,7 @@ class BuildResult:
     accuracies: tuple[AccuracyResult, ...] = ()
     golden: GoldenRecord | None = None
     reservations: tuple[str, ...] = ()
-    decisions: Mapping[str, Any] = field(default_factory=dict)
+    decisions: Mapping[str, RecordedChoice] = field(default_factory=dict)
     digest: str = ""
 
 

@@ -18,7 +18,7 @@ def with_decisions(requests: Sequence[BuildRequest], lock: LockFile, *, locked: 
 
 def record_decisions(path: Path, lock: LockFile, results: Sequence[BuildResult]) -> bool:
     """Write what the builds decided into the lock at `path`; whether anything was new."""
-    found = {decision_key(result.name, result.target): dict(result.decisions) for result in results if result.decisions}
+    found = {decision_key(result.name, result.target): result.decisions for result in results if result.decisions}
     merged = {**lock.decisions, **found}
     if merged == dict(lock.decisions):
         return False

@@ -10,12 +10,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Literal
+
+from pydantic import BaseModel, Field, ValidationError
 
 from bundler import __version__
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins
 from bundler.environments.registry import Environments, LockSource, host_version
-from bundler.model.codec import parse_json
+from bundler.model.attempts import RecordedChoice
+from bundler.model.codec import encode, parse_json
 from bundler.model.errors import DefectError, UsageError
 from bundler.model.events import SILENT, Reporter
 from bundler.support.files import replace_whole
@@ -29,35 +32,38 @@ HOST_TOOLS = ("numpy", "onnx", "onnxruntime")
 class LockFile:
     """The content of `bundler.lock`. `tools` are versions by name, `environments` texts of pins by lock name.
 
-    `decisions` are what was decided by measuring, by model and target; a build repeats them from here.
+    `decisions` are what was decided by measuring, by bundle and variant; a build repeats them from here.
     """
 
     tools: Mapping[str, str] = field(default_factory=dict)
     environments: Mapping[str, str] = field(default_factory=dict)
-    decisions: Mapping[str, Any] = field(default_factory=dict)
+    decisions: Mapping[str, Mapping[str, RecordedChoice]] = field(default_factory=dict)
+
+
+class _Document(BaseModel):
+    """A lock as it is written."""
+
+    version: Literal[1] = Field(alias="schema")
+    tools: dict[str, str]
+    environments: dict[str, tuple[str, ...]]
+    decisions: dict[str, dict[str, RecordedChoice]] = {}
 
 
 def read_lock(path: Path) -> LockFile | None:
     """The lock at `path`, or None when there is none. Raises `UsageError` for one that cannot be used."""
     try:
-        data = parse_json(path.read_text(encoding="utf-8"))
+        found = _Document.model_validate(parse_json(path.read_text(encoding="utf-8")))
+        texts = {name: "".join(f"{line}\n" for line in lines) for name, lines in found.environments.items()}
+        for name, text in texts.items():
+            parse_lock(name, text)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise _unusable(path, f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg']}") from error
+    except (OSError, ValueError, DefectError) as error:
         raise _unusable(path, str(error)) from error
-    if not isinstance(data, dict) or data.get("schema") != LOCK_SCHEMA:
-        raise _unusable(path, f"its schema is {data.get('schema') if isinstance(data, dict) else None!r}")
-    try:
-        lock = LockFile(
-            tools=dict(data["tools"]),
-            environments={name: "".join(f"{line}\n" for line in lines) for name, lines in data["environments"].items()},
-            decisions=dict(data.get("decisions", {})),
-        )
-        for name, text in lock.environments.items():
-            parse_lock(name, text)
-    except (KeyError, TypeError, AttributeError, DefectError) as error:
-        raise _unusable(path, str(error)) from error
-    return lock
+    return LockFile(tools=found.tools, environments=texts, decisions=found.decisions)
 
 
 def write_lock(path: Path, lock: LockFile) -> None:
@@ -66,7 +72,7 @@ def write_lock(path: Path, lock: LockFile) -> None:
         "schema": LOCK_SCHEMA,
         "tools": dict(lock.tools),
         "environments": {name: text.splitlines() for name, text in lock.environments.items()},
-        "decisions": dict(lock.decisions),
+        "decisions": encode(lock.decisions),
     }
     replace_whole(path, (json.dumps(data, indent=1, sort_keys=True) + "\n").encode())
 
@@ -101,5 +107,7 @@ def find_differences(lock: LockFile | None, current: LockFile) -> tuple[str, ...
 
 def _unusable(path: Path, why: str) -> UsageError:
     return UsageError(
-        f"{path} cannot be used", details=(why,), hint="restore it from version control, or `bundler lock --upgrade`"
+        f"{path} cannot be used",
+        details=(why,),
+        hint="restore it from version control, or delete it and run `bundler lock`",
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from bundler.environments.registry import Environments
+from bundler.model.attempts import Attempt, Frontier, RecordedChoice
 from bundler.model.errors import UsageError
 from bundler.pipeline.requests import BuildRequest
 from bundler.project.load import LoadedProject
@@ -74,11 +75,16 @@ def test_pins_of_the_lock_count_before_those_that_ship(tmp_path: Path) -> None:
 
 
 def test_measured_decisions_survive_an_update(loaded: LoadedProject, tmp_path: Path) -> None:
-    write_lock(loaded.lock_path, LockFile(decisions={"m.onnx linux-x64": {"method": "int8"}}))
+    attempt = Attempt(method="none", title="as it is", state="chosen", figures={"cosine": None, "sqnr_db": 1.5})
+    frontier = Frontier(
+        variant="cpu", chosen="none", attempts=(attempt,), timing="measured", how="", held_out=8, calibration=0
+    )
+    decisions = {"m-linux-x64": {"cpu": RecordedChoice(question="0" * 64, answer=frontier)}}
+    write_lock(loaded.lock_path, LockFile(decisions=decisions))
     pin(loaded, tmp_path, request_for("linux-x64"))
     found = read_lock(loaded.lock_path)
     assert found is not None
-    assert found.decisions == {"m.onnx linux-x64": {"method": "int8"}}
+    assert found.decisions == decisions
 
 
 @pytest.mark.parametrize(
@@ -89,6 +95,11 @@ def test_measured_decisions_survive_an_update(loaded: LoadedProject, tmp_path: P
         "{}",
         '{"schema": 99}',
         '{"schema": 1, "tools": {}, "environments": {"pip": ["pip>=1"]}}',
+        '{"schema": 1, "tools": [["numpy", "2"]], "environments": {}}',
+        '{"schema": 1, "tools": {"numpy": 2}, "environments": {}}',
+        '{"schema": 1, "tools": {}, "environments": {"pip": "pip==1"}}',
+        '{"schema": 1, "tools": {}, "environments": {}, "decisions": {"m-linux-x64": 3}}',
+        '{"schema": 1, "tools": {}, "environments": {}, "decisions": {"m-linux-x64": {"cpu": {"question": "x"}}}}',
         "[" * 100_000,
     ],
 )
