@@ -14,7 +14,9 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bundler.model.codec import parse_json
 from bundler.model.confinement import find_files
@@ -31,27 +33,49 @@ _LARGEST = 16_000_000
 
 _ASSET = re.compile(r"sha256:([0-9a-f]{64})(?:/(.+))?")
 _WEIGHTS = "session.model_external_initializers_file_folder_path"
-_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "manifest": (
-        "schema_version",
-        "package_name",
-        "package_version",
-        "description",
-        "layout",
-        "components",
-        "shared_assets",
-        "additional_metadata",
-    ),
-    "component": ("component_name", "variants", "additional_metadata"),
-    "variant": (
-        "variant_directory",
-        "ep",
-        "device",
-        "compatibility_string",
-        "executor_info",
-        "additional_metadata",
-    ),
-}
+
+
+class _Part(BaseModel):
+    """An object of the package's JSON. Unknown fields are kept, for only the schema's version says whether they are
+    refused.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="allow")
+
+    additional_metadata: Any = None
+
+
+class _Manifest(_Part):
+    schema_version: Any = None
+    package_name: Any = None
+    package_version: Any = None
+    description: Any = None
+    layout: Any = "portable"
+    components: dict[str, Any] = {}
+    shared_assets: dict[str, Any] = {}
+
+
+class _Component(_Part):
+    component_name: Any = None
+    variants: dict[str, Any]
+
+
+class _Variant(_Part):
+    variant_directory: str = ""
+    ep: str = ""
+    device: Any = None
+    compatibility_string: str = ""
+    executor_info: dict[str, Any] = {}
+
+
+class _Session(_Part):
+    """What `executor_info` says to ONNX Runtime, which takes more than is read here."""
+
+    model_file: str = ""
+    session_options: dict[str, Any] = {}
+
+
+P = TypeVar("P", bound=_Part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,16 +113,13 @@ def read_components(root: Path) -> dict[str, tuple[PackagedVariant, ...]]:
     """The variants by component, in the order of the manifest. Raises `ModelError`."""
     data = _read_json(root / MANIFEST)
     minor = _check_version(data)
-    package = _Package(
-        root=root.resolve(), strict=minor <= _MINOR, assets=_object(data, "shared_assets", "the manifest")
-    )
-    _check_fields(package, data, "manifest", "the manifest")
-    if data.get("layout", "portable") != "portable":
+    manifest = _parse(_Manifest, data, "the manifest", strict=minor <= _MINOR)
+    package = _Package(root=root.resolve(), strict=minor <= _MINOR, assets=manifest.shared_assets)
+    if manifest.layout != "portable":
         raise _bad("it is installed, not portable: its paths may lead anywhere on another machine")
-    components = _object(data, "components", "the manifest")
-    if not components:
+    if not manifest.components:
         raise _bad("it has no component")
-    return {name: tuple(_read_component(package, name, value)) for name, value in components.items()}
+    return {name: tuple(_read_component(package, name, value)) for name, value in manifest.components.items()}
 
 
 def _check_version(data: Mapping[str, Any]) -> int:
@@ -121,31 +142,28 @@ def _read_component(package: _Package, name: str, value: Any) -> Iterator[Packag
         value, folder = _read_json(place), place.parent
     if not isinstance(value, Mapping):
         raise _bad(f"{where} is neither a path nor an object")
-    _check_fields(package, value, "component", where)
-    if "variants" not in value:
-        raise _bad(f"{where} has no variants")
-    for variant, body in _object(value, "variants", where).items():
+    for variant, body in _parse(_Component, value, where, strict=package.strict).variants.items():
         yield _read_variant(package, folder, variant, body)
 
 
 def _read_variant(package: _Package, folder: Path, name: str, body: Any) -> PackagedVariant:
     where = f"variant {_show(name)}"
-    if not isinstance(body, Mapping):
-        raise _bad(f"{where} is no object")
-    _check_fields(package, body, "variant", where)
-    home = _find_home(package, folder, name, _text(body, "variant_directory", where))
-    orders = _object(body, "executor_info", where).get("ort", {})
+    variant = _parse(_Variant, body, where, strict=package.strict)
+    home = _find_home(package, folder, name, variant.variant_directory)
+    orders = variant.executor_info.get("ort", {})
     if isinstance(orders, str):
         orders = _read_json(resolve_path(package, home, orders))
     if not isinstance(orders, Mapping):
         raise _bad(f"executor_info of {where} is no object")
-    model = _text(orders, "model_file", where)
-    weights = _text(_object(orders, "session_options", where), _WEIGHTS, where)
+    session = _parse(_Session, orders, where, strict=False)
+    weights = session.session_options.get(_WEIGHTS, "")
+    if not isinstance(weights, str):
+        raise _bad(f"{_WEIGHTS} of {where} is no text")
     return PackagedVariant(
         name=name,
-        provider=_text(body, "ep", where),
-        compiled_for=_text(body, "compatibility_string", where),
-        model=resolve_path(package, home, model) if model else None,
+        provider=variant.ep,
+        compiled_for=variant.compatibility_string,
+        model=resolve_path(package, home, session.model_file) if session.model_file else None,
         weights=resolve_path(package, home, weights) if weights else None,
     )
 
@@ -225,24 +243,20 @@ def _read_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def _check_fields(package: _Package, data: Mapping[str, Any], kind: str, where: str) -> None:
-    unknown = sorted(set(data) - set(_FIELDS[kind]))
-    if unknown and package.strict:
-        raise _bad(f"{where} has the unknown field {_show(unknown[0])}")
-
-
-def _object(data: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
-    value = data.get(name, {})
-    if not isinstance(value, Mapping):
-        raise _bad(f"{name} of {where} is no object")
-    return value
-
-
-def _text(data: Mapping[str, Any], name: str, where: str) -> str:
-    value = data.get(name, "")
-    if not isinstance(value, str):
-        raise _bad(f"{name} of {where} is no text")
-    return value
+def _parse(kind: type[P], data: Any, where: str, *, strict: bool) -> P:
+    """`data` as a `kind`; unknown fields are refused where it is `strict`. Raises `ModelError`."""
+    try:
+        found = kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = first["loc"][0] if first["loc"] else ""
+        if first["type"] == "missing":
+            raise _bad(f"{where} has no {name}") from error
+        what = f"{name} of {where}" if name else where
+        raise _bad(f"{what} is no {'text' if first['type'].startswith('string') else 'object'}") from error
+    if strict and found.model_extra:
+        raise _bad(f"{where} has the unknown field {_show(min(found.model_extra))}")
+    return found
 
 
 def _show(text: str) -> str:

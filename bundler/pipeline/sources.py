@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -16,7 +15,7 @@ from urllib.parse import parse_qsl
 from bundler.environments.variables import hub_environment
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source, source_of
-from bundler.model.codec import parse_json
+from bundler.model.codec import conforms, decode, parse_json
 from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelError, StageError, UsageError
 from bundler.model.events import Reporter
 from bundler.model.plan import Step
@@ -150,12 +149,22 @@ def _locate(reference: HubReference, workspace: Workspace, reporter: Reporter) -
     reporter.say(f"fetching {reference.model_id}")
     script = Path(fetch.__file__)
     answer = _ask([str(python), "-I", str(script), reference.model_id, reference.revision, *_WANTED])
-    if "error" in answer:
+    if answer.error or not answer.folder:
         raise _fetch_error(reference, answer)
-    return Path(answer["folder"]), answer["commit"]
+    return Path(answer.folder), answer.commit
 
 
-def _ask(command: list[str]) -> Mapping[str, str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What `fetch` printed: the folder and its commit, or a kind of error and the library's words."""
+
+    folder: str = ""
+    commit: str = ""
+    error: str = ""
+    text: str = ""
+
+
+def _ask(command: list[str]) -> _Answer:
     try:
         done = subprocess.run(
             command,
@@ -168,19 +177,21 @@ def _ask(command: list[str]) -> Mapping[str, str]:
         )
         answer = parse_json(done.stdout.splitlines()[-1])
     except (OSError, ValueError, IndexError):
-        return {"error": "unreachable", "text": "the program that fetches models gave no answer"}
-    return {str(key): str(value) for key, value in answer.items()}
+        answer = None
+    if not conforms(_Answer, answer):
+        return _Answer(error="unreachable", text="the program that fetches models gave no answer")
+    return decode(_Answer, answer)
 
 
-def _fetch_error(reference: HubReference, answer: Mapping[str, str]) -> BundlerError:
-    name, details = reference.model_id, (ascii(answer.get("text", ""))[1:-1][:300],)
-    if answer["error"] == "gated":
+def _fetch_error(reference: HubReference, answer: _Answer) -> BundlerError:
+    name, details = reference.model_id, (ascii(answer.text)[1:-1][:300],)
+    if answer.error == "gated":
         hint = "accept its terms on its page, set HF_TOKEN, and build again; or download it and give hf:./FOLDER"
         return ModelError(f"the model {name} is given only to those who accept its terms", details=details, hint=hint)
-    if answer["error"] == "missing":
+    if answer.error == "missing":
         hint = "check its name; a private model needs HF_TOKEN; a folder is written hf:./FOLDER"
         return ModelError(f"there is no model {name}, or none that you may read", details=details, hint=hint)
-    if answer["error"] == "revision":
+    if answer.error == "revision":
         message = f"the model {name} has no revision {reference.revision}"
         return ModelError(message, details=details, hint="give a branch, a tag or a commit that it has")
     return EnvironmentMissingError(f"the model {name} could not be fetched", details=details, hint=_DOWNLOAD)

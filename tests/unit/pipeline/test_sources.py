@@ -132,7 +132,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 def test_why_a_model_cannot_be_fetched_is_said(kind: str, error: type[BundlerError], message: str, hint: str) -> None:
     reference = parse_reference("hf:org/name@v1")
     with pytest.raises(error, match=message) as caught:
-        raise sources._fetch_error(reference, {"error": kind, "text": "\x1b[2J"})
+        raise sources._fetch_error(reference, sources._Answer(error=kind, text="\x1b[2J"))
     assert hint in (caught.value.hint or "")
     assert all(line.isprintable() for line in caught.value.details)
 
@@ -141,3 +141,9 @@ def test_a_program_that_fetches_nothing_and_says_nothing_is_no_crash(workspace: 
     with pytest.raises(EnvironmentMissingError, match="the model org/name could not be fetched") as caught:
         export_model(parse_reference("hf:org/name"), workspace, Reporter(ignore, "x"))
     assert caught.value.details == ("the program that fetches models gave no answer",)
+
+
+@pytest.mark.parametrize("answer", ["[]", "3", '{"folder": 3}', '{"moon": "x"}', "no JSON", ""])
+def test_an_answer_of_another_shape_counts_as_none(answer: str) -> None:
+    found = sources._ask([sys.executable, "-c", f"print({answer!r})"])
+    assert (found.folder, found.error) == ("", "unreachable")
