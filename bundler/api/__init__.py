@@ -8,8 +8,8 @@
     print(result.bundle, result.proof, result.digest)
     print(verify(result.bundle, digest=result.digest).proof)
 
-Every function raises a `BundlerError`, which says what, where, why and what to do next, and tells a `Listener` how far
-it has come. Importing this costs next to nothing: a function loads what it needs when it is called.
+Every function raises a `BundlerError`, which says what, where, why and what to do next, and reports its progress to a
+`Listener`. Importing this costs next to nothing: a function loads what it needs when it is called.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _LATE = {
     "bundler.pipeline.results": ("BuildResult", "DigestResult", "Failure", "PlanResult", "VerifyResult"),
     "bundler.reporting.diff": ("BundleDiff",),
 }
-"""Types that take long to load, and whoever only calls needs not: loaded when they are asked for."""
+"""Types that take long to load and that most callers do not need: loaded on first use."""
 
 _DEFAULTS = Settings()
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -192,7 +192,7 @@ def plan_project(
 
 
 def inspect(model: Path, settings: Settings = _DEFAULTS, listener: Listener = ignore) -> Inspection:
-    """What the model is, which targets fit it, and what stands in the way; it is not run."""
+    """The facts of the model, the targets that it fits, and the obstacles; it is not run."""
     from bundler.pipeline.inspect import inspect_model
     from bundler.pipeline.workspace import open_workspace
 

@@ -62,7 +62,7 @@ def _figures(found: AccuracyResult) -> Iterator[str]:
     rows = (
         (found.sqnr_db, limit.sqnr_db, "{:.1f} dB"),
         (found.worst_sqnr_db, limit.worst_sqnr_db, "{:.1f} dB in the worst sample"),
-        (_beyond_fixed(found), limit.typical_sqnr_db, "{:.1f} dB without the constant part"),
+        (_without_constant(found), limit.typical_sqnr_db, "{:.1f} dB without the constant part"),
         (found.top1_agreement, limit.top1_agreement, "top-1 agreement {:.4g}"),
         (found.agreement, limit.agreement, "{:.4g} of the integers and strings equal"),
     )
@@ -70,10 +70,10 @@ def _figures(found: AccuracyResult) -> Iterator[str]:
         if value is not None:
             yield text.format(value) + (f" (at least {least:g})" if least else "")
     if found.sqnr_db is not None and limit.typical_sqnr_db is not None and found.typical_sqnr_db is None:
-        yield "too few outputs to compare with a fixed answer"
+        yield "too few outputs to leave out the constant part"
 
 
-def _beyond_fixed(found: AccuracyResult) -> float | None:
+def _without_constant(found: AccuracyResult) -> float | None:
     return None if found.limit.typical_sqnr_db is None else found.typical_sqnr_db
 
 

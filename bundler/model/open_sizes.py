@@ -112,7 +112,7 @@ def describe_example(options: Sequence[str], project: str = "") -> str:
 
 def describe_gain(taken: int, total: int) -> str:
     """The estimated assignment for a model with fixed sizes."""
-    return f"with fixed sizes it is likely to take {taken} of {total} nodes"
+    return f"with fixed sizes {taken} of {total} nodes are likely to be assigned to it"
 
 
 def suggest_shape(port: Port, sizes: Mapping[Key, int]) -> str:

@@ -21,7 +21,7 @@ def find_accuracies(
     """One for each variant, in the plan's order; none for a variant whose model nothing changed.
 
     The figures of the last stage are over the most samples. Where the CPU ran that one in place of the variant's own
-    provider, those of `runs` are nearer to what a device answers.
+    provider, those of `runs` are nearer to a device's outputs.
     """
     own = {run.variant: run for run in runs}
     return tuple(_find_accuracies(plan, outcomes, own))
@@ -48,7 +48,7 @@ def _find_accuracies(
 
 
 def _refer(comparison: Comparison, references: Mapping[str, ReferenceFigures]) -> Comparison:
-    """The same, each output with what is known of its golden answers, which a loader does not repeat."""
+    """The same, each output with the figures of its reference, which a loader does not repeat."""
     outputs = (replace(output, reference=references.get(output.name)) for output in comparison.outputs)
     return replace(comparison, outputs=tuple(outputs))
 

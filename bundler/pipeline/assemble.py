@@ -33,9 +33,9 @@ from bundler.stages.record_golden.spec import Facts as GoldenFacts
 from bundler.support.platforms import SYSTEMS, python_machines
 from bundler.verification.reproduction import fit_gate
 
-SOME = 1e-6
-"""Of a graph that was compiled in parts and counted then, the provider must take something: nodes are counted anew on
-the device, where a part of many nodes is one."""
+MIN_COMPILED_SHARE = 1e-6
+"""Required share of a graph that was compiled in part: at least one node must be assigned to the provider. The device
+counts again, and there a compiled part of many nodes is one node."""
 
 
 def make_runtime_config(
@@ -69,7 +69,7 @@ def make_runtime_config(
 
 
 def _preprocessing(outcomes: Mapping[str, StepOutcome]) -> Mapping[str, Any] | None:
-    """What became of the data that the model was judged on, or calibrated with."""
+    """The record of how the data were prepared that judged the model, or calibrated it."""
     prepared = (outcome.read_facts(DataFacts) for outcome in outcomes.values() if outcome.stage == PREPARE_DATA.name)
     return next((facts.preprocessing for facts in prepared if facts.preprocessing), None)
 
@@ -92,8 +92,8 @@ def _name_folders(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> dict[
 
 
 def _gate(plan: BuildPlan, variant: VariantPlan, outcomes: Mapping[str, StepOutcome]) -> Gate:
-    """What the model that ships was held to, for outputs as the golden set has them; fitted to that where a larger set
-    has judged the model.
+    """The gate of the model that ships, resolved for the golden set's outputs; fitted to the golden set where a larger
+    one has judged the model.
     """
     asked = variant.gate or next(plan.gates[step] for step in reversed(variant.comparisons) if step in plan.gates)
     gate = resolve_gate(asked, read_references(outcomes[plan.golden]))
@@ -130,7 +130,7 @@ def _variant(
         gate=gate,
         device_cache=plan.device_cache,
         builds=plan.builds,
-        least_share=plan.least_share if placed is None else 0.0 if placed.get("whole") else SOME,
+        least_share=plan.least_share if placed is None else 0.0 if placed.get("whole") else MIN_COMPILED_SHARE,
         prepare=plan.prepare,
         requires=Compatibility(
             systems=SYSTEMS[profile.platform.system].systems,
@@ -151,12 +151,14 @@ def _list_files(outcome: StepOutcome, root: PurePosixPath) -> tuple[FileRecord, 
 
 
 def _compiled_config(placed: Mapping[str, Any]) -> dict[str, str]:
-    """Where nothing but what was compiled is left of the graph, nothing may run elsewhere on the device."""
+    """Where the whole graph was compiled, nothing may run on the device's CPU."""
     return {"session.disable_cpu_ep_fallback": "1"} if placed.get("whole") else {}
 
 
 def _compiled(step: str, placed: Mapping[str, Any]) -> Compiled:
-    """For what it was compiled. Raises `StageError` where the stage, which may be another package's, does not say."""
+    """The devices that it was compiled for. Raises `StageError` where the stage, which may be another package's, names
+    none.
+    """
     missing = [key for key in ("provider", "devices", "sdk") if key not in placed]
     if missing:
         raise StageError(

@@ -1,4 +1,4 @@
-"""`bench`: opening and latency of finished bundles on this machine, side by side."""
+"""`bench`: load time and latency of finished bundles on this machine, side by side."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from bundler.reporting.manifest import read_manifest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantTimes:
-    """One variant of one bundle, in milliseconds. `opening` is from opening to the first answer, `latency` one steady
-    call; ratios are to the median of a plain session on the baseline, None without one. `throughput` is calls a second
-    by how many callers at once. `measurement` holds each time; `doubts` say why the figures may not be what they seem.
+    """One variant of one bundle, in milliseconds. `opening` is the load time with the first inference, `latency` one
+    steady call; ratios are to the median of a plain session on the baseline, None without one. `throughput` is calls a
+    second by how many callers at once. `measurement` holds each time; `doubts` say why the figures may be misleading.
     """
 
     bundle: Path
@@ -80,7 +80,7 @@ def bench(
 
 
 def _check_timing(bundles: Sequence[Path], timing: Timing) -> None:
-    """Raise `UsageError` before anything runs, for a bundle that takes no other timing than the usual."""
+    """Raise `UsageError` before anything runs, for a bundle that has only the default timing."""
     for bundle in () if timing.is_usual else bundles:
         emitter = find_emitter(read_manifest(bundle).ecosystem)
         if isinstance(emitter, TimedAsUsual):
@@ -93,13 +93,13 @@ def _check_timing(bundles: Sequence[Path], timing: Timing) -> None:
 
 def _nothing_timed(bundles: Iterable[Path], timing: Timing = USUAL) -> VerificationError:
     emitters = {bundle: find_emitter(read_manifest(bundle).ecosystem) for bundle in bundles}
-    told = [f"{bundle}: {emitter.untimed}" for bundle, emitter in emitters.items() if isinstance(emitter, Untimed)]
+    reasons = [f"{bundle}: {emitter.untimed}" for bundle, emitter in emitters.items() if isinstance(emitter, Untimed)]
     hint = "`bundler verify` says whether they run here"
-    if told:
+    if reasons:
         hint = "a Python or web bundle (--format dir) can be timed, if there is one; else time in your application"
     elif not timing.is_usual:
         hint = f"time them without --batch, --threads and --callers; {hint}"
-    return VerificationError("no bundle could be timed on this machine", details=tuple(told), hint=hint)
+    return VerificationError("no bundle could be timed on this machine", details=tuple(reasons), hint=hint)
 
 
 def _time_bundle(request: ProofRequest) -> list[VariantTimes]:

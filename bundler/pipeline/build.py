@@ -38,7 +38,7 @@ DEFAULT_EMITTER = "python"
 
 
 def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> BuildResult:
-    """Build one bundle. Raises a `BundlerError`; the bundle that stood there before is then untouched."""
+    """Build one bundle. Raises a `BundlerError`; the previous bundle is then unchanged."""
     began = time.perf_counter()
     listener = preload_on_start(listener, DEFAULT_EMITTER)
     prepared = prepare(request, workspace, listener)
@@ -103,14 +103,14 @@ def _write(
     workspace: Workspace,
     reporter: Reporter,
 ) -> BuildSummary:
-    """Emit, prove and put into place. Its imports (templates, bill of materials) cost nothing to a rebuild."""
+    """Emit, verify and put into place. Its imports (templates, bill of materials) cost nothing to a rebuild."""
     from bundler.pipeline.finish import FinishRequest, finish_bundle, write_report  # noqa: PLC0415 - see above
 
     with staging_folder(final) as staged:
-        piece = FinishRequest(
+        finishing = FinishRequest(
             prepared=prepared, config=config, outcomes=outcomes, staged=staged, workspace=workspace, reporter=reporter
         )
-        finished = finish_bundle(piece)
+        finished = finish_bundle(finishing)
         put_in_place(staged, final, lambda: write_report(prepared, outcomes, finished, report_folder(final)))
     return finished.summary
 
@@ -119,31 +119,31 @@ def check_gates(
     prepared: Prepared, outcomes: Mapping[str, StepOutcome], workspace: Workspace, reporter: Reporter
 ) -> None:
     """Raise `GateError` naming the first stage, in the order of the plan, that broke the gate: its worst outputs and
-    samples, and, where it gives precision away, the nodes most to blame.
+    samples, and, where it reduces precision, the error sources.
     """
     verdicts = judge_plan(prepared.plan, prepared.profile, outcomes)
     if not verdicts:
         return
-    from bundler.pipeline.blame import Blame, find_error_sources, hint_for_loss, lossy_step  # noqa: PLC0415 - for failures alone
+    from bundler.pipeline.error_sources import ErrorSources, find_error_sources, hint_for_loss, lossy_step  # noqa: PLC0415 - for failures alone
 
     verdict = verdicts[0]
     lossy = lossy_step(prepared, verdict)
-    blame = Blame()
+    sources = ErrorSources()
     if lossy is not None:
-        blame = find_error_sources(prepared, outcomes, verdict, lossy, workspace=workspace, reporter=reporter)
+        sources = find_error_sources(prepared, outcomes, verdict, lossy, workspace=workspace, reporter=reporter)
         compiled = {variant.compiled for variant in prepared.plan.variants}
         if verdict.judged in compiled and all(other.judged != lossy.id for other in verdicts):
-            blame = replace(blame, lines=(_DEVICE_LOSES, *blame.lines))
+            sources = replace(sources, lines=(_DEVICE_LOSES, *sources.lines))
     broken = "your own metric" if verdict.is_metric else "the accuracy gate"
-    remedy = hint_for_loss(prepared, lossy, blame, verdict.setting) if lossy else _gate_hint(verdict)
+    remedy = hint_for_loss(prepared, lossy, sources, verdict.setting) if lossy else _gate_hint(verdict)
     raise GateError(
         f"{prepared.title}: stage {verdict.judged} breaks {broken}",
-        details=(*verdict.lines, *blame.lines),
+        details=(*verdict.lines, *sources.lines),
         hint=f"{_ask_for_samples(prepared)}; else {remedy}" if _is_seeded(verdict, outcomes) else remedy,
     )
 
 
-_DEVICE_LOSES = "the same model kept the gate before it was compiled: the device's own arithmetic adds to what is lost"
+_DEVICE_LOSES = "the same model met the gate before it was compiled: the device's own arithmetic adds to the loss"
 
 
 def _is_seeded(verdict: Verdict, outcomes: Mapping[str, StepOutcome]) -> bool:

@@ -1,4 +1,4 @@
-"""A request as the command that asks for it, so that a hint can be run as it stands."""
+"""A request as the command that asks for it, so that a hint can be run as printed."""
 
 from __future__ import annotations
 

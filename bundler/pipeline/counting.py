@@ -1,4 +1,4 @@
-"""How many builds of a call are done."""
+"""Counts the finished builds of a call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bundler.model.events import BuildFinished, BuildsStarted, Event, Listener
 
 
 class Followed:
-    """A listener of one build, which remembers what the build calls itself; `failed` is set by who knows."""
+    """A listener of one build, which remembers the names that the build reports; the caller sets `failed`."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -26,7 +26,7 @@ class Followed:
 
 
 class Count:
-    """Tells the listener of each build that ends; several may run at once."""
+    """Reports each build that ends; several may run at once."""
 
     def __init__(self, *, total: int, listener: Listener) -> None:
         self._total, self._listener = total, listener

@@ -1,4 +1,4 @@
-"""From what a user names with --samples or --calibration to sources and to options of the stage that prepares it."""
+"""Reads the arguments of --samples and --calibration as sources and options of the stage that prepares the data."""
 
 from __future__ import annotations
 
@@ -179,18 +179,18 @@ def _media(path: Path, declared: Path) -> DataArgument:
 
 
 def _undeclared(path: Path, flag: str) -> UsageError:
-    """Pictures and the like without a declaration: the error shows the least that one needs."""
+    """Media without a declaration: the error shows a minimal one."""
     names = [item.suffix.lower() for item in path.rglob("*") if item.is_file()] if path.is_dir() else [path.suffix]
     counts = {kind: sum(name in suffixes for name in names) for kind, suffixes in _SUFFIXES.items()}
     kind = max(counts, key=lambda name: counts[name])
     if not counts[kind]:
-        what = "is empty" if path.is_dir() and not names else "holds nothing that can be taken"
+        what = "is empty" if path.is_dir() and not names else "holds nothing that can be read"
         named = "np.savez('samples.npz', NAME=array) says which input an array is for; " if ".npy" in names else ""
         return UsageError(f"{visible(path.name)} {what}", hint=f"{named}{flag} takes {_TAKES}")
     from bundler.profiles.preprocessing import starter_lines  # noqa: PLC0415 - as above
 
     return UsageError(
-        f"{visible(path.name)} holds {kind} data, and nothing says what becomes of them before the model sees them",
+        f"{visible(path.name)} holds {kind} data, and nothing says how they are prepared for the model",
         details=("for example:", *starter_lines(kind)),
         hint=f"write that into {DECLARATION} in the folder, or into a file named by --preprocessing; "
         "docs/preprocessing.md lists every key",

@@ -1,4 +1,4 @@
-"""From finished artifacts to a whole, proven bundle in its staging folder, and the report beside it."""
+"""From finished artifacts to a whole, verified bundle in its staging folder, and the report beside it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishRequest:
-    """A bundle on its way: what was prepared and executed, and the staging folder in which it grows."""
+    """What was prepared and executed, and the staging folder that the bundle is written into."""
 
     prepared: Prepared
     config: RuntimeConfig
@@ -65,27 +65,27 @@ class Finished:
     downloads: tuple[Download, ...] = ()
 
 
-def finish_bundle(piece: FinishRequest) -> Finished:
-    """Emit, describe and prove. Raises `GateError` over a budget, `VerificationError` when the proof fails."""
+def finish_bundle(request: FinishRequest) -> Finished:
+    """Emit, describe and verify. Raises `GateError` over a budget, `VerificationError` when the verification fails."""
     phases: dict[str, float] = {}
-    with _timed(piece, phases, "emit"):
-        emitted = _emit(piece)
-        _write_notices(piece, emitted)
+    with _timed(request, phases, "emit"):
+        emitted = _emit(request)
+        _write_notices(request, emitted)
     for text in emitted.notes:
-        piece.reporter.say(text)
-    manifest = _write_manifest(piece, emitted)
-    _check_budget(piece, manifest, emitted.downloads)
+        request.reporter.say(text)
+    manifest = _write_manifest(request, emitted)
+    _check_budget(request, manifest, emitted.downloads)
     proofs: tuple[VariantProof, ...] = ()
     measurements: tuple[Measurement, ...] = ()
-    if piece.prepared.request.prove:
-        with _timed(piece, phases, "prove"):
-            proofs = _prove(piece)
+    if request.prepared.request.prove:
+        with _timed(request, phases, "prove"):
+            proofs = _prove(request)
         manifest = replace(manifest, proof=combine_proofs(proofs, unjudged_of(manifest)))
-    manifest = _describe_verification(piece, manifest)
-    _check_budget(piece, manifest, emitted.downloads)  # Again: what was verified makes the manifest longer.
-    if piece.prepared.request.prove and not isinstance(find_emitter(piece.prepared.plan.emitter), Untimed):
-        with _timed(piece, phases, "measure"):
-            measurements = _measure(piece)
+    manifest = _describe_verification(request, manifest)
+    _check_budget(request, manifest, emitted.downloads)  # Again: what was verified makes the manifest longer.
+    if request.prepared.request.prove and not isinstance(find_emitter(request.prepared.plan.emitter), Untimed):
+        with _timed(request, phases, "measure"):
+            measurements = _measure(request)
     if not measurements:
         phases.pop("measure", None)
     return Finished(
@@ -94,30 +94,30 @@ def finish_bundle(piece: FinishRequest) -> Finished:
         measurements=measurements,
         phases=phases,
         downloads=emitted.downloads,
-        summary=_summarize(piece, manifest, emitted, proofs),
+        summary=_summarize(request, manifest, emitted, proofs),
     )
 
 
-def _describe_verification(piece: FinishRequest, manifest: Manifest) -> Manifest:
+def _describe_verification(request: FinishRequest, manifest: Manifest) -> Manifest:
     """Put what was verified into the README, which was written before, and both into the manifest."""
     golden = (describe_golden(manifest.golden),) if manifest.golden else ()
     lines = (*describe_verification(manifest.proof, BUILDING_HOST), *manifest.shortfalls, *golden)
-    changed = write_verification(piece.staged, lines)
+    changed = write_verification(request.staged, lines)
     if changed is not None:
         files = tuple(changed if record.path == changed.path else record for record in manifest.files)
         manifest = replace(manifest, files=files)
-    write_manifest(piece.staged, manifest)
+    write_manifest(request.staged, manifest)
     return manifest
 
 
 _PHASES = {"emit": "Write the bundle", "prove": "Verify the bundle", "measure": "Time the bundle"}
-"""What follows the plan's steps, and what people read of it."""
+"""The phases after the plan's steps, and their titles."""
 
 
 @contextmanager
-def _timed(piece: FinishRequest, phases: dict[str, float], name: str) -> Iterator[None]:
-    """Add the seconds of a block to `phases`, and tell of it as of a step."""
-    build, title, listener = piece.reporter.build, _PHASES[name], piece.reporter.listener
+def _timed(request: FinishRequest, phases: dict[str, float], name: str) -> Iterator[None]:
+    """Add the seconds of a block to `phases`, and report it like a step."""
+    build, title, listener = request.reporter.build, _PHASES[name], request.reporter.listener
     listener(StepStarted(build=build, step=name, title=title, position=0, total=0))
     began = time.perf_counter()
     try:
@@ -129,13 +129,13 @@ def _timed(piece: FinishRequest, phases: dict[str, float], name: str) -> Iterato
     listener(StepFinished(build=build, step=name, title=title, cached=False, seconds=seconds))
 
 
-def _emit(piece: FinishRequest) -> Emitted:
-    prepared, outcomes = piece.prepared, piece.outcomes
+def _emit(request: FinishRequest) -> Emitted:
+    prepared, outcomes = request.prepared, request.outcomes
     golden = outcomes[prepared.plan.golden].folder
     if golden is None:
         raise VerificationError(f"{prepared.title}: the golden set was not recorded")
-    request = EmitRequest(
-        config=piece.config,
+    emission = EmitRequest(
+        config=request.config,
         facts=prepared.facts,
         profile=prepared.profile,
         format=prepared.plan.format,
@@ -146,15 +146,15 @@ def _emit(piece: FinishRequest) -> Emitted:
             for variant in prepared.plan.variants
         },
         golden=golden,
-        environments=piece.workspace.environments,
-        reporter=piece.reporter,
+        environments=request.workspace.environments,
+        reporter=request.reporter,
         left_out=tuple(f"{decision.subject}: {decision.reason}" for decision in prepared.settled.left_out),
     )
-    return find_emitter(prepared.plan.emitter).emit(request, piece.staged)
+    return find_emitter(prepared.plan.emitter).emit(emission, request.staged)
 
 
-def _write_notices(piece: FinishRequest, emitted: Emitted) -> None:
-    prepared, config, staged = piece.prepared, piece.config, piece.staged
+def _write_notices(request: FinishRequest, emitted: Emitted) -> None:
+    prepared, config, staged = request.prepared, request.config, request.staged
     name = f"{prepared.plan.model_name}-{prepared.profile.id}"
     runtime = RuntimeRecord(package=prepared.profile.runtime.package, version=prepared.profile.runtime.version)
     model = ModelRecord(name=config.model, digest=config.model_digest, size=prepared.facts.total_bytes)
@@ -170,17 +170,17 @@ def _write_notices(piece: FinishRequest, emitted: Emitted) -> None:
     write_text(staged / NOTICES_NAME, render_notices(name, emitted.components))
 
 
-def _write_manifest(piece: FinishRequest, emitted: Emitted) -> Manifest:
-    prepared, outcomes = piece.prepared, piece.outcomes
+def _write_manifest(request: FinishRequest, emitted: Emitted) -> Manifest:
+    prepared, outcomes = request.prepared, request.outcomes
     budget = prepared.profile.budget
     limits = {"model": budget.model_mb, "bundle": budget.bundle_mb, "download": budget.download_mb}
-    request = ManifestRequest(
+    described = ManifestRequest(
         plan=prepared.plan,
         profile=prepared.profile,
         facts=prepared.facts,
-        config=piece.config,
+        config=request.config,
         emitted=emitted,
-        known=_known_digests(piece, emitted),
+        known=_known_digests(request, emitted),
         outcomes=(*prepared.earlier, *outcomes.values()),
         gate=GateRecord(
             gates=prepared.plan.gates,
@@ -188,13 +188,13 @@ def _write_manifest(piece: FinishRequest, emitted: Emitted) -> Manifest:
             budget_mb={name: limit for name, limit in limits.items() if limit is not None},
         ),
         proof=combine_proofs(()),
-        golden=record_golden(prepared.plan, outcomes, piece.config),
+        golden=record_golden(prepared.plan, outcomes, request.config),
         synthetic_inputs=outcomes[prepared.plan.golden].read_facts(GoldenFacts).synthetic,
         reservations=_reservations(prepared),
         shortfalls=describe_shortfalls(prepared.plan, outcomes),
     )
-    manifest = make_manifest(piece.staged, request)
-    write_manifest(piece.staged, manifest)
+    manifest = make_manifest(request.staged, described)
+    write_manifest(request.staged, manifest)
     return manifest
 
 
@@ -203,21 +203,21 @@ def _reservations(prepared: Prepared) -> tuple[str, ...]:
     data = prepared.plan_request.calibration
     calibrated = any(step.id == CALIBRATED for step in prepared.plan.steps)
     if calibrated and data is not None and data.synthetic:
-        return ("calibrated with made-up inputs: its ranges are those of no real data",)
+        return ("calibrated with synthetic inputs: its ranges are not those of real data",)
     return ()
 
 
-def _known_digests(piece: FinishRequest, emitted: Emitted) -> dict[str, str]:
+def _known_digests(request: FinishRequest, emitted: Emitted) -> dict[str, str]:
     """Digests of what was copied from where it is kept by digest: vendored files and, in the open, the models."""
     known = {part.file: part.sha256 for part in emitted.components if part.file and part.sha256}
     if emitted.payload is not None:
-        files = [record for variant in piece.config.variants for record in variant.files]
+        files = [record for variant in request.config.variants for record in variant.files]
         known |= {f"{emitted.payload}/{record.path}": record.sha256 for record in files}
     return known
 
 
-def _check_budget(piece: FinishRequest, manifest: Manifest, downloads: tuple[Download, ...]) -> None:
-    prepared, config = piece.prepared, piece.config
+def _check_budget(request: FinishRequest, manifest: Manifest, downloads: tuple[Download, ...]) -> None:
+    prepared, config = request.prepared, request.config
     budget = prepared.profile.budget
     models = {variant.name: sum(record.size for record in variant.files) for variant in config.variants}
     over = [
@@ -243,68 +243,67 @@ def _check_budget(piece: FinishRequest, manifest: Manifest, downloads: tuple[Dow
         )
 
 
-def _prove(piece: FinishRequest) -> tuple[VariantProof, ...]:
-    prepared = piece.prepared
-    proofs = find_emitter(prepared.plan.emitter).prove(_proof_request(piece))
+def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
+    prepared = request.prepared
+    proofs = find_emitter(prepared.plan.emitter).prove(_proof_request(request))
     failed = [proof for proof in proofs if proof.passed is False]
     if failed:
         raise VerificationError(
             f"{prepared.title}: the bundle did not reproduce its golden set in its own runtime",
             details=tuple(f"{proof.variant}: {proof.reason}" for proof in failed),
-            hint="nothing was put into place; --set optimization.level=basic bakes less, and where a device rounds "
+            hint="nothing was put into place; --set optimization.level=basic optimises less, and where a device rounds "
             "more than the gate allows, --set accuracy.sqnr_db=… widens it",
         )
     for proof in proofs:
         if proof.passed is None:
-            piece.reporter.say(f"{proof.variant} not run: {proof.reason}")
+            request.reporter.say(f"{proof.variant} not run: {proof.reason}")
     return proofs
 
 
-def _measure(piece: FinishRequest) -> tuple[Measurement, ...]:
-    """Opening and latency beside the original model, where this machine can run the bundle."""
-    return find_emitter(piece.prepared.plan.emitter).measure(_proof_request(piece))
+def _measure(request: FinishRequest) -> tuple[Measurement, ...]:
+    """Load time and latency beside the original model's, where this machine can run the bundle."""
+    return find_emitter(request.prepared.plan.emitter).measure(_proof_request(request))
 
 
-def _proof_request(piece: FinishRequest) -> ProofRequest:
-    request = piece.prepared.request
+def _proof_request(request: FinishRequest) -> ProofRequest:
     return ProofRequest(
-        bundle=piece.staged,
-        cache_root=piece.workspace.cache.root,
-        listener=piece.reporter.listener,
-        model=piece.prepared.sources[MODEL].path,
-        on=request.on,
-        environments=piece.workspace.environments,
-        sandbox=piece.workspace.sandbox,
+        bundle=request.staged,
+        cache_root=request.workspace.cache.root,
+        listener=request.reporter.listener,
+        model=request.prepared.sources[MODEL].path,
+        on=request.prepared.request.on,
+        environments=request.workspace.environments,
+        sandbox=request.workspace.sandbox,
     )
 
 
-def list_notes(prepared: Prepared, outcomes: Mapping[str, StepOutcome], told: Sequence[str]) -> list[str]:
-    """All that was said on the way, each once: of variants left out, by the plan, by the steps before it and in it, of
-    accelerators that take too little, and what the emitter `told`.
+def list_notes(prepared: Prepared, outcomes: Mapping[str, StepOutcome], emitted: Sequence[str]) -> list[str]:
+    """Every note of the build, each once: on variants left out, of the plan, of the steps before it and in it, on
+    accelerators with too few nodes, and those of the emitter.
     """
     steps = (*prepared.earlier, *outcomes.values())
-    heard = [*prepared.plan.notes, *(note for outcome in steps for note in outcome.notes)]
+    notes = [*prepared.plan.notes, *(note for outcome in steps for note in outcome.notes)]
     shortfalls = describe_shortfalls(prepared.plan, outcomes)
     left_out = describe_left_out(prepared.settled.left_out)
-    return list(dict.fromkeys((*left_out, *(note.text for note in heard), *shortfalls, *told)))
+    return list(dict.fromkeys((*left_out, *(note.text for note in notes), *shortfalls, *emitted)))
 
 
 def _summarize(
-    piece: FinishRequest, manifest: Manifest, emitted: Emitted, proofs: Sequence[VariantProof]
+    request: FinishRequest, manifest: Manifest, emitted: Emitted, proofs: Sequence[VariantProof]
 ) -> BuildSummary:
     records = manifest.proof.variants
     return BuildSummary(
-        digest=digest_file(piece.staged / MANIFEST_NAME),
+        digest=digest_file(request.staged / MANIFEST_NAME),
         proof=manifest.proof.level,
         proofs={record.variant: record.level for record in records},
         unproven={record.variant: record.reason for record in records if not record.passed},
         verified=tuple(describe_verification(manifest.proof)),
         bundle_bytes=weigh_bundle(manifest),
-        model_bytes=sum(record.size for record in piece.config.variants[0].files),
-        notes=tuple(list_notes(piece.prepared, piece.outcomes, emitted.notes)),
+        model_bytes=sum(record.size for record in request.config.variants[0].files),
+        notes=tuple(list_notes(request.prepared, request.outcomes, emitted.notes)),
         golden=manifest.golden,
         reservations=manifest.reservations,
-        metrics=tuple(_list_metrics(piece)),
+        metrics=tuple(_list_metrics(request)),
         first_visits=tuple(
             FirstVisit(variant=item.variant, build=item.build, size=item.size, gzip=item.gzip, brotli=item.brotli)
             for item in emitted.downloads
@@ -317,10 +316,10 @@ def _summarize(
     )
 
 
-def _list_metrics(piece: FinishRequest) -> Iterator[MetricResult]:
-    for step in piece.prepared.plan.steps:
+def _list_metrics(request: FinishRequest) -> Iterator[MetricResult]:
+    for step in request.prepared.plan.steps:
         if step.stage == METRIC_STAGE:
-            facts = piece.outcomes[step.id].read_facts(MetricFacts)
+            facts = request.outcomes[step.id].read_facts(MetricFacts)
             yield MetricResult(variant=step.variant or "", value=facts.value, reference=facts.reference)
 
 
@@ -346,7 +345,7 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
     except OSError as error:
         raise StageError(
             f"the bundle is in its place, but its report could not be written to {folder}: {error.strerror}",
-            hint="free space on the disk, or move away what stands there, and build again",
+            hint="free space on the disk, or move away what is there, and build again",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""What of the golden set a manifest counts: samples, values, and what could not be judged."""
+"""The manifest's record of the golden set: samples, values, and outputs that could not be judged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bundler.model.runtime import RuntimeConfig
 from bundler.planning.data import EVALUATION
 from bundler.stages.record_golden.spec import Facts
 
-NOT_HELD = "the profile holds it to nothing"
+NOT_HELD = "the profile sets no limit for it"
 
 
 def record_golden(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], config: RuntimeConfig) -> GoldenRecord:
@@ -47,7 +47,7 @@ def _kind(plan: BuildPlan, facts: Facts) -> Literal["samples", "seeded", "like-s
 
 
 def describe_golden(golden: GoldenRecord) -> str:
-    """What stands in `golden/`, for whoever gets the bundle."""
+    """The content of `golden/`, for whoever gets the bundle."""
     count = f"{golden.samples} {{}}{'' if golden.samples == 1 else 's'}"
     if golden.inputs == "samples":
         return f"The golden set holds {count.format('sample')} that were given to the build, without their names."

@@ -1,4 +1,4 @@
-"""`inspect`: what a model is, which targets fit it, and what stands in the way."""
+"""`inspect`: the facts of a model, the targets that it fits, and the obstacles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bundler.profiles.resolve import resolve_target, target_ids
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFit:
-    """Whether a target can take the model. `obstacles` say what stands in the way, `remarks` what a build will do."""
+    """Whether a target can take the model. `obstacles` say why not, `remarks` what a build will do."""
 
     target: str
     title: str

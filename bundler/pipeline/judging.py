@@ -18,7 +18,7 @@ from bundler.verification.metric import MetricGate, check_metric
 METRIC_STAGE = METRIC.name
 
 _SETTINGS = {"error": "absolute"}
-"""Figures of failures whose limit has another name."""
+"""Names of limits that differ from their figure's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Verdict:
 
     @property
     def setting(self) -> str:
-        """What of a profile widens the first limit that was missed."""
+        """The setting of a profile that widens the first limit that was missed."""
         if self.is_metric:
             return "accuracy.metric.drop=… or accuracy.metric.least=…"
         failure = self.failures[0]

@@ -1,4 +1,4 @@
-"""Dimensions that a model leaves open and runs at one size of: a bundle that promised any would break its promise."""
+"""Dimensions that a model leaves open although it runs at one size only: the bundle fixes them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def settle_only_sizes(plan: BuildPlan, signature: Signature, outcomes: Mapping[s
     found = find_only_sizes(outcomes[plan.golden].read_facts(Facts).tried_dimensions, signature)
     if not found:
         return plan
-    told = {f"dimension {size.name}": describe_size(size) for size in found}
-    kept = tuple(told.pop(decision.subject, decision) for decision in plan.decisions)
-    return replace(plan, fixed_sizes=(*plan.fixed_sizes, *found), decisions=(*kept, *told.values()))
+    fixed = {f"dimension {size.name}": describe_size(size) for size in found}
+    kept = tuple(fixed.pop(decision.subject, decision) for decision in plan.decisions)
+    return replace(plan, fixed_sizes=(*plan.fixed_sizes, *found), decisions=(*kept, *fixed.values()))
 
 
 def find_only_sizes(tried: Iterable[TriedDimension], signature: Signature) -> tuple[FixedSize, ...]:

@@ -1,4 +1,4 @@
-"""What a model package of ONNX Runtime says of itself: its JSON files, checked, with every path resolved.
+"""Reads the JSON files of a model package of ONNX Runtime, with every path checked and resolved.
 
 Schema 1 of `model_package/README.md` in ONNX Runtime's repository; docs/ortpackage.md says what was tried. Nothing in a
 package is trusted: a path that leaves its folder is refused, and a shared asset must have the digest that names it.
@@ -102,7 +102,7 @@ class _Package:
 
 
 def is_package(path: Path) -> bool:
-    """Whether `path` is a folder that says of itself that it is a model package."""
+    """Whether `path` is a folder with the manifest of a model package."""
     try:
         return {"schema_version", "components"} <= set(_read_json(path / MANIFEST))
     except ModelError:
@@ -210,7 +210,7 @@ def list_files(folder: Path, what: str) -> dict[str, Path]:
 
 def _confine(root: Path, folder: Path, text: Any) -> Path:
     if not isinstance(text, str) or not text or "\0" in text:
-        raise _bad("a path is none")
+        raise _bad("a path is not a text, or is empty")
     parts, windows = PurePosixPath(text), PureWindowsPath(text)
     if ".." in windows.parts or parts.is_absolute() or windows.drive or windows.root:
         raise _bad(f"the path {_show(text)} leaves the package")

@@ -34,10 +34,10 @@ def warn_of_same_packages(requests: Sequence[BuildRequest]) -> Iterator[Note]:
         found.setdefault(package, []).append(decision_key(bundle_name(request), profile.id))
     for package, bundles in found.items():
         if package and len(bundles) > 1:
-            told = (
+            text = (
                 f"{' and '.join(bundles)} are each {package}, of which an index takes one; {_name_apart(requests[0])}"
             )
-            yield Note(text=told, level="warning")
+            yield Note(text=text, level="warning")
 
 
 def _describe_package(request: BuildRequest, profile: TargetProfile) -> str:

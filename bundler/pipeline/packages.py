@@ -1,7 +1,8 @@
 """Models in a model package of ONNX Runtime: `FOLDER`, or `FOLDER?component=NAME&variant=NAME` to say which.
 
 A package holds one model in several forms. bundler makes such forms itself, so it takes the one that it can start from:
-plain ONNX, the CPU's where there is one. What was compiled for a device is refused, for nothing leads back from it.
+plain ONNX, the CPU's where there is one. What was compiled for a device is refused: the original model
+cannot be recovered from it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def is_package_argument(text: str) -> bool:
 
 
 def parse_package(text: str) -> PackageReference:
-    """What such an argument says. Raises `UsageError`."""
+    """The parsed argument. Raises `UsageError`."""
     if is_package(Path(text)):  # a folder with a question mark in its name
         return PackageReference(folder=Path(text))
     place, _, query = text.partition("?")
@@ -70,7 +71,7 @@ def parse_package(text: str) -> PackageReference:
 
 def find_model(reference: PackageReference) -> PackageModel:
     """The model to start from. Raises `ModelError` for a package that cannot be read or has none, `UsageError` where it
-    must be told which.
+    must say which.
     """
     components = read_components(reference.folder)
     component = _choose_component(reference, tuple(components))

@@ -1,4 +1,4 @@
-"""Whether accelerators took what the profile asks for: a share of the graph's nodes, counted when it was compiled."""
+"""Checks the share of nodes that is assigned to an accelerator against what the profile requires."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bundler.model.placement import PlacementFacts, read_placement
 from bundler.model.plan import BuildPlan, VariantPlan
 from bundler.model.results import StepOutcome
 
-_SHOWN = 8
+MAX_LISTED_NODES = 8
 """Nodes that a message names; the report has them all."""
 
 
@@ -28,7 +28,8 @@ def find_placements(
 
 
 def check_placements(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], reporter: Reporter) -> None:
-    """Raise `StageError` where a provider took less than the profile's share; say so where the profile allows it.
+    """Raise `StageError` where fewer nodes are assigned to a provider than the profile requires; warn where it allows
+    that.
 
     An estimate is never an error: the device decides, and the loader checks there.
     """
@@ -37,35 +38,35 @@ def check_placements(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], repor
             continue
         if not variant.tolerates_shortfall and not placement.estimated:
             raise _too_few(reporter.build, placement, variant)
-        reporter.warn(f"{reporter.build}: {_tell(placement, variant)}; the rest runs on the CPU")
+        reporter.warn(f"{reporter.build}: {_describe(placement, variant)}; the rest runs on the CPU")
 
 
 def describe_shortfalls(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> tuple[str, ...]:
-    """A sentence for each variant whose provider takes less than the profile's share."""
+    """A sentence for each variant with fewer nodes assigned to its provider than the profile requires."""
     return tuple(
-        f"{_tell(placement, variant)}; the rest runs on the CPU"
+        f"{_describe(placement, variant)}; the rest runs on the CPU"
         for variant, placement in find_placements(plan, outcomes)
         if placement.share < variant.least_share
     )
 
 
-def _tell(placement: PlacementFacts, variant: VariantPlan) -> str:
+def _describe(placement: PlacementFacts, variant: VariantPlan) -> str:
     total = placement.taken + placement.left
-    took = "is likely to take" if placement.estimated else "took"
+    how = "likely to be assigned" if placement.estimated else "assigned"
     return (
-        f"variant {variant.name}: {placement.provider} {took} {placement.taken} of {total} nodes, "
-        f"less than the {variant.least_share:.0%} that the profile asks for"
+        f"variant {variant.name}: {placement.taken} of {total} nodes {how} to {placement.provider}, "
+        f"less than the {variant.least_share:.0%} that the profile requires"
     )
 
 
 def _too_few(title: str, placement: PlacementFacts, variant: VariantPlan) -> StageError:
     left = [
-        f"{node.get('operator', '?')} {node.get('name', '')!r}: {node.get('reason', 'not taken')}"
-        for node in placement.left_nodes[:_SHOWN]
+        f"{node.get('operator', '?')} {node.get('name', '')!r}: {node.get('reason', 'not assigned')}"
+        for node in placement.left_nodes[:MAX_LISTED_NODES]
     ]
     more = placement.left - len(left)
     return StageError(
-        f"{title}: {_tell(placement, variant)}",
+        f"{title}: {_describe(placement, variant)}",
         details=(*left, *((f"and {more} more",) if more > 0 else ())),
         hint=(
             "change the model or its precision (calibration data give an NPU a quantised model), or accept it with "

@@ -1,4 +1,4 @@
-"""Automatic precision: try what suits the target, and keep the fastest whose accuracy gate holds."""
+"""Automatic precision: try the methods that suit the target, and keep the fastest that meets the accuracy gate."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from bundler.stages.record_golden.spec import Facts as GoldenFacts
 from bundler.stages.time_model.spec import Facts as TimedFacts
 from bundler.support.platforms import SYSTEMS, python_machines
 
-NOISE = 1.03
+SAME_LATENCY_RATIO = 1.03
 """Two latencies within this ratio count as the same: then the smaller model is the better one."""
 
-WORTH = 0.9
+MAX_SIZE_SHARE = 0.9
 """A model that is no faster must be smaller than this share of the unchanged one to be taken instead of it."""
 
 MEGABYTE = 1_000_000
@@ -42,7 +42,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trial:
-    """One attempt with what it left: its plan and outcomes, where it got so far."""
+    """One attempt with its plan and outcomes, where there are any."""
 
     attempt: Attempt
     plan: BuildPlan | None = None
@@ -50,10 +50,10 @@ class _Trial:
 
 
 def settle_precision(prepared: Prepared, workspace: Workspace, reporter: Reporter) -> Prepared:
-    """`prepared` with a method for every variant whose precision is to be chosen by trying.
+    """`prepared` with a method for every variant whose precision is chosen by trying.
 
     What was decided before and recorded is repeated while the question is the same. Raises `GateError` when no attempt
-    holds the gate, `UsageError` when a decision is missing that must not be taken now.
+    meets the gate, `UsageError` when a decision is missing that must not be taken now.
     """
     profile = prepared.profile
     open_variants = [variant for variant in profile.variants if asked_method(profile, variant) == AUTO]
@@ -65,7 +65,7 @@ def settle_precision(prepared: Prepared, workspace: Workspace, reporter: Reporte
     )
     methods = {frontier.variant: frontier.chosen for frontier in frontiers}
     request = replace(prepared.plan_request, methods=methods)
-    questions = {variant.name: ask(prepared, variant) for variant in open_variants}
+    questions = {variant.name: digest_question(prepared, variant) for variant in open_variants}
     return replace(
         prepared,
         plan_request=request,
@@ -78,7 +78,7 @@ def settle_precision(prepared: Prepared, workspace: Workspace, reporter: Reporte
     )
 
 
-def ask(prepared: Prepared, variant: Variant) -> str:
+def digest_question(prepared: Prepared, variant: Variant) -> str:
     """Digest of all that a choice depends on, but for the versions of tools: those are locked beside it."""
     profile = prepared.profile.model_dump(mode="json")
     request = prepared.plan_request
@@ -109,7 +109,7 @@ class _Search:
         """The recorded answer while the question is the same, else what trying finds."""
         key = decision_key(self.prepared.plan.model_name, self.prepared.profile.id)
         known = self.prepared.request.decisions.get(key, {}).get(self.variant.name)
-        if known is not None and known.question == ask(self.prepared, self.variant) and self._fits(known.answer):
+        if known is not None and self._fits(known):
             return known.answer
         if self.prepared.request.locked:
             raise UsageError(
@@ -119,10 +119,11 @@ class _Search:
             )
         return self._try_all()
 
-    def _fits(self, answer: Frontier) -> bool:
-        """Whether a lock, which anyone may have edited, records a choice that could have been taken here."""
+    def _fits(self, known: RecordedChoice) -> bool:
+        """Whether the question is the same, and the answer, which anyone may have edited, could have been chosen."""
         methods = (NONE, *candidate_methods(self.prepared.profile, self.variant))
-        return answer.variant == self.variant.name and answer.chosen in methods
+        same = known.question == digest_question(self.prepared, self.variant)
+        return same and known.answer.variant == self.variant.name and known.answer.chosen in methods
 
     def _try_all(self) -> Frontier:
         profile, variant = self.prepared.profile, self.variant
@@ -149,7 +150,7 @@ class _Search:
         method, total = methods[position], len(methods)
         plain = METHODS[method].plain if method != NONE else ""
         if any(trial.attempt.method == plain and trial.attempt.state == "passed" for trial in before):
-            reason = f"{plain} holds the gate without a search"
+            reason = f"{plain} meets the gate without a search"
             attempt = Attempt(method=method, title=METHODS[method].title, state="skipped", reason=reason)
             return _Trial(attempt=attempt)
         text = f"trying precision {method} for {self.variant.name} ({position + 1} of {total})"
@@ -160,7 +161,7 @@ class _Search:
         return trial
 
     def _try(self, method: str) -> _Trial:
-        """One method, from rounding to baking, judged by the gate. What cannot be made is an attempt, too."""
+        """One method, judged by the gate. A model that cannot be made is an attempt, too."""
         prepared = self.prepared
         title = METHODS[method].title if method != NONE else "as it is"
         attempt = Attempt(method=method, title=title, state="skipped")
@@ -183,7 +184,7 @@ class _Search:
         """The attempt's latency beside that of the model as it is."""
         if trial.plan is None or first.plan is None:
             return trial
-        if _is_guessed(self.variant):
+        if _is_estimated(self.variant):
             sizes = (trial.attempt.model_bytes or 0, first.attempt.model_bytes or 1)
             return replace(trial, attempt=replace(trial.attempt, ratio=sizes[0] / sizes[1]))
         one, two = trial.plan.variants[0], first.plan.variants[0]
@@ -211,7 +212,7 @@ class _Search:
 
 
 def _only_new(listener: Listener) -> Listener:
-    """Attempts share most of their steps, so what is recalled is not told again for each."""
+    """Attempts share most of their steps, so a recalled step is not reported again for each."""
 
     def listen(event: Event) -> None:
         if not (isinstance(event, StepFinished) and event.cached):
@@ -241,7 +242,7 @@ def _judge(attempt: Attempt, plan: BuildPlan, outcomes: Mapping[str, StepOutcome
 
 
 def _name_failures(verdicts: Sequence[Verdict]) -> list[str]:
-    """What the model that would ship misses first, and what the user's own metric says of it."""
+    """The first limit that the model that would ship misses, and the verdict of the user's own metric."""
     compared = [verdict for verdict in verdicts if not verdict.is_metric]
     own = [verdict for verdict in verdicts if verdict.is_metric]
     return [verdict.lines[0] for verdict in (*compared[-1:], *own)]
@@ -262,14 +263,15 @@ def _choose(attempts: Sequence[Attempt]) -> str | None:
     if not passed:
         return None
     best = min(attempt.ratio or 0.0 for attempt in passed)
-    close = [attempt for attempt in passed if (attempt.ratio or 0.0) <= best * NOISE]
+    close = [attempt for attempt in passed if (attempt.ratio or 0.0) <= best * SAME_LATENCY_RATIO]
     smallest = min(close, key=lambda attempt: attempt.model_bytes or 0)
-    as_it_is = next((attempt for attempt in close if attempt.method == NONE), smallest)
-    return smallest.method if (smallest.model_bytes or 0) <= (as_it_is.model_bytes or 0) * WORTH else as_it_is.method
+    original = next((attempt for attempt in close if attempt.method == NONE), smallest)
+    is_smaller = (smallest.model_bytes or 0) <= (original.model_bytes or 0) * MAX_SIZE_SHARE
+    return smallest.method if is_smaller else original.method
 
 
 def _describe_timing(profile: TargetProfile, variant: Variant) -> tuple[Timing, str]:
-    if _is_guessed(variant):
+    if _is_estimated(variant):
         return "estimated", "from the models' sizes: this machine cannot run the variant's device"
     here = platform.system() in SYSTEMS[profile.platform.system].systems and platform.machine() in python_machines(
         profile.platform.architecture
@@ -279,7 +281,7 @@ def _describe_timing(profile: TargetProfile, variant: Variant) -> tuple[Timing, 
     return "estimated", f"timed on this machine's CPU ({platform.machine()}), which is not the target's"
 
 
-def _is_guessed(variant: Variant) -> bool:
+def _is_estimated(variant: Variant) -> bool:
     """Whether the variant computes on a device whose speed this machine's CPU says nothing of."""
     return is_accelerated(variant)
 
@@ -295,7 +297,7 @@ def _count(trials: Sequence[_Trial], facts: type[GoldenFacts | DataFacts], step:
 def _nothing_holds(prepared: Prepared, variant: Variant, trials: Sequence[_Trial]) -> GateError:
     lines = tuple(f"{t.attempt.method}: {t.attempt.reason or t.attempt.state}" for t in trials)
     return GateError(
-        f"{prepared.title}: no precision of {variant.name} holds the gate, not even the model as it is",
+        f"{prepared.title}: no precision of {variant.name} meets the gate, not even the original",
         details=lines,
         hint=f"widen the gate with --set accuracy.sqnr_db=…, or the budget; {CALIBRATION_HINT}",
     )

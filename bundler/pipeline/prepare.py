@@ -81,7 +81,7 @@ def prepare(request: BuildRequest, workspace: Workspace, listener: Listener) -> 
 
 
 def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
-    """The target, checked; what a bundle will not have of it is said before anything takes time."""
+    """The target, checked; variants that the bundle will not have are reported before anything takes time."""
     resolved = resolve_layers(request.target, request.overrides)
     if not request.trust_target:
         check_commands(resolved)

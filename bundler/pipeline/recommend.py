@@ -41,7 +41,7 @@ from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import Platform, TargetProfile
 
 MODEL_WORD = "MODEL"
-"""Stands in commands for a model whose name no terminal should be shown."""
+"""Placeholder in commands for a model whose name is not safe to print."""
 
 _ALL_TARGETS = "`bundler targets list` shows all; `bundler targets new` writes a profile for a device of your own"
 
@@ -55,7 +55,7 @@ _PROVISIONAL = 16
 class Recommendation:
     """One target. `occasion` says what it is picked for (`this machine`, `a phone`, the device that was asked for) and
     `matched` by which name it was found. `known` is false where no target is of the device itself, and this one is the
-    nearest that runs there. `reasons` explain it, `obstacles` stand in its way (it `fits` where there are none);
+    nearest that runs there. `reasons` explain it, `obstacles` say why it does not fit (it `fits` where there are none);
     `command` is what to run next, as arguments, and `shell` the same for a shell.
     """
 
@@ -111,7 +111,7 @@ def find_matches(device: str, summaries: Sequence[Summary]) -> tuple[Match, ...]
     candidates = _candidates(summaries)
     matches = find_devices(device, candidates) or find_stand_ins(device, candidates)
     refusals = () if matches else find_refusals(device, candidates)
-    # What stands in for another number would run there as little as a target that refuses it.
+    # A target for another number of the line would not run there either.
     matches = matches or (() if refusals else _general(device, candidates))
     if matches:
         return matches
@@ -211,7 +211,7 @@ def _pick_machine(judge: _Judge, machine: Machine) -> Iterator[Recommendation]:
 
 
 def _pick_families(judge: _Judge) -> Iterator[Recommendation]:
-    """For each family the first of its targets that fits; where none does, the first, with what stands in its way."""
+    """For each family the first of its targets that fits; where none does, the first, with its obstacles."""
     known = {summary.id for summary in list_targets() if not summary.problem}
     for family in FAMILIES:
         ids = [name for name in family_targets(family, judge.facts) if name in known]
@@ -238,8 +238,8 @@ class _Judge:
         try:
             profile = resolve_target(target)
         except ProfileError as error:
-            told = "; ".join((error.message, *error.details))
-            return Recommendation(target=target, occasion=occasion, matched=matched, fits=False, obstacles=(told,))
+            text = "; ".join((error.message, *error.details))
+            return Recommendation(target=target, occasion=occasion, matched=matched, fits=False, obstacles=(text,))
         return self._judge_profile(profile, occasion=occasion, matched=matched)
 
     def _judge_profile(self, profile: TargetProfile, *, occasion: str, matched: str) -> Recommendation:
@@ -286,7 +286,7 @@ def _command(model: str, profile: TargetProfile, sizes: SuggestedSizes) -> tuple
 
 
 def _shell(command: tuple[str, ...]) -> str:
-    """The command for a shell; what no terminal should be shown is left for the user to fill in."""
+    """The command for a shell; words that are not safe to print are left for the user to fill in."""
     program, verb, model, *rest = command
     safe = [word if word.isprintable() else "NAME=N" for word in rest]
     return shlex.join((program, verb, model if model.isprintable() else MODEL_WORD, *safe))
@@ -312,5 +312,5 @@ def _nothing_fits(facts: ModelFacts, picks: Sequence[Recommendation]) -> Profile
         f"no target fits {facts.name}",
         details=tuple(dict.fromkeys(details)),
         hint="a smaller model, fixed sizes (--dim, --shape) or a larger budget (--set budget.model_mb=N) may help; "
-        "`bundler inspect MODEL` tells of every target",
+        "`bundler inspect MODEL` describes every target",
     )

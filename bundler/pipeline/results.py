@@ -43,7 +43,7 @@ class ChosenPrecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricResult:
-    """The user's own measure of a variant, and of the original model's answers."""
+    """The user's own measure of a variant, and of the original model's outputs."""
 
     variant: str
     value: float
@@ -81,9 +81,9 @@ class AccuracyResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementResult:
-    """How many nodes of a variant's graph its accelerator took, of all that compute; `estimated` where nothing was
-    compiled for it here. `least_share` is what the profile asks for; `gain` says what fixed sizes would gain, empty
-    where nothing is known to.
+    """How many nodes of a variant's graph are assigned to its accelerator, of all that compute; `estimated` where
+    nothing was compiled for it here. `least_share` is what the profile requires; `gain` says what fixed sizes would
+    gain, empty where nothing is known to.
     """
 
     variant: str
@@ -97,7 +97,7 @@ class PlacementResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedRun:
-    """What the bundle's own runtime answered for the golden set, and where it ran (empty: on this machine)."""
+    """The comparison of the bundle's own runtime with the golden set, and where it ran (empty: on this machine)."""
 
     variant: str
     place: str
@@ -107,7 +107,7 @@ class VerifiedRun:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSummary:
     """What is known of a bundle once it is written, and stays so while it stands: a rebuild with nothing changed
-    repeats it. The fields of the same name in `BuildResult` say more; `runs` are the answers of its own runtime.
+    repeats it. The fields of the same name in `BuildResult` say more; `runs` are those of its own runtime.
     """
 
     digest: str

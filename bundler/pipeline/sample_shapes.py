@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final
 
 _HEAD_BYTES: Final = 4096
-"""An array's description stands in front of it, in a line of some hundred bytes."""
+"""The header in front of an array has some hundred bytes."""
 _MAX_ARRAYS: Final = 256
 _SHAPE: Final = re.compile(rb"\x93NUMPY.*?'shape': \(([0-9, ]{0,400})\)", re.DOTALL)
 """As NumPy writes it (`numpy.lib.format`)."""
 
 
 def read_first_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """By input, of the first .npz at `path`; in one file of many samples, their number stands before each shape. Empty
+    """By input, of the first .npz at `path`; in one file of many samples, each shape begins with their number. Empty
     for other kinds, and for what is damaged: the step that reads the samples says so.
     """
     archive = min(path.glob("*.npz"), default=path) if path.is_dir() else path

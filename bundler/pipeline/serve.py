@@ -16,8 +16,8 @@ from bundler.verification.integrity import require_integrity
 def serve(request: ServeRequest, report: Callable[[str], None] = lambda _: None) -> Iterator[Served]:
     """Serve the bundle and its demo for as long as the block runs; `report` hears of requests that were refused.
 
-    Raises `VerificationError` when a file is not as it was built, `UsageError` for a bundle that no browser opens and
-    for an address that cannot be had.
+    Raises `VerificationError` when a file does not match its checksum, `UsageError` for a bundle that no browser opens
+    and for an address that is not available.
     """
     manifest = read_manifest(request.bundle, require_integrity(request.bundle).content)
     emitter = find_emitter(manifest.ecosystem)

@@ -1,4 +1,4 @@
-"""How a call works, whatever it makes."""
+"""Settings of a call, whatever it makes."""
 
 from __future__ import annotations
 

@@ -58,10 +58,10 @@ def choose_owners(shapes: Mapping[str, Shape], inputs: Inputs) -> dict[str, str]
         else:
             problems.append(f"no model has an input {shown_name(key)!r}{_suggest(key, inputs)}")
     if problems:
-        told = (f"{name} has: {', '.join(map(shown_name, ports))}" for name, ports in inputs.items())
+        inputs_by_model = (f"{name} has: {', '.join(map(shown_name, ports))}" for name, ports in inputs.items())
         raise UsageError(
             "the given shapes are not for one model each",
-            details=(*problems, *told),
+            details=(*problems, *inputs_by_model),
             hint=" ".join(examples)
             if examples and all(map(str.isprintable, examples))
             else "MODEL:INPUT=SIZES says which model is meant",

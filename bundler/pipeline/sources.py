@@ -1,7 +1,7 @@
 """Models that are no ONNX file yet: `hf:FOLDER` and `hf:MODEL`, exported before anything else looks at them.
 
-`hf:./folder`, `hf:org/name`, `hf:org/name@revision`, each with `?task=…&opset=…` where the export needs to be told.
-What there is a folder for is that folder; only else is it the name of a model, which is fetched.
+`hf:./folder`, `hf:org/name`, `hf:org/name@revision`, each with `?task=…&opset=…` where the export needs them.
+An existing folder is taken; any other name is that of a model, which is fetched.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def is_reference(text: str) -> bool:
 
 
 def parse_reference(text: str) -> HubReference:
-    """What an `hf:` argument says. Raises `UsageError`."""
+    """The parsed `hf:` argument. Raises `UsageError`."""
     place, _, query = text.removeprefix(PREFIX).partition("?")
     if Path(text.removeprefix(PREFIX)).is_dir():  # a folder with a question mark in its name
         place, query = text.removeprefix(PREFIX), ""
@@ -138,7 +138,7 @@ def _parse_query(query: str, text: str) -> dict[str, str]:
 def _at_home(place: str) -> Path:
     try:
         return Path(place).expanduser()
-    except RuntimeError:  # nobody here has that name
+    except RuntimeError:  # no such user
         return Path(place)
 
 

@@ -1,4 +1,4 @@
-"""`verify`: does a finished bundle still hold, on this machine and now."""
+"""`verify`: checks a finished bundle on this machine."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def verify(
     """Check the digests, then run the golden set in the bundle's own runtime; `digest` is what its `bundle.json` must
     have (None: any).
 
-    Raises `VerificationError` when a file differs or an output does; a variant that cannot run here is told in the
+    Raises `VerificationError` when a file differs or an output does; a variant that cannot run here is reported in the
     result, and the proof then claims no more than `resolved`.
     """
     integrity, manifest = check_bundle(bundle, digest)
@@ -102,6 +102,6 @@ def verify(
 
 
 def find_left_out(manifest: Manifest) -> tuple[str, ...]:
-    """The variants of the target that the bundle has not, each with the reason."""
+    """The variants of the target that the bundle lacks, each with the reason."""
     rows = (decision for decision in manifest.decisions if decision.choice == LEFT_OUT)
     return tuple(f"{row.subject}: {row.reason}" for row in rows)

@@ -1,4 +1,4 @@
-"""Where builds are made: one cache, one set of environments, one executor, shared by all builds of a call."""
+"""What builds share: one cache, one set of environments, one executor, shared by all builds of a call."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def open_workspace(
     """Open the cache and start the executor; its workers end with the block. Raises `StageError` for a bad cache.
 
     `pinned` are texts of locks by environment name that count before those that ship with bundler. With
-    `sandbox`, what runs models and bundles is shut in; raises `EnvironmentMissingError` where that cannot be had.
+    `sandbox`, models and bundles run in it; raises `EnvironmentMissingError` where none is available.
     """
     cache = open_cache(cache_choice)
     environments = Environments(cache.root, pinned)

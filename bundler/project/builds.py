@@ -1,4 +1,4 @@
-"""What is done with all that a project file names, or with what is picked of it."""
+"""Builds and plans what a project file names, or a part of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holding a project file to its schema. Every mistake is told at once, by its line, in the file's own words."""
+"""Checks a project file against its schema. All mistakes are reported at once, each with its line and key."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _find_unknown_targets(project: Project) -> Iterator[Problem]:
 
 
 def _find_override_problems(overrides: Any) -> Iterator[Problem]:
-    """Unknown keys and values of the wrong type in parts of profiles; whether they fit a profile only that can tell."""
+    """Unknown keys and values of the wrong type in parts of profiles. Whether they fit is checked later."""
     for pattern, part in overrides.items() if isinstance(overrides, Mapping) else ():
         if isinstance(part, Mapping):
             yield from _check_part(part, ("overrides", pattern))

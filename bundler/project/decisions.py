@@ -1,4 +1,4 @@
-"""Decisions that were taken by measuring: handed to the builds from the lock, and recorded there after them."""
+"""Decisions by measuring: given to the builds from the lock, and recorded there afterwards."""
 
 from __future__ import annotations
 

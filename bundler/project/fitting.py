@@ -1,4 +1,4 @@
-"""Whether what a project file changes of profiles fits them: only the whole profile can tell, and it names no line."""
+"""Checks that the overrides of a project file fit its targets, and finds the line of each that does not."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def check_fit(loaded: LoadedProject, targets: Mapping[str, str]) -> None:
 
 def _place(loaded: LoadedProject, target: str, detail: str) -> str:
     """`--set precision.method: …` as `bundler.toml:9: precision.method: …`."""
-    told = detail.removeprefix(f"{ORIGIN} ")
-    shown = told.partition(": ")[0]
+    text = detail.removeprefix(f"{ORIGIN} ")
+    shown = text.partition(": ")[0]
     key = next((place for known, place in _changes(loaded, target) if known == shown), None)
     line = loaded.source.find_line(key) if key and loaded.source else None
-    return f"{loaded.path.name}{'' if line is None else f':{line}'}: {told}"
+    return f"{loaded.path.name}{'' if line is None else f':{line}'}: {text}"
 
 
 def _changes(loaded: LoadedProject, target: str) -> Iterator[tuple[str, Key]]:

@@ -20,7 +20,7 @@ from bundler.project.schema import Project
 
 FILE_NAME = "bundler.toml"
 PYPROJECT = "pyproject.toml"
-LARGEST = 1_000_000
+MAX_BYTES = 1_000_000
 """Bytes of a project file."""
 
 
@@ -78,11 +78,11 @@ def _read(path: Path) -> Source | None:
 def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as stream:
-            content = stream.read(LARGEST + 1)
+            content = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}", hint="check its permissions") from error
-    if len(content) > LARGEST:
-        raise ValueError(f"it has more than {LARGEST:,} bytes")
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
     return content.decode("utf-8").replace("\r\n", "\n")
 
 

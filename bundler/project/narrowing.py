@@ -10,7 +10,7 @@ from pathlib import PurePath
 from bundler.model.errors import UsageError
 from bundler.pipeline.requests import BuildRequest, bundle_name, decision_key
 
-MOST_NAMED = 12
+MAX_LISTED_BUNDLES = 12
 """Bundles that an error lists."""
 
 
@@ -45,9 +45,9 @@ def _picks_nothing(pattern: str, names: Sequence[tuple[str, str, str]]) -> Usage
     bundles = [bundle for bundle, _, _ in names]
     close = difflib.get_close_matches(pattern, dict.fromkeys(name for known in names for name in known), n=1)
     meant = f'; did you mean "{close[0]}"?' if close else ""
-    more = [f"and {len(bundles) - MOST_NAMED} more"] if len(bundles) > MOST_NAMED else []
+    more = [f"and {len(bundles) - MAX_LISTED_BUNDLES} more"] if len(bundles) > MAX_LISTED_BUNDLES else []
     return UsageError(
         f"--only {pattern}: no bundle, model or target of the project is called so{meant}",
-        details=("its bundles are", *bundles[:MOST_NAMED], *more),
+        details=("its bundles are", *bundles[:MAX_LISTED_BUNDLES], *more),
         hint="give a name, or a glob in quotes: --only 'detector-*'",
     )

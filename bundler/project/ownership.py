@@ -1,4 +1,4 @@
-"""Whose the project file is: one in a folder above may be another user's, and it decides which programs run."""
+"""Checks who owns the project file: one in a folder above may be another user's, and it decides which programs run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SAFE = "BUNDLER_SAFE_DIRECTORY"
 def check_owner(path: Path) -> None:
     """Raise `UsageError` when the project file at `path`, or the lock beside it, is another user's.
 
-    A link counts as its own owner's as well: it decides what the file's paths are relative to. Systems without numbers
-    of users are not asked.
+    A link counts as its own owner's as well: it decides what the file's paths are relative to. Systems without
+    user ids are not checked.
     """
     if not hasattr(os, "getuid") or _is_safe(path.parent):
         return

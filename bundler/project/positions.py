@@ -1,4 +1,4 @@
-"""Where a key stands in a TOML file: the parser of the standard library gives values without their lines."""
+"""Finds the line of a key in a TOML file: the parser of the standard library gives values without their lines."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 Key = tuple[str | int, ...]
 
-LONGEST_STATEMENT = 500
-"""Lines of one value; after a longer one no lines are told, for each line more is parsed with all before it."""
+MAX_STATEMENT_LINES = 500
+"""After a longer value no lines are found: each further line is parsed with all before it."""
 
 
 def find_line(text: str, key: Key) -> int | None:
     """The line, from 1, of the statement that gives `key` in the valid TOML `text`, or else the nearest table that it
-    would stand in; None where not even its first part is there.
+    would be in; None where not even its first part is there.
     """
     found, most = None, 0
     for line, places in _walk(text):
@@ -49,7 +49,7 @@ def _split(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
             continue
         begin = begin if lines else number
         lines.append(line)
-        if len(lines) > LONGEST_STATEMENT:
+        if len(lines) > MAX_STATEMENT_LINES:
             return
         try:
             data = tomllib.loads("\n".join(lines))

@@ -11,8 +11,8 @@ from bundler.project.load import FILE_NAME
 from bundler.support.platforms import name_architecture, name_system
 from bundler.support.text import toml_string
 
-MOST = 20
-"""More models than this are hardly one project's; somebody ran us in the wrong folder."""
+MAX_MODELS = 20
+"""More are hardly one project's: `bundler init` was run in the wrong folder."""
 
 TEXT = """\
 # What `bundler build` builds. Paths are relative to this file.
@@ -69,7 +69,7 @@ def _find_models(folder: Path) -> tuple[Path, ...]:
     found = tuple(sorted(folder.rglob("*.onnx")))
     if not found:
         raise UsageError(f"no .onnx file in {folder}", hint="name one: bundler init MODEL")
-    if len(found) > MOST:
+    if len(found) > MAX_MODELS:
         raise UsageError(
             f"{len(found)} .onnx files below {folder}", hint="name those that you mean: bundler init MODEL…"
         )

@@ -1,9 +1,9 @@
 """`runtime.json` of a bundle that somebody else may have written: its shape, and that it asks only for what a profile
 may ask for.
 
-A bundle's digests show that nothing changed since it was built, and nothing of who built it. What is opened on the
-word of this file is therefore held to the same tables as a profile: known options with known values, none that names
-a file, and models of the bundle itself.
+A bundle's digests show that nothing changed since it was built, but not who built it. This file is therefore checked
+by the same tables as a profile: known options with known values, none that names a file, and models of the bundle
+itself.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from bundler.providers.values import normalize_value
 MAX_BYTES: Final = 16 * 2**20
 """Of a `runtime.json`: those that bundler writes have some kilobytes, and 1 MB with thousands of inputs."""
 
-MAX_NAMED: Final = 20
-"""Faults that an error names one by one."""
+MAX_LISTED_FAULTS: Final = 20
+"""Faults that an error lists; the rest is counted."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6}){1,3}([a-z0-9.]{0,20})")
@@ -38,10 +38,10 @@ def load_config(bundle: Path, path: Path) -> RuntimeConfig:
     config = _parse(bundle, path)
     faults = list(_find_faults(config, path.parent))
     if faults:
-        more = (f"… and {len(faults) - MAX_NAMED} more",) if len(faults) > MAX_NAMED else ()
+        more = (f"… and {len(faults) - MAX_LISTED_FAULTS} more",) if len(faults) > MAX_LISTED_FAULTS else ()
         raise VerificationError(
             f"{bundle}: runtime.json asks for what bundler never writes",
-            details=(*faults[:MAX_NAMED], *more),
+            details=(*faults[:MAX_LISTED_FAULTS], *more),
             hint="do not use this bundle: it was altered, or made by something else",
         )
     return config

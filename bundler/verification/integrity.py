@@ -16,7 +16,7 @@ from bundler.model.digests import digest_file
 from bundler.model.errors import VerificationError
 from bundler.model.manifest import MANIFEST_NAME, parse_manifest, read_manifest_bytes
 
-_SHOWN = 20
+MAX_LISTED_FAULTS = 20
 """Maximum number of faults that an error lists; the rest is counted."""
 
 
@@ -92,10 +92,10 @@ def require_sound(bundle: Path, result: IntegrityResult) -> IntegrityResult:
     if result.sound:
         return result
     faults = result.faults
-    more = (f"… and {len(faults) - _SHOWN} more",) if len(faults) > _SHOWN else ()
+    more = (f"… and {len(faults) - MAX_LISTED_FAULTS} more",) if len(faults) > MAX_LISTED_FAULTS else ()
     raise VerificationError(
         f"{bundle} is not the bundle that was built: {len(faults)} {'file differs' if len(faults) == 1 else 'differ'}",
-        details=(*faults[:_SHOWN], *more),
+        details=(*faults[:MAX_LISTED_FAULTS], *more),
         hint=_hint(result),
     )
 

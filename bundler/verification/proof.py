@@ -21,7 +21,7 @@ LEVELS: Final[tuple[Proof, ...]] = ("resolved", "ran-unchecked", "stand-in", "em
 NOTHING: Final = {"": "the golden set has nothing to compare with"}
 """The reason for a comparison without samples or outputs."""
 
-MOST_NAMED = 3
+MAX_LISTED_OUTPUTS = 3
 """Outputs that a reason names."""
 
 
@@ -76,7 +76,7 @@ def _find_unjudged(proof: VariantProof) -> dict[str, str]:
 
 def name_unjudged(unjudged: Mapping[str, str]) -> str:
     """`output 'y' (it is empty in every sample)`, and so on for the first few."""
-    named = [f"output {name!r} ({why})" if name else why for name, why in list(unjudged.items())[:MOST_NAMED]]
+    named = [f"output {name!r} ({why})" if name else why for name, why in list(unjudged.items())[:MAX_LISTED_OUTPUTS]]
     more = len(unjudged) - len(named)
     return ", ".join((*named, *((f"and {more} more",) if more else ())))
 

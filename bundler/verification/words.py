@@ -71,7 +71,7 @@ def _describe(records: Sequence[VariantProofRecord], host: str) -> str:
 def _describe_place(record: VariantProofRecord, host: str) -> str:
     if not record.passed:
         return ""
-    # Bundles of before have the level alone.
+    # Bundles of earlier versions have the level alone.
     instead = " in place of the device" if record.stand_in or record.level == "stand-in" else ""
     return f" {record.place or host}{instead}"
 
@@ -85,10 +85,10 @@ def _describe_means(record: VariantProofRecord, host: str) -> str:
     it was run with, if the bundle supports more.
     """
     ran_on = record.ran_on if host == BUILDING_HOST else None
-    told = [f"{ran_on.system} on {ran_on.processor}"] if ran_on else []
+    details = [f"{ran_on.system} on {ran_on.processor}"] if ran_on else []
     if record.unrun:
-        told += [*filter(None, (record.means,)), f"not run with {', '.join(record.unrun)}"]
-    return f" ({'; '.join(told)})" if told else ""
+        details += [*filter(None, (record.means,)), f"not run with {', '.join(record.unrun)}"]
+    return f" ({'; '.join(details)})" if details else ""
 
 
 def _describe_reason(record: VariantProofRecord) -> str:

@@ -65,7 +65,7 @@ def test_what_fixed_sizes_gain_on_nnapi_is_reported_and_comes_true(
 ) -> None:
     options = ("build", orientation, "--target=android-arm64", "--no-prove", "-o", tmp_path)
     open_sizes = warm.run(*options).expect(0)
-    gain = "with fixed sizes it is likely to take 170 of 179 nodes, for example with --shape x=1,3,64,64"
+    gain = "with fixed sizes 170 of 179 nodes are likely to be assigned to it, for example with --shape x=1,3,64,64"
     assert "nnapi: 0 of 179 nodes assigned to NnapiExecutionProvider" in open_sizes.out
     assert gain in open_sizes.out
     assert gain.partition(", for")[0] in open_sizes.err

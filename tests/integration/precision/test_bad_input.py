@@ -193,7 +193,7 @@ def test_made_up_data_mark_the_bundle(warm: CommandLine, here: tuple[str, ...], 
     assert "NOT FOR SHIPPING" in answer.out
     bundle = tmp_path / "out" / "tiny-linux-x64"
     (reservation,) = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["reservations"]
-    assert "made-up" in reservation
+    assert "synthetic" in reservation
     assert reservation in (bundle.with_name("tiny-linux-x64.report") / "report.html").read_text(encoding="utf-8")
     again = warm.run("build", path, *asked, "--json").expect(0).document["bundles"][0]
     assert again["up_to_date"]

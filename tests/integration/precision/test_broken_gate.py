@@ -1,4 +1,4 @@
-"""A gate that fails ends the build with exit code 7, and says what is to blame and what to do."""
+"""A gate that fails ends the build with exit code 7, and names the error sources and a remedy."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_the_layer_that_lost_its_weights_is_blamed(here: CommandLine, method: st
     assert "output 'y': SQNR in dB" in lines[1]
     place = next(number for number, line in enumerate(lines) if "worst sample 's" in line)
     assert all("output 'y': SQNR in dB" in line for line in lines[1:place])
-    assert lines[place + 1].startswith("  to blame: node 'product 3' (MatMul)")
+    assert lines[place + 1].startswith("  error source: node 'product 3' (MatMul)")
     assert '"product 3"' in lines[-1]
     assert "precision.exclude_nodes=[" in lines[-1]
     assert not (here.cwd or Path()).joinpath("out").exists()
 
 
 def test_the_users_own_metric_ends_the_build(here: CommandLine, snapshot: SnapshotAssertion) -> None:
-    """Without a loss there is nobody to blame, and the metric is the user's own affair."""
+    """Without a loss there is no error source, and the metric is the user's own affair."""
     broken = build(here, "accuracy.metric.python=metric.py:closeness", "accuracy.metric.least=1.5")
     assert failure(broken) == snapshot
 

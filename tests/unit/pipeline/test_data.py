@@ -86,7 +86,7 @@ def test_functions_are_found_in_files_and_modules(tmp_path: Path, monkeypatch: p
         ("nul\0", "there are no data at nul\\x00"),
         ("x" * 5000, "there are no data at"),
         ("Synthetic", "there are no data at Synthetic"),
-        ("", "holds nothing that can be taken"),
+        ("", "holds nothing that can be read"),
     ],
 )
 def test_what_is_not_there(text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_what_is_there_and_cannot_be_taken(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert refuse(tmp_path / "empty").message == "empty is empty"
     error = refuse(touch(tmp_path / "pictures" / "a.jpg").parent)
-    assert "nothing says what becomes of them" in error.message
+    assert "nothing says how they are prepared" in error.message
     assert error.details[1] == 'kind = "image"'
     mixed = touch(tmp_path / "mixed" / "preprocessing.toml", 'kind = "image"').parent
     np.savez(mixed / "a.npz", x=np.zeros(1))

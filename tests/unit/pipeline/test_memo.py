@@ -36,7 +36,7 @@ SUMMARY = BuildSummary(
         weaknesses=(Weakness(kind="synthetic", name="", text="its inputs are made up"),),
         inputs="seeded",
     ),
-    reservations=("calibrated with made-up inputs",),
+    reservations=("calibrated with synthetic inputs",),
     metrics=(MetricResult(variant="cpu", value=0.9, reference=1),),
     first_visits=(FirstVisit(variant="cpu", build="wasm", size=3, gzip=2, brotli=1),),
     runs=(VerifiedRun(variant="cpu", place="", comparison=Comparison(outputs=(OUTPUT,), samples=8)),),

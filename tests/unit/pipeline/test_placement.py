@@ -48,14 +48,14 @@ def warnings_of(result: BuildPlan, found: dict[str, StepOutcome]) -> list[str]:
 def test_too_few_nodes_end_the_build_and_say_which_stay_behind() -> None:
     with pytest.raises(StageError) as caught:
         warnings_of(plan(), outcomes())
-    assert "QNNExecutionProvider took 3 of 5 nodes, less than the 90%" in caught.value.message
+    assert "3 of 5 nodes assigned to QNNExecutionProvider, less than the 90%" in caught.value.message
     assert caught.value.details == ("TopK 'topk': operator not supported", "and 1 more")
     assert "variants.htp.shortfall=report" in (caught.value.hint or "")
 
 
 def test_a_profile_may_accept_it_and_is_reported_loudly() -> None:
     (told,) = warnings_of(plan("variants.htp.shortfall=report"), outcomes())
-    assert told.startswith("cnn → phone: variant htp: QNNExecutionProvider took 3 of 5 nodes, less than the 90%")
+    assert told.startswith("cnn → phone: variant htp: 3 of 5 nodes assigned to QNNExecutionProvider, less than the 90%")
     assert told.endswith("; the rest runs on the CPU")
 
 
@@ -68,7 +68,7 @@ def test_an_estimate_ends_no_build() -> None:
     result = plan_for("ios-arm64")
     strict = tuple(replace(variant, least_share=1.0, tolerates_shortfall=False) for variant in result.variants)
     (told,) = warnings_of(replace(result, variants=strict), outcomes("coreml/check_placement", estimated=True))
-    assert "is likely to take 3 of 5" in told
+    assert "3 of 5 nodes likely to be assigned" in told
 
 
 def test_of_a_graph_without_nodes_all_was_taken() -> None:
@@ -78,14 +78,14 @@ def test_of_a_graph_without_nodes_all_was_taken() -> None:
 
 def test_a_shortfall_is_a_statement_of_the_bundle() -> None:
     (told,) = describe_shortfalls(plan("variants.htp.shortfall=report"), outcomes(taken=0, left=9))
-    asked = "less than the 90% that the profile asks for"
-    assert told == f"variant htp: QNNExecutionProvider took 0 of 9 nodes, {asked}; the rest runs on the CPU"
+    asked = "less than the 90% that the profile requires"
+    assert told == f"variant htp: 0 of 9 nodes assigned to QNNExecutionProvider, {asked}; the rest runs on the CPU"
     assert describe_shortfalls(plan(), outcomes(taken=9, left=1)) == ()
 
 
 def test_a_gain_is_reported_with_an_option_or_with_the_line_of_a_project_file() -> None:
     gain = Gain(taken=3, total=5, options=("--shape", "x=1,3,64,64"))
-    told = "with fixed sizes it is likely to take 3 of 5 nodes, for example with "
+    told = "with fixed sizes 3 of 5 nodes are likely to be assigned to it, for example with "
     assert gain.describe().startswith(f"{told}--shape x=1,3,64,64 (")
     line = 'shapes = { "x" = [1, 3, 64, 64] } in bundler.toml, in the table of the model ('
     assert gain.describe("bundler.toml").startswith(told + line)

@@ -11,7 +11,7 @@ import pytest
 from bundler.model.attempts import Frontier, RecordedChoice
 from bundler.model.errors import UsageError
 from bundler.model.events import SILENT
-from bundler.pipeline.precision import ask, settle_precision
+from bundler.pipeline.precision import digest_question, settle_precision
 from bundler.pipeline.prepare import Prepared
 from bundler.pipeline.requests import BuildRequest
 from bundler.planning.plan import make_plan
@@ -41,7 +41,7 @@ def prepared(chosen: str, variant: str = "cpu") -> Prepared:
     frontier = Frontier(
         variant=variant, chosen=chosen, attempts=(), timing="measured", how="", held_out=8, calibration=0
     )
-    record = RecordedChoice(question=ask(found, found.profile.variants[0]), answer=frontier)
+    record = RecordedChoice(question=digest_question(found, found.profile.variants[0]), answer=frontier)
     decisions = {f"{found.plan.model_name}-{profile.id}": {"cpu": record}}
     return replace(found, request=replace(found.request, decisions=decisions))
 

@@ -81,7 +81,8 @@ def test_a_dynamic_network_reports_the_gain_of_fixed_dimensions(tmp_path: Path, 
     (note,) = result.notes
     assert note.level == "warning"
     total = result.facts["fixed"]["taken"] + result.facts["fixed"]["left"]
-    assert note.text.endswith(f"likely to take {result.facts['fixed']['taken']} of {total} nodes")
+    taken = result.facts["fixed"]["taken"]
+    assert note.text.endswith(f"{taken} of {total} nodes are likely to be assigned to it")
     assert result.facts["fixed"]["options"] == ["--dim", "batch=1"]
 
 

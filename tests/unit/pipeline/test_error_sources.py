@@ -1,4 +1,4 @@
-"""What a broken gate says of the nodes to blame, and that nothing hides the gate itself."""
+"""The error sources of a broken gate, and that nothing hides the gate itself."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from syrupy.assertion import SnapshotAssertion
 from bundler.model.errors import StageError
 from bundler.model.events import SILENT
 from bundler.model.plan import Step
-from bundler.pipeline.blame import Blame, describe_error_sources, find_error_sources, hint_for_loss, lossy_step
+from bundler.pipeline.error_sources import (
+    ErrorSources,
+    describe_error_sources,
+    find_error_sources,
+    hint_for_loss,
+    lossy_step,
+)
 from bundler.pipeline.judging import Verdict
 from bundler.stages.attribute_error.spec import LossyTensor
 
 LOSSY = Step(id="cpu/quantize_static", stage="quantize_static", inputs={"model": "simplify"})
-BAKED = Step(id="cpu/optimize", stage="optimize", inputs={"model": LOSSY.id})
-COMPARE = Step(id="cpu/optimize/compare", stage="compare", inputs={"model": BAKED.id, "golden": "golden"})
+OPTIMISED = Step(id="cpu/optimize", stage="optimize", inputs={"model": LOSSY.id})
+COMPARE = Step(id="cpu/optimize/compare", stage="compare", inputs={"model": OPTIMISED.id, "golden": "golden"})
 VERDICT = Verdict(step=COMPARE, lines=("output 'y': SQNR in dB 3, at least 15 required",))
 
 
@@ -34,24 +40,24 @@ def tensor(node: str, **more: Any) -> LossyTensor:
 
 
 def test_the_step_that_gives_precision_away_is_found_behind_others() -> None:
-    assert lossy_step(prepared(LOSSY, BAKED, COMPARE), VERDICT) is LOSSY
-    assert lossy_step(prepared(BAKED, COMPARE), VERDICT) is None
+    assert lossy_step(prepared(LOSSY, OPTIMISED, COMPARE), VERDICT) is LOSSY
+    assert lossy_step(prepared(OPTIMISED, COMPARE), VERDICT) is None
 
 
-def test_culprits_in_words(snapshot: SnapshotAssertion) -> None:
+def test_error_sources_as_text(snapshot: SnapshotAssertion) -> None:
     tensors = [
         tensor("a 'quoted'\x1b[31m\nnode", kind="weight", remedy=("a 'quoted'\x1b[31m\nnode",)),
         tensor("", sqnr_db=None, remedy=()),
         *(tensor(f"it's {index}") for index in range(9)),
     ]
-    blame = describe_error_sources(tensors)
-    hint = hint_for_loss(prepared(excluded=("already",)), LOSSY, blame, "accuracy.sqnr_db=…")
-    assert "\n".join((*blame.lines, hint)) == snapshot
+    sources = describe_error_sources(tensors)
+    hint = hint_for_loss(prepared(excluded=("already",)), LOSSY, sources, "accuracy.sqnr_db=…")
+    assert "\n".join((*sources.lines, hint)) == snapshot
 
 
-def test_without_culprits_the_hint_names_other_ways() -> None:
-    assert describe_error_sources([]) == Blame()
-    hint = hint_for_loss(prepared(), LOSSY, Blame(), "accuracy.sqnr_db=…")
+def test_without_error_sources_the_hint_names_other_ways() -> None:
+    assert describe_error_sources([]) == ErrorSources()
+    hint = hint_for_loss(prepared(), LOSSY, ErrorSources(), "accuracy.sqnr_db=…")
     assert "exclude_nodes" not in hint
     assert "precision.method" in hint
 
@@ -62,15 +68,15 @@ def test_a_search_that_fails_does_not_hide_the_gate() -> None:
             raise StageError("there is no memory left")
 
     workspace: Any = SimpleNamespace(executor=Executor())
-    given = prepared(LOSSY, BAKED, COMPARE)
+    given = prepared(LOSSY, OPTIMISED, COMPARE)
     given.sources[LOSSY.id] = 3
-    blame = find_error_sources(given, {}, VERDICT, LOSSY, workspace=workspace, reporter=SILENT)
-    assert blame.lines == ("the nodes to blame were not found: there is no memory left",)
-    assert blame.remedy == ()
+    sources = find_error_sources(given, {}, VERDICT, LOSSY, workspace=workspace, reporter=SILENT)
+    assert sources.lines == ("the error sources were not found: there is no memory left",)
+    assert sources.remedy == ()
 
 
 @pytest.mark.parametrize("stage", ["quantize_dynamic", "quantize_static", "quantize_weights", "convert_float"])
 def test_methods_that_can_leave_nodes_out_say_so(stage: str) -> None:
     step = Step(id=stage, stage=stage, inputs={})
-    hint = hint_for_loss(prepared(), step, Blame(remedy=("conv 1",)), "accuracy.sqnr_db=…")
+    hint = hint_for_loss(prepared(), step, ErrorSources(remedy=("conv 1",)), "accuracy.sqnr_db=…")
     assert """--set 'precision.exclude_nodes=["conv 1"]'""" in hint
