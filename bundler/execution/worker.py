@@ -66,6 +66,7 @@ class Answers:
 def main() -> None:
     """Serve requests until the parent closes the pipe or dies."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    os.chdir(Path(__file__).parent)  # the folder that the parent started in may be removed meanwhile
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and decides
     if len(sys.argv) > 1:
         _die_with_parent(int(sys.argv[1]), int(sys.argv[2]))

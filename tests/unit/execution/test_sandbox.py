@@ -282,9 +282,9 @@ def test_a_bundle_that_is_verified_reaches_nothing(options: dict[str, Any], sand
     )
     inside = sandbox.showing(python_folders(Path(sys.executable)))
     launch = Launch(device=LocalDevice(facts=see_facts()), command=(sys.executable, "-c", script), environment={})
-    assert start(launch, ()).answer["bundle"], "without a sandbox it reaches something"
+    assert start(launch, ()).report["bundle"], "without a sandbox it reaches something"
     shut = Launch(device=LocalDevice(facts=see_facts(), sandbox=inside), command=launch.command, environment={})
-    assert start(shut, ()).answer == {"bundle": [], "home": True}
+    assert start(shut, ()).report == {"bundle": [], "home": True}
 
 
 @needs_sandbox

@@ -60,6 +60,21 @@ def test_nothing_of_bundlers_own_environment_leaks_in(
     assert str(ROOT) not in facts["path"]
 
 
+def test_a_worker_outlives_the_folder_that_it_was_started_in(
+    bare: Environment, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "passing").mkdir()
+    pool = WorkerPool(tmp_path / "logs")
+    with monkeypatch.context() as started:
+        started.chdir(tmp_path / "passing")
+        pool.warm(bare, ())
+    (tmp_path / "passing").rmdir()
+    with pool.lease(bare) as worker:
+        answer = call(worker, "count", {"model": str(model)}, tmp_path)
+    assert answer["result"]["facts"]["bytes"] == 7
+    pool.close()
+
+
 def test_an_idle_worker_that_died_is_replaced(bare: Environment, model: Path, tmp_path: Path) -> None:
     pool = WorkerPool(tmp_path / "logs")
     with pool.lease(bare) as first:
