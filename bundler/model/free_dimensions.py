@@ -65,12 +65,12 @@ def tensor_type(kind: ValueType) -> ValueType:
 
 
 def wanted_ports(signature: Signature) -> Iterator[Port]:
-    """The inputs that must be given."""
+    """The required inputs."""
     return (port for port in signature.inputs if not port.optional and port.type.kind != "optional")
 
 
 def free_dimensions(signature: Signature) -> tuple[FreeDimension, ...]:
-    """Every free dimension of the inputs that must be given, once; sums of others (`past + sequence`) are not free."""
+    """Every free dimension of the required inputs, once; sums of others (`past + sequence`) are not free."""
     found: dict[Key, FreeDimension] = {}
     for port in wanted_ports(signature):
         shape = tensor_type(port.type).shape or ()
@@ -83,7 +83,7 @@ def free_dimensions(signature: Signature) -> tuple[FreeDimension, ...]:
 
 
 def unnamed_sizes(signature: Signature) -> tuple[tuple[str, int], ...]:
-    """The input and the axis of each size that has neither a number nor a name."""
+    """The input and the axis of each size without a number or a name."""
     return tuple(
         (port.name, axis)
         for port in signature.inputs

@@ -110,13 +110,13 @@ _RATIOS = (
     ("cosine", "cosine similarity"),
 )
 _TYPICAL = ("typical_sqnr_db", "SQNR in dB without the constant part")
-"""Never left out as rounding: beside a fill of a billion everything is."""
+"""Never exempt as rounding: compared with a fill value of a billion every error is rounding."""
 _ROWS = ("top1_agreement", "share of unchanged best scores")
 
 
 def is_rounding(output: OutputComparison, tolerance: Tolerance) -> bool:
     """Whether no error is more than float32 rounding or a negligible value: ratios then say nothing about the model."""
-    # The quietest sample decides: rounding of a large output may be the whole signal of a small one.
+    # The sample with the smallest signal decides: rounding of a large output may exceed it.
     peak = output.reference.quiet_peak if output.reference else 0.0
     return output.max_absolute <= min(max(NEGLIGIBLE, EXACT / 2 * peak), tolerance.allow(peak))
 

@@ -1,4 +1,4 @@
-"""What is known of the inputs of a golden set: the sizes that they take, and what the set cannot show."""
+"""The inputs of a golden set: supported sizes, and weaknesses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 GoldenKind = Literal["samples", "synthetic"]
-"""What of a user's samples a bundle carries: themselves, or seeded inputs like them."""
+"""Whether a bundle contains a user's samples, or seeded inputs like them."""
 
 WeaknessKind = Literal[
     "synthetic", "few-samples", "one-size", "branch-not-taken", "branches-not-followed", "output", "repeats-input"
@@ -26,7 +26,7 @@ class Weakness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedSize:
-    """A size that the model did not run at, with the runtime's words."""
+    """A size at which the model failed, with the runtime's message."""
 
     size: int
     reason: str

@@ -1,4 +1,4 @@
-"""Shapes that a person gives for inputs: how they are written, and what they say of each size."""
+"""Shapes that a user gives for inputs: their syntax, and their sizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeRange:
-    """The sizes that an axis takes, from `least` to `most`; `best` is the one that a provider is tuned for."""
+    """The sizes of an axis, from `least` to `most`; `best` is the one that a provider is tuned for."""
 
     least: int
     best: int
@@ -29,14 +29,14 @@ FixedShape = tuple[int | None, ...]
 """A shape without ranges: what a model is fixed to."""
 
 MAX_SIZE = 2**31 - 1
-"""The largest size that is taken: what addresses one axis is a 32-bit number in several providers."""
+"""The largest size: several providers address an axis by a 32-bit number."""
 MAX_AXES = 32
-"""Axes that are read; ONNX Runtime's kernels take fewer."""
+"""The maximum number of axes; ONNX Runtime's kernels support fewer."""
 
 RANGE = ".."
 
 LEFT_OPEN = ("?", "*")
-"""How a size that stays as the model has it is written."""
+"""The syntax of a size that stays as in the model."""
 
 _LONGEST = 40
 _NUMBER = re.compile(r"-?[0-9]+")

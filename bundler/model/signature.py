@@ -1,4 +1,4 @@
-"""What goes into a model and what comes out of it."""
+"""The inputs and outputs of a model."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 Dimension = int | str | None
-"""A fixed size, a named symbol, or nothing known."""
+"""A fixed size, a named symbol, or unknown."""
 
 Kind = Literal["tensor", "sparse_tensor", "sequence", "map", "optional"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueType:
-    """The type of one value, as ONNX has them.
+    """The type of one ONNX value.
 
     tensor, sparse_tensor: `element_type` is NumPy's name (`float32`, `int64`, `str`, `bfloat16`, …), `shape` is None
     when the rank is unknown. sequence and optional: `element` is what they hold. map: `key_type` and `element`.
@@ -37,7 +37,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """The inputs that a caller must or may give, and the outputs, each in the model's order."""
+    """Required and optional inputs, and outputs, each in the model's order."""
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]

@@ -1,10 +1,10 @@
 """Apple Core ML: the Neural Engine, the GPU and the CPU of Apple's devices.
 
-Options as the libraries of onnxruntime 1.31.1 for macOS name them; the runtime throws at any other. What is compiled
-depends on the device's chip and system, and only a device compiles it.
+Options as the libraries of onnxruntime 1.31.1 for macOS name them; the runtime raises for any other. The compiled model
+depends on the device's chip and system, so only the device compiles it.
 
-A folder of compiled models does not notice that a model has changed: the runtime looks it up by the model's metadata
-`COREML_CACHE_KEY`, or by its path. A folder for one model alone needs neither.
+A cache folder does not detect a changed model: the runtime finds it by the model's metadata `COREML_CACHE_KEY`, or by
+its path.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _is_program(options: Mapping[str, str]) -> bool:
 
 
 def _round(options: Mapping[str, str]) -> Literal["none", "half"]:
-    """The older format computes in half precision wherever it leaves the CPU; the newer keeps the model's types."""
+    """The older format computes in FP16 except on the CPU; the newer keeps the model's types."""
     if options.get("MLComputeUnits", "ALL") == "CPUOnly":
         return "none"
     low = is_set(options.get("AllowLowPrecisionAccumulationOnGPU", "0"))
@@ -125,8 +125,8 @@ PROVIDER = ProviderKnowledge(
     ),
     validation_provider="cpu",
     numerics=Numerics(
-        # The Neural Engine computes in half precision only: what is stored so reaches it as MLProgram, too. Quantised
-        # nodes stay on the CPU, so the eight-bit methods would empty the chip.
+        # The Neural Engine computes in FP16 only, also as MLProgram. Quantised nodes stay on the CPU, so int8 methods
+        # would leave nothing for the chip.
         precisions=("mixed-fp16", "fp16", "fp16-weights"),
         tries=("mixed-fp16",),
         rounds=_round,

@@ -1,4 +1,4 @@
-"""What a provider file must describe: rows of data and one Protocol."""
+"""What a provider file describes, as rows of data."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from bundler.providers.methods import Method
 OptionKind = Literal["text", "flag", "integer", "number"]
 
 FreeSizes = Literal["taken", "left", "refused"]
-"""What becomes of sizes that are not fixed before a session opens: the provider takes them, leaves nodes of such sizes
-to the CPU, or cannot compile the graph at all."""
+"""How a provider treats dynamic sizes: it runs their nodes, leaves them to the CPU, or cannot compile the graph."""
 
 
 Rounding = Literal["none", "half", "bfloat16"]
 _LEAST_TF32 = 8.0
-"""The compute capability of NVIDIA's Ampere, the first that has TF32."""
+"""The compute capability of NVIDIA's Ampere, the first with TF32."""
 
 SIZES: Mapping[FreeSizes, str] = {
     "taken": "",
     "left": "runs nodes with dynamic sizes on the CPU",
     "refused": "requires fixed sizes",
 }
-"""What becomes of sizes that are not fixed, in words."""
+"""How a provider treats dynamic sizes, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,7 @@ class OptionRule:
     """One valid option: allowed `values` (None: any text), what it means, and the default that the runtime takes.
 
     `kind` is what the value must be; `least` and `most` bound integers and numbers, both included. `decided` is empty
-    for options that a profile may set; for one that bundler sets itself it says what to use instead.
+    for options that a profile may set; for those that bundler sets it says what to use instead.
     """
 
     key: str
@@ -52,7 +51,7 @@ class Availability:
 
     `package` is its name in the ecosystem's package index; `versions` which of its versions have it (a PEP 440
     specifier: `>=1.24.2`, `<1.23`; empty for all); `platforms` where (`linux/x64`, `android/arm64`; empty for all).
-    A plugin stands beside the plain runtime of `runtime_versions`, and Python imports it as `module`.
+    A plugin extends the plain runtime of `runtime_versions`, and Python imports it as `module`.
     """
 
     package: str
@@ -64,13 +63,13 @@ class Availability:
 
     @property
     def is_plugin(self) -> bool:
-        """Whether it stands beside the runtime in place of being one."""
+        """Whether it extends the runtime instead of being one."""
         return bool(self.module)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeRule:
-    """What becomes of sizes that are not fixed, under options that match `when` (as in `NeedRule`)."""
+    """How dynamic sizes are treated, under options that match `when` (as in `NeedRule`)."""
 
     sizes: FreeSizes
     when: Mapping[str, str] = field(default_factory=dict)
@@ -78,12 +77,12 @@ class SizeRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedRule:
-    """What the provider uses of the device's own software, which is in no bundle, and when.
+    """Software that the provider requires on the device, which no bundle contains, and when.
 
-    `what`, `version` and `check` are as in `bundler.model.requirements.Need`; `libraries` are those of one system each,
-    by the profile's name of it. It holds on `systems` (empty: on all), with runtimes of `runtime_versions` (a PEP 440
-    specifier; empty: all), and under options that match `when`, patterns of file names by key, where an option that is
-    left out counts by its default. `source` says where that is known from.
+    `what`, `version` and `check` are as in `bundler.model.requirements.Need`; `libraries` are those of
+    each system, by the profile's name of it. It applies on `systems` (empty: on all), with runtimes of
+    `runtime_versions` (a PEP 440 specifier; empty: all), and under options that match `when`: patterns of file names by
+    key; an omitted option has its default. `source` is the evidence.
     """
 
     what: str
@@ -97,16 +96,16 @@ class NeedRule:
 
 
 Check = Callable[[Mapping[str, str]], Iterable[tuple[str, str]]]
-"""Options of a profile (as text) to the incompatible ones: the key that is wrong, and why."""
+"""From the options of a profile (as text) to the incompatible ones: the key, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolkit:
-    """The vendor's development kit whose compiler writes what the device's libraries open.
+    """The vendor's development kit: its compiler writes what the device's libraries load.
 
     `compiler` is the distribution with the compiler, and its version. `releases` are the kit's versions by distribution
-    and its version, None for distributions whose version is the kit's own; they stand in the order in which a device's
-    libraries come from them. Libraries open what a kit of the same `precision` leading numbers wrote, or an older one.
+    and its version, None for distributions whose version is the kit's own, in the order in which a device's libraries
+    are taken from them. Libraries load what the same or an older kit wrote, compared by `precision` leading numbers.
     """
 
     name: str
@@ -120,17 +119,17 @@ class Toolkit:
 class Compiler:
     """How a model is compiled for the provider on the building machine, before shipping.
 
-    `stage` does it, in the tool environment `environment`; `options` are those that a profile may set under a variant's
-    `compile`. With `by_default` it is done unless the profile says otherwise. `executes` says that the provider's
-    library in that environment can also run what was compiled, without the device: for the accuracy gate. Where it
-    cannot run what was compiled with these options (one file for several chips), `validation_options` gives options
-    with which it runs the model that was compiled. A compiler that works `through_plugin` is given the library,
-    options and selection; of another's settings, `lists` are handed on as lists of what stands between commas.
+    `stage` compiles, in the tool environment `environment`; `options` are those that a profile may set under a
+    variant's `compile`. With `by_default` a variant is compiled unless the profile says otherwise. `executes`: the
+    provider's library in that environment can also run the compiled model without the device, for the accuracy gate.
+    Where it cannot run what was compiled with these options (one file for several chips), `validation_options` gives
+    options with which it runs the model before compilation. A compiler that works `through_plugin` receives the
+    library, options and selection; otherwise settings in `lists` are split at commas.
 
-    `ranges` are the provider's options that give dynamic inputs their least, best and greatest shapes: without them, a
-    model with dynamic dimensions is left for the device. `for_one_system`: what is compiled opens on one operating
-    system alone, so the stage receives it. `check` finds incompatible settings. `toolkit` is
-    there where libraries refuse what a newer compiler wrote.
+    `ranges` are the provider's options for the minimum, optimum and maximum shapes of dynamic inputs: without them, a
+    model with dynamic dimensions is compiled on the device. `for_one_system`: the result runs on one operating system
+    only, which the stage receives. `check` finds incompatible settings. `toolkit` is set where the device's libraries
+    refuse what a newer compiler wrote.
     """
 
     stage: str
@@ -162,12 +161,12 @@ class Companion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferral:
-    """What is generated on the device, at install or first start, because nobody else can.
+    """What is generated on the device, at installation or first start, because it depends on the device.
 
-    `context`: the runtime compiles the model into a file of its own, which is opened from then on. `cache`: opening the
-    model fills a folder, whose path goes into the provider option `folder_option`, as `folder_value` with `{folder}` in
-    it; `options` are set beside it. `thing` is what people call it (`TensorRT engine`). `model_key` is the metadata
-    entry of a model by which such a cache knows it, where the cache does not look at the model itself.
+    `context`: the runtime compiles the model into a separate file, which is loaded from then on. `cache`: loading the
+    model fills a folder, whose path is the provider option `folder_option`, as `folder_value` with `{folder}` in it;
+    `options` are set, too. `thing` is its name in messages (`TensorRT engine`). `model_key` is the metadata entry that
+    identifies a model in such a cache, where the cache does not compare models.
     """
 
     kind: Literal["context", "cache"]
@@ -180,7 +179,7 @@ class Deferral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionTable:
-    """The provider's options: `rules` for the valid ones, `replaced` from keys of old playbooks to what to use today;
+    """The provider's options: `rules` for the valid ones, `replaced` from outdated keys to what to use instead;
     `check` finds incompatible ones.
     """
 
@@ -191,8 +190,8 @@ class OptionTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeBuild:
-    """One compiled form of a runtime of several: the module that is imported, the binary that it runs, and which
-    `browsers` take it, in words.
+    """One build of a runtime that has several: the imported module, its binary, and the supported `browsers`, in
+    words.
     """
 
     name: str
@@ -203,8 +202,8 @@ class RuntimeBuild:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementChecker:
-    """An estimate of ONNX Runtime's mobile checker: its `function`, what it calls the provider (`title`), and the file
-    with the provider's `operators` where the function takes one.
+    """A check of ONNX Runtime's mobile checker: its `function`, its name of the provider (`title`), and the file with
+    the provider's `operators` where the function requires one.
     """
 
     function: str
@@ -216,12 +215,11 @@ class PlacementChecker:
 class Presence:
     """Where the provider is available, and on which devices.
 
-    `availability` says which distributions have it; where that is not what a target ships, `gone` says what became of
-    it and `instead` what to use. `builds` are the builds of a runtime of several builds that have it, the preferred
-    first. `select` is what a plugin's device must say of itself to be taken; `select_by` maps options that choose a
-    device to the keys of what the plugin says of its devices. `needs` are what it uses of the device's own software,
-    beside what a bundle can carry. `maven_groups` are the groups of its packages for Android, where they are not the
-    runtime's.
+    `availability` lists the distributions that have it; for targets without one, `gone` says why and `instead` what
+    to use. `builds` are the builds that have it, of a runtime with several, the preferred first. `select` is metadata
+    that a plugin's device must have; `select_by` maps options that choose a device to keys of that metadata. `needs`
+    are requirements on the device's software. `maven_groups` are the groups of its packages for Android, where they
+    differ from the runtime's.
     """
 
     availability: tuple[Availability, ...] = ()
@@ -236,14 +234,14 @@ class Presence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numerics:
-    """In which numbers the provider computes.
+    """The numeric formats of the provider.
 
-    `precisions` are the precision methods whose models it runs, and `methods` those that it alone wants; `tries` are
-    those that an automatic choice tries, in this order, for they may be faster than the model as it is. `rounds` says
-    how coarsely it computes on models in floating point under given options; with `tf32` it is TF32 that it does so in,
-    which GPUs of NVIDIA have from compute capability 8.0. `half_feature` is what its device must offer to compute in
-    half precision, where not all do. `wants_integers` says why the device of given options cannot compute in floating
-    point, so that it takes quantised models alone; empty where it can.
+    `precisions` are the precision methods whose models it runs, and `methods` those made for it alone; `tries` are
+    those that an automatic choice tries, in this order, because they may be faster than the original model. `rounds`
+    gives the precision in which it computes floating-point models under given options; with `tf32` that is TF32, which
+    NVIDIA's GPUs have from compute capability 8.0. `half_feature` is the device feature required for FP16, where not
+    all devices have it. `wants_integers` says why the device of given options cannot compute in floating point, so that
+    it requires quantised models; empty where it can.
     """
 
     precisions: tuple[str, ...] = ()
@@ -257,13 +255,13 @@ class Numerics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRules:
-    """What of a graph the provider takes.
+    """Which graphs the provider supports.
 
-    The first of `free_sizes` that holds says what becomes of dynamic dimensions; where none does, it takes them.
-    `ranges` are the options for the least, best and greatest shapes of inputs, where it has them. `takes_fusions`: it
-    runs the operators that the CPU's fusions make. `excluded_optimizers` are the runtime's own optimisers whose result
-    it does not take: they are left out, here and on the device. `checker` gives, for given options, the estimate of the
-    stage `check_placement` that knows its operators. `proofs` are the facts that prove success: `context` (EPContext
+    The first matching rule of `free_sizes` decides on dynamic dimensions; without one, they are supported. `ranges` are
+    the options for the minimum, optimum and maximum shapes of inputs, where it has them. `takes_fusions`: it runs the
+    operators that the CPU's fusions create. `excluded_optimizers` are optimisers of the runtime whose result it does
+    not support: they are disabled, here and on the device. `checker` gives, for given options, the checker that stage
+    `check_placement` uses. `proofs` are the facts that prove success: `context` (EPContext
     nodes), `engine` (the engine's file), `nodes` (nodes assigned to it), `compatibility` (what the compiler wrote into
     the model).
     """
@@ -281,11 +279,10 @@ class ProviderKnowledge:
     """All knowledge of one execution provider.
 
     `name` is the short name in profiles; `runtime_name` the runtime's own; `package` the distribution that carries it.
-    `compiler` and `deferral` are how its work is done before shipping, or on the device; `companions` are made for each
-    variant that it runs. `validation_provider` is the
-    short name of the provider that a stage's result is validated with on the building machine; empty where the Python
-    runtime has it. `device_memory` is the runtime's name of the memory that its tensors live in, when that
-    is not the CPU's.
+    `compiler` and `deferral` describe compilation ahead of time and on the device; `companions` are made for each
+    variant that it runs. `validation_provider` is the short name of the provider that validates a stage's result on the
+    building machine; empty where the Python runtime has the provider itself. `device_memory` is the runtime's name of
+    the memory of its tensors, if it is not the CPU's.
     """
 
     name: str
@@ -303,12 +300,12 @@ class ProviderKnowledge:
     device_memory: str | None = None
 
     def judge_free_sizes(self, options: Mapping[str, str]) -> FreeSizes:
-        """What becomes of dynamic dimensions under these options, as text."""
+        """How dynamic dimensions are treated under these options, as text."""
         return next((rule.sizes for rule in self.graph.free_sizes if self.matches(options, rule.when)), "taken")
 
     def judge_rounding(self, options: Mapping[str, str], capability: str | None = None) -> Rounding:
-        """How coarsely it computes on models in floating point under these options, as text, on a GPU of this compute
-        capability (None: not known).
+        """The precision in which it computes floating-point models under these options, as text, on a GPU of this
+        compute capability (None: unknown).
         """
         rounds = self.numerics.rounds
         if rounds is None or (self.numerics.tf32 and capability and float(capability) < _LEAST_TF32):
@@ -316,6 +313,6 @@ class ProviderKnowledge:
         return rounds(options)
 
     def matches(self, options: Mapping[str, str], when: Mapping[str, str]) -> bool:
-        """Whether options match all patterns of `when`; one that is left out counts by its default."""
+        """Whether options match all patterns of `when`; an omitted option has its default."""
         values = {**{rule.key: rule.default for rule in self.options.rules}, **options}
         return all(fnmatchcase(values.get(key, ""), pattern) for key, pattern in when.items())

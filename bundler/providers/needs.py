@@ -1,4 +1,4 @@
-"""What the providers of a chain use of the device's own software: the rows of their files that hold for one target."""
+"""The requirements of a chain's providers on the device's software, for one target."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ OWN_VERSION = "in the version that your own build of the runtime was made with"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a chain runs: the system by the profile's name, the version of the runtime, and whether that is a build of
-    the user's own, of which nobody here knows what it is linked to.
+    """Where a chain runs: the system by the profile's name, the version of the runtime, and whether that is a custom
+    build, whose linked libraries are unknown here.
     """
 
     system: str
@@ -24,7 +24,7 @@ class Place:
 
 
 def list_needs(chain: Iterable[tuple[ProviderKnowledge, Mapping[str, str]]], place: Place) -> tuple[Need, ...]:
-    """Each need once, in the order of the chain: its providers, each with the options of the profile as text."""
+    """Each requirement once, in the order of the chain: its providers, each with the options of the profile as text."""
     found = (
         _make_need(rule, place)
         for known, options in chain
@@ -45,7 +45,7 @@ def _keep_strictest(needs: tuple[Need, ...]) -> tuple[Need, ...]:
 
 
 def read_minimum(need: Need) -> str:
-    """The version from which on it will do; empty where it is not said so."""
+    """The minimum version; empty if there is none."""
     version, _, rest = need.version.partition(" ")
     return version if rest == "or later" else ""
 

@@ -65,7 +65,7 @@ PROVIDER = ProviderKnowledge(
     ),
     validation_provider="cpu",
     numerics=Numerics(
-        # NNAPI has unsigned eight-bit activations and signed weights by channel; tensors in half precision it refuses.
+        # NNAPI has unsigned int8 activations and signed weights by channel; it refuses FP16 tensors.
         precisions=STATIC_INT8,
         tries=("static-int8-full", "static-int8"),
         rounds=_round,

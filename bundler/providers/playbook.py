@@ -1,7 +1,7 @@
-"""Keys that widely copied playbooks carry and that are wrong today, each with what to use instead.
+"""Outdated keys from widely copied examples, each with what to use instead.
 
 The runtime accepts most of them without an error, although they do nothing. Checked against the runtime 1.31.1
-and the provider packages of the same time. Replacements that belong to one provider alone stand in its own file.
+and the provider packages of that time. Replacements for one provider are in its own file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOVED_TO_SESSION: Mapping[str, str] = {
     "preferred_memory_format": "nothing: the runtime chooses the memory layout for the CPU that it runs on",
     "use_fp16": "nothing: the CPU runs the precision that the model has",
 }
-"""Keys found among the options of the CPU provider, which has none of its own."""
+"""Keys found among the options of the CPU provider, which has no options."""
 
 REPLACED_IN_SESSION: Mapping[str, str] = {
     "use_arena": "`session.enable_cpu_mem_arena`",

@@ -1,7 +1,7 @@
 """Qualcomm's QNN: the tensor processor (HTP) of Snapdragon chips, and their GPU.
 
-Keys and values are those of onnxruntime-qnn 2.6.0 and 2.7.0, whose libraries have each key as a string; defaults are of
-their source. The provider silently ignores unknown keys.
+Keys and values are those of onnxruntime-qnn 2.6.0 and 2.7.0, whose libraries contain each key as a string; defaults are
+those of their source. The provider silently ignores unknown keys.
 """
 
 from __future__ import annotations
@@ -161,15 +161,13 @@ def _architectures(options: Mapping[str, str]) -> list[str]:
 
 
 def _rounds(options: Mapping[str, str]) -> Literal["none", "half"]:
-    """The tensor processor computes in half precision whether asked to or not (equal to the bit, measured), and the
-    GPU's precision is its own choice.
-    """
+    """The tensor processor always computes in FP16 (bit-identical, measured), and the GPU chooses its precision."""
     return "none" if options.get("backend_type") == "cpu" else "half"
 
 
 def _wants_integers(options: Mapping[str, str]) -> str:
-    """Chips whose tensor processor has no floating point: the compiler takes some such graphs and the emulator runs
-    them, but the chip would not.
+    """Chips whose tensor processor has no floating point: the compiler accepts some such graphs and the emulator
+    runs them, but the chip does not.
     """
     if options.get("backend_type", "htp") != "htp":
         return ""
@@ -205,7 +203,7 @@ QAIRT = Toolkit(
 )
 
 _RULES: Mapping[str, str] = {"rules": "qnn", "activation_type": "uint8", "weight_type": "uint8"}
-"""The runtime's own configuration and pre-process for it, with the types that it takes."""
+"""As the runtime's own QNN configuration and preprocessing, with the types that it supports."""
 
 PROVIDER = ProviderKnowledge(
     name="qnn",
@@ -218,9 +216,9 @@ PROVIDER = ProviderKnowledge(
         check=_check,
     ),
     numerics=Numerics(
-        # int8 in QNN's own form: others leave operators between the quantised ones, and each of those splits the
-        # graph. Half precision only halves the file, for that is how floating point is computed anyway. Weights of few
-        # bits in the runtime's own operator stay on the CPU (measured).
+        # int8 in QNN's form: others leave operators between the quantised ones, and each of those splits the graph.
+        # FP16 only halves the file, because floating point is computed in FP16 anyway. Low-bit weights in the
+        # runtime's own operator stay on the CPU (measured).
         methods=(
             wanted_by_provider("static-qnn", "8-bit as Qualcomm's NPU takes it", takes=TYPES | QUANTIZED, **_RULES),
             wanted_by_provider(

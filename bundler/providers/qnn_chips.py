@@ -1,10 +1,10 @@
 """Qualcomm's chips by the compiler's numbers, and checks for incompatible numbers.
 
-The compiler itself reports hardly any: an unknown number silently leaves the whole model to the CPU, an unknown name
-compiles for a chip of no kind (it does not know `SM8735` or `QCS6490`, which the numbers 85 and 93 stand for), and an
-architecture of another chip is written into the model's statement as it was given. All measured with onnxruntime-qnn
-2.6.0 and 2.7.0. Each row is what the compiler wrote into a context for the number alone (`soc_type`, `arch`), but for
-the two of which it is said.
+The compiler reports few errors: an unknown number silently leaves the whole model to the CPU, an unknown name
+compiles for no particular chip (it does not know `SM8735` or `QCS6490`, whose numbers are 85 and 93), and an
+architecture of another chip is written unchanged into the model's compatibility string. All measured with
+onnxruntime-qnn 2.6.0 and 2.7.0. Each row is what the compiler wrote into a context for the number alone (`soc_type`,
+`arch`), except where a comment says otherwise.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 class Chip:
     """One chip: its number (`soc_model`), the generation of its tensor processor (`htp_arch`), and its names.
 
-    `half`: it computes in half precision, without which every node in floating point stays on the CPU. The 888 has
-    none either, although the compiler and its emulator take such models for it.
+    `half`: it computes in FP16; without, every floating-point node stays on the CPU. The 888 has no FP16 either,
+    although the compiler and its emulator accept such models for it.
     """
 
     number: int
@@ -58,19 +58,19 @@ NEWEST_DMA = 81
 _MOST_TOLD = 3
 """Limit of reported unknown numbers; each report lists the known ones."""
 FIRST_BFLOAT = 88
-"""The least chip number for which the provider takes bfloat16; older generations with a higher number have none."""
+"""The lowest chip number for which the provider supports bfloat16; older generations with a higher number do not."""
 
 _BY_NUMBER: Mapping[str, Chip] = {str(chip.number): chip for chip in CHIPS}
 _BY_PART: Mapping[str, Chip] = {part.lower(): chip for chip in CHIPS for part in chip.parts}
 
 
 def split_list(value: str) -> list[str]:
-    """The items of a list with commas, without the spaces around them."""
+    """The items of a comma-separated list, stripped."""
     return [item.strip() for item in value.split(",")]
 
 
 def find_chips(models: str) -> list[Chip]:
-    """The chips of a `soc_model` that are known, in its order."""
+    """The known chips of a `soc_model`, in its order."""
     return [_BY_NUMBER[item] for item in split_list(models) if item in _BY_NUMBER]
 
 

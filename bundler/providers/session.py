@@ -1,7 +1,7 @@
 """Attributes of the runtime's session options that a profile may set under `session`.
 
 The list, the types and the defaults are those of `onnxruntime.SessionOptions` 1.31.1, read with `dir()`; a test holds
-this table equal to the installed runtime. Ranges are those outside of which opening a session failed there.
+this table equal to the installed runtime. Outside of these ranges, creating a session failed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from bundler.providers.knowledge import OptionRule
 
 MOST_THREADS = 1024
-"""More than any machine of a target has, and few enough that a slip of the finger is caught."""
+"""More than any machine of a target has, and low enough to catch typing errors."""
 
 _BUNDLER_SETS = "`optimization.level` decides it; the session then does what is left to do"
 _FILES = "it writes files into the working folder of whoever opens the bundle; `bundler bench` times it"

@@ -1,8 +1,8 @@
 """Configuration entries of a session that a profile may set under `session_config`.
 
 The list was read from the strings of the runtime's libraries (1.31.1, x86_64 and aarch64) and from the header of
-configuration keys; a test holds it against the installed library. The runtime silently accepts any key, so a key that
-is not here would do nothing. Entries of one provider alone (`ep.cuda.…`) come with that provider's file.
+configuration keys; a test holds it against the installed library. The runtime silently accepts any key, so an unknown
+key would have no effect. Entries of one provider (`ep.cuda.…`) are in that provider's file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Whether a device's libraries open what the compiler on the building machine writes.
+"""Whether a device's libraries load what the compiler on the building machine writes.
 
-Pure functions over what provider files say of a vendor's kit and its distributions.
+Pure functions of a vendor's kit and its distributions, as provider files describe them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bundler.providers.knowledge import Toolkit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Libraries:
-    """Where a device's libraries come from, and the kit's version they are of; empty where nothing is known of it."""
+    """The distribution of a device's libraries, and their version of the kit; empty where unknown."""
 
     package: str
     version: str
@@ -22,7 +22,7 @@ class Libraries:
 
 
 def find_libraries(toolkit: Toolkit, plugins: Mapping[str, str]) -> Libraries | None:
-    """The distribution among `plugins` that brings the device's libraries; None where none of them does."""
+    """The distribution among `plugins` with the device's libraries; None if none has them."""
     for package, releases in toolkit.releases.items():
         if package in plugins:
             version = plugins[package]
@@ -32,19 +32,19 @@ def find_libraries(toolkit: Toolkit, plugins: Mapping[str, str]) -> Libraries | 
 
 
 def compiler_release(toolkit: Toolkit) -> str:
-    """The kit's version that the compiler is of."""
+    """The compiler's version of the kit."""
     package, version = toolkit.compiler
     releases = toolkit.releases[package]
     return version if releases is None else releases[version]
 
 
 def opens(toolkit: Toolkit, libraries: str, compiler: str) -> bool:
-    """Whether libraries of one version of the kit open what a compiler of another wrote."""
+    """Whether libraries of one version of the kit load what a compiler of another wrote."""
     return _leading(libraries, toolkit.precision) >= _leading(compiler, toolkit.precision)
 
 
 def explain_refusal(toolkit: Toolkit, plugins: Mapping[str, str]) -> tuple[str, str] | None:
-    """The distribution whose libraries refuse what is compiled here, and why; None where nothing stands against it."""
+    """The distribution whose libraries refuse what is compiled here, and why; None if none does."""
     libraries, compiler = find_libraries(toolkit, plugins), compiler_release(toolkit)
     if libraries is None or not libraries.release or opens(toolkit, libraries.release, compiler):
         return None

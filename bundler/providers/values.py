@@ -1,4 +1,4 @@
-"""Checks one option's value against its rule and gives it in the runtime's own spelling."""
+"""Checks an option's value against its rule and converts it to the runtime's spelling."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST = 1024
 
 
 def normalize_value(rule: OptionRule, value: object) -> bool | int | float | str:
-    """`value` as its rule has it: a flag as a boolean, a number as a number, a choice as the runtime spells it.
+    """`value` as its rule requires: a flag as a boolean, a number as a number, a choice as the runtime spells it.
 
     Raises `ValueError` that says what is expected.
     """
@@ -27,12 +27,12 @@ def normalize_value(rule: OptionRule, value: object) -> bool | int | float | str
 
 
 def as_entry(value: float | str) -> str:
-    """A checked value as the text that configuration entries and provider options are handed over in."""
+    """A checked value as the text of a configuration entry or provider option."""
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def expected(rule: OptionRule) -> str:
-    """What a rule takes, in words."""
+    """The values of a rule, in words."""
     if rule.values is not None:
         return "one of " + ", ".join(rule.values)
     if rule.kind == "flag":
@@ -60,7 +60,7 @@ def _flag(value: object) -> bool:
 def _integer(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    # Sixty digits are more than any option takes, and Python refuses to read numbers of several thousand.
+    # No option has sixty digits, and Python refuses to read numbers of several thousand.
     if isinstance(value, str) and len(value) < 60 and value.isascii() and value.removeprefix("-").isdigit():  # noqa: PLR2004
         return int(value)
     raise ValueError("a whole number")

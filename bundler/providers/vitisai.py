@@ -1,7 +1,7 @@
 """AMD Vitis AI: the NPU of Ryzen AI processors under Windows, and AMD's adaptable chips under Linux.
 
-Options by the documentation of the runtime and of AMD's Ryzen AI software, whose provider also takes keys of its own
-that no public page lists. The provider compiles when a session opens, for minutes, on the device.
+Options by the documentation of the runtime and of AMD's Ryzen AI software, whose provider also has
+undocumented keys. The provider compiles when a session opens, for minutes, on the device.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PROVIDER = ProviderKnowledge(
     ),
     validation_provider="cpu",
     numerics=Numerics(
-        # The NPU runs eight-bit models, and turns floating point into bfloat16 itself. Not measured on a device.
+        # The NPU runs int8 models, and converts floating point to bfloat16 itself. Not measured on a device.
         precisions=("static-int8-full", "static-int8", "static-int8-percentile", "static-a16w8"),
         tries=("static-int8-full",),
         # In floating point it computes in bfloat16, coarser than half precision and treated as that.
@@ -59,7 +59,7 @@ PROVIDER = ProviderKnowledge(
     ),
     presence=Presence(
         gone="In no package index: it comes with AMD's Ryzen AI software, or through Windows ML",
-        instead="a runtime of your own from AMD's Ryzen AI software, or webgpu-native on the GPU of the same chip",
+        instead="the runtime of AMD's Ryzen AI software, or webgpu-native on the GPU of the same chip",
         needs=(
             NeedRule(
                 what="AMD's driver of the NPU and the Ryzen AI software",

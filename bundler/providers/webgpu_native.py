@@ -92,8 +92,7 @@ PROVIDER = ProviderKnowledge(
     ),
     validation_provider="cpu",
     numerics=Numerics(
-        # As in browsers: half precision overflows on a GPU where it does not on a CPU, so the searching method is
-        # tried.
+        # As in browsers: FP16 may overflow on a GPU where it does not on a CPU, so the method that searches is tried.
         precisions=("mixed-fp16", "fp16", "weights-4bit", "weights-4bit-gptq"),
         tries=("mixed-fp16", "weights-4bit"),
     ),

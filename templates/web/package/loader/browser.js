@@ -3,7 +3,7 @@
 import { clearShelf, openShelf } from "./cache.js";
 import { DownloadError, IncompatibleError, IntegrityError } from "./errors.js";
 
-const MOST_THREADS = 4; // What the runtime itself takes at most: more gain little and crowd out the page.
+const MOST_THREADS = 4; // The runtime's own maximum: more gain little and slow the page down.
 const REDEPLOY = "deploy the package's folder again, complete and unchanged";
 
 /** @type {import("./types.js").Platform} */
@@ -55,7 +55,7 @@ async function read(part, target) {
  * @returns {Promise<Response>}
  */
 async function request(part, target) {
-  // Off a secure origin pages have no digests of their own, but `fetch` checks one all the same.
+  // Without a secure origin pages cannot compute digests, but `fetch` checks one.
   const integrity = globalThis.crypto?.subtle ? undefined : sri(part.sha256);
   const cache = target.fresh ? "reload" : "default";
   let response;
@@ -66,14 +66,14 @@ async function request(part, target) {
   }
   const page = response.headers.get("content-type")?.startsWith("text/html");
   const missing = response.status === 404 || response.status === 410;
-  if ((page || missing) && !target.fresh) return request(part, { ...target, fresh: true }); // Browsers keep these, too.
+  if ((page || missing) && !target.fresh) return request(part, { ...target, fresh: true }); // Browsers cache these, too.
   if (!response.ok) throw refused(target.name, response, missing);
   if (page) throw answeredWithPage(target.name);
   return response;
 }
 
 /**
- * Piece by piece, and no further than the file goes: what a server sends may have no end.
+ * In chunks, up to the size of the file: a server may send without end.
  *
  * @param {Response} response
  * @param {import("./types.js").Part} part
@@ -87,7 +87,7 @@ async function readBody({ body }, part, target) {
   for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
     if (at + chunk.value.length > into.length) {
       await reader.cancel();
-      return new Uint8Array(part.size + 1); // Longer than it may be: the size alone tells that it is another file.
+      return new Uint8Array(part.size + 1); // Too long: the size alone shows that it is another file.
     }
     into.set(chunk.value, at);
     at += chunk.value.length;
@@ -108,7 +108,7 @@ function place(bytes, target) {
 }
 
 /**
- * Build tools put small files into the code as data: URLs, which a strict `connect-src` lets nobody fetch.
+ * Build tools embed small files as data: URLs, which a strict `connect-src` forbids to fetch.
  *
  * @param {string} url
  */
@@ -125,7 +125,7 @@ function unescapeBytes(text) {
 }
 
 /**
- * By an address of their own: whoever asked the server again could get something else. The address stays good, for the
+ * Through a blob URL: a second request to the server could return something else. The URL stays valid, because the
  * module's threads are started with it.
  *
  * @param {Uint8Array} bytes
@@ -143,7 +143,7 @@ async function importModule(bytes, name) {
 }
 
 /**
- * The bytes are those that were built, so only the page can be in their way.
+ * The bytes match their checksum, so only the page can prevent the import.
  *
  * @param {string} name
  * @param {unknown} cause
@@ -157,8 +157,8 @@ function forbidden(name, cause) {
 }
 
 /**
- * A thread is a worker from a `blob:`, as the runtime's module is. One that the page's policy forbids fails silently,
- * and the runtime would wait for it for ever.
+ * A thread is a worker from a `blob:`, as the runtime's module is. When the page's policy forbids it, it fails
+ * silently, and the runtime would wait for it forever.
  *
  * @returns {Promise<boolean>}
  */
@@ -203,7 +203,7 @@ function answeredWithPage(name) {
 }
 
 /**
- * `fetch` does not tell a digest that is wrong from a network that fails: whether the server answers at all does.
+ * `fetch` does not distinguish a wrong digest from a network failure; another request to the server does.
  *
  * @param {import("./types.js").Part} part
  * @param {import("./types.js").ReadTarget} target

@@ -7,7 +7,7 @@ const cacheName = (packageName) => `bundler/${packageName}`;
 const keyOf = (sha256) => new URL(`/.bundler/${sha256}`, location.origin).href;
 
 /**
- * Rejects where the browser gives no cache: private windows, opaque origins, plain http.
+ * Rejects where the browser has no cache: private windows, opaque origins, plain http.
  *
  * @param {string} packageName
  * @returns {Promise<import("./types.js").Shelf>}

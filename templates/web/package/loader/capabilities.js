@@ -1,4 +1,4 @@
-/** @file What this browser can really do, asked for before anything is downloaded. */
+/** @file The capabilities of this browser, tested before anything is downloaded. */
 
 /**
  * @typedef {object} Finding what one provider needs and whether it is there
@@ -15,7 +15,7 @@ const SIMD_MODULE = [
 
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|softpipe|basic render|warp/i;
 
-/** Why WebAssembly as the runtime needs it is not there; empty when it is. */
+/** Why the WebAssembly that the runtime requires is not available; empty when it is. */
 export function findWasmObstacle() {
   if (typeof WebAssembly !== "object") return "WebAssembly is not available here, or it is turned off";
   const bytes = new Uint8Array(SIMD_MODULE);
@@ -31,7 +31,7 @@ export function findWasmObstacle() {
 }
 
 /**
- * Which form of the runtime can run here: WebGPU and WebNN wait inside WebAssembly, by JSPI where there is that.
+ * Which build of the runtime can run here: WebGPU and WebNN wait inside WebAssembly, by JSPI where available.
  *
  * @param {string} build
  */

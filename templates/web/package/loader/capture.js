@@ -1,11 +1,11 @@
 /**
- * @file A captured graph: the GPU replays what it did in the first run, on the very same buffers. So inputs are written
- * into buffers that stay, and outputs are copied out before the next run overwrites them.
+ * @file A captured graph: the GPU replays the first run on the same buffers. So inputs are written into permanent
+ * buffers, and outputs are copied before the next run overwrites them.
  */
 
 import { countItems, viewBytes } from "./signature.js";
 
-const ALIGNMENT = 16; // Bytes; the runtime sizes its own buffers so.
+const ALIGNMENT = 16; // Bytes, as for the runtime's own buffers.
 
 // Flags of the WebGPU specification (GPUBufferUsage, GPUMapMode).
 const MAP_READ = 0x1;

@@ -1,4 +1,4 @@
-/** @file What `runtime.json` may ask for: options that are known, with values that they have, and files of this package. */
+/** @file What `runtime.json` may contain: known options with valid values, and files of this package. */
 
 import { IncompatibleError } from "./errors.js";
 
@@ -113,7 +113,7 @@ export const ENTRIES = new Set([
 ]);
 
 /**
- * Raises `IncompatibleError`, which names every fault.
+ * Raises `IncompatibleError`, which lists every fault.
  *
  * @param {import("./types.js").PackageData} data
  */
@@ -128,7 +128,7 @@ export function checkConfig({ assets, config }) {
   });
 }
 
-const LONGEST = 1000; // Characters that an error says of what is wrong.
+const LONGEST = 1000; // Maximum characters of faults in an error.
 
 /**
  * @param {import("./types.js").Variant} variant
@@ -157,7 +157,7 @@ function findUnknown(where, given, rules) {
 }
 
 /**
- * Files are known by name, size and digest to the code that came with them, and are of this package alone.
+ * The code that came with the files knows their names, sizes and digests; all are of this package.
  *
  * @param {import("./types.js").Variant} variant
  * @param {Record<string, import("./types.js").Asset>} assets
@@ -172,7 +172,7 @@ function findStrangeFiles({ model, files }, assets) {
 }
 
 /**
- * Whether a path stays in its folder: no address, no drive, nothing that leads up or to a root.
+ * Whether a path stays in its folder: no URL, no drive, no parent or root.
  *
  * @param {string} path
  */

@@ -1,4 +1,4 @@
-/** @file The files of a bundle, checked before anybody sees them: from the cache, or fetched, all at once. */
+/** @file The files of a bundle, verified before use: from the cache, or fetched, in parallel. */
 
 import { IntegrityError } from "./errors.js";
 
@@ -14,7 +14,7 @@ const imported = (/** @type {any} */ (globalThis)[Symbol.for("bundler.modules")]
  * @property {((event: import("./types.js").ProgressEvent) => void) | undefined} onProgress
  */
 
-/** One load's downloads. Bytes are counted over all files that were asked for, and never counted back. */
+/** One load's downloads. Bytes are counted over all requested files, and never decrease. */
 export class Downloads {
   /** @param {Wishes} wishes */
   constructor(wishes) {
@@ -85,7 +85,7 @@ export class Downloads {
    * @param {Uint8Array | null} into
    */
   async readPart(path, part, into) {
-    if (part.url.startsWith("data:")) return this.fetchPart(path, part, into); // It came with the code.
+    if (part.url.startsWith("data:")) return this.fetchPart(path, part, into); // It is part of the code.
     const kept = await this.recall(path, part, into);
     if (kept) return kept;
     this.allCached = false;
@@ -130,7 +130,7 @@ export class Downloads {
     let counted = 0;
     /** @param {number} more */
     const count = (more) => {
-      const news = Math.min(more, part.size - counted); // A part that is asked for again counts once.
+      const news = Math.min(more, part.size - counted); // A part that is requested again counts once.
       counted += news;
       if (news > 0) this.advance(path, news, false);
     };
@@ -192,12 +192,12 @@ export class Downloads {
    */
   remember(key, module) {
     imported.set(key, module);
-    module.catch(() => imported.delete(key)); // The page may mend what was in its way, and try again.
+    module.catch(() => imported.delete(key)); // The page may fix the cause and try again.
   }
 
   /** Once all is well: wait for what is being kept, and drop what an earlier version left. */
   async settle() {
-    if (!this.storing.length) return; // Nothing is new, so nothing has become old.
+    if (!this.storing.length) return; // Nothing is new, so nothing is outdated.
     await Promise.all(this.storing);
     try {
       const known = Object.values(this.wishes.data.assets).flatMap((asset) => asset.parts.map((part) => part.sha256));
@@ -234,7 +234,7 @@ export class Downloads {
       this.wishes.onProgress?.({ phase, file, loaded: this.loaded, total: this.total, cached });
     } catch (error) {
       setTimeout(() => {
-        throw error; // A fault of the page's own progress bar is the page's, and no reason to load nothing.
+        throw error; // An error of the page's progress callback is the page's, and no reason to fail the load.
       });
     }
   }

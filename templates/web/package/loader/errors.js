@@ -1,4 +1,4 @@
-/** @file What can go wrong: every error says what happened (`message`), why, and what to do next (`hint`). */
+/** @file All errors: each says what happened (`message`), why, and what to do next (`hint`). */
 
 /** Base of all errors of this package. */
 export class BundleError extends Error {
@@ -37,7 +37,7 @@ function define(name) {
   };
 }
 
-/** A file of the bundle is not the one that was built. */
+/** A file of the bundle does not match its checksum. */
 export class IntegrityError extends define("IntegrityError") {}
 
 /** A file of the bundle could not be fetched: missing, refused, cut off or offline. */
@@ -46,7 +46,7 @@ export class DownloadError extends define("DownloadError") {}
 /** No variant of the bundle can run here. */
 export class IncompatibleError extends define("IncompatibleError") {}
 
-/** Strict mode: the preferred variant cannot run here, and another one was not wanted. */
+/** Strict mode: the preferred variant cannot run here, and no other is allowed. */
 export class FallbackError extends define("FallbackError") {}
 
 /** An input or an option has the wrong name, type or shape. */
@@ -55,10 +55,10 @@ export class InputError extends define("InputError") {}
 /** The browser has not enough memory left for this model. */
 export class OutOfMemoryError extends define("OutOfMemoryError") {}
 
-/** The browser took the GPU away; all that lay in its memory is lost. */
+/** The browser closed the GPU device; all data in its memory is lost. */
 export class DeviceLostError extends define("DeviceLostError") {}
 
-/** The model was disposed of and can run no more. */
+/** The model was disposed of and cannot run. */
 export class DisposedError extends define("DisposedError") {}
 
 /** The runtime failed in another way. */

@@ -15,7 +15,7 @@ const REBUILD = "build the bundle again";
  */
 
 /**
- * What the recorded answers of one output are like: the energy of all samples around their mean and that of each sample
+ * The recorded values of one output: the energy of all samples around their mean and that of each sample
  * (in the output's own unit, squared), the greatest magnitude of the quietest sample, whether integers count as numbers, and why nothing can be
  * judged (empty where it can).
  *

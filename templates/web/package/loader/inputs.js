@@ -1,4 +1,4 @@
-/** @file Inputs are what the model takes: names, types, sizes and fixed dimensions, before the runtime sees them. */
+/** @file Checks inputs before the runtime gets them: names, types, sizes and fixed dimensions. */
 
 import { InputError } from "./errors.js";
 import { describeType, findElement } from "./signature.js";
@@ -24,7 +24,7 @@ import { describeType, findElement } from "./signature.js";
  */
 
 /**
- * A function from what a caller gives to what the runtime takes. It raises `InputError`.
+ * A function that converts a caller's value for the runtime. It raises `InputError`.
  *
  * @param {readonly import("./types.js").Port[]} ports
  * @param {Runtime} runtime
@@ -43,7 +43,7 @@ export function makeBinder(ports, runtime, fixedSizes = []) {
       const value = Object.hasOwn(inputs, place.name) ? inputs[place.name] : undefined;
       if (value === undefined) {
         if (place.optional) continue;
-        refuseUnknown(inputs, ports); // A name that is misspelt explains why another one is missing.
+        refuseUnknown(inputs, ports); // A misspelt name explains why another one is missing.
         throw missing(place);
       }
       found += 1;
@@ -142,7 +142,7 @@ function checkData(place, data, value) {
 }
 
 /**
- * The runtime knows the typed arrays of its own window only; one of another frame is looked at through a local one.
+ * The runtime supports typed arrays of its own window only; one of another frame is read through a local one.
  *
  * @param {any} data
  */
@@ -291,6 +291,6 @@ function tellPinned({ name, size, by }) {
  */
 function refuseUnknown(inputs, ports) {
   const name = Object.keys(inputs).find((key) => !ports.some((port) => port.name === key));
-  if (name === undefined) return; // An optional one that was given as undefined.
+  if (name === undefined) return; // An optional input given as undefined.
   throw new InputError(`no input is named ${quote(name)}`, { hint: `the inputs are ${listPorts(ports)}` });
 }

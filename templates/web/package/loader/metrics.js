@@ -1,12 +1,12 @@
-/** @file How far an output is from its reference: the figures of the package's Python sibling, to the last bit. */
+/** @file How far an output is from its reference: the same figures as in Python bundles, to the last bit. */
 
 import { asDoubles, asItems, haveSameBytes, sum } from "./numbers.js";
 
-const NEGLIGIBLE = 1e-6; // Errors up to here are rounding: where a whole output is that small, ratios say nothing.
+const NEGLIGIBLE = 1e-6; // Errors up to here are rounding: for an output that small, ratios say nothing.
 const LAST_STEP = 2 ** -23; // Of a 32-bit float, as a share of the greatest magnitude: rounding everywhere.
 const LOW = 0.1; // The share of samples (at least one of several) that may stay below `low_sqnr_db`.
-const TIE = 1e-6; // Two scores tie that differ by so little of their magnitude: rounding decides which is the higher.
-const MOST_CLASSES = 65_536; // Entries of the last axis up to which its rows are compared by their highest place.
+const TIE = 1e-6; // Scores that differ by less, relative to their magnitude, tie: rounding decides which is higher.
+const MOST_CLASSES = 65_536; // Up to this length of the last axis, rows are compared by the index of their maximum.
 
 const FLOATS = new Set(["float16", "float32", "float64"]);
 

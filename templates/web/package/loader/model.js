@@ -1,4 +1,4 @@
-/** @file A model that is open: it runs, tests itself, and lets go of all that it holds. */
+/** @file An open model: runs, tests itself, and releases its resources. */
 
 import { DisposedError, InferenceError } from "./errors.js";
 import { makeBinder } from "./inputs.js";
@@ -8,7 +8,7 @@ import { findElement } from "./signature.js";
 /** @type {WeakMap<object, object>} tensors in a device's memory, and the device or the runtime that they belong to */
 const owners = new WeakMap();
 
-const SWEEP_AT = 64; // Tensors given out, before those that the caller has disposed of are forgotten.
+const SWEEP_AT = 64; // Number of returned tensors after which disposed ones are forgotten.
 
 /** @typedef {import("./types.js").Model} Model */
 
@@ -57,7 +57,7 @@ export class BundledModel {
       data.config.fixed_sizes,
     );
     if (opened.captured) this.#capture = startCapture(opened, inputs);
-    this.#capture?.catch(() => {}); // The first run tells.
+    this.#capture?.catch(() => {}); // The first run reports it.
   }
 
   /**
@@ -103,7 +103,7 @@ export class BundledModel {
     const opened = this.#opened;
     if (!opened) return;
     this.#opened = null;
-    if (findFault(opened.instance, opened.gpu)) return; // All that it held went with the device or the instance.
+    if (findFault(opened.instance, opened.gpu)) return; // Its resources are gone with the device or the instance.
     await opened.release(async () => {
       for (const tensor of this.#resident) tensor.dispose();
       this.#resident.clear();

@@ -13,7 +13,7 @@ const MODULE = "module.mjs";
 /** @type {import("./types.js").Platform} */
 export const node = {
   name: "node",
-  threads: 1, // The runtime's web build starts its workers the browser's way only.
+  threads: 1, // The runtime's web build can start workers only in a browser.
   isolated: false,
   read,
   digest: async (bytes) => createHash("sha256").update(bytes).digest("hex"),
@@ -43,7 +43,7 @@ async function read(part, target) {
 }
 
 /**
- * From a folder that is this process's own: whoever read the package's file again could find something else there.
+ * From a folder of this process: a second read of the package's file could return something else.
  *
  * @param {Uint8Array} bytes
  */
@@ -61,7 +61,7 @@ async function writeAside(bytes) {
 }
 
 /**
- * Where nothing may be written; its address, which is all of the code, stands in every stack trace.
+ * Where nothing may be written; its URL, which contains all of the code, is in every stack trace.
  *
  * @param {Uint8Array} bytes
  */

@@ -1,4 +1,4 @@
-/** @file Opening one variant: its files, the settings of the runtime, the session, and what there is to report. */
+/** @file Opens one variant: its files, the settings of the runtime, the session, and a report. */
 
 import { describeAdapter } from "./capabilities.js";
 import { IncompatibleError } from "./errors.js";
@@ -38,7 +38,7 @@ export async function openVariant(request, variant, survey) {
     started ? null : downloads.fetch(binary),
     ...paths.map((path) => downloads.fetch(path)),
   ]);
-  const code = early ?? (instance.started ? null : await downloads.fetch(binary)); // It may have died meanwhile.
+  const code = early ?? (instance.started ? null : await downloads.fetch(binary)); // The instance may have died meanwhile.
   const downloaded = platform.now();
   downloads.tell("open", variant.model, false);
   const plan = planSession(request, variant, instance, survey, threaded);
@@ -57,7 +57,7 @@ export async function openVariant(request, variant, survey) {
 }
 
 /**
- * Apart from where the session is opened, so that it holds on to no file.
+ * A separate function, so that its closure holds no file.
  *
  * @param {import("./ort.js").Instance} instance
  * @param {any} session

@@ -2,8 +2,8 @@
  * @file One instance of onnxruntime-web: a module, its WebAssembly memory, its threads and its GPU device.
  *
  * The runtime's settings are global to such an instance, it opens one session at a time, and its asynchronous builds
- * stand only one call at a time. An abort or a lost device leaves the whole instance unusable: the next load takes a
- * fresh one. What is known of an instance is kept on the instance itself, for two packages may share one file.
+ * allow only one call at a time. After an abort or a lost device the whole instance is unusable: the next load uses a
+ * new one. The state of an instance is stored on the instance itself, because two packages may share one file.
  */
 
 import { DeviceLostError, OutOfMemoryError } from "./errors.js";
@@ -20,7 +20,7 @@ const STATE = Symbol.for("bundler.onnxruntime-web");
  * @property {{ gpu: GPUDevice | null, reject: (error: unknown) => void } | null} current the call that is under way
  * @property {Map<GPUDevice, number>} users how many models are open on each device
  * @property {WeakMap<GPUDevice, import("./errors.js").BundleError>} lost devices that went while models were open on them
- * @property {boolean} spoiled its start failed: what runs on it goes on, and nothing more can be opened
+ * @property {boolean} unusable its start failed: open sessions continue, and no more can be opened
  */
 
 /** @type {Map<string, { instance: Instance, generation: number }>} the newest instance of each module */
@@ -30,10 +30,10 @@ const newest = new Map();
 export const isLoaded = (module) => newest.has(module);
 
 /** @param {Instance} instance */
-const isFit = (instance) => !instance.dead && !instance.spoiled;
+const isFit = (instance) => !instance.dead && !instance.unusable;
 
 /**
- * Whether the module's WebAssembly is there already, so that it need not be downloaded.
+ * Whether the module's WebAssembly is loaded already, so that no download is required.
  *
  * @param {string} module
  */
@@ -43,7 +43,7 @@ export function isStarted(module) {
 }
 
 /**
- * The living instance of a module.
+ * The usable instance of a module.
  *
  * @param {string} module path of the runtime's module in the bundle
  * @param {import("./download.js").Downloads} downloads
@@ -74,15 +74,15 @@ function makeInstance(ort) {
     current: null,
     users: new Map(),
     lost: new WeakMap(),
-    spoiled: false,
+    unusable: false,
   };
   Object.defineProperty(ort.env, STATE, { value: instance });
   return instance;
 }
 
 /**
- * Open a session. The WebAssembly settings are made by the first one of an instance; when that fails, so will all
- * others, and the next load takes a fresh instance.
+ * Open a session. The first one of an instance fixes the WebAssembly settings; when it fails, all others would fail,
+ * too, and the next load uses a new instance.
  *
  * @param {Instance} instance
  * @param {{ code: Uint8Array | null, threads: number, adapter: GPUAdapter | null }} settings
@@ -103,16 +103,16 @@ export async function createSession(instance, { code, threads, adapter }, model,
     const session = await InferenceSession.create(model, options);
     return { session, gpu: adapter && (await joinDevice(instance)) };
   } catch (error) {
-    instance.spoiled ||= NO_BACKEND.test(messageOf(error));
+    instance.unusable ||= NO_BACKEND.test(messageOf(error));
     throw error;
   } finally {
-    env.wasm.wasmBinary = undefined; // The compiled code is there; the bytes need not stay in memory.
+    env.wasm.wasmBinary = undefined; // The code is compiled; the bytes need not stay in memory.
   }
 }
 
 /**
- * Do `task` when all earlier ones are done. It fails at once when the instance dies, for a call into a dead one may
- * never come back.
+ * Run `task` after all earlier ones. It fails at once when the instance dies, because a call into a dead instance may
+ * never return.
  *
  * @template T
  * @param {Instance} instance
@@ -139,7 +139,7 @@ export function enqueue(instance, gpu, task) {
 const ignore = () => {};
 
 /**
- * Why nothing more can be run: the instance is dead, or the device is lost.
+ * Why nothing can run any more: the instance is dead, or the device is lost.
  *
  * @param {Instance} instance
  * @param {GPUDevice | null} gpu
@@ -149,7 +149,7 @@ export function findFault(instance, gpu) {
 }
 
 /**
- * Count a model in on the GPU device that the runtime has made, and notice when the browser takes that away.
+ * Count a model as a user of the runtime's GPU device, and watch for the loss of that device.
  *
  * @param {Instance} instance
  * @returns {Promise<GPUDevice | null>}
@@ -164,7 +164,7 @@ async function joinDevice(instance) {
 }
 
 /**
- * Count a model out. The runtime destroys its device with the last session on it, and makes another for the next.
+ * Count a model as closed. The runtime destroys its device with its last session, and creates another for the next.
  *
  * @param {Instance} instance
  * @param {GPUDevice | null} gpu
@@ -187,7 +187,7 @@ function loseDevice(instance, device, { reason, message }) {
     hint: "load the model again: it gets a new device",
   });
   instance.lost.set(device, error);
-  instance.spoiled = true; // As long as a session is open on it, the runtime gives out no other device.
+  instance.unusable = true; // While a session is open on it, the runtime creates no other device.
   if (instance.current?.gpu === device) instance.current.reject(error);
 }
 
@@ -201,7 +201,7 @@ function kill(instance, error) {
 }
 
 const NO_BACKEND = /^no available backend found/;
-/** The last but one: a size that does not fit the 32-bit addresses of WebAssembly. */
+/** The second to last: a size beyond the 32-bit addresses of WebAssembly. */
 const NO_MEMORY = new RegExp(
   "out of memory|bad_alloc|allocation failed|(failed to|could not|cannot) allocate|" +
     "memory access out of bounds|SafeInt\\w*Overflow|OOM\\b",
@@ -209,10 +209,10 @@ const NO_MEMORY = new RegExp(
 );
 const ABORTED = /Aborted\(|memory access out of bounds|table index is out of bounds/;
 const UNFIT = /CompileError|LinkError/;
-const GRACE = 200; // Milliseconds between a GPU's last failure and the news that the device is lost.
+const GRACE = 200; // Milliseconds between a GPU's last failure and the event that the device is lost.
 
 /**
- * The error that explains best what the runtime threw; null when it is none of those that are known.
+ * The most specific error for what the runtime threw; null when it is unknown.
  *
  * @param {Instance} instance
  * @param {GPUDevice | null} gpu

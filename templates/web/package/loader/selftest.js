@@ -39,7 +39,7 @@ export async function testModel(model, data, platform) {
 }
 
 /**
- * An output without its figures: where it could not be judged, they say nothing.
+ * An output without figures, which say nothing where it could not be judged.
  *
  * @param {OutputFigures} found
  */
@@ -50,8 +50,7 @@ function blank(found) {
 }
 
 /**
- * Why outputs could not have failed: they differ from run to run, are the same everywhere in the golden set, or are not
- * held to anything.
+ * Why outputs could not have failed: they differ from run to run, are constant in the golden set, or have no limits.
  *
  * @param {OutputFigures[]} figures
  * @param {(output: string) => import("./types.js").Tolerance} toleranceOf
@@ -66,7 +65,7 @@ function findUnjudged(figures, toleranceOf) {
 }
 
 /**
- * What the variant that runs promises of each output.
+ * The tolerance of the running variant for each output.
  *
  * @param {import("./types.js").Model} model
  * @param {import("./types.js").Config} config
@@ -112,7 +111,7 @@ function compare(config, port, found, actual, sample, tolerance) {
   else if (!findElement(port.type) || !reference || !actual) {
     found.refuse(`${where}: onnxruntime-web does not return values of the type ${describeType(port.type)}`);
   } else if (config.unstable_outputs.includes(port.name) && isAlike(actual, reference)) {
-    found.add(reference, reference, tolerance, where); // A random output promises its type and shape alone.
+    found.add(reference, reference, tolerance, where); // Of a random output only type and shape are checked.
   } else found.add(actual, reference, tolerance, where);
 }
 

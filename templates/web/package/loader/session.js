@@ -1,4 +1,4 @@
-/** @file A session as `runtime.json` wants it: Python's names of options, in the words of the web runtime. */
+/** @file Session options of `runtime.json` (by Python's names), converted for the web runtime. */
 
 const LEVELS = /** @type {Record<string, string>} */ ({
   ORT_DISABLE_ALL: "disabled",
@@ -21,7 +21,7 @@ const OPTIONS = {
   enable_graph_capture: (value) => ({ enableGraphCapture: value }),
 };
 
-/** Types that the runtime can leave in the device's memory, by its name of that memory. */
+/** Types that can stay in the device's memory, by the runtime's name of that memory. */
 const ON_DEVICE = /** @type {Record<string, string[]>} */ ({
   "gpu-buffer": ["float32", "float16", "int32", "int64", "uint32", "uint8", "bool", "uint4", "int4"],
   "ml-tensor": ["float32", "float16", "int32", "int64", "uint32", "uint64", "int8", "uint8", "bool", "uint4", "int4"],

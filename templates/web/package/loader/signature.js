@@ -1,4 +1,4 @@
-/** @file The model's types in the words of JavaScript and of the web runtime. */
+/** @file The model's types as types of JavaScript and of the web runtime. */
 
 /**
  * @typedef {object} Element
@@ -30,7 +30,7 @@ const ELEMENTS = {
 };
 
 /**
- * How the web runtime takes a value of this type; null when it takes none.
+ * How the web runtime represents a value of this type; null when it does not support it.
  *
  * @param {Readonly<import("./types.js").ValueType>} type
  */
@@ -72,7 +72,7 @@ export function countItems(type, dims) {
 }
 
 /**
- * Bytes as the typed array that the runtime itself gives for the type.
+ * Bytes as the typed array that the runtime uses for the type.
  *
  * @param {string} type the runtime's name
  * @param {ArrayBuffer} bytes

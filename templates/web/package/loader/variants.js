@@ -64,7 +64,7 @@ export async function openFirst(request) {
 }
 
 /**
- * What stops the whole load is thrown; what stops one variant is answered.
+ * Errors that stop the whole load are thrown; errors of one variant are returned.
  *
  * @param {unknown} error
  * @param {AbortSignal | undefined} signal
@@ -125,7 +125,7 @@ export async function findObstacle(data, variant) {
 }
 
 /**
- * What a GPU must offer: what the variant was made for, and what the model's own inputs and outputs take.
+ * The required GPU features: those of the variant, and those of the model's inputs and outputs.
  *
  * @param {import("./types.js").PackageData} data
  * @param {import("./types.js").Variant} variant
@@ -138,7 +138,7 @@ function listFeatures({ config }, variant) {
 }
 
 /**
- * One that this page has already loaded is better than one that it would have to download.
+ * One that this page has loaded already is preferred to one that must be downloaded.
  *
  * @param {import("./types.js").PackageData} data
  * @param {import("./types.js").Variant} variant
