@@ -18,7 +18,7 @@ from bundler.environments.processes import await_end, end_session
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import proof_environment
 from bundler.execution.limits import bound_command, find_limits
-from bundler.execution.passing import passing_folder
+from bundler.execution.temporary import temporary_folder
 
 OUTPUT_BYTES: Final = 16_000_000
 """Maximum bytes of a program's output that are read: a report has some kilobytes for each variant and output."""
@@ -28,7 +28,7 @@ def run_program(command: Command, sandbox: Sandbox | None = None) -> Outcome:
     """Run one command with a home of its own, a time limit, and no path to the rest of the machine; in a `sandbox` it
     sees what that shows.
     """
-    with passing_folder("proof") as home:
+    with temporary_folder("proof") as home:
         began = time.perf_counter()
         argv = bound_command(command.argv, find_limits(Path(home)))
         if sandbox is not None:

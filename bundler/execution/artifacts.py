@@ -1,7 +1,7 @@
 """The content-addressed store of artifacts on the local disk.
 
-`artifacts/ab/<digest>/` holds the real files (onnx refuses external data behind a link) and the `.json` beside it what
-they are and their identities at the time of storing. Folders arrive by rename and are never written to afterwards.
+`artifacts/ab/<digest>/` has the real files (onnx refuses external data behind a link), and the `.json` beside it their
+records and identities at the time of storing. Folders arrive by rename and are never written to afterwards.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ArtifactStore:
         self._behind = ArtifactStore(behind) if behind.is_dir() else None
 
     def folder(self, digest: str) -> Path:
-        """Where the files of an artifact stand, or would stand: in the store behind, when that alone has them."""
+        """The folder of an artifact's files, existing or not; that of the read-only cache if only that has them."""
         own = self._folder(digest)
         return self._behind.folder(digest) if self._behind is not None and not own.exists() else own
 
@@ -83,17 +83,17 @@ class ArtifactStore:
         return artifact
 
     def discard(self, digest: str, scratch: Scratch) -> None:
-        """Remove an artifact: out of sight by one rename, then from the disk."""
+        """Remove an artifact: one rename, then the deletion of its files."""
         self._manifest(digest).unlink(missing_ok=True)
-        grave = scratch.new_path()
+        removed = scratch.new_path()
         try:
-            self._folder(digest).rename(grave)
+            self._folder(digest).rename(removed)
         except FileNotFoundError:
             return
-        shutil.rmtree(grave, ignore_errors=True)
+        shutil.rmtree(removed, ignore_errors=True)
 
     def _move_in(self, folder: Path, place: Path, artifact: Artifact, scratch: Scratch) -> None:
-        """Rename into place. What stands there already is another's equal result, or a leftover without manifest."""
+        """Rename into place. A folder there is another process's equal result, or a leftover without a manifest."""
 
         def is_whole(place: Path) -> bool:
             return self._is_intact(artifact, _scan(place))
@@ -157,5 +157,5 @@ def _refuse_links(folder: Path) -> None:
             name = path.relative_to(folder).as_posix()
             raise StageError(
                 f"the stage left a link, {name!r}, where a real file is needed",
-                hint="a stage must copy what it hands on; report this to the author of the stage",
+                hint="a stage must copy the files of its result; report this to the author of the stage",
             )

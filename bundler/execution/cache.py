@@ -55,10 +55,10 @@ PARTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Cache:
-    """A local store, with a shared one behind it when `remote` is there. Close it to remove its scratch folder.
+    """A local store, and the shared store `remote` behind it, if any. Close it to remove its scratch folder.
 
-    A cache that may not be written to is a passing one (`root`) with that (`behind`) behind it.
-    `notes` are what the user should know of it; whoever has a listener says them, once.
+    For a read-only cache, `root` is a temporary cache over that in `behind`. `notes` are for the user; `say_notes`
+    hands them over once.
     """
 
     root: Path
@@ -77,7 +77,7 @@ class Cache:
 
     @property
     def place(self) -> Path:
-        """Where the user's cache is."""
+        """The folder of the user's cache."""
         return self.behind or self.root
 
     def say_notes(self, say: Callable[[str], None]) -> None:
@@ -133,7 +133,7 @@ def open_cache(choice: str | CacheChoice | None = None) -> Cache:
 def _open_at(
     root: Path, notes: tuple[str, ...] = (), remote: RemoteStore | None = None, *, readonly: bool = False
 ) -> Cache:
-    """The cache in a folder of the user's own; over it, where nothing may be written to it."""
+    """The cache in a folder of the user; a temporary one over it if it is read-only."""
     if not readonly and not (is_ours(root) and is_readonly(root)):
         return Cache(root=_prepare(root), remote=remote, notes=notes)
     _refuse_foreign(root)
@@ -159,12 +159,12 @@ def _behind_own(url: str, choice: CacheChoice, notes: tuple[str, ...]) -> Cache:
     root = Path(beside).expanduser().absolute()
     if beside and "://" not in beside and root.as_uri() != url and not (root.is_dir() and others_access(root)):
         return _open_at(root, notes, remote)
-    own, told = _own_default()
-    return _open_at(own, (*notes, *told), remote)
+    own, warnings = _own_default()
+    return _open_at(own, (*notes, *warnings), remote)
 
 
 def _own_default() -> tuple[Path, tuple[str, ...]]:
-    """The user's cache folder, and what was done to make it private. Raises `UsageError` when it is another's."""
+    """The user's cache folder, and a note if it was made private. Raises `UsageError` when it belongs to others."""
     root = default_root()
     if not root.is_dir():
         return root, ()
@@ -175,13 +175,12 @@ def _own_default() -> tuple[Path, tuple[str, ...]]:
             f"the cache folder {root} may belong to others: {why}",
             hint="code from it is executed: name a folder of your own with --cache or BUNDLER_CACHE",
         )
-    told = f"others could write to the cache {root}: it is now private to you" if why else ""
-    return root, (told,) if told else ()
+    return root, (f"others could write to the cache {root}: it is now private to you",) if why else ()
 
 
 def default_root() -> Path:
     """The user's cache folder for bundler."""
-    import platformdirs  # noqa: PLC0415 - needed only when nobody names a place
+    import platformdirs  # noqa: PLC0415 - needed only for the default
 
     return Path(platformdirs.user_cache_dir("bundler"))
 
@@ -216,7 +215,9 @@ def _cannot_make(root: Path, error: OSError) -> StageError:
 
 
 def _refuse_foreign(root: Path, known: tuple[str, ...] = ()) -> None:
-    if root.exists() and _is_foreign(root, known) and not is_ours(root):  # another process may have made it meanwhile
+    if (
+        root.exists() and _is_foreign(root, known) and not is_ours(root)
+    ):  # another process may have made it in the meantime
         raise UsageError(
             f"{root} is not a bundler cache, and it is not empty",
             hint="name an empty or new folder, or omit `--cache` for the default",
@@ -230,8 +231,8 @@ def _is_foreign(root: Path, known: tuple[str, ...]) -> bool:
 
 
 def _put_tag(root: Path) -> None:
-    """Whole or not at all: a tag half written would make the cache somebody else's for a second process."""
-    draft = root / f"{TAG_NAME}.{os.getpid()}.{threading.get_ident()}"  # a name that is no stranger's
+    """Atomically: to another process, a cache with a partial tag would not be bundler's."""
+    draft = root / f"{TAG_NAME}.{os.getpid()}.{threading.get_ident()}"  # recognised as bundler's
     replace_whole(root / TAG_NAME, TAG.encode(), draft=draft)
 
 

@@ -17,8 +17,8 @@ from bundler.stages.registry import run_module
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageCall:
-    """A stage by name, with its `inputs` by role and its `options`. It makes its files in `output`, runs in `folder`,
-    and is ended after so many `seconds`. `compiler` is the program of its toolchain.
+    """A stage by name, with its `inputs` by role and its `options`. It writes its files to `output`, runs in `folder`,
+    and is ended after `seconds`. `compiler` is the program of its toolchain.
     """
 
     stage: str
@@ -31,7 +31,7 @@ class StageCall:
 
 
 def call_stage(worker: Worker, call: StageCall, progress: Progress) -> StageResult:
-    """Have `worker` run it. Raises what the stage raised, and `StageError` where the worker dies or is ended."""
+    """Run it in `worker`. Raises the stage's error, and `StageError` when the worker dies or is ended."""
     request = {
         "stage": call.stage,
         "module": run_module(call.stage),

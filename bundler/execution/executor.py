@@ -20,7 +20,6 @@ from bundler.execution.cache import Cache
 from bundler.execution.history import recall_history, remember_history
 from bundler.execution.journal import Journal
 from bundler.execution.keys import describe_changes
-from bundler.execution.passing import offer_scratch
 from bundler.execution.pool import WorkerPool
 from bundler.execution.sources import Source
 from bundler.execution.steps import (
@@ -35,6 +34,7 @@ from bundler.execution.steps import (
     recall,
     show_packages,
 )
+from bundler.execution.temporary import offer_scratch
 from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
 from bundler.model.events import Event, Listener, Reporter, StepFinished, StepsEnded, StepStarted
 from bundler.model.plan import HOST, MODEL, Step
@@ -47,7 +47,7 @@ __all__ = ["Executor", "Source", "StepStatus"]
 State = Literal["cached", "stale", "new", "unknown"]
 
 EARLIER_SECONDS = 5.0
-"""How long steps that stand earlier in the plan may still fail in place of one that failed: a bad model fails soon."""
+"""How long after a failure to wait for earlier steps of the plan, which may fail too: a bad model fails soon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class Executor:
             self._cache.close()
 
     def interrupt(self) -> None:
-        """Give up what runs, in whatever thread, and what would run from now on: the user wants no more of it."""
+        """Cancel all runs, in every thread, and all later ones."""
         self._interrupted.set()
         for run in tuple(self._runs):
             run.cancel()
@@ -113,8 +113,8 @@ class Executor:
         return self._interrupted.is_set()
 
     def warm(self, model: Path, environment: str = HOST, imports: Sequence[str] = ()) -> None:
-        """Start a worker for `model` now, and let it import, while the caller does other work. An environment that is
-        not made yet is left alone.
+        """Start a worker for `model` that imports in the background. Does nothing for an environment that is not
+        installed yet.
         """
         found = self.environments.describe(environment, ())
         if found.python.exists():
@@ -131,8 +131,7 @@ class Executor:
         build = reporter.build
         journal = Journal(self._cache.root, build, self._cache.scratch.id)
         sandbox = self._sandbox.showing(_list_visible(sources)) if self._sandbox else None
-        heard = Reporter(_one_at_a_time(reporter.listener), build)
-        run = Run(reporter=heard, journal=journal, sandbox=sandbox)
+        run = Run(reporter=Reporter(_one_at_a_time(reporter.listener), build), journal=journal, sandbox=sandbox)
         large = sum(source.size for source in sources.values()) > LARGE_BYTES
         self._cache.say_notes(run.reporter.warn)
         walk = _Walk(plan_steps, sources, run, self, 1 if large else self._jobs)
@@ -143,7 +142,7 @@ class Executor:
             outcomes = walk.finish()
         except BaseException as error:
             journal.write("ended", error=type(error).__name__, message=str(error)[:500])
-            walk.give_up()
+            walk.cancel()
             if isinstance(error, BundlerError):
                 run.reporter.listener(StepsEnded(build=build))
             raise
@@ -205,14 +204,12 @@ class _Walk:
             if self._running:
                 self._collect()
             elif self._waiting and self._failed is None:
-                raise DefectError(f"step {self._waiting[0].id} waits for a step that the plan does not have before it")
+                raise DefectError(f"step {self._waiting[0].id} requires a step that does not precede it in the plan")
             self._raise_failure()
         return {step: self._outcomes[step] for step in self._position}
 
     def _raise_failure(self) -> None:
-        """Raise what failed once no step before it can fail any more: of two that fail side by side, always the same
-        is told.
-        """
+        """Raise the failure once no earlier step can fail: when two steps fail, the earlier one is reported."""
         if self._failed is None:
             return
         step, error = self._failed
@@ -225,8 +222,8 @@ class _Walk:
     def _is_before(self, step: Step, other: Step) -> bool:
         return self._position[step.id] < self._position[other.id]
 
-    def give_up(self) -> None:
-        """End the workers that serve this plan, and wait until its tasks have noticed."""
+    def cancel(self) -> None:
+        """End the workers of this plan, and wait until its tasks have ended."""
         self._run.cancel()
         for future in self._running:
             future.cancel()
@@ -234,7 +231,7 @@ class _Walk:
             self._run.cancel()  # a task may have leased a worker meanwhile
 
     def _advance(self) -> None:
-        """Recall, or start, every step whose inputs are there. The order of the plan makes one pass enough."""
+        """Recall or start every step whose inputs are available. In the order of the plan one pass is enough."""
         for step in tuple(self._waiting):
             if len(self._running) >= self._width:
                 return
@@ -243,7 +240,7 @@ class _Walk:
                 self._begin(step)
 
     def _is_ready(self, step: Step) -> bool:
-        """Whether its inputs are there, and no step before it has failed."""
+        """Whether its inputs are available, and no earlier step has failed."""
         if self._failed is not None and not self._is_before(step, self._failed[0]):
             return False
         return all(name in self._sources or name in self._outcomes for name in step.inputs.values())
@@ -260,7 +257,7 @@ class _Walk:
         self._running[self._executor.submit(ready, self._run, turn)] = (step, turn)
 
     def _announce(self, step: Step, ready: ReadyStep) -> None:
-        """Tell that a step runs, in the thread that runs it."""
+        """Report that a step starts, in the thread that runs it."""
         title, position, total = step.title or ready.spec.title, self._position[step.id], len(self._position)
         self._run.journal.write("started", step=step.id, stage=step.stage, key=ready.key)
         self._run.reporter.listener(
@@ -300,9 +297,9 @@ class _Walk:
 
 def _explain_step(ready: ReadyStep, outcome: StepOutcome | None, last: Mapping[str, Any] | None) -> StepStatus:
     if ready.volatile:
-        return _status(ready.step, "stale", "it runs each time: what it calls may read anything")
+        return _status(ready.step, "stale", "it always runs, since the code that it calls may read anything")
     if outcome is not None:
-        return _status(ready.step, "cached", "nothing that it is made of changed")
+        return _status(ready.step, "cached", "no input, option, tool or code changed")
     if last is None:
         return _status(ready.step, "new", "this step has not run before for this model and target")
     changes = describe_changes(last, ready.ingredients)
@@ -340,9 +337,9 @@ def _one_at_a_time(listener: Listener) -> Callable[[Event], None]:
 
 @contextlib.contextmanager
 def _terminate_as_exit() -> Iterator[None]:
-    """Turn SIGTERM into `SystemExit` while we work, so that workers and temporary folders are cleared away.
+    """Turn SIGTERM into `SystemExit`, so that workers and temporary folders are removed.
 
-    Only where nobody else handles it, and only in the main thread, where Python lets us.
+    Only in the main thread, and only if SIGTERM has no other handler.
     """
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield

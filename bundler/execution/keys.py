@@ -26,12 +26,11 @@ def ingredients_of(
     inputs: Mapping[str, str],
     toolchain: FoundToolchain | None = None,
 ) -> dict[str, Any]:
-    """All that decides the result of a step. `inputs` maps roles to digests.
+    """Everything that determines the result of a step. `inputs` maps roles to digests.
 
-    Of bundler's own interpreter those packages count that the stage names; of a locked environment, which may carry a
-    compiler, all of them, and the lock with the digests of their files. Of a toolchain, what it states about itself
-    counts; where it stands does not. The machine counts for stages that call native tools only: what pure code makes is
-    the same everywhere.
+    In bundler's own interpreter, the packages that the stage names; in a locked environment, which may have a compiler,
+    all packages and the lock with the digests of their files. Of a toolchain, its version and configuration, not its
+    path. The machine only for stages that call native tools: pure code gives the same result everywhere.
     """
     named = {name: environment.versions.get(name, "missing") for name in spec.packages}
     packages = named if environment.is_host else dict(environment.versions)

@@ -26,9 +26,9 @@ TIME_VARIABLE: Final = "BUNDLER_TIME_LIMIT"
 _SHARE: Final = 0.9
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _LEAST_MEMORY: Final = 256 << 20
-"""Bytes in which a worker can just load its tools."""
+"""The least limit in bytes: a worker needs about as much to load its tools."""
 _LEAST_FILE: Final = 1 << 30
-"""On a disk with less free than this, the disk itself says that it is full."""
+"""The least limit in bytes; a disk with less free space reports that it is full."""
 _CGROUPS: Final = ("memory.max", "memory.limit_in_bytes")
 """The limit of a control group, in the second and the first version of them."""
 
@@ -65,7 +65,7 @@ _BOUND: Final = (
     'ulimit -c 0; [ -z "$1" ] || ulimit -d "$1" 2>/dev/null; [ -z "$2" ] || ulimit -f "$2" 2>/dev/null; '
     'shift 2; exec "$@"'
 )
-"""A limit that stands already and is lower stays."""
+"""A lower limit that is already set stays."""
 
 
 def limit_seconds(spec: StageSpec, size: int) -> float:
@@ -126,7 +126,7 @@ def _read(path: Path) -> str:
 
 
 def _file_limit(folder: Path) -> int:
-    """A larger file could not be written anyway, unless most of it is a hole."""
+    """Nine tenths of the free space: a larger file could not be written, unless it is sparse."""
     for candidate in (folder, *folder.parents):
         try:
             return max(_LEAST_FILE, int(shutil.disk_usage(candidate).free * _SHARE))

@@ -54,7 +54,7 @@ class FileLock:
         return False
 
     def release(self, *, remove: bool = False) -> None:
-        """Let go. With `remove` the file goes first, so that whoever opened it meanwhile sees that it is stale."""
+        """Release it. `remove` deletes the file first, so that a process that has it open sees that it is stale."""
         if self._descriptor is None:
             return
         if remove:
@@ -67,7 +67,7 @@ class FileLock:
                 self.path.unlink()
 
     def _is_current(self, descriptor: int) -> bool:
-        """Whether the file that we locked still stands at the path: its former holder may have removed it."""
+        """Whether the locked file is still that at the path: its former holder may have removed it."""
         try:
             return os.path.samestat(os.fstat(descriptor), self.path.stat())
         except OSError:

@@ -13,7 +13,7 @@ from bundler.support.remembered import BEHIND
 
 _PREFIX = "bundler-readonly-"
 _LEAST_AGE = 600.0
-"""Seconds before a folder without a live owner counts as left behind: its owner may be about to lock it."""
+"""Seconds before an unlocked folder counts as left over: its owner may be about to lock it."""
 
 
 def is_readonly(root: Path) -> bool:
@@ -32,7 +32,7 @@ def open_over(root: Path) -> tuple[Path, FileLock]:
 
 
 def remove_overlay(folder: Path, lock: FileLock) -> None:
-    """Remove the folder; what is behind it stays."""
+    """Remove the folder, not the read-only cache."""
     shutil.rmtree(folder, ignore_errors=True)
     lock.release()
 

@@ -37,6 +37,6 @@ def make_private(folder: Path) -> bool:
         return False
     try:
         folder.chmod(PRIVATE)
-    except OSError:  # on a read-only disk nobody else writes either
+    except OSError:  # a read-only disk: others cannot write either
         return False
     return True

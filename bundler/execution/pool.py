@@ -21,22 +21,21 @@ from bundler.environments.registry import Environment
 from bundler.environments.sandbox import Sandbox, own_folders, python_folders
 from bundler.environments.variables import computing_environment
 from bundler.execution.limits import TIME_VARIABLE, find_limits
-from bundler.execution.passing import passing_folder
 from bundler.execution.stage_sources import package_folder
+from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import conforms, parse_json
 from bundler.model.errors import EnvironmentMissingError, StageError
 from bundler.model.stage import StageResult
 
 WORKER = Path(__file__).with_name("worker.py")
 LOG_BYTES = 1 << 20
-"""How much of a worker's last output is kept."""
+"""Bytes of a worker's last output that are kept."""
 MAX_UNREAD = 64 << 20
 """Maximum bytes of unread answers, and of one answer; a regular worker sends less."""
 TAIL_LINES = 15
 CLOSE_SECONDS = 2.0
 PATIENCE = 0.4
-"""Seconds to wait for a worker that is at work before another is started (starting one and importing the runtime took
-0.3 to 0.5 s)."""
+"""Seconds to wait for a busy worker before another is started (starting one took 0.3 to 0.5 s)."""
 Progress = Callable[[float, str], None]
 
 
@@ -48,9 +47,9 @@ class Worker:
         self.sandbox = sandbox
         self._logs = logs
         self._count = 0
-        self._temporary = passing_folder("worker")
+        self._temporary = temporary_folder("worker")
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._told = self._heard = 0
+        self._sent = self._received = 0
         self._log: collections.deque[bytes] = collections.deque()
         self._lifeline = -1
         self._closing = threading.Lock()
@@ -85,18 +84,18 @@ class Worker:
     def wait(self, number: int, title: str, time_limit: float, progress: Progress) -> dict[str, Any]:
         """The answer to request `number`: an `error`, or a `result` that is a `StageResult`.
 
-        Raises `StageError` when the worker dies, says what is no answer, or `time_limit` seconds pass.
+        Raises `StageError` when the worker dies, sends an invalid answer, or `time_limit` seconds pass.
         """
         deadline = time.monotonic() + time_limit
         while True:
-            message = self._hear(title, time_limit, deadline)
+            message = self._receive(title, time_limit, deadline)
             if message["id"] != number:
                 continue  # the answer to a request that only warmed the worker up
             if "progress" not in message:
                 return message
             progress(message["progress"], message["text"])
 
-    def _hear(self, title: str, time_limit: float, deadline: float) -> dict[str, Any]:
+    def _receive(self, title: str, time_limit: float, deadline: float) -> dict[str, Any]:
         left = deadline - time.monotonic()
         try:
             line = self._answers.get(timeout=max(0.0, left)) if left > 0 else b""
@@ -107,7 +106,7 @@ class Worker:
             raise self._timed_out(title, time_limit)
         if line is None:
             raise self._crashed(title)
-        self._heard += len(line)
+        self._received += len(line)
         message = _read_message(line)
         if message is None:
             self.kill()
@@ -120,7 +119,7 @@ class Worker:
         self._reap(None)
 
     def end(self) -> None:
-        """As `kill`, but its folder stays, and no process writes to it any more."""
+        """As `kill`, but keeps its folder, to which no process writes any more."""
         end_session(self._process)
         with contextlib.suppress(subprocess.TimeoutExpired):
             await_end(self._process, CLOSE_SECONDS)
@@ -154,7 +153,7 @@ class Worker:
         parent = 0 if self.sandbox else os.getpid()
         command = [*command, str(ours), str(parent), *find_limits(self._logs).arguments]
         environ = {**environ, "TMPDIR": self._temporary.name}
-        command = self._shut_in(command)
+        command = self._confine(command)
         try:
             return subprocess.Popen(command, env=environ, start_new_session=True, pass_fds=(ours,), **pipes)
         except OSError:
@@ -163,7 +162,7 @@ class Worker:
         finally:
             os.close(ours)
 
-    def _shut_in(self, command: list[str]) -> list[str]:
+    def _confine(self, command: list[str]) -> list[str]:
         if self.sandbox is None:
             return command
         shown = self.sandbox.showing((*own_folders(), *python_folders(self.environment.python)))
@@ -179,9 +178,9 @@ class Worker:
         if stream is not None:
             with contextlib.suppress(OSError, ValueError):
                 while line := stream.readline(MAX_UNREAD + 1):
-                    self._told += len(line)
-                    if self._told - self._heard > MAX_UNREAD:
-                        self._answers.put(_NO_MESSAGE)
+                    self._sent += len(line)
+                    if self._sent - self._received > MAX_UNREAD:
+                        self._answers.put(_INVALID_MESSAGE)
                         break
                     self._answers.put(line)
             stream.close()
@@ -201,7 +200,7 @@ class Worker:
         stream.close()
 
     def _close_pipes(self) -> None:
-        """Once, whoever comes first: the thread that waits for an answer, or the one that kills."""
+        """Close them once: the thread that waits for an answer and one that kills may both call this."""
         with self._closing:
             with contextlib.suppress(OSError, ValueError):
                 self._requests.close()
@@ -271,11 +270,11 @@ class _Failure(TypedDict):
 
 
 _MESSAGES: Final = (_Progress, _Result, _Failure)
-_NO_MESSAGE: Final = b"\n"
+_INVALID_MESSAGE: Final = b"\n"
 
 
 def _read_message(line: bytes) -> dict[str, Any] | None:
-    """A message of a worker; None when it is none: what runs a stranger's model may say anything."""
+    """A worker's message; None for an invalid one, since a worker runs untrusted models."""
     try:
         message = parse_json(line)
     except ValueError:
@@ -293,7 +292,7 @@ def _kind_of(environment: Environment, sandbox: Sandbox | None) -> _Kind:
 
 
 class WorkerPool:
-    """Idle workers by environment. Whoever leases more at once than there are starts new ones."""
+    """Idle workers by environment. A lease starts a new one when none is idle."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
@@ -303,7 +302,7 @@ class WorkerPool:
         self._returned = threading.Condition(self._lock)
 
     def warm(self, environment: Environment, imports: Sequence[str], sandbox: Sandbox | None = None) -> None:
-        """Start a worker, and let it import modules while the parent does something else."""
+        """Start a worker that imports modules in the background."""
         worker = self._add((environment, sandbox))
         worker.post({"warm": list(imports)})
         self._give_back(worker)
@@ -317,10 +316,10 @@ class WorkerPool:
         patience: float = PATIENCE,
         sandbox: Sandbox | None = None,
     ) -> Iterator[Worker]:
-        """A living worker for one thread; it goes back to the idle ones unless it died, or `keep` is false.
+        """A living worker for one thread; idle again afterwards, unless it died or `keep` is false.
 
-        While all of the environment are at work, one is waited for up to `patience` seconds before another is started.
-        In a `sandbox` it sees what that shows, and serves one lease: what a model makes of it meets no other step.
+        If all workers of the environment are busy, waits up to `patience` seconds before another is started. A worker
+        in a `sandbox` serves one lease only, so that no model can affect another step.
         """
         worker = self._take((environment, sandbox), patience)
         try:
@@ -336,7 +335,7 @@ class WorkerPool:
         with self._lock:
             workers, self._all, self._idle = self._all, set(), {}
         for worker in workers:
-            worker._close_pipes()  # noqa: SLF001 - all are told first, then waited for
+            worker._close_pipes()  # noqa: SLF001 - all end at once
         for worker in workers:
             worker.close()
 
@@ -350,8 +349,8 @@ class WorkerPool:
             self._drop(worker)
 
     def _await_idle(self, kind: _Kind, patience: float) -> Worker | None:
-        """An idle worker. While others of the environment are at work, one is waited for a little: loading the tools
-        anew takes longer than most steps.
+        """An idle worker; while all are busy, waits up to `patience` seconds for one: loading the tools again takes
+        longer than most steps.
         """
         with self._returned:
             if any(_kind_of(worker.environment, worker.sandbox) == kind for worker in self._all):
@@ -378,7 +377,7 @@ class WorkerPool:
 
 
 def _signal_code(code: int | None, sandbox: Sandbox | None) -> int | None:
-    """Bubblewrap tells of a signal as a shell does."""
+    """The exit code as `subprocess` gives it: Bubblewrap reports a signal as a shell does, as 128 + its number."""
     return _SHELL_SIGNALS - code if sandbox and code is not None and code > _SHELL_SIGNALS else code
 
 

@@ -28,7 +28,7 @@ from bundler.support.remembered import MAX_BYTES
 
 T = TypeVar("T")
 Warn = Callable[[str], None]
-PIECE = 1 << 20
+CHUNK_BYTES = 1 << 20
 SHARED_PARTS = ("records", "blobs")
 """The folders that a shared store has."""
 
@@ -43,7 +43,7 @@ class RemoteStore:
         self._key = key
         self._readonly = readonly
         self._left_out = threading.Event()
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self._guard = threading.Lock()
         self._altered: set[str] = set()
 
@@ -87,8 +87,8 @@ class RemoteStore:
         self._send(self._path(_record(key)), functools.partial(self._system.pipe_file, value=signed))
 
     def _send(self, place: str, write: Callable[[str], Any]) -> None:
-        """Let `write` make the file. In a folder it comes by a rename: what others put there, a link or a pipe, is
-        replaced and never written through.
+        """Let `write` make the file. In a folder it is renamed into place, which replaces a link or a pipe of others
+        instead of writing through it.
         """
         self._system.makedirs(posixpath.dirname(place), exist_ok=True)
         if not self._is_folder:
@@ -99,7 +99,7 @@ class RemoteStore:
         Path(draft).replace(place)
 
     def _holds(self, place: str, record: FileRecord) -> bool:
-        """Whether the store has the file. An upload that was cut, or a file that arrived altered, is sent again."""
+        """Whether the store has the file. A partial upload, or a file that arrived altered, is sent again."""
         if place in self._altered or not self._system.exists(place):
             return False
         return bool(self._system.size(place) == record.size)
@@ -119,27 +119,27 @@ class RemoteStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         digest, size = hashlib.sha256(), 0
         with path.open("wb") as output, contextlib.suppress(FileNotFoundError):
-            for piece in self._pieces(_blob(record), record.size):
-                digest.update(piece)
-                size += output.write(piece)
+            for chunk in self._read_chunks(_blob(record), record.size):
+                digest.update(chunk)
+                size += output.write(chunk)
         return (size, digest.hexdigest()) == (record.size, record.sha256)
 
     def _read(self, name: str) -> bytes | None:
         try:
-            data = b"".join(self._pieces(name, MAX_BYTES))
+            data = b"".join(self._read_chunks(name, MAX_BYTES))
         except FileNotFoundError:
             return None
         return data if len(data) <= MAX_BYTES else None
 
-    def _pieces(self, name: str, limit: int) -> Iterator[bytes]:
-        """The bytes of a file, up to one more than `limit`: what the store says of its size is not believed."""
+    def _read_chunks(self, name: str, limit: int) -> Iterator[bytes]:
+        """The bytes of a file, up to one more than `limit`: the size that the store reports is not trusted."""
         left, place = limit + 1, self._path(name)
         if self._is_folder and not self._system.isfile(place):
-            raise FileNotFoundError(place)  # nor is a pipe or a device in a folder of others ever opened
+            raise FileNotFoundError(place)  # never open a pipe or a device in a folder of others
         with contextlib.closing(self._system.open(place, "rb")) as stream:
-            while left > 0 and (piece := stream.read(min(PIECE, left))):
-                left -= len(piece)
-                yield piece
+            while left > 0 and (chunk := stream.read(min(CHUNK_BYTES, left))):
+                left -= len(chunk)
+                yield chunk
 
     def _path(self, name: str) -> str:
         return posixpath.join(self._base, name)
@@ -180,9 +180,9 @@ class RemoteStore:
 
     def _warn_once(self, subject: str, text: str, warn: Warn) -> None:
         with self._guard:
-            told = subject in self._told
-            self._told.add(subject)
-        if not told:
+            known = subject in self._warned
+            self._warned.add(subject)
+        if not known:
             warn(text)
 
 

@@ -1,7 +1,7 @@
 """Temporary folders inside the cache, on the same file system as the store, so that a rename is enough.
 
-Each process that writes holds a lock on its own scratch folder for as long as it lives. What a killed process left
-behind is therefore recognised by its free lock, whatever became of process numbers, and swept at the next start.
+Each process that writes holds a lock on its own scratch folder while it lives. A folder whose lock is free was left by
+a killed process; the next process removes it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Scratch:
         return self._folder
 
     def new_path(self) -> Path:
-        """A path in the scratch folder that nothing stands at yet."""
+        """An unused path in the scratch folder."""
         self._count += 1
         return self._folder / f"{self._count}-{secrets.token_hex(3)}"
 
@@ -59,14 +59,12 @@ class Scratch:
 
 
 def upkeep_lock(root: Path) -> Path:
-    """The lock that trimming holds, and that every starting process passes."""
+    """The lock that trimming holds; every process waits for it when it starts."""
     return root / "tmp" / "upkeep"
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove it as far as that can be done. A program may have left more folders, one in the other, than Python's own
-    function can recurse into.
-    """
+    """Remove the folder as far as possible, also with folders nested deeper than `shutil.rmtree` can recurse."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
     except RecursionError:
@@ -76,8 +74,8 @@ def remove_folder(folder: Path) -> None:
 
 
 def thin_out(folder: Path) -> None:
-    """Remove folders in the upper levels of `folder`, several at once, as far as that can be done: taking a folder away
-    is mostly waiting for the disk, and an environment has hundreds. No link is followed, whoever made it.
+    """Remove folders in the upper levels of `folder` in parallel, as far as possible: removing one mostly waits for the
+    disk, and an environment has hundreds. Links are not followed.
     """
     if not shutil.rmtree.avoids_symlink_attacks:  # Windows
         return
@@ -104,12 +102,12 @@ def _thin_out(name: Path | str, parent: int | None, levels: int, pool: ThreadPoo
 
 
 def _remove_at(name: str, parent: int) -> None:
-    with contextlib.suppress(RecursionError):  # what is left is for `remove_folder`
+    with contextlib.suppress(RecursionError):  # `remove_folder` removes the rest
         shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
 
 
 def _flatten(folder: Path) -> None:
-    """Empty it, by moving what is two levels down one up, so that no path grows long. Raises `OSError`."""
+    """Empty the folder by moving entries two levels down one level up, so that paths stay short. Raises `OSError`."""
     while places := list(folder.iterdir()):
         for place in places:
             if place.is_symlink() or not place.is_dir():
@@ -121,8 +119,8 @@ def _flatten(folder: Path) -> None:
 
 
 def sweep(root: Path) -> None:
-    """Remove what dead processes left. A worker that outlives its process for a moment may write a folder anew that was
-    swept with its lock: such a folder has no lock, and goes as well.
+    """Remove what dead processes left, also folders without a lock: a worker that outlives its process for a moment may
+    make a folder again after it was removed with its lock.
     """
     folder = root / "tmp"
     left = {path.stem for path in folder.glob("*.lock")} | {path.name for path in folder.glob("*/")}
@@ -135,7 +133,7 @@ def sweep(root: Path) -> None:
 
 
 def live_since(root: Path) -> float | None:
-    """When the oldest process that is still at work in this cache began (seconds of the epoch), or None."""
+    """When the oldest process that still uses this cache started (seconds of the epoch); None without one."""
     sweep(root)
     starts = []
     for path in (root / "tmp").glob("*.lock"):

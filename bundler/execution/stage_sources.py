@@ -21,8 +21,8 @@ _WORKER = ("bundler.execution.worker", "bundler.execution.disk")
 
 @functools.cache
 def digest_stage_sources(stage: str) -> str:
-    """SHA-256 over every file in the stage's folder and every module of its own package, or of ours, that those import,
-    followed to the end. Read anew in each process: a few dozen small files.
+    """SHA-256 over every file in the stage's folder and every module of its package or of bundler that they import,
+    directly or indirectly. Computed once in each process.
     """
     files = _all_files(run_module(stage))
     return digest_json({name: hashlib.sha256(_read(path)).hexdigest() for name, path in files.items()})

@@ -45,12 +45,12 @@ SLOW_BYTES = 20_000_000
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error: another step failed, or the user interrupted
-    """The build was given up while this step waited or ran."""
+    """The build was cancelled while this step waited or ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepInput:
-    """What a role is given: the entry file (or a user's folder), and the artifact that it belongs to."""
+    """The input of one role: the entry file (or a user's folder), and its artifact."""
 
     folder: Path
     entry: str
@@ -63,13 +63,13 @@ class StepInput:
 
     @property
     def digest(self) -> str:
-        """What enters the key: the contents, and which file of them is opened."""
+        """Its part of the key: the contents, and which of the files is opened."""
         return f"{self.artifact.digest}:{self.entry}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyStep:
-    """A step whose inputs are all there."""
+    """A step whose inputs are all available."""
 
     step: Step
     spec: StageSpec
@@ -80,27 +80,27 @@ class ReadyStep:
 
     @property
     def passed_on(self) -> StepInput:
-        """The input that goes on unchanged when the stage writes nothing."""
+        """The input that is used as the result when the stage writes nothing."""
         return self.inputs["model"] if "model" in self.inputs else next(iter(self.inputs.values()))
 
     @property
     def volatile(self) -> bool:
-        """Whether its result depends on what no key can hold."""
+        """Whether its result depends on something that is not in the key."""
         return self.spec.volatile or self.step.volatile
 
     @property
     def runs_users_code(self) -> bool:
-        """Whether it calls a function or a program of the user's own, which may need anything."""
+        """Whether it calls a function or a program of the user, which may access anything."""
         return self.volatile and self.spec.name != INSPECT
 
     @property
     def is_large(self) -> bool:
-        """Whether an input is so large that memory decides how it is run."""
+        """Whether an input is so large that the step runs alone, in a process of its own."""
         return self._largest > LARGE_BYTES
 
     @property
     def patience(self) -> float:
-        """Seconds for which a worker that is at work is better waited for than another started."""
+        """Seconds to wait for a busy worker before another is started."""
         return PATIENCE if self._largest < SLOW_BYTES else 0.0
 
     @property
@@ -115,7 +115,7 @@ class ReadyStep:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Run:
-    """One call of `Executor.execute`: who listens, what is at work, and whether it was given up."""
+    """One call of `Executor.execute`: its reporter, its active workers, and whether it was cancelled."""
 
     reporter: Reporter
     journal: Journal
@@ -124,12 +124,12 @@ class Run:
     active: set[Worker] = field(default_factory=set)
 
     def check(self) -> None:
-        """Raise `Cancelled` when the build was given up."""
+        """Raise `Cancelled` if the build was cancelled."""
         if self.cancelled.is_set():
             raise Cancelled
 
     def cancel(self) -> None:
-        """Give the build up, and end the workers that serve it."""
+        """Cancel the build, and end its workers."""
         self.cancelled.set()
         for worker in tuple(self.active):
             worker.kill()
@@ -137,21 +137,21 @@ class Run:
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
-    """When a step's time begins: once a worker is its own. Waiting for a core, for another process that computes the
-    same, or for its environment does not count. `announce` is told.
+    """Measures the run time of a step, from when it has a worker: waiting for a core, for another process with the same
+    key, or for its environment does not count. Calls `announce` when the step begins.
     """
 
     announce: Callable[[], None]
     _began: float | None = None
 
     def begin(self) -> None:
-        """The step runs from now on."""
+        """Start the measurement."""
         self._began = time.perf_counter()
         self.announce()
 
     @property
     def seconds(self) -> float | None:
-        """For how long it has run; None for one that never did."""
+        """The run time so far; None if the step did not run."""
         return None if self._began is None else time.perf_counter() - self._began
 
 
@@ -162,12 +162,12 @@ def make_ready(
     environments: Environments,
     run: Run | None = None,
 ) -> ReadyStep:
-    """The step with its inputs and key. Raises `DefectError` when the plan gives a role nothing to open."""
+    """The step with its inputs and key. Raises `DefectError` when the plan gives a role no input."""
     spec = find_stage(step.stage)
     inputs = {role: _find_input(step, name, sources, outcomes) for role, name in step.inputs.items()}
     missing = [role for role in spec.inputs if not role.endswith("?") and role not in inputs]
     if missing:
-        raise DefectError(f"step {step.id} gives no {' and no '.join(missing)} to stage {spec.name}")
+        raise DefectError(f"step {step.id} has no input {' and no '.join(missing)} for stage {spec.name}")
     environment = environments.describe(step.environment, spec.packages, run.reporter if run else SILENT)
     digests = {role: item.digest for role, item in inputs.items()}
     toolchain = find_toolchain(step.toolchain) if step.toolchain else None
@@ -185,12 +185,12 @@ def _find_input(step: Step, name: str, sources: Mapping[str, Source], outcomes: 
         return StepInput(folder=source.path.parent, entry=source.path.name, artifact=source.artifact)
     outcome = outcomes[name]
     if outcome.folder is None or outcome.entry is None or outcome.artifact is None:
-        raise DefectError(f"step {step.id} wants to open what step {name} made, but it made no artifact")
+        raise DefectError(f"step {step.id} reads the artifact of step {name}, which made none")
     return StepInput(folder=outcome.folder, entry=outcome.entry, artifact=outcome.artifact)
 
 
 def recall(ready: ReadyStep, cache: Cache) -> StepOutcome | None:
-    """The result from the local store, or None when any part of it is missing or altered, or the step volatile."""
+    """The result from the local store; None if any part is missing or altered, or if the step is volatile."""
     if ready.volatile:
         return None
     started = time.perf_counter()
@@ -203,7 +203,7 @@ def recall(ready: ReadyStep, cache: Cache) -> StepOutcome | None:
 
 
 def fits_stage(record: ActionRecord, spec: StageSpec) -> bool:
-    """Whether a record may be of this stage: by its name, the type of its facts, and whether there are files."""
+    """Whether a record fits this stage: its name, the type of its facts, and whether it has files."""
     if record.stage != spec.name or not conforms(spec.facts, dict(record.facts)):
         return False
     if record.artifact is None:
@@ -212,7 +212,7 @@ def fits_stage(record: ActionRecord, spec: StageSpec) -> bool:
 
 
 def make_outcome(ready: ReadyStep, record: ActionRecord, cache: Cache, seconds: float, *, cached: bool) -> StepOutcome:
-    """What a record means for this step: a stage that wrote nothing passes its input on, if it changes models."""
+    """The outcome from a record. If a stage that changes models wrote nothing, its input is the result."""
     artifact, entry = record.artifact, record.entry
     folder = cache.artifacts.folder(artifact.digest) if artifact else None
     if artifact is None and ready.spec.changes_model:
@@ -234,7 +234,7 @@ def make_outcome(ready: ReadyStep, record: ActionRecord, cache: Cache, seconds: 
 
 
 class StepRunner:
-    """Completes steps that the local store does not hold."""
+    """Runs steps whose results are not in the local store."""
 
     def __init__(self, cache: Cache, environments: Environments, pool: WorkerPool) -> None:
         self._cache = cache
@@ -242,7 +242,7 @@ class StepRunner:
         self._pool = pool
 
     def complete(self, ready: ReadyStep, run: Run, turn: Turn) -> StepOutcome:
-        """The step's outcome. Whoever else computes the same key is waited for. Raises `BundlerError`, `Cancelled`."""
+        """The step's outcome. Waits for other processes with the same key. Raises `BundlerError`, `Cancelled`."""
         lock = self._cache.root / "locks" / f"{ready.key}.lock"
         try:
             lock.parent.mkdir(parents=True, exist_ok=True)
@@ -275,17 +275,17 @@ class StepRunner:
 
     def _run(self, ready: ReadyStep, run: Run, turn: Turn) -> StepOutcome:
         environment = self._environments.resolve(ready.step.environment, ready.spec.packages, run.reporter)
-        output, litter = self._cache.scratch.new_folder(), self._cache.scratch.new_folder()
+        output, scratch = self._cache.scratch.new_folder(), self._cache.scratch.new_folder()
         try:
-            result = self._call(ready, environment, run, turn, output=output, litter=litter)
+            result = self._call(ready, environment, run, turn, output=output, scratch=scratch)
             _check_result(ready.spec, result, output)
             return self._remember(ready, result, output, turn.seconds or 0.0, run)
         finally:
             shutil.rmtree(output, ignore_errors=True)
-            shutil.rmtree(litter, ignore_errors=True)
+            shutil.rmtree(scratch, ignore_errors=True)
 
     def _call(
-        self, ready: ReadyStep, environment: Environment, run: Run, turn: Turn, *, output: Path, litter: Path
+        self, ready: ReadyStep, environment: Environment, run: Run, turn: Turn, *, output: Path, scratch: Path
     ) -> StageResult:
         sandbox = _find_sandbox(ready, run)
         with self._pool.lease(environment, keep=not ready.is_large, patience=ready.patience, sandbox=sandbox) as worker:
@@ -295,12 +295,12 @@ class StepRunner:
                 turn.begin()
                 made = output if sandbox is None else worker.folder / "output"
                 made.mkdir(exist_ok=True)
-                call = _describe_call(ready, made, litter if sandbox is None else worker.folder)
+                call = _describe_call(ready, made, scratch if sandbox is None else worker.folder)
                 result = call_stage(worker, call, _progress(ready, run))
             finally:
                 run.active.discard(worker)
             if sandbox is not None:
-                worker.end()  # from here on nobody alters what is looked at
+                worker.end()  # no process alters the result from here on
                 _take_over(made, output, ready.spec.name)
         return result
 
@@ -321,10 +321,10 @@ class StepRunner:
         stored = parse_record(ready.key, data)
         if stored is None:
             raise DefectError(f"the record of step {ready.step.id} cannot be read back")
-        return make_outcome(ready, stored, cache, seconds, cached=False)  # in every detail what a recall will give
+        return make_outcome(ready, stored, cache, seconds, cached=False)  # exactly as a recall will return it
 
     def _pass_through(self, ready: ReadyStep, error: BundlerError) -> StepOutcome:
-        """What an optional stage that failed gives: its input and a warning. A failure is no result: not remembered."""
+        """The outcome of an optional stage that failed: its input and a warning. It is not cached."""
         text = f"{ready.spec.name} was skipped, and its input is used unchanged: {error.message}"
         passed = ready.passed_on
         record = ActionRecord(
@@ -347,29 +347,29 @@ class StepRunner:
         )
 
 
-def _describe_call(ready: ReadyStep, output: Path, litter: Path) -> StageCall:
+def _describe_call(ready: ReadyStep, output: Path, scratch: Path) -> StageCall:
     return StageCall(
         stage=ready.spec.name,
         inputs={role: item.path for role, item in ready.inputs.items()},
         options=ready.step.options,
         output=output,
-        # Some tools leave files in the current folder; the user's own code finds its files there.
-        folder=Path.cwd() if ready.runs_users_code else litter,
+        # Some tools leave files in the current folder; the user's own code has its files there.
+        folder=Path.cwd() if ready.runs_users_code else scratch,
         seconds=limit_seconds(ready.spec, ready.size),
         compiler=ready.toolchain.program if ready.toolchain else None,
     )
 
 
 def _take_over(made: Path, output: Path, stage: str) -> None:
-    """Move what was made in a sandbox to the empty folder `output`. Raises `StageError` for a link to elsewhere."""
+    """Move the result from a sandbox to the empty folder `output`. Raises `StageError` unless it is a real folder."""
     if made.is_symlink() or not made.is_dir():
-        raise StageError(f"stage {stage} left something else in the place of its result than a folder")
+        raise StageError(f"stage {stage} replaced the folder of its result with something else")
     output.rmdir()
     shutil.move(made, output)
 
 
 def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
-    """Where the step is shut in; code of the user's own may need anything, so that it is not."""
+    """The sandbox of the step; None for the user's own code, which may access anything."""
     if run.sandbox is None:
         return None
     if ready.runs_users_code:
@@ -380,7 +380,7 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
 
 
 def show_packages(sandbox: Sandbox | None, stage: str) -> Sandbox | None:
-    """With the packages that the stage is imported from."""
+    """The sandbox with access to the packages of the stage."""
     return sandbox.showing(map(Path, stage_packages(stage).values())) if sandbox else None
 
 
@@ -392,7 +392,7 @@ def _progress(ready: ReadyStep, run: Run) -> Callable[[float, str], None]:
 
 
 def _check_result(spec: StageSpec, result: StageResult, output: Path) -> None:
-    """Hold the stage to its spec. Raises `StageError`."""
+    """Check the result against the stage's spec. Raises `StageError`."""
     if result.entry is None:
         if spec.produces is not None and not spec.changes_model:
             raise StageError(
@@ -400,6 +400,6 @@ def _check_result(spec: StageSpec, result: StageResult, output: Path) -> None:
             )
         return
     if spec.produces is None:
-        raise StageError(f"stage {spec.name} wrote files, although its spec says that it only finds facts")
+        raise StageError(f"stage {spec.name} wrote files, although its spec declares only facts")
     if not is_safe_path(result.entry) or not (output / result.entry).is_file():
         raise StageError(f"stage {spec.name} names {result.entry!r} as its result, but wrote no such file")

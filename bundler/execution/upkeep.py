@@ -65,7 +65,7 @@ def trim(cache: Cache, *, size: int | None = None, age: float | None = None) -> 
     _refuse_readonly(cache)
     cache.close()
     with hold(upkeep_lock(_made(cache.root)), remove=False):
-        _remove_passing(cache.root)
+        _remove_unfinished(cache.root)
         entries = sorted(_entries(cache.root), key=lambda entry: entry.used)
         total = sum(entry.size for entry in entries)
         spared = min(live_since(cache.root) or float("inf"), time.time())
@@ -150,7 +150,7 @@ def _remove_orphans(cache: Cache, spared: float) -> None:
             _remove(_Entry(paths=(place,), size=0, used=0.0))
 
 
-def _remove_passing(root: Path) -> None:
+def _remove_unfinished(root: Path) -> None:
     """Unfinished downloads and environments of processes that are gone for a day."""
     for pattern in ("packages/*/.*", "environments/.*", "locked/.*", "proofs/.*", "images/.*"):
         for path in root.glob(pattern):

@@ -1,9 +1,8 @@
 """The worker's side of the pipe. Runs as a script, by path, in any tool environment.
 
-It makes importable, besides what its environment holds, only the packages that a request names: ours and that of
-the stage. (A PYTHONPATH would let everything in bundler's own environment leak in.) Requests and answers are lines of
-JSON. The protocol keeps the original standard output to itself; file descriptor 1 then leads to the log, so that
-the chatter of native libraries cannot break the protocol.
+Besides its environment's packages it can import only those that a request names: bundler and that of the stage
+(PYTHONPATH would expose all of bundler's own environment). Requests and answers are lines of JSON. The protocol uses
+the original standard output; file descriptor 1 is redirected to the log, because native libraries print to it.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from typing import IO, Any
 TRACEBACK_LINES = 12
 
 
-class Rooms(importlib.abc.MetaPathFinder):
-    """Finds the top-level packages whose folders it was told, and nothing else."""
+class PackageFinder(importlib.abc.MetaPathFinder):
+    """Finds the top-level packages in `folders`, and no others."""
 
     def __init__(self) -> None:
         self.folders: dict[str, str] = {}
@@ -67,18 +66,18 @@ def main() -> None:
     """Serve requests until the parent closes the pipe or dies."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     os.chdir(Path(__file__).parent)  # the folder that the parent started in may be removed meanwhile
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     if len(sys.argv) > 1:
         _die_with_parent(int(sys.argv[1]), int(sys.argv[2]))
         _bound_process(int(sys.argv[3]), int(sys.argv[4]))
-    rooms = Rooms()
-    sys.meta_path.insert(0, rooms)
+    finder = PackageFinder()
+    sys.meta_path.insert(0, finder)
     requests, answers = _take_pipes()
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     while True:
         request = json.loads(waiting.get())
-        rooms.folders.update(request.get("packages", {}))
+        finder.folders.update(request.get("packages", {}))
         answers.send({"id": request["id"], **_serve(request, answers)})
 
 
@@ -93,7 +92,7 @@ def _take_pipes() -> tuple[IO[str], Answers]:
 
 
 def _receive(requests: IO[str], waiting: queue.SimpleQueue[str]) -> None:
-    """Hand on requests. The end of the pipe ends the process at once, in the middle of a stage too: nobody waits."""
+    """Queue the requests. The end of the pipe ends the process at once, also in the middle of a stage."""
     with contextlib.suppress(OSError):
         for line in requests:
             waiting.put(line)
@@ -101,25 +100,25 @@ def _receive(requests: IO[str], waiting: queue.SimpleQueue[str]) -> None:
 
 
 def _die_with_parent(lifeline: int, parent: int) -> None:
-    """Let the kernel end this process when the parent is gone, even while native code holds the interpreter.
+    """Let the kernel end this process when the parent ends, even while native code holds the interpreter.
 
-    The parent keeps the other end of this pipe and never writes; its end raises SIGIO here, whose default action on
-    Linux is to terminate (elsewhere the reading thread notices). PR_SET_PDEATHSIG would fire already when the *thread*
-    that started us ends.
+    The parent holds the other end of this pipe and never writes. When it closes, SIGIO is raised here, whose default
+    action on Linux is to terminate (elsewhere the reading thread notices). PR_SET_PDEATHSIG would already fire when the
+    parent's *thread* that started this process ends.
     """
     import fcntl  # noqa: PLC0415 - only where the parent passed a lifeline: POSIX
 
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-    # Did it die before we listened? In a sandbox (parent 0) its number means nothing, and the pipe tells.
+    # The parent may have ended before. In a sandbox (parent 0) its number is unknown, and only the pipe shows it.
     if select.select([lifeline], [], [], 0)[0] or (parent and os.getppid() != parent):
         os._exit(0)
 
 
 def _bound_process(memory: int, file: int) -> None:
-    """Let the system refuse memory and files beyond these bytes (-1: any), to us and to what we start.
+    """Limit the memory and the file size of this process and its children to these bytes (-1: no limit).
 
-    Where all memory is taken nevertheless, by several at once, it is this process that the system ends, not the user's.
+    If memory runs out all the same, the system ends this process first.
     """
     import resource  # noqa: PLC0415 - POSIX alone
 
@@ -136,12 +135,12 @@ def _serve(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
         if "warm" in request:
             return _warm(request["warm"])
         return {"result": _run_stage(request, answers)}
-    except BaseException as error:  # noqa: BLE001 - the worker's edge: whatever a stage raises becomes an answer
+    except BaseException as error:  # noqa: BLE001 - the worker's edge: any exception of a stage becomes an answer
         return {"error": _describe(error, request)}
 
 
 def _warm(modules: list[str]) -> dict[str, Any]:
-    """Import ahead of the first request; what cannot be imported will be reported by the stage that needs it."""
+    """Import ahead of the first request; the stage that needs a module reports one that cannot be imported."""
     for module in modules:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
@@ -149,7 +148,7 @@ def _warm(modules: list[str]) -> dict[str, Any]:
 
 
 def _run_stage(request: Mapping[str, Any], answers: Answers) -> Any:
-    from bundler.model.codec import encode  # noqa: PLC0415 - importable only since the finder stands
+    from bundler.model.codec import encode  # noqa: PLC0415 - importable once the finder is installed
     from bundler.model.stage import StageRequest  # noqa: PLC0415
 
     def report(fraction: float, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Where the data files that ship with bundler stand: in a wheel, an editable installation or a source tree."""
+"""Locates the data files that ship with bundler: in a wheel, an editable installation or a source tree."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def data_root(kind: Literal["targets", "templates"]) -> Path:
-    """The folder of `kind`. A wheel carries it inside the package; a source tree has it beside the package.
+    """The folder of `kind`: in the package of a wheel, or beside the package in a source tree.
 
-    Raises `EnvironmentMissingError` when neither is there.
+    Raises `EnvironmentMissingError` when there is none.
     """
     for folder in (PACKAGE / "_data" / kind, PACKAGE.parent / kind):
         if folder.is_dir():
@@ -25,5 +25,5 @@ def data_root(kind: Literal["targets", "templates"]) -> Path:
 
 
 def targets_folder() -> Path:
-    """The built-in targets: what the entry point group `bundler.targets` calls."""
+    """The folder of the built-in targets, for the entry point group `bundler.targets`."""
     return data_root("targets")

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Final
 
 FILE_MODE: Final = 0o644
-"""Of files of a bundle, whatever the umask of who builds it."""
+"""Mode of a bundle's files, independent of the umask."""
 
 
 def name_draft(path: Path) -> Path:
-    """A hidden name beside `path` that nothing stands at yet; trimming the cache removes what was left at such."""
+    """An unused hidden path beside `path`; trimming the cache removes leftovers with such names."""
     return path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(3)}")
 
 
 @contextmanager
 def replacing(path: Path, draft: Path | None = None) -> Iterator[Path]:
-    """Where the block writes what becomes the file `path` when it ends well. `draft` is an unused path on the same file
-    system, by default one beside it. Raises `OSError`.
+    """The block writes to the path that it is given, which becomes `path` if the block succeeds. `draft` is an unused
+    path on the same file system, by default one beside it. Raises `OSError`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = draft or name_draft(path)
@@ -45,7 +45,7 @@ def replace_whole(path: Path, data: bytes, *, mode: int | None = None, draft: Pa
 
 
 def _remove(place: Path) -> None:
-    """A link goes, and what it points to stays."""
+    """Remove a folder or a file; of a link only the link itself."""
     if place.is_symlink() or place.is_file():
         place.unlink(missing_ok=True)
     else:
@@ -58,8 +58,8 @@ def publish_folder(
     is_whole: Callable[[Path], bool] = Path.is_dir,
     remove: Callable[[Path], None] = _remove,
 ) -> None:
-    """Rename the folder `draft` to `final`. The first of several processes wins; what stands there and is not whole
-    goes, by `remove`, and is replaced. Raises `OSError`.
+    """Rename the folder `draft` to `final`. The first of several processes wins; anything there that is not whole is
+    removed with `remove` and replaced. Raises `OSError`.
     """
     try:
         draft.rename(final)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonNames:
-    """What Python says of a system: `os.name`, `sys.platform`, and the values of `platform.system()` that fit."""
+    """A system's names in Python: `os.name`, `sys.platform`, and its values of `platform.system()`."""
 
     os_name: str
     sys_platform: str
@@ -41,11 +41,11 @@ MACHINES: Mapping[tuple[str, str], str] = {
 
 ARCHITECTURES = tuple(dict.fromkeys(architecture for _, architecture in MACHINES))
 LEGACY_MANYLINUX: Mapping[str, int] = {"2014": 17, "2010": 12, "1": 5}
-"""PEP 600: the old names of wheel tags, by the minor version of glibc 2 that they stand for."""
+"""PEP 600: the minor version of glibc 2 of each legacy wheel tag."""
 
 _DESKTOPS = ("linux", "macos", "windows")
 _SPELLINGS: dict[str, str] = {"x86-64": "x64", "amd64": "x64", "aarch64": "arm64", "darwin": "macos"}
-"""Words of other programs for those of target ids."""
+"""Other spellings of words in target ids."""
 
 
 def python_machines(architecture: str) -> tuple[str, ...]:
@@ -54,12 +54,12 @@ def python_machines(architecture: str) -> tuple[str, ...]:
 
 
 def name_system(system: str) -> str:
-    """The profile's name of a `platform.system()`; empty for one that it has none of."""
+    """The profile's name of a `platform.system()`; empty for an unknown one."""
     return next((name for name in _DESKTOPS if system in SYSTEMS[name].systems), "")
 
 
 def name_architecture(machine: str) -> str:
-    """The profile's name of a `platform.machine()`, in any case of its letters; empty for one that it has none of."""
+    """The profile's name of a `platform.machine()`, case-insensitive; empty for an unknown one."""
     found = {name.lower(): architecture for (_, architecture), name in MACHINES.items()}
     return found.get(machine.lower(), "")
 

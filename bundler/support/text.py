@@ -1,7 +1,4 @@
-"""Text that comes from a model or a stranger's file, made safe for the place that it is put in, and figures as text.
-
-Every template filter stands here.
-"""
+"""Escapes untrusted text (of a model or a file) for its context, and formats figures. All template filters are here."""
 
 from __future__ import annotations
 
@@ -13,18 +10,18 @@ from collections.abc import Sequence
 _KILO = 1000.0
 _BYTES = ((999.95e6, "GB", 1e9, 2), (999.5e3, "MB", 1e6, 1), (1e3, "kB", 1e3, 0))
 LONGEST = 80
-"""Characters of a name that a person is shown; the full name stands in `runtime.json`."""
+"""Characters of a name in texts for people; `runtime.json` has the full name."""
 
 
 def shorten(text: str) -> str:
-    """`text`, with its middle left out when it is too long to read."""
+    """`text`, without its middle if it is longer than `LONGEST`."""
     half = (LONGEST - 1) // 2
     return text if len(text) <= LONGEST else f"{text[:half]}…{text[-half:]}"
 
 
 def visible(text: str, keep: str = "") -> str:
-    """`text` with all that does not print (line ends, marks of direction, lone surrogates) as Python's escape; the
-    characters in `keep` stay.
+    """`text` with non-printing characters (line ends, marks of direction, lone surrogates) as Python escapes, except
+    those in `keep`.
     """
     return "".join(char if char.isprintable() or char in keep else _escape(char) for char in text)
 
@@ -41,7 +38,7 @@ def python_docstring(text: str) -> str:
 
 
 def python_names(names: Sequence[str], indent: int) -> str:
-    """A tuple of string literals, on one line where it fits, else one a line; `indent` is that of the line it is on."""
+    """A tuple of string literals, on one line if it fits, else one a line; `indent` is that of its line."""
     return python_tuple([python_literal(name) for name in names], indent)
 
 
@@ -55,12 +52,12 @@ def python_tuple(literals: Sequence[str], indent: int) -> str:
 
 
 def toml_string(text: str) -> str:
-    """A basic TOML string. JSON's escapes are TOML's, too, but for those of a character beyond 16 bits. TOML takes no
-    lone surrogates: they become the replacement character.
+    """A basic TOML string: JSON's escapes, except for characters beyond 16 bits. Lone surrogates, which TOML does not
+    allow, become the replacement character.
     """
     clean = "".join("�" if 0xD800 <= ord(char) <= 0xDFFF else char for char in text)  # noqa: PLR2004 (surrogates)
     plain = "".join(_escape_for_toml(char) for char in json.dumps(clean, ensure_ascii=False))
-    return plain.replace("##", "#\\u0023")  # with a bracket behind it, logs of CI services obey that
+    return plain.replace("##", "#\\u0023")  # CI services execute `##[` in logs
 
 
 def _escape_for_toml(char: str) -> str:
@@ -75,14 +72,12 @@ def json_string(text: str) -> str:
 
 
 def javascript_string(text: str) -> str:
-    """A string literal in double quotes that JavaScript and TypeScript read as `text`, in a script inside HTML, too:
-    there is nothing in it that a page could take for markup.
-    """
+    """A string literal in double quotes for JavaScript and TypeScript, without characters that are markup in HTML."""
     return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", json_string(text))
 
 
 def javascript_key(text: str) -> str:
-    """A property's name in an object or a type: bare where it may be, else as a literal."""
+    """A property's name in an object or a type: bare if possible, else as a literal."""
     bare = re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", text) and text != "__proto__"
     return text if bare else javascript_string(text)
 
@@ -111,9 +106,7 @@ def _escape(char: str) -> str:
 
 
 def format_bytes(size: int) -> str:
-    """`6.6 MB`, `640 kB`, `12 B`: decimal units, as budgets count them. The next unit is taken before a number has four
-    digits.
-    """
+    """`6.6 MB`, `640 kB`, `12 B`: decimal units, with at most three digits before the point."""
     for least, unit, scale, places in _BYTES:
         if size >= least:
             return f"{size / scale:.{places}f} {unit}"

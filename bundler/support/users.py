@@ -1,10 +1,10 @@
-"""Users of this machine, by their numbers."""
+"""Names of this machine's users."""
 
 from __future__ import annotations
 
 
 def name_user(number: int) -> str:
-    """`maria, uid 1001`, or the number alone where nobody has a name for it. POSIX alone has such numbers."""
+    """`maria, uid 1001`, or `uid 1001` for one without a name. POSIX only."""
     import pwd  # noqa: PLC0415 - see above
 
     try:

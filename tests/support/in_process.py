@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 
 from bundler import cli
 from bundler.execution import executor
-from bundler.execution.passing import offer_scratch
 from bundler.execution.pool import WorkerPool
+from bundler.execution.temporary import offer_scratch
 from tests.support.command_line import Answer, CommandLine
 
 Settings = frozenset[tuple[str, str]]

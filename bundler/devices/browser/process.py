@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from bundler.environments.processes import end_session, name_signal
 from bundler.environments.variables import browser_environment
-from bundler.execution.passing import passing_folder
+from bundler.execution.temporary import temporary_folder
 from bundler.model.errors import EnvironmentMissingError
 
 Adapter = Literal["hardware", "software"]
@@ -90,7 +90,7 @@ def guess_adapter() -> Adapter:
 @contextmanager
 def start_browser(browser: Path, url: str, adapter: Adapter) -> Iterator[RunningBrowser]:
     """Run `browser` at `url` for as long as the block does. Raises `EnvironmentMissingError` when it does not start."""
-    with passing_folder("browser") as folder, passing_folder("socket", short=True) as temporary:
+    with temporary_folder("browser") as folder, temporary_folder("socket", short=True) as temporary:
         home, log = Path(folder), Path(folder) / "log.txt"
         command = (str(browser), *_flags(adapter), f"--user-data-dir={home / 'profile'}", url)
         # Its caches and settings are for this run alone, not in the user's home.

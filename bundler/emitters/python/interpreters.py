@@ -17,8 +17,8 @@ from bundler.environments.making import interpreter_in
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import ShutIn, run_uv
-from bundler.execution.passing import passing_folder
 from bundler.execution.scratch import thin_out
+from bundler.execution.temporary import temporary_folder
 from bundler.model.digests import digest_json
 from bundler.model.errors import EnvironmentMissingError, VerificationError
 from bundler.support.files import publish_folder
@@ -89,7 +89,7 @@ def install_bundle(
     """
     proofs = cache_root / "proofs"  # beside the files that are linked to; else they are copied
     place = proofs if os.access(proofs, os.W_OK) else None
-    with passing_folder("draft", otherwise=place) as name:
+    with temporary_folder("draft", otherwise=place) as name:
         home, memory = Path(name) / "environment", Path(name) / "memory"
         if sandbox:
             shutil.copytree(_home_of(environment), home, symlinks=True)
@@ -170,7 +170,7 @@ def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, P
         if _is_intact(place):
             return place
     home.parent.mkdir(parents=True, exist_ok=True)
-    with passing_folder("draft", otherwise=home.parent) as name:
+    with temporary_folder("draft", otherwise=home.parent) as name:
         draft, requirements = Path(name) / "environment", Path(name) / "requirements.lock"
         requirements.write_text(render_pins(lock.pins), "utf-8")
         with provide() as wheels:

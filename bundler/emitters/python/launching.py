@@ -23,7 +23,7 @@ from bundler.emitters.python.tags import expand_tags
 from bundler.emitters.python.wheelhouse import gather_locked
 from bundler.environments.processes import name_signal
 from bundler.environments.sandbox import python_folders
-from bundler.execution.passing import passing_folder
+from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import parse_json
 
 TIME_LIMIT = 1800.0
@@ -151,7 +151,7 @@ Started = tuple[tuple[str, ...], dict[str, str], tuple[Path, ...]]
 def _start_packed(layout: Layout, python: Path) -> Iterator[Started]:
     """The file itself, which looks for its Python on the path."""
     artifact = str(layout.artifact)
-    with passing_folder("site") as name:
+    with temporary_folder("site") as name:
         own = Path(name) / "pex"
         own.mkdir()
         environment = {"PEX_ROOT": str(own)}
@@ -197,7 +197,7 @@ def _start_beside(layout: Layout, device: Device, cache_root: Path) -> Iterator[
         lambda: _wheels(layout, facts.python, tags, cache_root),
         cache_root,
     )
-    with passing_folder("site") as name:
+    with temporary_folder("site") as name:
         place = _place_package(layout, Path(name), device)
         found = ":".join((device.put(place, "bundle"), device.put(site, "wheels")))
         yield ("python3", "-m", layout.package), {"PYTHONPATH": found}, ()

@@ -17,7 +17,7 @@ from bundler.emitters.python.wheel_format import EPOCH, pack_wheel
 from bundler.emitters.python.wheelhouse import Wheelhouse, gather_wheels
 from bundler.emitters.writing import PROGRAM_MODE, copy_file, write_text
 from bundler.environments.variables import proof_environment
-from bundler.execution.passing import passing_folder
+from bundler.execution.temporary import temporary_folder
 from bundler.model.errors import StageError
 from bundler.model.proof import Emitted
 from bundler.profiles.schema import TargetProfile
@@ -47,7 +47,7 @@ def write_pex(request: EmitRequest, folder: Path) -> Emitted:
 def _pack(request: EmitRequest, context: Context, house: Wheelhouse, wheel: Path, target: Path) -> None:
     """Give the packager exactly the locked files; it must find every one of them and may look nowhere else."""
     python = request.environments.resolve(PACKAGER, (PACKAGER,), request.reporter).python
-    with passing_folder("pex") as name, gather_wheels(house.wheels) as wheels:
+    with temporary_folder("pex") as name, gather_wheels(house.wheels) as wheels:
         platforms = _write_platforms(request.profile, Path(name))
         own = Path(name) / wheel.name  # the packager takes paths for URLs, and no output whose path is not ASCII
         copy_file(wheel, own)

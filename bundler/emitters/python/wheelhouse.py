@@ -15,7 +15,7 @@ from bundler.emitters.python.tags import expand_tags
 from bundler.emitters.python.wheels import Wheel, fetch_wheels, find_kept
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins
 from bundler.environments.registry import Environments, PythonPackages
-from bundler.execution.passing import passing_folder
+from bundler.execution.temporary import temporary_folder
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import DefectError, EnvironmentMissingError, VerificationError
 from bundler.model.manifest import MANIFEST_NAME, load_manifest_data
@@ -189,7 +189,7 @@ def gather_locked(lock: Lock, python_version: str, tags: Sequence[str], cache_ro
 @contextmanager
 def gather_wheels(wheels: Sequence[Wheel]) -> Iterator[Path]:
     """A passing folder with copies of `wheels`, for tools that take a folder."""
-    with passing_folder("wheels") as name:
+    with temporary_folder("wheels") as name:
         for wheel in wheels:
             shutil.copyfile(wheel.path, Path(name) / wheel.path.name)
         yield Path(name)

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bundler.execution.passing import passing_folder
+from bundler.execution.temporary import temporary_folder
 from bundler.model.confinement import MAX_PARTS
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
@@ -59,7 +59,7 @@ def _unpack(bundle: Path, stack: ExitStack) -> Path:
     and more than the disk should hold are refused.
     """
     (archive,) = bundle.glob("*.tgz")
-    folder = passing_folder("package")
+    folder = temporary_folder("package")
     place = Path(stack.enter_context(folder))
     left = int(shutil.disk_usage(place).free * _SHARE)
     with tarfile.open(archive, "r:gz") as stream:

@@ -10,7 +10,7 @@ from typing import Any
 
 from bundler.devices.contract import Device
 from bundler.emitters.web.package import OpenPackage
-from bundler.execution.passing import passing_folder
+from bundler.execution.temporary import temporary_folder
 from bundler.support.data import data_root
 
 
@@ -19,7 +19,7 @@ def put_pages(device: Device, package: OpenPackage, task: Mapping[str, Any]) -> 
     """Put the package at the root, where a visitor's page has it, and our pages with the `task` that they read beside
     one another; it lasts as long as the block.
     """
-    with passing_folder("task") as name:
+    with temporary_folder("task") as name:
         file = Path(name).resolve() / "task.json"
         file.write_text(json.dumps(task), "utf-8")
         device.put(package.root, "/")

@@ -319,7 +319,7 @@ class TestPrewarm:
         waited = installed.open("prewarm='wait'")
         assert (waited["variant"], waited["prepared"]) == ("openvino", True)
 
-    def test_self_test_makes_it_in_a_passing_folder(self, installed: Installed) -> None:
+    def test_self_test_makes_it_in_a_temporary_folder(self, installed: Installed) -> None:
         answer, done = installed.ask("self-test", "--json", "--variant", "each")
         assert done.returncode == 0, done.stderr
         outcomes = {outcome["variant"]: outcome for outcome in answer["variants"]}

@@ -3,12 +3,12 @@
 import os
 from pathlib import Path
 
-from bundler.execution.passing import passing_folder
+from bundler.execution.temporary import temporary_folder
 
 
 def test_a_folder_goes_however_deep_it_is(tmp_path: Path) -> None:
     here = Path.cwd()
-    with passing_folder("test", otherwise=tmp_path) as name:
+    with temporary_folder("test", otherwise=tmp_path) as name:
         place = Path(name)
         try:
             for _ in range(1500):

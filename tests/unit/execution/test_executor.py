@@ -48,7 +48,7 @@ def test_what_no_key_can_know_runs_each_time(
         outcome = execute(step("dice", ask=str(answer)))["dice"]
         assert (outcome.facts["answer"], outcome.cached) == (text, False)
     (status,) = executor.explain((step("dice", ask=str(answer)),), sources, "model → here")
-    assert (status.state, status.reason) == ("stale", "it runs each time: what it calls may read anything")
+    assert (status.state, status.reason) == ("stale", "it always runs, since the code that it calls may read anything")
 
 
 def test_a_single_step_may_run_each_time(execute: Execute, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_recall_is_quick(execute: Execute) -> None:
 
 
 def test_a_plan_that_names_no_earlier_step_is_a_defect(execute: Execute) -> None:
-    with pytest.raises(DefectError, match="waits for a step"):
+    with pytest.raises(DefectError, match="requires a step"):
         execute(step("count", "nowhere"))
 
 

@@ -1,5 +1,5 @@
-"""Folders that are needed for a while: inside the scratch of the cache that is in use, so that of a process that was
-killed the next one removes them. Where there is none (a cache that cannot be written to), the system's folder serves.
+"""Temporary folders, inside the scratch folder of the cache in use: after a process was killed, the next one removes
+them. Without a cache that can be written to, they are in the system's folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _offered: list[Callable[[], Scratch]] = []
 
 @contextlib.contextmanager
 def offer_scratch(find: Callable[[], Scratch]) -> Iterator[None]:
-    """Let the folders of this process be made in what `find` gives, for as long as the block runs."""
+    """While the block runs, this process makes its temporary folders in the scratch folder that `find` returns."""
     _offered.append(find)
     try:
         yield
@@ -31,20 +31,20 @@ def offer_scratch(find: Callable[[], Scratch]) -> Iterator[None]:
         _offered.remove(find)
 
 
-def passing_folder(
+def temporary_folder(
     kind: str, *, otherwise: Path | None = None, short: bool = False
 ) -> tempfile.TemporaryDirectory[str]:
-    """A folder that is removed with the block. `otherwise` is where it is made when no scratch is there; a `short` one
-    stands where its path is short, be it outside.
+    """A folder that is removed at the end of the block. Without a scratch folder it is made in `otherwise`. A `short`
+    one has a short path, if need be outside of the cache.
     """
-    place = _find_place() or otherwise
+    place = _find_offered() or otherwise
     if short:
         place = _find_short(place)
-    return _PassingFolder(dir=place, prefix=f"bundler-{kind}-", ignore_cleanup_errors=True)
+    return _TemporaryFolder(dir=place, prefix=f"bundler-{kind}-", ignore_cleanup_errors=True)
 
 
-class _PassingFolder(tempfile.TemporaryDirectory[str]):
-    """One that goes however deep the folders are that a stranger's program has made in it."""
+class _TemporaryFolder(tempfile.TemporaryDirectory[str]):
+    """A temporary folder whose removal does not fail on folders nested deeper than Python can recurse."""
 
     def cleanup(self) -> None:
         try:
@@ -53,7 +53,7 @@ class _PassingFolder(tempfile.TemporaryDirectory[str]):
             remove_folder(Path(self.name))
 
 
-def _find_place() -> Path | None:
+def _find_offered() -> Path | None:
     if not _offered:
         return None
     with contextlib.suppress(BundlerError, OSError):
@@ -62,7 +62,7 @@ def _find_place() -> Path | None:
 
 
 def _find_short(place: Path | None) -> Path | None:
-    """`place` where its path is short, else the system's folder, else `/tmp`; None leaves it to the system."""
+    """`place` if its path is short, else the system's folder, else `/tmp`; None: the system's default."""
     for candidate in (place, Path(tempfile.gettempdir()), Path("/tmp")):  # noqa: S108 a random name for us alone
         if candidate and len(os.fsencode(candidate)) <= _LONGEST_SHORT and os.access(candidate, os.W_OK | os.X_OK):
             return candidate

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bundler.execution.passing import offer_scratch, passing_folder
 from bundler.execution.scratch import Scratch
+from bundler.execution.temporary import offer_scratch, temporary_folder
 
 SOCKET = "org.chromium.Chromium.XXXXXX/SingletonSocket"
 
@@ -26,9 +26,9 @@ def root() -> Iterator[Path]:
 @pytest.mark.parametrize("name", ["cache", "home-of-alice", "home-of-somebody-else", "é" * 20, "long" * 40])
 def test_a_socket_fits_into_a_short_folder_wherever_the_cache_is(root: Path, name: str) -> None:
     with Scratch(root / name) as scratch, offer_scratch(lambda: scratch):
-        with passing_folder("socket", short=True) as folder:
+        with temporary_folder("socket", short=True) as folder:
             assert len(os.fsencode(Path(folder) / SOCKET)) < 108
-        with passing_folder("browser") as folder:
+        with temporary_folder("browser") as folder:
             assert Path(folder).parent == scratch.folder
 
 
@@ -36,5 +36,5 @@ def test_a_socket_fits_into_a_short_folder_wherever_the_cache_is(root: Path, nam
 def test_a_long_folder_for_temporary_files_is_passed_by(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / ("long" * 40)).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(root / ("long" * 40)))
-    with passing_folder("socket", short=True) as folder:
+    with temporary_folder("socket", short=True) as folder:
         assert len(os.fsencode(Path(folder) / SOCKET)) < 108
