@@ -70,10 +70,10 @@ def describe_options() -> str:
 
 
 def describe_precision() -> str:
-    """docs/precision.md: every precision method, what it reads, and which providers run what it makes."""
+    """docs/precision.md: every precision method, its keys, and the providers that run its models."""
     lines = _heading("Precision methods")
     lines += ["`precision.method` takes one of these, `none`, or `auto`, which tries what suits the provider.", ""]
-    lines += table(("Method", "What it makes", "Data", "Gate", "Providers", "Tried by `auto` for"), _method_rows())
+    lines += table(("Method", "Result", "Data", "Gate", "Providers", "Tried by `auto` for"), _method_rows())
     lines += ["", "## What each reads from `precision`", ""]
     rows = ((code(row.name), ", ".join(map(code, sorted(row.takes)))) for row in METHODS.values())
     lines += table(("Method", "Keys"), rows)

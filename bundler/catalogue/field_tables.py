@@ -1,4 +1,4 @@
-"""Every key of a schema as tables: what it takes, its default, and what its docstring says."""
+"""Every key of a schema as tables: its type, its default, and its docstring."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from bundler.profiles.locations import find_catalogue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """One target in a list. `problem` says why its file could not be read; then all but `id` and `file` is empty."""
+    """One target in a list. `problem` is why its file could not be read; then only `id` and `file` are set."""
 
     id: str
     title: str = ""
@@ -41,9 +41,9 @@ class MethodSummary:
 
 
 def list_methods(target: str | None = None) -> tuple[MethodSummary, ...]:
-    """The precision methods that the first providers of a target's variants take; all without a target.
+    """The precision methods that the first providers of a target's variants support; all without a target.
 
-    Raises `ProfileError` for a target that is not there.
+    Raises `ProfileError` for an unknown target.
     """
     from bundler.profiles.methods import METHODS  # noqa: PLC0415 - a list of targets needs no methods
 
@@ -62,7 +62,7 @@ def list_methods(target: str | None = None) -> tuple[MethodSummary, ...]:
 
 
 def _methods_of(target: str | None) -> tuple[set[str], set[str]]:
-    """What is taken, and what is tried by an automatic choice."""
+    """The supported methods, and those that an automatic choice tries."""
     from bundler.profiles.methods import METHODS  # noqa: PLC0415 - as above
     from bundler.providers.registry import find_provider, provider_names  # noqa: PLC0415
 

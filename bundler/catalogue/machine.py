@@ -1,4 +1,4 @@
-"""What can be seen of this very machine, cheaply and safely: files of the system are read, no driver is called."""
+"""Identifies this machine from files of the system, without calling a driver."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from bundler.support.platforms import name_architecture, name_system
 
 _LARGEST = 100_000
-"""Bytes of a system file that are looked at; one CPU's entry has about 1,500."""
+"""Bytes of a system file that are read; one CPU's entry has about 1,500."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A machine as profiles name it (`linux`, `x64`; empty for a kind that none has), and the names that its parts give
-    themselves: `clues`, the most telling first (the board, the GPU, the CPU).
+    """A machine in the terms of profiles (`linux`, `x64`; empty if unknown). `clues` are the names of its parts, the
+    most specific first: the board, the GPU, the CPU.
     """
 
     system: str
@@ -26,7 +26,7 @@ class Machine:
 
 
 def see_machine(root: Path = Path("/")) -> Machine:
-    """What this machine is. `root` is where the system's files stand."""
+    """The machine that bundler runs on. `root` is the root of the system's files."""
     return Machine(
         system=name_system(platform.system()),
         architecture=name_architecture(platform.machine()),

@@ -1,8 +1,8 @@
-"""From what people call a device to the targets that are meant: words, part numbers and small slips of spelling.
+"""Finds the targets for the name of a device: by words, part numbers and small spelling mistakes.
 
-A name is taken for a target's only where every word of it is accounted for. A word too many may be the next generation
-(`Snapdragon 8 Elite Gen 6`, `RTX 4090 Ti`), which opens neither a context nor an engine of the one before; only words
-that tell nothing of the chip are left out.
+A name matches a target only if every word of it is accounted for. An extra word may mean the next generation
+(`Snapdragon 8 Elite Gen 6`, `RTX 4090 Ti`), which cannot load a context or an engine of the previous one. Only words
+that do not identify the chip are ignored.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 LONGEST = 500
-"""Characters of a text that are looked at: no device has a longer name."""
+"""Characters of a text that are read: no device has a longer name."""
 
 _NEAR = 0.1
-"""Matches this far below the best are as likely: `raspberry pi` means two boards."""
+"""Matches whose score is at most this far below the best are shown too: `raspberry pi` means two boards."""
 _SHOWN = 5
 _SHORTEST = 4
 """Characters that a name must have to be found inside a longer text: `M3` is also a kind of microcontroller."""
 _LEAST_PART = 3
 """Characters of a text that is found as a part of names: `M7` is also in `m7i instances`."""
 _SYSTEMS = ("linux", "windows")
-"""What tells targets of one device apart: `rtx-4090`, `rtx-4090-windows`."""
+"""What distinguishes targets of one device: `rtx-4090`, `rtx-4090-windows`."""
 _MISSPELT = 0.8
-"""Least similarity (of `difflib`) at which a word is taken for another."""
+"""Least similarity (of `difflib`) at which a word is corrected to another."""
 _LONG = 6
-"""Least letters of a word that another letter does not make another word."""
+"""Letters from which on a word with one other letter is a misspelling, not another word."""
 _ALIKE = 0.6
 """The same for a name that is only suggested."""
 
@@ -43,7 +43,7 @@ _IDLE_LINES = (
 _MAKERS = frozenset(
     ("nvidia", "qualcomm", "samsung", "google", "apple", "intel", "amd", "huawei", "mediatek", "rockchip", "broadcom")
 )
-"""Left out, too; but what is of one maker is not of another: `Apple A10` is no `NVIDIA A10`."""
+"""Ignored too, but makers must agree: `Apple A10` is no `NVIDIA A10`."""
 _BRANDS = {
     "snapdragon": "qualcomm",
     "dragonwing": "qualcomm",
@@ -63,19 +63,19 @@ _BRANDS = {
     "dimensity": "mediatek",
     "raspberry": "broadcom",
 }
-"""Words that say who makes a device, where its names do not."""
+"""The makers of brands whose names lack the maker."""
 _IDLE = frozenset(word for line in _IDLE_LINES for word in line.split()) | _MAKERS | {"microsoft", "lenovo"}
-"""Words that tell no chip from another: makers and kinds of device."""
+"""Words that do not distinguish chips: makers and kinds of device."""
 _WIDE_KINDS = frozenset(("phone", "smartphone", "tablet"))
-"""Kinds of device that a family has many of: `Pixel Tablet` is none of the phones."""
+"""Kinds of device of which a family has many: `Pixel Tablet` is none of the phones."""
 _SYSTEM_WORDS = ("linux", "windows", "android", "ios", "ipados", "macos")
-"""Left out only where a text with them matches nothing."""
+"""Ignored only if a text with them matches nothing."""
 _QUANTITY = re.compile(r"@?\s*\b\d+(\.\d+)?\s*(gb|gib|tb|mb|[mg]hz|w|nm)\b", re.IGNORECASE)
 _REVISION = re.compile(r"\b(model [ab](\s|$)|rev(ision)?\.? ?\d+(\.\d+)*|sxm ?\d|hbm ?\d\w?|[45]g\b)", re.IGNORECASE)
 _ARTICLE = re.compile(r"((?:^|\b(?:and|of|on|in|for|with|by)\s)\s*)a\s+(?=[^\W\d])", re.IGNORECASE)
-"""Elsewhere an `a` tells a chip from another: `RTX A6000`, `Pixel 10a`."""
+"""Elsewhere an `a` distinguishes chips: `RTX A6000`, `Pixel 10a`."""
 _PART_NUMBER = re.compile(r"\d,\d")
-"""Names with it are found whole alone: `iPhone 18` is not `iPhone18,1`, which was sold as iPhone 17."""
+"""Names with it only match as a whole: `iPhone 18` is not `iPhone18,1`, which was sold as iPhone 17."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +93,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A target that a text means. `name` is the one that was found, `score` how well it fits (1: word for word), and
-    `read_as` how the text was read where it was not taken as written. `caution` is what to check first. For a target
-    that only stands in for a device that is not known, `stands_in` says why it runs there.
+    """A target for a text. `name` is the matched name, `score` how well it fits (1: word for word), `read_as` the text
+    after corrections, and `caution` what to check first. For a target that also serves an unknown device, `stands_in`
+    says why it runs there.
     """
 
     target: str
@@ -107,10 +107,10 @@ class Match:
 
 
 def find_devices(text: str, candidates: Sequence[Candidate]) -> tuple[Match, ...]:
-    """The targets that `text` means, the best first, at most five; none when nothing is sure enough.
+    """The targets for `text`, the best first, at most five; none when no match is certain enough.
 
-    A text that matches nothing as written is read again with its misspelt words corrected. A number is never corrected,
-    and no word is left out that may tell one chip from another.
+    A text that matches nothing as written is tried again with misspelt words corrected. A number is never corrected,
+    and no word that may distinguish chips is ignored.
     """
     words, bare = _distinguish(text), _bare(text)
     candidates = [candidate for candidate in candidates if not _is_of_others(text, candidate)]
@@ -138,14 +138,14 @@ def find_stand_ins(text: str, candidates: Sequence[Candidate]) -> tuple[Match, .
 
 
 def find_refusals(text: str, candidates: Sequence[Candidate]) -> tuple[str, ...]:
-    """Why targets do not run on what `text` means although its family's name is theirs, each reason once."""
+    """Why targets do not run on the device although they serve its family, each reason once."""
     words = split_words(text)
     reasons = (_refusal(words, name, candidate) for candidate in candidates for name in candidate.serves)
     return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
 
 def find_siblings(text: str, candidates: Sequence[Candidate]) -> tuple[Match, ...]:
-    """The targets with a name that differs from `text` in numbers alone: other models of its line."""
+    """The targets with a name that only differs from `text` in numbers: other models of its line."""
     shape, found = _shape(_bare(text)), []
     for candidate in candidates:
         alike = shape and not _is_of_others(text, candidate)
@@ -178,9 +178,8 @@ def split_words(text: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def _distinguish(text: str) -> tuple[str, ...]:
-    """The words that tell a device from others: without makers, kinds, amounts of memory and board revisions.
-
-    Where nothing would be left, all of them.
+    """The words that identify a device: without makers, kinds, amounts of memory and board revisions; all words if
+    nothing would be left.
     """
     plain = _ARTICLE.sub(r"\1", _REVISION.sub(" ", _QUANTITY.sub(" ", text[:LONGEST])))
     words = tuple(word for word in split_words(plain) if word not in _IDLE)
@@ -193,14 +192,14 @@ def _bare(text: str) -> tuple[str, ...]:
 
 
 def _is_guess(text: str, found: Sequence[Match], candidates: Iterable[Candidate]) -> bool:
-    """Whether the text says no more than a family that targets serve, and what was found is one of its many devices."""
+    """Whether the text only names a family that targets serve, and the match is one of its many devices."""
     if not found or found[0].score >= 1 or not (len(found) == 1 or _WIDE_KINDS & {*split_words(text)}):
         return False
     return any(_bare(text) == _bare(name) for candidate in candidates for name in candidate.serves)
 
 
 def _is_of_others(text: str, candidate: Candidate) -> bool:
-    """Whether the text names a maker that is none of the target's; a target for devices of any maker has none."""
+    """Whether the text names a maker other than the target's; a target for devices of any maker has none."""
     asked = _MAKERS & {*split_words(text)}
     words = {word for name in candidate.names for word in split_words(name)} if asked else set()
     makers = _MAKERS & (words | {maker for brand, maker in _BRANDS.items() if brand in words})
@@ -208,7 +207,7 @@ def _is_of_others(text: str, candidate: Candidate) -> bool:
 
 
 def _rank(words: Sequence[str], candidates: Iterable[Candidate], read_as: str) -> tuple[Match, ...]:
-    # Of equal ones that with fewer names comes first: it stands for fewer devices.
+    # Of equal matches, the one with fewer names comes first: it is for fewer devices.
     ordered = sorted(candidates, key=lambda candidate: (len(candidate.names), candidate.id))
     scored = [match for candidate in ordered if (match := _match(words, candidate, read_as)) is not None]
     scored.sort(key=lambda match: -match.score)
@@ -232,14 +231,14 @@ def _match(words: Sequence[str], candidate: Candidate, read_as: str) -> Match | 
 
 
 def _caution(name: str, candidate: Candidate) -> str:
-    """What to check first of a device that is called so; nothing for most."""
+    """What to check first for a device with this name; empty for most."""
     rows = candidate.cautions.items()
     return next((text for known, text in rows if _distinguish(known) == _distinguish(name)), "")
 
 
 def _score(asked: Sequence[str], name: Sequence[str], *, whole: bool = False) -> float:
-    """1 for the same words; less where the text is part of the name, by how many letters, and least where it stands
-    there in another order; else 0. With `whole` no part will do.
+    """1 for the same words; less if the text is part of the name, by its share of the letters, and least if in another
+    order; otherwise 0. With `whole` a part does not match.
     """
     if not asked or not name:
         return 0.0
@@ -254,7 +253,7 @@ def _score(asked: Sequence[str], name: Sequence[str], *, whole: bool = False) ->
 
 
 def _covered_by(asked: Sequence[str], names: Mapping[str, Sequence[str]]) -> str:
-    """The longest of the names that stand in `asked` in one piece, where together they cover it; else nothing."""
+    """The longest of the names that are contiguous in `asked`, if together they cover it; otherwise empty."""
     inside = [name for name, words in names.items() if len("".join(words)) >= _SHORTEST and _is_run(words, asked)]
     covered = {place for name in inside for place in _places(names[name], asked)}
     return max(inside, key=lambda name: len("".join(names[name]))) if len(covered) == len(asked) else ""
@@ -271,18 +270,18 @@ def _runs(whole: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
 
 
 def _is_run(part: Sequence[str], whole: Sequence[str]) -> bool:
-    """Whether `part` stands in `whole` as it is, in one piece."""
+    """Whether `part` is contiguous in `whole`."""
     return bool(part) and tuple(part) in _runs(whole, len(part))
 
 
 def _stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
-    """Whether the words of `part` stand in `whole` in their order, whatever is between them."""
+    """Whether the words of `part` are in `whole` in their order, possibly with others between them."""
     rest = iter(whole)
     return bool(part) and all(word in rest for word in part)
 
 
 def _refusal(words: Sequence[str], served: str, candidate: Candidate) -> str:
-    """Why the candidate does not run on the device although the name that it serves is in `words`; else nothing."""
+    """Why the candidate does not run on the device although it serves a name in `words`; otherwise empty."""
     own = split_words(served)
     for name, why in candidate.refuses.items():
         refused = split_words(name)
@@ -292,8 +291,8 @@ def _refusal(words: Sequence[str], served: str, candidate: Candidate) -> str:
 
 
 def _is_shuffled_run(part: Sequence[str], whole: Sequence[str]) -> bool:
-    """Whether the words of `part` stand side by side in `whole`, and only names among them in another order: with
-    numbers and single letters out of order it is another chip (`Snapdragon 3 Gen 8`, `T800`).
+    """Whether the words of `part` are contiguous in `whole`, with only names in another order: with numbers and single
+    letters in another order it is another chip (`Snapdragon 3 Gen 8`, `T800`).
     """
     fixed = _without_names(part)
     return len(fixed) < len(part) and any(
@@ -306,8 +305,8 @@ def _without_names(words: Sequence[str]) -> list[str]:
 
 
 def _shape(words: Sequence[str]) -> tuple[str, ...]:
-    """The words with numbers alike; nothing for a text without a number or without a letter. Behind a single letter
-    a number of other length is of another kind: `A800` is not of the kind of `A18`.
+    """The words with all numbers replaced by `0`; empty for a text without a number or without a letter. After a single
+    letter the length of a number counts: `A800` is not like `A18`.
     """
     single = len("".join(word for word in words if not word.isdigit())) == 1
     plain = tuple("0" * (len(word) if single else 1) if word.isdigit() else word for word in words)
@@ -321,8 +320,8 @@ def _mend(words: Sequence[str], candidates: Iterable[Candidate]) -> tuple[str, .
 
 
 def _correct(word: str, known: Iterable[str]) -> str:
-    """The known word that is meant, or nothing. It starts as the word does; of a short one only letters are swapped,
-    because with another letter it is another word (`Rubin` and `Rubik`, `Lite` and `Elite`).
+    """The known word with the same first letter that is most similar, or empty. A short word only matches with swapped
+    letters, since with another letter it is another word (`Rubin` and `Rubik`, `Lite` and `Elite`).
     """
     alike = sorted(
         name for name in known if name[0] == word[0] and (len(name) >= _LONG or sorted(name) == sorted(word))

@@ -18,23 +18,23 @@ from bundler.providers.registry import find_provider, provider_names
 CHOOSING = """\
 ## How to choose
 
-1. Ask: `bundler targets recommend MODEL --device "Galaxy S24 Ultra"` names the target for a device and says what it
+1. `bundler targets recommend MODEL --device "Galaxy S24 Ultra"` names the target for a device and explains what it
    does with the model.
 2. One device, one target: a target of its own has the contexts, engines and limits of that chip. A bundle for several
    Snapdragon chips is `snapdragon-8-series`; for any phone take `android-arm64` or `ios-arm64`, for any computer
    `linux-x64`, `windows-x64`, `linux-arm64` or `macos-arm64`, which run on the CPU.
-3. A target has variants in order of preference. At its start a bundle takes the first that the device can run and says
-   why it skipped the others. The last one runs everywhere: `cpu`, or `wasm` in browsers.
+3. A target has variants in order of preference. At its start a bundle selects the first that the device can run and
+   reports why it skipped the others. The last one runs everywhere: `cpu`, or `wasm` in browsers.
 4. Give `--calibration` where a variant has a method for it: NPUs are fastest in int8, and some support nothing else.
-5. Providers of phones and NPUs take fixed sizes. The targets fix dimensions of usual names, as shown; `--dim` fixes
-   others, and goes over a target's; `--shape x=1,3,48,192` fixes the sizes of an input, those without a name too.
-6. What is compiled ahead of time makes the first start fast. What only the device can generate is generated there, at
-   install or first start (by `prewarm` in a Python bundle, by your application with a bundle of files); until then the
-   next variant runs.
+5. Providers of phones and NPUs require fixed sizes. The targets fix dimensions of usual names, as shown; `--dim` fixes
+   others, and overrides a target's; `--shape x=1,3,48,192` fixes the sizes of an input, those without a name too.
+6. What is compiled ahead of time makes the first start fast. What only the device can generate is generated there,
+   at install or first start (by `prewarm` in a Python bundle, by your application with a bundle of files); until then
+   the next variant runs.
 7. A variant for a custom build of ONNX Runtime is left out unless `runtime.custom_build` is set, with your
    `runtime.package` and `runtime.version`.
 8. Every target can be written with `--format files`: models, contexts, configuration, proofs and report, for programs
-   of your own. It is what targets without an ecosystem of their own get.
+   of your own. Targets without an ecosystem have only this format.
 """
 
 _RUNS = ("Target", "System", "CPU", "Runtime", "Beside it", "Bundle", "Python")
@@ -100,8 +100,8 @@ def _describe_preparation(variant: Variant, outlook: VariantOutlook) -> str:
     return {
         "here": "compiled before shipping",
         "on the device": f"{thing} generated on the device",
-        "as it is": "opened as it ships",
-        "left out": "needs a custom build of ONNX Runtime",
+        "as it is": "loaded as shipped",
+        "left out": "requires a custom build of ONNX Runtime",
     }[outlook.fate]
 
 
@@ -116,7 +116,7 @@ def _provider_rows(profiles: Sequence[TargetProfile]) -> Iterator[tuple[str, ...
     for name in provider_names():
         known = find_provider(name)
         users = [profile.id for profile in profiles if _uses(profile, name)]
-        # The CPU is in all of them, and a row of fifty names tells nobody anything.
+        # The CPU is in all of them, and nobody reads a row of fifty names.
         shown = "all but those for browsers" if name == "cpu" else ", ".join(map(code, users))
         yield code(name), known.title, _describe_where(known), shown or "none"
 
@@ -145,7 +145,7 @@ def _describe_target(profile: TargetProfile) -> Iterator[str]:
 
 
 def _by_text(sentences: Mapping[str, str]) -> dict[str, str]:
-    """Names by the sentence that is said of them."""
+    """The names that have each sentence, joined."""
     found: dict[str, list[str]] = {}
     for name, text in sentences.items():
         found.setdefault(text, []).append(name)

@@ -1,4 +1,4 @@
-"""How each variant of a target is shipped: compiled ahead of time, generated on the device, as a model, or left out."""
+"""How each variant of a target is prepared: compiled before shipping, generated on the device, unchanged, left out."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Fate = Literal["here", "on the device", "as it is", "left out"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantOutlook:
-    """One variant. `providers` are titles in the order of the chain; `text` says in words what becomes of it, and
-    `threshold` what share of the graph its first provider must take, empty where it may take any. `sizes` says what it
-    does with sizes that are not fixed, empty where it takes them; `needs` are what it uses of the device's software.
+    """One variant. `providers` are titles in the order of the chain; `text` describes its preparation, `threshold` the
+    share of nodes that its first provider must be assigned (empty: any), `sizes` what it does with sizes that are not
+    fixed (empty: it accepts them). `needs` are its requirements on the device's software.
     """
 
     name: str
@@ -39,19 +39,19 @@ def foresee_variants(profile: TargetProfile) -> tuple[VariantOutlook, ...]:
 
 
 def _foresee(variant: Variant, profile: TargetProfile) -> VariantOutlook:
-    fate, text = _tell(variant, left_out=variant not in shipped_variants(profile))
+    fate, text = _describe_fate(variant, left_out=variant not in shipped_variants(profile))
     return VariantOutlook(
         name=variant.name,
         providers=tuple(find_provider(provider.name).title for provider in variant.providers),
         fate=fate,
         text=text,
-        threshold="" if fate == "left out" else _threshold(variant),
+        threshold="" if fate == "left out" else _describe_threshold(variant),
         sizes="" if fate == "left out" else SIZES[judge_free_sizes(variant)],
         needs=() if fate == "left out" else variant_needs(variant, profile),
     )
 
 
-def _tell(variant: Variant, *, left_out: bool) -> tuple[Fate, str]:
+def _describe_fate(variant: Variant, *, left_out: bool) -> tuple[Fate, str]:
     if left_out:
         return "left out", f"left out, because {explain_left_out(variant)}"
     compilation, preparation = plan_compilation(variant), plan_preparation(variant)
@@ -61,11 +61,11 @@ def _tell(variant: Variant, *, left_out: bool) -> tuple[Fate, str]:
         return "here", f"compiled for {title} before shipping{where if wants_ranges(variant) else ''}"
     if preparation is not None:
         return "on the device", f"the {preparation.thing} is generated on the device, at install or first start"
-    return "as it is", "the runtime opens the model as it ships"
+    return "as it is", "the runtime loads the model as shipped"
 
 
-def _threshold(variant: Variant) -> str:
+def _describe_threshold(variant: Variant) -> str:
     if not variant.least_share:
         return ""
-    then = "the build fails" if variant.shortfall == "fail" else "that is reported, and the bundle marked"
-    return f"must take {variant.least_share:.0%} of the nodes; with fewer {then}"
+    then = "otherwise the build fails" if variant.shortfall == "fail" else "otherwise a warning, also in the manifest"
+    return f"requires at least {variant.least_share:.0%} of the nodes; {then}"

@@ -17,8 +17,8 @@ DEFAULT = "default"
 
 
 def describe_profile(resolved: Resolved) -> str:
-    """The whole profile as TOML that validates again, each value followed by the file that it comes from; what becomes
-    of each variant stands above it.
+    """The whole profile as valid TOML, each value followed by the file that it comes from, below a description of each
+    variant.
     """
     head = [" ← ".join(resolved.layered.files), *_describe_variants(resolved)]
     remarks = "".join(f"# {visible(line)}\n" for line in head)
@@ -26,10 +26,10 @@ def describe_profile(resolved: Resolved) -> str:
 
 
 def _describe_variants(resolved: Resolved) -> Iterator[str]:
-    """A line a variant, and one for each thing that must be on the device for it."""
+    """A line for each variant, and one for each of its requirements on the device."""
     for outlook in foresee_variants(resolved.profile):
-        told = "; ".join(text for text in (outlook.text, outlook.threshold, outlook.sizes) if text)
-        yield f"{outlook.name} ({' → '.join(outlook.providers)}): {told}"
+        texts = "; ".join(text for text in (outlook.text, outlook.threshold, outlook.sizes) if text)
+        yield f"{outlook.name} ({' → '.join(outlook.providers)}): {texts}"
         yield from (f"    must be on the device: {describe_need(need)}" for need in outlook.needs)
 
 

@@ -16,7 +16,7 @@ Work = Literal["before shipping", "on the device", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One distribution that has a provider. `beside` names the runtimes that a plugin stands beside."""
+    """One distribution that has a provider. `beside` names the runtimes that a plugin works with."""
 
     package: str
     versions: str
@@ -28,7 +28,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionSummary:
-    """One option for people. `decided` is what sets it, where a profile may not."""
+    """One option for people. `decided` says what sets it if a profile must not."""
 
     key: str
     values: str
@@ -39,10 +39,8 @@ class OptionSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSummary:
-    """One provider in a list. `work` tells where bundler has its work done, `prepared` the same in words; `thing` is
-    what is generated on the device.
-
-    `published` is false where no package has it, so that only a runtime of one's own build does.
+    """One provider in a list. `work` is where models are prepared for it, `prepared` the same in words; `thing` is
+    what is generated on the device. `published` is false if only a custom build of ONNX Runtime has it.
     """
 
     name: str
@@ -86,8 +84,8 @@ def _describe_need(rule: NeedRule) -> str:
 
 
 def _describe_when(when: Mapping[str, str]) -> str:
-    told = " and ".join(f"{key} is {pattern}" if pattern else f"{key} is left out" for key, pattern in when.items())
-    return f", where {told}" if told else ""
+    texts = " and ".join(f"{key} is {pattern}" if pattern else f"{key} is left out" for key, pattern in when.items())
+    return f", where {texts}" if texts else ""
 
 
 def list_providers() -> tuple[ProviderSummary, ...]:
@@ -149,7 +147,7 @@ def _place(row: Availability) -> Place:
 
 
 def _own_place(known: ProviderKnowledge) -> tuple[Place, ...]:
-    """A provider that names no rows is in every release of its package; one that is gone is in none."""
+    """Without rows, a provider is in every release of its package, and in none after its removal."""
     if known.presence.gone or not known.package:
         return ()
     return (_place(Availability(package=known.package)),)
@@ -160,8 +158,8 @@ def _describe_work(known: ProviderKnowledge) -> tuple[Work, str]:
     if compiler is not None and compiler.by_default:
         return "before shipping", "compiled before shipping"
     if deferral is not None:
-        return "on the device", "generated on the device; here if asked" if compiler else "generated on the device"
-    return "none", "opened as is"
+        return "on the device", "generated on the device; here on request" if compiler else "generated on the device"
+    return "none", "loaded as shipped"
 
 
 def _summarize_options(rules: tuple[OptionRule, ...]) -> tuple[OptionSummary, ...]:

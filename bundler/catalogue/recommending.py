@@ -18,22 +18,22 @@ from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
 OPEN_SIZE = "N"
-"""Stands where only the user knows the size of a dimension."""
+"""In place of the size of a dimension that only the user knows."""
 
-_SHOWN = 100_000
-"""Bytes below which a size in MB says nothing."""
-_LITTLE = 65_536
-"""Bytes of weights up to which the way to an accelerator costs more than it saves, unless an image or a sound is what
-comes in: convolutions do much work with few weights.
+_LEAST_SHOWN_BYTES = 100_000
+"""Bytes below which a size in MB would be shown as 0."""
+_FEW_WEIGHT_BYTES = 65_536
+"""Bytes of weights up to which the transfer to an accelerator costs more than it saves, unless the model has
+convolutions, which compute much with few weights.
 """
 
 _TREES = "ai.onnx.ml.TreeEnsemble"
 _STANDARD = ("ai.onnx", "ai.onnx.ml", "com.microsoft", "")
 _PRODUCTS = re.compile("Conv|MatMul|Gemm|Attention|LSTM|GRU|RNN|Einsum")
-"""Operators that an accelerator is made for."""
+"""Operators that accelerators speed up."""
 _INTEGER = re.compile(r"(com\.microsoft\.)?(QLinear\w+|Q(Gemm|Attention)|\w+Integer|DynamicQuantize\w+)")
-"""Operators that compute in eight bits themselves; most compilers for devices want float operators between
-`QuantizeLinear` and `DequantizeLinear`.
+"""Integer operators; most compilers for devices expect float operators between `QuantizeLinear` and
+`DequantizeLinear` instead.
 """
 _BATCH = re.compile(r"n|b|batch\w*|\w*_batch|unk__0", re.IGNORECASE)
 _SEQUENCE = re.compile(r"\w*(seq|token)\w*", re.IGNORECASE)
@@ -48,11 +48,11 @@ class SuggestedSizes:
 
     @property
     def is_open(self) -> bool:
-        """Whether the user has to put some in."""
+        """Whether the user has to fill in some."""
         return OPEN_SIZE in self.dimensions.values() or any(OPEN_SIZE in shape for shape in self.shapes.values())
 
     def options(self) -> tuple[str, ...]:
-        """The words for a command."""
+        """The options for a command."""
         named = [word for name, size in self.dimensions.items() for word in ("--dim", f"{name}={size}")]
         shaped = [word for name, sizes in self.shapes.items() for word in ("--shape", f"{name}={','.join(sizes)}")]
         return (*named, *shaped)
@@ -60,8 +60,8 @@ class SuggestedSizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """A kind of device, with the targets that stand for it, the most general first: `accelerated` for models that an
-    accelerator makes faster, `plain` for others.
+    """A kind of device with its targets, the most general first: `accelerated` for models that an accelerator speeds
+    up, `plain` for others.
     """
 
     title: str
@@ -92,8 +92,10 @@ def describe_light(facts: ModelFacts) -> str:
         return "tree ensembles are computed by the CPU on every device"
     if not any(_PRODUCTS.search(name) for name in facts.operators):
         return "it has no convolutions and no matrix products, which are what accelerators are for"
-    if facts.weight_bytes + facts.generated_bytes <= _LITTLE and not any("Conv" in name for name in facts.operators):
-        return "it is so small that the way to an accelerator costs more than it saves"
+    if facts.weight_bytes + facts.generated_bytes <= _FEW_WEIGHT_BYTES and not any(
+        "Conv" in name for name in facts.operators
+    ):
+        return "it is so small that the transfer to an accelerator costs more than it saves"
     return ""
 
 
@@ -107,9 +109,9 @@ def _suggest_all(facts: ModelFacts, profile: TargetProfile) -> SuggestedSizes:
     ports = [port for port in facts.signature.inputs if port.name not in profile.shapes and _has_unnamed(port)]
     roles = {item.key: item.role for item in free_dimensions(facts.signature)}
     shapes = {port.name: tuple(_suggest_axis(port, axis, named, roles) for axis in _axes(port)) for port in ports}
-    told = {size for port in ports for size in port.type.shape or () if isinstance(size, str)}
+    shaped = {size for port in ports for size in port.type.shape or () if isinstance(size, str)}
     return SuggestedSizes(
-        dimensions={name: size for name, size in named.items() if name not in told},
+        dimensions={name: size for name, size in named.items() if name not in shaped},
         shapes=shapes,
     )
 
@@ -134,7 +136,7 @@ def _suggest_axis(port: Port, axis: int, named: Mapping[str, str], roles: Mappin
 
 
 def explain_fit(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
-    """Why the target suits the model, and what will happen to it, one sentence a line."""
+    """Why the target suits the model, and how it is prepared, one sentence a line."""
     variants = shipped_variants(profile)
     yield from _explain_budget(facts, profile)
     names = [f"{variant.name} ({_title(variant)})" for variant in variants]
@@ -143,9 +145,9 @@ def explain_fit(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
     if light and any(not find_provider(variant.providers[0].name).graph.takes_fusions for variant in variants):
         yield light
     for variant in variants:
-        told = (*_explain_precision(facts, profile, variant), *_explain_making(facts, profile, variant))
-        if told:
-            yield f"{variant.name}: {'; '.join(told)}"
+        texts = (*_explain_precision(facts, profile, variant), *_explain_making(facts, profile, variant))
+        if texts:
+            yield f"{variant.name}: {'; '.join(texts)}"
     yield from _explain_dimensions(facts, profile)
     yield from _explain_operators(facts, variants[0])
 
@@ -167,22 +169,22 @@ def _suggest_size(name: str, profile: TargetProfile) -> str:
 def _explain_budget(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
     limit = profile.budget.model_mb
     if limit is not None and facts.total_bytes <= limit * 1e6:
-        size = f"{facts.total_bytes / 1e6:.1f} MB" if facts.total_bytes >= _SHOWN else "less than 0.1 MB"
+        size = f"{facts.total_bytes / 1e6:.1f} MB" if facts.total_bytes >= _LEAST_SHOWN_BYTES else "less than 0.1 MB"
         yield f"its size, {size}, is within the target's budget of {limit:g} MB"
 
 
 def _explain_precision(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> Iterator[str]:
-    """What becomes of numbers, where that differs from the model as it is."""
+    """The precision of the shipped model, if it differs from the original's."""
     provider = find_provider(variant.providers[0].name)
     integers = [name for name in facts.operators if _INTEGER.fullmatch(name)]
     if integers and provider.compiler is not None:
         yield (
-            f"it may leave the model's eight-bit operators ({', '.join(integers[:3])}); it wants QuantizeLinear and "
-            "DequantizeLinear around float operators"
+            f"it may not support the model's integer operators ({', '.join(integers[:3])}): it expects QuantizeLinear "
+            "and DequantizeLinear around float operators"
         )
     elif facts.quantized:
         if not provider.graph.takes_fusions:
-            yield "gets the model as it is, which is quantised already"
+            yield "the model is used unchanged, since it is quantised already"
     else:
         yield from _explain_floats(profile, variant)
 
@@ -191,11 +193,11 @@ def _explain_floats(profile: TargetProfile, variant: Variant) -> Iterator[str]:
     method = variant.precision or profile.precision.method
     calibrated = variant.calibrated or profile.precision.calibrated
     if method in METHODS:
-        yield f"its numbers become {METHODS[method].title}"
+        yield f"converted to {METHODS[method].title}"
     elif rounding := explain_rounding(profile, variant):
         yield rounding
     if method == NONE and calibrated in METHODS:
-        yield f"with --calibration DATA it gets {METHODS[calibrated].title}"
+        yield f"with --calibration DATA, {METHODS[calibrated].title}"
 
 
 def _explain_making(facts: ModelFacts, profile: TargetProfile, variant: Variant) -> Iterator[str]:
@@ -204,15 +206,15 @@ def _explain_making(facts: ModelFacts, profile: TargetProfile, variant: Variant)
         where = "where sizes are fixed (--dim, --shape), else on the device, by prewarm or at the first start"
         yield f"compiled here {where}"
     elif compilation is not None:
-        yield "compiled here, so that the device need not"
+        yield "compiled here, not on the device"
     elif preparation is not None:
         yield f"the {preparation.thing} is generated on the device, at install or first start"
 
 
 def _leaves_sizes(facts: ModelFacts, profile: TargetProfile) -> bool:
-    """Whether the command that is suggested leaves sizes of inputs that nobody fixes."""
+    """Whether inputs still have open sizes with the suggested command."""
     if _wants_static(profile):
-        return False  # what is suggested fixes all
+        return False  # the suggestion fixes all
     shapes = [port.type.shape for port in facts.signature.inputs]
     unnamed = any(shape is None or None in shape for shape in shapes)
     return unnamed or any(name not in profile.dimensions for name in facts.signature.symbols)
@@ -225,26 +227,26 @@ def _explain_dimensions(facts: ModelFacts, profile: TargetProfile) -> Iterator[s
     yield from _explain_left(facts, profile)
     wanted = suggest_sizes(facts, profile)
     if wanted.dimensions:
-        yield f"its accelerator takes no dynamic dimensions: fix {', '.join(wanted.dimensions)} with --dim"
+        yield f"its accelerator does not support dynamic dimensions: fix {', '.join(wanted.dimensions)} with --dim"
     if wanted.shapes:
         inputs = ", ".join(map(shown_name, wanted.shapes))
-        yield f"its accelerator takes no sizes that the model does not name: fix those of {inputs} with --shape"
+        yield f"its accelerator does not support unnamed dynamic dimensions: fix those of {inputs} with --shape"
     if wanted.is_open:
-        yield f"put the sizes that you need for {OPEN_SIZE} below"
+        yield f"replace {OPEN_SIZE} below with the sizes that you need"
 
 
 def _explain_left(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
-    """What becomes of open sizes where a provider takes the model all the same."""
+    """What happens to open sizes if a provider accepts the model with them."""
     left = [variant.name for variant in shipped_variants(profile) if judge_free_sizes(variant) == "left"]
     options = _suggest_all(facts, profile).options()
     if left and options and not _wants_static(profile):
         names, words = ", ".join(left), show_options(options)
-        yield f"{names}: nodes of sizes that are not fixed stay with the CPU; {words} lets more of them be taken"
+        yield f"{names}: nodes with open sizes run on the CPU; {words} assigns more of them to the accelerator"
 
 
 def _explain_operators(facts: ModelFacts, variant: Variant) -> Iterator[str]:
     foreign = [name for name in facts.custom_domains if name not in _STANDARD]
     if foreign:
-        yield f"operators of {', '.join(foreign)} are not of ONNX: it runs where the runtime has them"
+        yield f"operators of {', '.join(foreign)} are not standard: it only runs where the runtime has them"
     if facts.control_flow and judge_free_sizes(variant) == "refused":
-        yield f"loops and branches stay with the CPU, so {_title(variant)} may take the graph in several pieces"
+        yield f"loops and branches run on the CPU, so {_title(variant)} may get the graph in several partitions"

@@ -54,7 +54,7 @@ def write_starter(target: str, extends: str, path: Path) -> Path:
     """Write a commented profile for `target` to `path`. It is valid when written.
 
     Raises `UsageError` for a name that is no identifier or a file that exists, `ProfileError` when `extends` is
-    unknown or lacks what a target needs.
+    unknown or lacks values that a target requires.
     """
     if not _IDENTIFIER.fullmatch(target):
         raise UsageError(
@@ -69,7 +69,7 @@ def write_starter(target: str, extends: str, path: Path) -> Path:
 
 
 def _extends(extends: str, path: Path) -> str:
-    """As the new file must write it: a path is relative to that file."""
+    """The value for the new file: a path is relative to it."""
     if not extends.endswith(".toml"):
         return extends
     return Path(os.path.relpath(Path(extends).resolve(), path.resolve().parent)).as_posix()
@@ -85,7 +85,7 @@ def _check(target: str, extends: str) -> None:
         check_layers(layered)
     except ProfileError as error:
         raise ProfileError(
-            f"{shorten(extends)} does not hold all that a target needs",
+            f"{shorten(extends)} lacks values that a target requires",
             details=error.details,
             hint="extend a target (`bundler targets list`) or a base that names its platform",
         ) from error

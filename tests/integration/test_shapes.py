@@ -127,9 +127,9 @@ def test_what_is_unnamed_is_listed_with_the_option_that_fixes_it(warm: CommandLi
     found = warm.run("targets", "recommend", orientation, "--device", "snapdragon-8g3").expect(0).out
     assert f"dynamic dimensions: {line}" in found
     assert "--shape x=1,3,N,N" in found
-    assert "put the sizes that you need for N" in " ".join(found.split())
+    assert "replace N below with the sizes that you need" in " ".join(found.split())
     found = warm.run("targets", "recommend", orientation, "--device", "android-arm64").expect(0).out
-    told = "xnnpack, nnapi: nodes of sizes that are not fixed stay with the CPU; --shape x=1,3,N,N lets more of them"
+    told = "xnnpack, nnapi: nodes with open sizes run on the CPU; --shape x=1,3,N,N assigns more of them"
     assert told in " ".join(found.split())
 
 

@@ -47,4 +47,4 @@ def test_a_phone_is_reported_whole(page):
 
 def test_what_needs_a_runtime_of_ones_own_is_reported(page):
     row = next(line for line in page.splitlines() if line.startswith("| `jetson-orin` | `tensorrt` |"))
-    assert "needs a custom build of ONNX Runtime" in row
+    assert "requires a custom build of ONNX Runtime" in row

@@ -26,7 +26,7 @@ def fate(variant):
 
 
 def test_a_plain_variant_is_opened_as_it_ships():
-    assert fate(CPU) == ("as it is", "the runtime opens the model as it ships")
+    assert fate(CPU) == ("as it is", "the runtime loads the model as shipped")
 
 
 def test_work_is_done_here_where_the_compiler_needs_no_device():
@@ -83,8 +83,8 @@ def test_what_is_said_of_a_target_is_what_a_plan_does(name):
 @pytest.mark.parametrize(
     ("shortfall", "text"),
     [
-        ("fail", "must take 90% of the nodes; with fewer the build fails"),
-        ("report", "must take 90% of the nodes; with fewer that is reported, and the bundle marked"),
+        ("fail", "requires at least 90% of the nodes; otherwise the build fails"),
+        ("report", "requires at least 90% of the nodes; otherwise a warning, also in the manifest"),
     ],
 )
 def test_a_threshold_is_reported_with_what_follows(shortfall, text):

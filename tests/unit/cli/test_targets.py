@@ -159,6 +159,6 @@ def test_list_says_which_groups_there_are():
 
 
 def test_show_tells_what_becomes_of_each_variant():
-    assert "# cpu (CPU): the runtime opens the model as it ships" in run("show", "linux-x64").output
+    assert "# cpu (CPU): the runtime loads the model as shipped" in run("show", "linux-x64").output
     (variant,) = json.loads(run("show", "linux-x64", "--json").output)["variants"]
     assert variant["fate"] == "as it is"
