@@ -81,7 +81,7 @@ DUMP = "import json, os; print(json.dumps({'bundle': {}, **os.environ}))"
 
 def test_a_proof_sees_nothing_of_it() -> None:
     launch = Launch(device=LocalDevice(facts=see_facts()), command=(sys.executable, "-c", DUMP), environment={})
-    assert seen_of(dict(start(launch, ()).answer)) == set()
+    assert seen_of(dict(start(launch, ()).report)) == set()
 
 
 def test_what_fetches_packages_sees_proxies_and_indexes() -> None:

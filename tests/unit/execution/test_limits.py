@@ -101,7 +101,7 @@ def test_a_bundle_that_is_verified_has_the_same_limits(monkeypatch: pytest.Monke
         "(r.RLIMIT_DATA, r.RLIMIT_FSIZE, r.RLIMIT_CORE)]}))"
     )
     launch = Launch(device=LocalDevice(facts=see_facts()), command=(sys.executable, "-c", dump), environment={})
-    memory, file, core = start(launch, ()).answer["bundle"]
+    memory, file, core = start(launch, ()).report["bundle"]
     assert memory == [512 << 20, 512 << 20]
     assert 0 < file[0] == file[1] < 1 << 60
     assert core == [0, 0]
