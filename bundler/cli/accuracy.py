@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bundler.cli.printing import printable
+from bundler.support.text import count_things
 
 if TYPE_CHECKING:
     from bundler.model.runtime import Tolerance
@@ -19,7 +20,7 @@ PLACE_LENGTH = 80
 
 def accuracy_line(found: AccuracyResult) -> str:
     """`accuracy of htp over 40 samples: 22.8 dB (at least 15), 16.1 dB in the worst sample (at least 5)`."""
-    samples = f"{found.samples} sample{'' if found.samples == 1 else 's'}"
+    samples = count_things(found.samples, "sample")
     figures = ", ".join(_figures(found)) or "no accuracy figure available"
     named = "" if found.outputs == 1 or found.equal else f" (output {printable(found.output, NAME_LENGTH)})"
     missing = f"; {found.unjudged} of {found.outputs} outputs could not be judged" if found.unjudged else ""

@@ -54,13 +54,6 @@ class RecordStore:
                 return record
         return None
 
-    def has(self, key: str) -> bool:
-        """Whether there is a whole record of `key`; does not mark it as used."""
-        try:
-            return parse_record(key, read_bounded(self.path(key))) is not None
-        except OSError:
-            return False
-
     def put(self, key: str, record: ActionRecord, scratch: Scratch) -> bytes:
         """Write the record; returns its bytes. Raises `OSError`."""
         data = render_record(record)

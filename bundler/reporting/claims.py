@@ -7,6 +7,7 @@ from typing import Final
 
 from bundler.model.measurement import Measurement
 from bundler.reporting.data import Spread, summarize_series
+from bundler.support.text import count_things
 
 LEAST_RUNS: Final = 7
 """Runs of each side below which no difference is reported. Two equal series of seven runs are completely separated in 2
@@ -68,7 +69,7 @@ def doubt_measurement(measurement: Measurement) -> tuple[str, ...]:
     """Why the figures of one variant are unreliable, a sentence each: few runs, a busy machine, varying calls."""
     series = (("load", measurement.opening_ms), ("call", measurement.latency_ms))
     doubts = [
-        f"only {len(found)} timed {what}{'' if len(found) == 1 else 's'} (at least {LEAST_RUNS} are needed)"
+        f"only {count_things(len(found), f'timed {what}')} (at least {LEAST_RUNS} are needed)"
         for what, found in series
         if 0 < len(found) < LEAST_RUNS
     ]

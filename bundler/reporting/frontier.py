@@ -14,7 +14,7 @@ from bundler.reporting.claims import doubt_ratio
 from bundler.reporting.figures import show_error
 from bundler.reporting.page import AttemptRow, Level, Precision, Spot, SpotChart, Stroke
 from bundler.reporting.scales import linear_scale
-from bundler.support.text import format_bytes, format_milliseconds
+from bundler.support.text import count_things, format_bytes, format_milliseconds
 
 _FIGURES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -74,14 +74,10 @@ def _describe_timing(frontier: Frontier, unchanged: float | None) -> str:
 def _summarize(frontier: Frontier) -> str:
     tried = sum(attempt.state != "skipped" for attempt in frontier.attempts)
     passed = sum(attempt.state in {"chosen", "passed"} for attempt in frontier.attempts)
-    judged = f"judged on {_count(frontier.held_out, 'held-out sample')}"
+    judged = f"judged on {count_things(frontier.held_out, 'held-out sample')}"
     if frontier.calibration:
         judged += f", none of them among the {frontier.calibration} for calibration"
-    return f"{_count(tried, 'attempt')}, {passed} of them met the gate, {judged}."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{count_things(tried, 'attempt')}, {passed} of them met the gate, {judged}."
 
 
 def _name_figures(attempts: Sequence[Attempt]) -> tuple[str, ...]:

@@ -40,10 +40,10 @@ from bundler.reporting.checks import make_checks
 from bundler.reporting.figures import word_figures
 from bundler.support.files import FILE_MODE, replace_whole
 
-_TOLD_ELSEWHERE = {"signature", "outputs", "samples", "comparison", "references", "weaknesses"}
+_RECORDED_ELSEWHERE = {"signature", "outputs", "samples", "comparison", "references", "weaknesses"}
 """Facts that `runtime.json` or the checks already contain."""
 
-_OF_THE_MACHINE = {"machine", "python"}
+_MACHINE_INGREDIENTS = {"machine", "python"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +173,7 @@ def _list_artifacts(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> Iterato
 
 def _stage(outcome: StepOutcome, plan: BuildPlan) -> StageRecord:
     step = _find_step(plan, outcome.step)
-    facts = {name: fact for name, fact in outcome.facts.items() if name not in _TOLD_ELSEWHERE}
+    facts = {name: fact for name, fact in outcome.facts.items() if name not in _RECORDED_ELSEWHERE}
     return StageRecord(
         step=outcome.step,
         stage=outcome.stage,
@@ -202,7 +202,7 @@ def _find_step(plan: BuildPlan, step_id: str) -> Step | None:
 
 def _recipe(ingredients: Mapping[str, Any]) -> str:
     """The cache key without the build machine, so that the same bundle has the same manifest everywhere."""
-    kept = {name: value for name, value in ingredients.items() if name not in _OF_THE_MACHINE}
+    kept = {name: value for name, value in ingredients.items() if name not in _MACHINE_INGREDIENTS}
     return digest_json({name: _name_files(value) if name == "options" else value for name, value in kept.items()})
 
 

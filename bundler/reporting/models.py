@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -74,19 +74,7 @@ def show_tag(data: ReportData, variant: str | None) -> str:
 
 def chart_sizes(data: ReportData, states: tuple[ModelState, ...]) -> BarChart:
     """Bytes of the model after each stage."""
-    scale = linear_scale((float(state.size) for state in states), lambda value: format_bytes(round(value)))
-    bars = tuple(
-        Bar(
-            label=state.title,
-            tag=show_tag(data, state.variant),
-            value=format_bytes(state.size),
-            detail="" if state.step is None else show_percent(state.size, states[0].size),
-            share=scale.place(state.size),
-            before=state.step is None,
-        )
-        for state in states
-    )
-    return BarChart(scale=scale, bars=bars)
+    return _chart_states(data, states, [state.size for state in states], lambda value: format_bytes(round(value)))
 
 
 def count_operators(data: ReportData, states: tuple[ModelState, ...]) -> Operators | None:
@@ -95,7 +83,7 @@ def count_operators(data: ReportData, states: tuple[ModelState, ...]) -> Operato
     if not counted:
         return None
     return Operators(
-        chart=_node_chart(data, counted),
+        chart=_chart_states(data, counted, [state.nodes or 0 for state in counted], lambda value: f"{value:,.0f}"),
         stages=tuple(" ".join(filter(None, (s.title, show_tag(data, s.variant)))) for s in counted),
         rows=_operator_rows(counted),
     )
@@ -138,19 +126,21 @@ def _read_counts(found: Any) -> dict[str, int]:
     return {str(name): count for name, count in found.items()}
 
 
-def _node_chart(data: ReportData, counted: list[ModelState]) -> BarChart:
-    totals = [state.nodes or 0 for state in counted]
-    scale = linear_scale((float(total) for total in totals), lambda value: f"{value:,.0f}")
+def _chart_states(
+    data: ReportData, states: Sequence[ModelState], amounts: Sequence[int], show: Callable[[float], str]
+) -> BarChart:
+    """A bar for each state, compared with the first."""
+    scale = linear_scale(map(float, amounts), show)
     bars = tuple(
         Bar(
             label=state.title,
             tag=show_tag(data, state.variant),
-            value=f"{total:,}",
-            detail="" if state.step is None else show_percent(total, totals[0]),
-            share=scale.place(total),
+            value=show(amount),
+            detail="" if state.step is None else show_percent(amount, amounts[0]),
+            share=scale.place(amount),
             before=state.step is None,
         )
-        for state, total in zip(counted, totals, strict=True)
+        for state, amount in zip(states, amounts, strict=True)
     )
     return BarChart(scale=scale, bars=bars)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +11,13 @@ from bundler.model.placement import Gain, PlacementFacts, read_placement
 from bundler.model.plan import VariantPlan
 from bundler.model.signature import Signature
 from bundler.reporting.data import ReportData
-from bundler.reporting.page import LeftRow, Placement, Segment
+from bundler.reporting.page import LeftRow, Placement, Segment, StackedBar
 from bundler.support.text import format_bytes
 
-_TAKEN, _LEFT = 0, 5
+_ASSIGNED, _OTHERS = 0, 5
 """Colours of the page: the accelerator's, and a plain one."""
+_COLOURS = 6
+"""Number of series colours in the style sheet."""
 
 
 def chart_placements(data: ReportData) -> tuple[Placement, ...]:
@@ -71,7 +73,9 @@ def _read_proof(data: ReportData, variant: VariantPlan) -> PlacementFacts | None
 def _chart(data: ReportData, variant: VariantPlan, facts: PlacementFacts | None) -> Placement:
     return Placement(
         variant=variant.name,
-        segments=() if facts is None else _segments(facts),
+        segments=()
+        if facts is None
+        else _stack([(facts.provider, facts.taken, _ASSIGNED), ("others", facts.left, _OTHERS)]),
         total="" if facts is None else f"{facts.taken + facts.left:,} nodes",
         gate=round(100 * variant.least_share, 2) if variant.least_share else None,
         verdict=_describe_verdict(data, variant, facts),
@@ -82,23 +86,40 @@ def _chart(data: ReportData, variant: VariantPlan, facts: PlacementFacts | None)
     )
 
 
-def _segments(facts: PlacementFacts) -> tuple[Segment, ...]:
-    parts = (
-        (facts.provider, facts.share, facts.taken, _TAKEN),
-        ("others", 1 - facts.share, facts.left, _LEFT),
-    )
-    taken = round(100 * facts.share, 2)
+def stack_providers(data: ReportData) -> tuple[StackedBar, ...]:
+    """Nodes by provider, one bar for each variant; a provider has the same colour in all bars."""
+    names = sorted({name for counts in data.assignments.values() for name in counts})
+    series = {name: number % _COLOURS for number, name in enumerate(names)}
     return tuple(
-        Segment(
-            label=label,
-            start=taken if series == _LEFT else 0.0,
-            width=round(100 * share, 2),
-            value=f"{count:,} ({share:.0%})",
-            series=series,
+        StackedBar(
+            label=variant,
+            total=f"{sum(counts.values()):,} nodes",
+            segments=_stack(
+                (name, count, series[name])
+                for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+            ),
         )
-        for label, share, count, series in parts
-        if count
+        for variant, counts in data.assignments.items()
+        if sum(counts.values()) > 0
     )
+
+
+def _stack(counts: Iterable[tuple[str, int, int]]) -> tuple[Segment, ...]:
+    """Label, nodes and colour of each part, side by side; parts without nodes are left out."""
+    parts = [part for part in counts if part[1]]
+    total, start, segments = sum(count for _, count, _ in parts), 0, []
+    for label, count, series in parts:
+        segments.append(
+            Segment(
+                label=label,
+                start=round(100 * start / total, 2),
+                width=round(100 * count / total, 2),
+                value=f"{count:,} ({count / total:.0%})",
+                series=series,
+            )
+        )
+        start += count
+    return tuple(segments)
 
 
 def describe_gain(gain: Gain, signature: Signature, asker: Asker) -> str:

@@ -21,8 +21,8 @@ from bundler.reporting.frontier import chart_precisions
 from bundler.reporting.manifest import weigh_bundle
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
 from bundler.reporting.page import Page
-from bundler.reporting.placement import chart_placements, describe_unassigned
-from bundler.reporting.speed import chart_speed, stack_providers
+from bundler.reporting.placement import chart_placements, describe_unassigned, stack_providers
+from bundler.reporting.speed import chart_speed
 from bundler.reporting.story import chart_files, collect_notes, describe_proof, judged_by_seeds, list_steps, make_cards
 from bundler.reporting.timings import TIMINGS_NAME
 from bundler.support.data import data_root

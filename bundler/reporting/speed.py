@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bundler.model.measurement import Measurement
 from bundler.reporting.claims import compare_medians
 from bundler.reporting.data import ReportData, summarize_series
 from bundler.reporting.models import show_tag
-from bundler.reporting.page import Dot, Segment, SpreadChart, SpreadRow, StackedBar
+from bundler.reporting.page import Dot, SpreadChart, SpreadRow
 from bundler.reporting.scales import Scale, linear_scale
 from bundler.support.text import format_milliseconds
 
 _SHOWN_DOTS = 200
 """Largest number of points in a row; a longer series is thinned evenly."""
 _ROW_MIDDLE = 18.0
-_COLOURS = 6
-"""Number of series colours in the style sheet."""
 _LANES = (0.0, -6.0, 6.0, -3.0, 3.0)
 """Vertical offsets in pixels that separate points of equal time, the same on every rendering."""
 
@@ -34,33 +32,6 @@ def chart_speed(data: ReportData) -> tuple[SpreadChart, ...]:
         others = measurement.others
         charts += [_chart(title + suffix, before, after, others) for title, before, after in series if _finite(after)]
     return tuple(charts)
-
-
-def stack_providers(data: ReportData) -> tuple[StackedBar, ...]:
-    """Nodes by provider, one bar for each variant; a provider has the same colour in all bars."""
-    names = sorted({name for counts in data.assignments.values() for name in counts})
-    series = {name: number for number, name in enumerate(names)}
-    return tuple(
-        _stack(variant, counts, series) for variant, counts in data.assignments.items() if sum(counts.values()) > 0
-    )
-
-
-def _stack(variant: str, counts: Mapping[str, int], series: Mapping[str, int]) -> StackedBar:
-    total = sum(counts.values())
-    segments = []
-    start = 0
-    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        segments.append(
-            Segment(
-                label=name,
-                start=round(100 * start / total, 2),
-                width=round(100 * count / total, 2),
-                value=f"{count:,} ({count / total:.0%})",
-                series=series[name] % _COLOURS,
-            )
-        )
-        start += count
-    return StackedBar(label=variant, total=f"{total:,} nodes", segments=tuple(segments))
 
 
 def _suffix(data: ReportData, measurement: Measurement) -> str:

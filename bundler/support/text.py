@@ -105,6 +105,11 @@ def _escape(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
+def count_things(number: int, noun: str) -> str:
+    """`1 sample`, `3 samples`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def format_bytes(size: int) -> str:
     """`6.6 MB`, `640 kB`, `12 B`: decimal units, with at most three digits before the point."""
     for least, unit, scale, places in _BYTES:
