@@ -32,9 +32,15 @@ if TYPE_CHECKING:
     from bundler.environments.survey import ToolStatus
     from bundler.pipeline.bench import VariantTimes
     from bundler.pipeline.inspect import Inspection
-    from bundler.pipeline.interruption import BuildsInterruptedError
     from bundler.pipeline.recommend import Recommendations
-    from bundler.pipeline.results import BuildResult, DigestResult, Failure, PlanResult, VerifyResult
+    from bundler.pipeline.results import (
+        BuildResult,
+        BuildsInterruptedError,
+        DigestResult,
+        Failure,
+        PlanResult,
+        VerifyResult,
+    )
     from bundler.reporting.diff import BundleDiff
 
 __all__ = [
@@ -80,10 +86,16 @@ _LATE = {
     "bundler.emitters.contract": ("Served", "ServeRequest"),
     "bundler.environments.survey": ("ToolStatus",),
     "bundler.pipeline.bench": ("VariantTimes",),
-    "bundler.pipeline.interruption": ("BuildsInterruptedError",),
     "bundler.pipeline.inspect": ("Inspection",),
     "bundler.pipeline.recommend": ("Recommendations",),
-    "bundler.pipeline.results": ("BuildResult", "DigestResult", "Failure", "PlanResult", "VerifyResult"),
+    "bundler.pipeline.results": (
+        "BuildResult",
+        "BuildsInterruptedError",
+        "DigestResult",
+        "Failure",
+        "PlanResult",
+        "VerifyResult",
+    ),
     "bundler.reporting.diff": ("BundleDiff",),
 }
 """Types that take long to load and that most callers do not need: loaded on first use."""
@@ -301,7 +313,9 @@ def serve(request: ServeRequest, report: Callable[[str], None] = lambda _: None)
 
 def examine(settings: Settings = _DEFAULTS) -> tuple[ToolStatus, ...]:
     """The tools, environments, emulators and browsers of this machine, and how to get those that are not here."""
+    from bundler.devices.registry import device_names, find_kind
+    from bundler.environments.survey import survey
     from bundler.execution.cache import open_cache
-    from bundler.pipeline import doctor
 
-    return doctor.examine(open_cache(settings.cache_choice).root)
+    root = open_cache(settings.cache_choice).root
+    return (*survey(root), *(find_kind(name).examine(root) for name in device_names()))

@@ -59,20 +59,7 @@ def bench(
     if baseline is not None and not baseline.is_file():
         raise UsageError(f"there is no model {baseline}", hint="give the ONNX file that the bundles were built from")
     _check_timing(bundles, timing)
-    root = workspace.cache.root
-    requests = [
-        ProofRequest(
-            bundle=bundle,
-            cache_root=root,
-            listener=listener,
-            model=baseline,
-            on=on,
-            timing=timing,
-            environments=workspace.environments,
-            sandbox=workspace.sandbox,
-        )
-        for bundle in bundles
-    ]
+    requests = [workspace.request_proof(bundle, listener, on, baseline, timing) for bundle in bundles]
     found = [times for request in requests for times in _time_bundle(request)]
     if not found:
         raise _nothing_timed(bundles, timing)

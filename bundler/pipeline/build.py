@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from bundler.model.attempts import Frontier
@@ -16,15 +16,14 @@ from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.accuracy import find_accuracies
 from bundler.pipeline.assemble import make_runtime_config
 from bundler.pipeline.judging import Verdict, judge_plan
-from bundler.pipeline.memo import recall_bundle, remember_bundle
+from bundler.pipeline.memo import bundle_key, recall_bundle, remember_bundle
 from bundler.pipeline.only_sizes import settle_only_sizes
 from bundler.pipeline.place import check_replaceable, put_in_place, staging_folder
 from bundler.pipeline.placement import check_placements, find_placements
 from bundler.pipeline.preloading import preload_on_start
 from bundler.pipeline.prepare import Prepared, prepare
 from bundler.pipeline.requests import BuildRequest
-from bundler.pipeline.results import BuildResult, BuildSummary, ChosenPrecision, PlacementResult
-from bundler.pipeline.stamp import bundle_key
+from bundler.pipeline.results import BuildResult, BuildSummary, ChosenPrecision, PlacementResult, WrittenBundle
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.precision import asked_method
 from bundler.profiles.methods import AUTO
@@ -60,12 +59,20 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
     if summary is None:
         summary = _write(prepared, config, outcomes, final=final, workspace=workspace, reporter=reporter)
         remember_bundle(workspace.cache.root, final, key, summary)
-    seconds = time.perf_counter() - began
-    result = _result(prepared, final, summary, up_to_date=not fresh, seconds=seconds)
-    return replace(
-        result,
+    return BuildResult(
+        **{item.name: getattr(summary, item.name) for item in fields(WrittenBundle)},
+        name=prepared.plan.model_name,
+        target=prepared.profile.id,
+        bundle=final,
+        report=report_folder(final) / "report.html",
+        format=prepared.plan.format,
+        up_to_date=not fresh,
+        source_bytes=prepared.facts.total_bytes,
+        seconds=time.perf_counter() - began,
+        precisions=tuple(_describe_choice(frontier) for frontier in prepared.frontiers),
         placements=_placements(prepared, outcomes),
         accuracies=find_accuracies(prepared.plan, outcomes, summary.runs),
+        decisions=prepared.decisions,
     )
 
 
@@ -162,33 +169,6 @@ def _gate_hint(verdict: Verdict) -> str:
     if verdict.judged == "simplify":
         return "leave the simplifier out with --set optimization.simplifier=none"
     return f"lower the level with --set optimization.level=basic, or widen the gate with --set {verdict.setting}"
-
-
-def _result(prepared: Prepared, final: Path, summary: BuildSummary, *, up_to_date: bool, seconds: float) -> BuildResult:
-    return BuildResult(
-        name=prepared.plan.model_name,
-        target=prepared.profile.id,
-        bundle=final,
-        report=report_folder(final) / "report.html",
-        format=prepared.plan.format,
-        proof=summary.proof,
-        up_to_date=up_to_date,
-        bundle_bytes=summary.bundle_bytes,
-        model_bytes=summary.model_bytes,
-        source_bytes=prepared.facts.total_bytes,
-        notes=summary.notes,
-        seconds=seconds,
-        proofs=summary.proofs,
-        unproven=summary.unproven,
-        verified=summary.verified,
-        first_visits=summary.first_visits,
-        precisions=tuple(_describe_choice(frontier) for frontier in prepared.frontiers),
-        metrics=summary.metrics,
-        reservations=summary.reservations,
-        golden=summary.golden,
-        decisions=prepared.decisions,
-        digest=summary.digest,
-    )
 
 
 def _describe_choice(frontier: Frontier) -> ChosenPrecision:

@@ -266,15 +266,9 @@ def _measure(request: FinishRequest) -> tuple[Measurement, ...]:
 
 
 def _proof_request(request: FinishRequest) -> ProofRequest:
-    return ProofRequest(
-        bundle=request.staged,
-        cache_root=request.workspace.cache.root,
-        listener=request.reporter.listener,
-        model=request.prepared.sources[MODEL].path,
-        on=request.prepared.request.on,
-        environments=request.workspace.environments,
-        sandbox=request.workspace.sandbox,
-    )
+    prepared = request.prepared
+    model = prepared.sources[MODEL].path
+    return request.workspace.request_proof(request.staged, request.reporter.listener, prepared.request.on, model)
 
 
 def list_notes(prepared: Prepared, outcomes: Mapping[str, StepOutcome], emitted: Sequence[str]) -> list[str]:

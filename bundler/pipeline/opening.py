@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.execution.executor import Source
+from bundler.execution.records import is_safe_path
 from bundler.execution.sources import digest_source
 from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL
 from bundler.model.results import StepOutcome
-from bundler.pipeline.checked import is_as_checked
 from bundler.pipeline.model_file import check_model_path
 from bundler.pipeline.packages import find_model, is_package_argument, join_model, parse_package
 from bundler.pipeline.requests import BuildRequest, bundle_name
@@ -75,3 +76,22 @@ def _inspect_file(
     external = [path.parent / name for name in facts.external_files]
     model = digest_source(path, external, workspace.cache) if external else alone
     return facts, outcome, model
+
+
+def is_as_checked(model: Path, facts: ModelFacts) -> bool:
+    """Whether the external data are what the check of the model found: real files in its folder, each of its size.
+
+    No more of them was read. What facts from a cache say is not believed: no path leads out, nothing is opened.
+    """
+    return tuple(_size_of(model.parent, name) for name in facts.external_files) == facts.external_sizes
+
+
+def _size_of(folder: Path, name: str) -> int | None:
+    """The size of a plain file with one name, no part of whose path is a link; None for anything else."""
+    path = folder / name
+    try:
+        status = path.lstat()
+        inside = is_safe_path(name) and path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):
+        return None
+    return status.st_size if inside and stat.S_ISREG(status.st_mode) and status.st_nlink == 1 else None

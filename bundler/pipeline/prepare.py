@@ -17,11 +17,10 @@ from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL, BuildPlan, Decision
 from bundler.model.results import StepOutcome
-from bundler.pipeline.commands import repeat_command
 from bundler.pipeline.given import GivenData, read_given
 from bundler.pipeline.opening import name_model, open_model
 from bundler.pipeline.package_names import identify_package
-from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.requests import BuildRequest, repeat_command
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import make_plan
 from bundler.planning.request import PlanRequest

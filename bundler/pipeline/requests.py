@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from bundler.model.options import (
     On,
     Option,
     Overrides,
+    find_options,
     parse_dimensions,
     parse_shapes,
     show_pairs,
@@ -163,3 +164,20 @@ def check_clashes(requests: Iterable[BuildRequest]) -> None:
                 hint="build them one by one with --name, or give each a name in bundler.toml",
             )
         seen[key] = request.model
+
+
+def repeat_command(request: BuildRequest, *, sandbox: bool = False) -> tuple[str, ...]:
+    """`bundler build MODEL --target TARGET` with all that was given and is not the default, `--sandbox` among it."""
+    model = str(request.model)
+    # A path that starts with a hyphen would be read as an option.
+    named = f"./{model}" if model.startswith("-") else model
+    shut = ("--sandbox",) if sandbox else ()
+    return ("bundler", "build", named, "--target", request.target, *_list_options(request), *shut)
+
+
+def _list_options(request: BuildRequest) -> Iterator[str]:
+    defaults = {field.name: field.default for field in fields(BuildRequest)}
+    for name, option in find_options(BuildRequest).items():
+        value = getattr(request, name)
+        if value != defaults[name] and value is not None:
+            yield from option.write(value)

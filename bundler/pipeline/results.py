@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +105,13 @@ class VerifiedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildSummary:
-    """What is known of a bundle once it is written, and stays so while it stands: a rebuild with nothing changed
-    repeats it. The fields of the same name in `BuildResult` say more; `runs` are those of its own runtime.
+class WrittenBundle:
+    """What is known of a bundle once it is written, and stays so while it stands.
+
+    `digest` is the SHA-256 of `bundle.json`, which lists that of every file; sizes are in bytes. `proof` is the lowest
+    of `proofs`, the variants' own levels (none without a proof); `unproven` says why the others were not run, and
+    `verified` says all of it in words. `golden` is the manifest's record of the golden set; `reservations` say why the
+    bundle must not be shipped. `first_visits` are for what is visited rather than installed.
     """
 
     digest: str
@@ -122,16 +126,19 @@ class BuildSummary:
     reservations: tuple[str, ...]
     metrics: tuple[MetricResult, ...]
     first_visits: tuple[FirstVisit, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSummary(WrittenBundle):
+    """What a rebuild with nothing changed repeats; `runs` are those of the bundle's own runtime."""
+
     runs: tuple[VerifiedRun, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildResult:
-    """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; sizes in bytes.
-    `golden` is the manifest's record of the golden set. `first_visits` are for what is visited rather than installed;
-    `reservations` say why it must not be shipped; `decisions` are what was measured, by variant. `proof` is the least
-    of `proofs`, the variants' own levels (none without a proof); `unproven` says of those that were not run why;
-    `verified` says all of it in words. `digest` is the SHA-256 of `bundle.json`, which lists that of every file.
+class BuildResult(WrittenBundle):
+    """A finished bundle. `up_to_date` says that nothing had changed and nothing was written; `decisions` are what was
+    measured, by variant.
     """
 
     name: str
@@ -139,25 +146,21 @@ class BuildResult:
     bundle: Path
     report: Path
     format: str
-    proof: Proof
     up_to_date: bool
-    bundle_bytes: int
-    model_bytes: int
     source_bytes: int
-    notes: tuple[str, ...]
     seconds: float
-    proofs: Mapping[str, Proof] = field(default_factory=dict)
-    unproven: Mapping[str, str] = field(default_factory=dict)
-    verified: tuple[str, ...] = ()
-    first_visits: tuple[FirstVisit, ...] = ()
-    precisions: tuple[ChosenPrecision, ...] = ()
-    metrics: tuple[MetricResult, ...] = ()
-    placements: tuple[PlacementResult, ...] = ()
-    accuracies: tuple[AccuracyResult, ...] = ()
-    golden: GoldenRecord | None = None
-    reservations: tuple[str, ...] = ()
-    decisions: Mapping[str, RecordedChoice] = field(default_factory=dict)
-    digest: str = ""
+    precisions: tuple[ChosenPrecision, ...]
+    placements: tuple[PlacementResult, ...]
+    accuracies: tuple[AccuracyResult, ...]
+    decisions: Mapping[str, RecordedChoice]
+
+
+class BuildsInterruptedError(KeyboardInterrupt):
+    """The user stopped several builds: `finished` of `total` are done."""
+
+    def __init__(self, finished: Sequence[BuildResult], total: int) -> None:
+        super().__init__()
+        self.finished, self.total = tuple(finished), total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from bundler.emitters.contract import ProofRequest
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener
@@ -66,15 +65,7 @@ def verify(
     result, and the proof then claims no more than `resolved`.
     """
     integrity, manifest = check_bundle(bundle, digest)
-    request = ProofRequest(
-        bundle=bundle,
-        cache_root=workspace.cache.root,
-        listener=listener,
-        on=on,
-        environments=workspace.environments,
-        sandbox=workspace.sandbox,
-    )
-    proofs = find_emitter(manifest.ecosystem).prove(request)
+    proofs = find_emitter(manifest.ecosystem).prove(workspace.request_proof(bundle, listener, on))
     failed = [proof for proof in proofs if proof.passed is False]
     if failed:
         raise VerificationError(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bundler.environments.registry import Environments
 from bundler.environments.sandbox import Sandbox, find_sandbox
@@ -13,6 +14,11 @@ from bundler.execution.cache import Cache, open_cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import is_known
 from bundler.model.cache import CacheChoice
+from bundler.model.events import Listener
+from bundler.model.measurement import USUAL, Timing
+
+if TYPE_CHECKING:
+    from bundler.emitters.contract import ProofRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +29,28 @@ class Workspace:
     environments: Environments
     executor: Executor
     sandbox: Sandbox | None = None
+
+    def request_proof(
+        self,
+        bundle: Path,
+        listener: Listener,
+        on: str | None = None,
+        model: Path | None = None,
+        timing: Timing = USUAL,
+    ) -> ProofRequest:
+        """What an emitter is given to run a bundle; `model` is what it is timed beside."""
+        from bundler.emitters.contract import ProofRequest  # noqa: PLC0415 - pydantic: a worker is started before
+
+        return ProofRequest(
+            bundle=bundle,
+            cache_root=self.cache.root,
+            listener=listener,
+            model=model,
+            on=on,
+            timing=timing,
+            environments=self.environments,
+            sandbox=self.sandbox,
+        )
 
 
 TOOLS = ("bundler.stages.inspect.run", "bundler.stages.record_golden.run")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,8 @@ from bundler.pipeline.results import BuildResult, Failure, PlanResult
 from bundler.pipeline.settings import Settings
 from bundler.pipeline.workspace import open_workspace, start_early
 from bundler.profiles.resolve import resolve_target
-from bundler.project.decisions import record_decisions, with_decisions
 from bundler.project.load import LoadedProject, find_project
-from bundler.project.lock import LockFile, read_lock
+from bundler.project.lock import LockFile, read_lock, write_lock
 from bundler.project.narrowing import narrow_requests
 from bundler.project.pinning import pin_project
 from bundler.project.requests import project_requests
@@ -54,9 +53,9 @@ def build_picked(found: Picked, settings: Settings, listener: Listener, *, locke
 
         wanted = (*_whole_project(loaded), *found.requests)
         pinned = pin_project(loaded, wanted, workspace.environments, locked=locked, listener=listener)
-        requests = with_decisions(found.picked, pinned.lock, locked=locked)
+        requests = _with_decisions(found.picked, pinned.lock, locked=locked)
         finished = build_all(requests, workspace, listener, settings.jobs)
-    record_decisions(loaded.lock_path, pinned.lock, [item for item in finished if isinstance(item, BuildResult)])
+    _record_decisions(loaded.lock_path, pinned.lock, [item for item in finished if isinstance(item, BuildResult)])
     return finished
 
 
@@ -65,7 +64,7 @@ def plan_picked(found: Picked, settings: Settings, listener: Listener) -> list[P
     from bundler.pipeline.batch import plan_all  # noqa: PLC0415 - as above
 
     lock = found.lock
-    requests = with_decisions(found.picked, lock, locked=False) if lock else found.picked
+    requests = _with_decisions(found.picked, lock, locked=False) if lock else found.picked
     with open_workspace(
         settings.cache_choice, settings.jobs, lock.environments if lock else None, sandbox=settings.sandbox
     ) as workspace:
@@ -88,3 +87,18 @@ def _whole_project(loaded: LoadedProject) -> tuple[BuildRequest, ...]:
     if not all(model.targets or project.targets for model in project.models):
         return ()
     return project_requests(loaded)
+
+
+def _with_decisions(requests: Sequence[BuildRequest], lock: LockFile, *, locked: bool) -> tuple[BuildRequest, ...]:
+    """The requests with what the lock holds; with `locked` they may decide nothing new."""
+    return tuple(replace(request, decisions=lock.decisions, locked=locked) for request in requests)
+
+
+def _record_decisions(path: Path, lock: LockFile, results: Sequence[BuildResult]) -> bool:
+    """Write what the builds decided into the lock at `path`; whether anything was new."""
+    found = {decision_key(result.name, result.target): result.decisions for result in results if result.decisions}
+    merged = {**lock.decisions, **found}
+    if merged == dict(lock.decisions):
+        return False
+    write_lock(path, replace(lock, decisions=merged))
+    return True

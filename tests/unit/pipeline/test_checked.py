@@ -11,8 +11,7 @@ import pytest
 from bundler.execution.sources import digest_source
 from bundler.model.errors import BundlerError, ModelError
 from bundler.model.events import ignore
-from bundler.pipeline.checked import is_as_checked
-from bundler.pipeline.opening import open_model
+from bundler.pipeline.opening import is_as_checked, open_model
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.workspace import Workspace, open_workspace
 from tests.support import models

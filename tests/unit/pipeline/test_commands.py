@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bundler.pipeline.commands import repeat_command
-from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.requests import BuildRequest, repeat_command
 
 
 def test_only_what_was_given_is_said_again() -> None:
