@@ -376,7 +376,7 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
         run.reporter.warn(f"{ready.spec.name} calls your own code, which runs outside the sandbox")
         return None
     shown = show_packages(run.sandbox, ready.spec.name)
-    return shown.showing((ready.toolchain.program.resolve().parents[1],)) if shown and ready.toolchain else shown
+    return shown.showing((ready.toolchain.program.resolve().parent.parent,)) if shown and ready.toolchain else shown
 
 
 def show_packages(sandbox: Sandbox | None, stage: str) -> Sandbox | None:

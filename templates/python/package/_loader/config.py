@@ -1,4 +1,4 @@
-"""`runtime.json`, read into small values. No schema library: opening a model must cost next to nothing."""
+"""Reads `runtime.json` into small values. Without a schema library, to keep the load time low."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Variant:
 
     @property
     def uses_plugins(self) -> bool:
-        """Whether one of its providers is a plugin beside the runtime."""
+        """Whether one of its providers is a plugin."""
         return any(provider.get("library") for provider in self.providers)
 
     def tolerance(self, output: str) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _note_fixed(ports: list[Port], fixed_sizes: list[dict[str, Any]]) -> None:
 def read_config(memory: Memory, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Config:
     """Read the payload's `runtime.json`; `sha256` pins its bytes, `inputs` and `outputs` are the Python names.
 
-    Raises `IntegrityError` when the file is missing or altered or asks for what it may not, `IncompatibleError`
+    Raises `IntegrityError` when the file is missing, altered or invalid, `IncompatibleError`
     when its schema is unknown.
     """
     known = memory.knows("runtime.json", sha256)

@@ -77,7 +77,7 @@ class GoldenSet:
 
 
 class SelfTest:
-    """The outcome: figures for each output, and what is out of tolerance (`faults`). `unjudged` says by output why its
+    """The outcome: figures for each output, and outputs out of tolerance (`faults`). `unjudged` says by output why its
     comparison could not have failed: it differs from run to run, is constant in the golden set, or has no limits.
     """
 

@@ -1,8 +1,8 @@
-"""Checks the SHA-256 of the bundle's files: in full when a file is new or changed, by its identity after that.
+"""Checks the SHA-256 of the bundle's files: in full when a file is new or changed, otherwise by its identity.
 
-The identity (size, times, device, inode) of a checked file is kept in the user's cache folder. A copy, a change or a
-new installation has another identity and is checked in full again. Set `BUNDLER_ALWAYS_CHECK=1`, or open the model with
-`always_check=True`, to check in full each time.
+The identity (size, times, device, inode) of a checked file is kept in the user's cache folder. After a copy, a change
+or a new installation the identity differs, and the file is checked in full again. Set `BUNDLER_ALWAYS_CHECK=1`, or open
+the model with `always_check=True`, to check in full each time.
 
 Modules that only a full check needs are imported there, to keep other starts fast.
 """
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from threading import Thread
 
 SETTLED_NS = 2_000_000_000
-"""A file that changed less than this long ago (2 s, the coarsest clock of a file system in use: FAT) could change
-again without a new time stamp, so it is not remembered yet."""
+"""A file that changed more recently (2 s, the coarsest time stamps of a file system in use: FAT) could change again
+with the same time stamp, so it is not remembered yet."""
 
 _WORTH_A_THREAD = 256 * 1024
-"""Bytes; below, hashing takes less time than a thread takes to start."""
+"""Bytes; below this size, hashing is faster than starting a thread."""
 
 _MOST_THREADS = 4
 
@@ -45,11 +45,11 @@ class File:
 
 
 class Memory:
-    """What was checked before, below one payload folder. A missing or damaged memory is no memory.
+    """The earlier checks of one payload folder. A missing or damaged record counts as none.
 
-    `place` is the beginning of the paths under which things about this payload are kept, None where nothing can be;
-    `refusal` says why where another user could have written there. With `always` nothing is recalled, so that all is
-    checked in full.
+    `place` is the prefix of the paths of what is stored for this payload, None where nothing can be stored;
+    `refusal` says why if another user could have written there. With `always` earlier checks are ignored, so that all
+    files are checked in full.
     """
 
     def __init__(self, payload: str, *, always: bool = False) -> None:
@@ -65,13 +65,13 @@ class Memory:
         return known is not None and known == _identify(os.path.join(self.payload, path), sha256)[0]
 
     def note(self, path: str, sha256: str, before: str) -> None:
-        """The file was found good; `before` is its identity from before it was read."""
+        """Record that the file matches; `before` is its identity before it was read."""
         identity, changed_ns = _identify(os.path.join(self.payload, path), sha256)
         if identity == before and time.time_ns() - changed_ns > SETTLED_NS:
             self._fresh[path] = identity
 
     def save(self) -> None:
-        """Write what is new, in one step. Where it cannot be written, the next opening checks again."""
+        """Write new records atomically. Where they cannot be written, the next start checks again."""
         if self._path is None or not self._fresh:
             return
         draft = f"{self._path}.{os.getpid()}"
@@ -86,7 +86,7 @@ class Memory:
 
 
 class Check:
-    """A check under way. Nothing may be answered before `finish` has returned."""
+    """A running check. No output may be returned before `finish` has returned."""
 
     def __init__(self, memory: Memory, files: list[File]) -> None:
         self._memory = memory
@@ -97,7 +97,7 @@ class Check:
         self._threads = self._start(sum(file.size for file in unknown), len(unknown))
 
     def finish(self) -> None:
-        """Wait for the check. Raises `IntegrityError` when a file is missing or is not the one that was built."""
+        """Wait for the check. Raises `IntegrityError` when a file is missing or does not match its checksum."""
         self._work()
         for thread in self._threads:
             thread.join()
@@ -163,7 +163,7 @@ def _altered(path: str, why: str) -> IntegrityError:
 
 
 def _identify(path: str, sha256: str) -> tuple[str, int]:
-    """The identity of a file with the digest that it should have, and when it changed last (ns since 1970)."""
+    """The identity of a file with its expected digest, and the time of its last change (ns since 1970)."""
     try:
         found = os.stat(path)
     except OSError as error:
@@ -175,7 +175,7 @@ def _identify(path: str, sha256: str) -> tuple[str, int]:
 def hash_file(path: str, size: int) -> str:
     """SHA-256 in hexadecimal. Raises `IntegrityError` when the file cannot be read.
 
-    One call over the mapped file: it runs without the interpreter's lock while the session opens beside it.
+    One call over the mapped file: it runs without the interpreter's lock while the session is created.
     """
     import hashlib
     import mmap
@@ -202,7 +202,7 @@ def find_cache() -> str | None:
 
 
 def _find_place(payload: str) -> tuple[str | None, str]:
-    """Two folders of one name here would merely make each other check again: a checksum will do."""
+    """A collision of two folders would only cause another check: a checksum is enough."""
     folder = find_cache()
     if folder is None:
         return None, ""
@@ -220,8 +220,8 @@ def leads_out(path: str) -> bool:
 
 
 def find_stranger(folder: str) -> str:
-    """Why another user could have written what lies in `folder`; nothing where it is ours or the administrator's alone,
-    or not there yet. On Windows the folder's access list guards it.
+    """Why another user could have written into `folder`; nothing where it belongs to this user or the administrator
+    alone, or does not exist yet. On Windows the folder's access list protects it.
     """
     if sys.platform == "win32":
         return ""
@@ -229,7 +229,7 @@ def find_stranger(folder: str) -> str:
 
 
 def _judge(folder: str, look: Callable[[str], os.stat_result], *, is_parent: bool) -> str:
-    """In a parent with the sticky bit nobody else may rename what is ours."""
+    """In a parent with the sticky bit no other user may rename our files."""
     try:
         found = look(folder)
     except FileNotFoundError:
@@ -258,7 +258,7 @@ def _recall(path: str | None) -> dict[str, Any]:
 
 
 def _drop_gone(known: dict[str, Any]) -> dict[str, Any]:
-    """Without files outside the payload that are no longer there: the device's own copies come and go."""
+    """Without files outside the payload that no longer exist, such as old copies for the device."""
     return {path: identity for path, identity in known.items() if not os.path.isabs(path) or os.path.exists(path)}
 
 

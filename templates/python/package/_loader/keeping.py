@@ -1,8 +1,8 @@
-"""Folders that the loader keeps for this device in the user's cache: its own copies, and what was generated here.
+"""Folders in the user's cache that are valid for this device: copies of models, and what was generated here.
 
 A folder is written as a draft and renamed into place, so that readers never see an incomplete one; a later start
-removes the drafts of killed processes. The record beside the files says what they were made from and for, and has their
-digests. Damaged folders are removed; what the runtime refuses is not made again for the same key.
+removes the drafts of killed processes. The record beside the files has their key and
+their digests. Damaged folders are removed; what the runtime refuses is not generated again for the same key.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .integrity import Check, File, Memory, hash_file, leads_out
 RECORD = "kept.json"
 
 ABANDONED = 3600
-"""Seconds after which a draft has no maker any more."""
+"""Seconds after which a draft counts as abandoned."""
 
 
 class KeptFolder:
-    """One folder. `stem` begins the paths of all that serve the same purpose, `key` is all that its content depends on,
-    `thing` what people call it, `room` the free bytes that making it needs. `remark` says why it is not used, where
-    that is worth telling; `refused` that the runtime does not take it, `facts` what was noted when it was made.
+    """One folder. `stem` is the prefix of the paths with the same purpose, `key` is all that its content depends on,
+    `thing` its name in messages, `room` the free bytes required to write it. `remark` says why it is not used, where
+    the user should know; `refused` that the runtime refuses it, `facts` what was recorded when it was written.
     """
 
     draft_suffix = ".draft"
@@ -45,11 +45,11 @@ class KeptFolder:
         self._draft: str | None = None
 
     def accepts(self, path: str) -> bool:
-        """Whether a file may lie there: its path, relative to the folder, leads nowhere else."""
+        """Whether a file may be stored there: its path, relative to the folder, stays inside."""
         return not leads_out(path) and path != RECORD
 
     def find(self) -> Check | None:
-        """A check of the files, under way; None when there is nothing to open."""
+        """A running check of the files; None when there is nothing to open."""
         if os.path.islink(self.folder):
             self.drop("it is a link")
             return None
@@ -91,12 +91,12 @@ class KeptFolder:
             return None
 
     def drop(self, why: str) -> None:
-        """It is damaged: without it the next start, or this one, makes another."""
+        """Remove it, because it is damaged: this start or the next one writes another."""
         self.remark = f"{self._thing} was removed: {why}"
         remove(self.folder)
 
     def refuse(self, why: str) -> None:
-        """The runtime does not open it though it is whole: it is not made again for the same key."""
+        """Record that the runtime refuses it although it is intact: it is not written again for the same key."""
         self._note_refusal(why)
         self._record(self.folder, [], why)
 
@@ -105,7 +105,7 @@ class KeptFolder:
         self.remark = f"{self._thing} is not used: the runtime could not open it ({why})"
 
     def start_draft(self) -> str | None:
-        """A folder to make it in; None when there is no room or no right to."""
+        """A draft folder; None without free space or permission."""
         draft = f"{self.folder}-{os.getpid()}-{time.monotonic_ns()}{self.draft_suffix}"
         try:
             os.makedirs(os.path.dirname(draft), mode=0o700, exist_ok=True)
@@ -119,8 +119,8 @@ class KeptFolder:
         return draft
 
     def publish(self) -> bool:
-        """Put the draft into place, when there is one. Whoever was quicker wins: theirs is the same. Answers whether
-        this one stands there now.
+        """Rename the draft into place, if there is one. The first process wins, because all write the same. Returns
+        whether this draft is in place now.
         """
         draft = self._draft
         if draft is None:
@@ -138,7 +138,7 @@ class KeptFolder:
         return False
 
     def discard_draft(self) -> None:
-        """Remove what was begun."""
+        """Remove the draft."""
         if self._draft is not None:
             remove(self._draft)
         self._draft = None
@@ -155,7 +155,7 @@ class KeptFolder:
         return True
 
     def _tidy(self) -> None:
-        """Remove those of the same purpose under another key, those of bundles that are gone, and abandoned drafts."""
+        """Remove folders of the same purpose with another key, those of removed bundles, and abandoned drafts."""
         parent = os.path.dirname(self.folder)
         for name in os.listdir(parent):
             path = os.path.join(parent, name)
@@ -167,7 +167,7 @@ class KeptFolder:
 
 
 def shorten(text: str) -> str:
-    """For names of folders; the key itself is compared in full."""
+    """A short digest for names of folders; the key itself is compared in full."""
     return f"{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
@@ -194,7 +194,7 @@ def _measure_room(folder: str) -> int:
 
 
 def _is_orphan(folder: str) -> bool:
-    """Whether the bundle of a folder is gone."""
+    """Whether the bundle of a folder was removed."""
     try:
         with open(os.path.join(folder, RECORD), "rb") as stream:
             return not os.path.isdir(json.load(stream)["payload"])
@@ -203,8 +203,8 @@ def _is_orphan(folder: str) -> bool:
 
 
 def remove(folder: str) -> None:
-    """The record goes first: a folder without one is none. What cannot be removed stays until a later start. Of a link
-    only the link goes, whatever it points to.
+    """The record is removed first: a folder without one does not count. What cannot be removed stays until a later
+    start. Of a link only the link is removed, not its target.
     """
     try:
         if os.path.islink(folder):

@@ -12,7 +12,7 @@ Tolerance = dict[str, Any]
 """Limits by figure, as `runtime.json` has them; None is no limit."""
 
 NEGLIGIBLE = 1e-6
-"""Errors up to here are rounding: where a whole output is that small, ratios of signal to noise say nothing."""
+"""Errors up to here are rounding: for an output that small, ratios of signal to noise say nothing."""
 
 LAST_STEP = 2.0**-23
 """The last step of a 32-bit float, as a share of the greatest magnitude: errors up to there are rounding everywhere."""
@@ -21,11 +21,11 @@ LOW = 0.1
 """The share of samples (at least one of several) that may stay below `low_sqnr_db`."""
 
 MOST_CLASSES = 65_536
-"""Entries of the last axis up to which its rows are compared by their highest place."""
+"""Up to this length of the last axis, rows are compared by the index of their maximum."""
 
 
 TIE = 1e-6
-"""Two scores tie that differ by so little of their magnitude: rounding decides which is the higher."""
+"""Scores that differ by less, relative to their magnitude, tie: rounding decides which is higher."""
 
 
 class Reference:
@@ -74,14 +74,14 @@ class OutputFigures:
         self._exact_agreed = 0
 
     def add(self, actual: Any, reference: Any, tolerance: Tolerance, where: str) -> None:
-        """Take one sample's value in; `where` names the sample in a mismatch."""
+        """Add one sample's value; `where` names the sample in a mismatch."""
         self._noises.append(0.0)
         problem = self._add(actual, reference, tolerance)
         if problem is not None:
             self.refuse(f"{where}: {problem}")
 
     def refuse(self, mismatch: str) -> None:
-        """Note the first reason why this output could not be compared."""
+        """Record the first reason why this output could not be compared."""
         self.equal = False
         self.mismatch = self.mismatch or mismatch
 
@@ -129,7 +129,7 @@ class OutputFigures:
         return self._exact_agreed / self._exact if self._exact else None
 
     def find_fault(self, tolerance: Tolerance) -> str | None:
-        """Why this output is out of tolerance; None when it is within. An empty tolerance promises type and shape."""
+        """Why this output is out of tolerance; None when it is within. An empty tolerance checks type and shape."""
         if not tolerance.get("judged", True):
             return None
         if self.mismatch is not None or not tolerance:
@@ -171,8 +171,8 @@ class OutputFigures:
         return tolerance.get("sqnr_db") is not None and self.reference.signal is None and self.max_absolute > 0
 
     def to_json(self, *, judged: bool = True) -> dict[str, Any]:
-        """The figures as `self-test --json` prints them: all None where the output could not be `judged`, for then
-        they say nothing.
+        """The figures as `self-test --json` prints them: all None where the output could not be `judged`,
+        because they say nothing then.
         """
         names = (
             "name",
@@ -302,11 +302,11 @@ _WORSE: dict[str, Callable[..., Any]] = {
     "top1_agreement": min,
     "agreement": min,
 }
-"""Of two values of a figure, the worse one."""
+"""The worse of two values of a figure."""
 
 
 def take_worse(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Figures of one output (`OutputFigures.to_json`) from two runs: of each the worse. None is no figure."""
+    """The worse of each figure of one output (`OutputFigures.to_json`) from two runs. None is no figure."""
     worse = {"name": first["name"], "mismatch": first["mismatch"] or second["mismatch"]}
     for name, choose in _WORSE.items():
         found = [figures[name] for figures in (first, second) if figures.get(name) is not None]

@@ -1,4 +1,4 @@
-"""What the package's `Model` stands on: it opens a variant, runs it, and tests itself."""
+"""The base of the package's `Model`: opens a variant, runs it, and tests itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Pins:
-    """What the generated part of the package fixes: its folder, the digest of `runtime.json`, and the Python names of
+    """Values of the generated part of the package: its folder, the digest of `runtime.json`, and the Python names of
     inputs and outputs in the model's order.
     """
 
@@ -40,10 +40,10 @@ class Pins:
 class BundledModel:
     """A model that is open and ready to run; safe to use from several threads.
 
-    `variant` asks for one way to run by name; without it the first that can run here is taken. `strict` raises when
-    that is not the preferred one (the default is in the bundle). `always_check` hashes all files again, whatever
-    is remembered of them. With `device_copy=False` the loader neither opens nor makes the device's own copy of a model
-    whose memory layout depends on the processor (`BUNDLER_DEVICE_COPY=0` does the same).
+    `variant` selects a variant by name; without it the first that can run here is used. `strict` raises when that
+    is not the preferred one (the default is in the bundle). `always_check` hashes all files again, regardless of
+    earlier checks. With `device_copy=False` the loader neither opens nor writes the device's own copy of a model whose
+    memory layout depends on the processor (`BUNDLER_DEVICE_COPY=0` does the same).
 
     Where a variant requires something generated on the device, `prewarm="wait"` generates it now, `"background"` lets
     another process generate it for a later start, and without either the next variant runs and the report says what to
@@ -140,7 +140,7 @@ class BundledModel:
 
 
 def _prewarm(config: Config, variants: list[Any], memory: Memory, how: str) -> str:
-    """Make what is missing, or let it be made; answers what the report should tell. Raises `InputError`."""
+    """Generate what is missing, here or in the background; returns remarks for the report. Raises `InputError`."""
     if how not in ("wait", "background"):
         raise InputError(f"prewarm={how!r} is unknown", hint='use "wait", "background" or None')
     if all(variant.prepare is None for variant in variants):

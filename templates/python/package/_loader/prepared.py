@@ -24,17 +24,17 @@ from .plugins import PluginError, list_versions
 from .sessions import Adapt, open_session
 
 EPOCH = 1
-"""Rises when this module prepares in another way."""
+"""Increased when the format of what is prepared changes."""
 
 MODEL = "model.onnx"
 VARIABLE = "BUNDLER_PREPARED"
 
 _ROOM = 4
-"""Free space, in sizes of the model, below which nothing is made."""
+"""Nothing is generated with less free space than this multiple of the model's size."""
 
 
 class Prepared(KeptFolder):
-    """What was, or is to be, made here for one variant."""
+    """What was, or will be, generated here for one variant."""
 
     draft_suffix = ".making"  # Compiling may take hours: no other start may take such a draft for abandoned.
 
@@ -54,11 +54,11 @@ class Prepared(KeptFolder):
 
     @property
     def lock(self) -> str:
-        """The file whose holder alone may make it."""
+        """The lock file: only its holder may generate."""
         return f"{self._stem}prewarm.lock"
 
     def clear_drafts(self) -> None:
-        """Remove what makers that died have left; for the holder of the lock."""
+        """Remove the drafts of killed processes; for the holder of the lock."""
         parent = os.path.dirname(self.folder)
         for name in os.listdir(parent):
             path = os.path.join(parent, name)
@@ -85,7 +85,7 @@ class Prepared(KeptFolder):
         return f"its {self.thing} has not been generated on this device yet; {_advise(force=False)}"
 
     def open(self, folder: str, payload: str, adapt: Adapt | None = None) -> ort.InferenceSession:
-        """A session on what lies in `folder`. Raises one of `RUNTIME_ERRORS`."""
+        """A session on the files in `folder`. Raises one of `RUNTIME_ERRORS`."""
         shipped = os.path.join(payload, self.variant.model)
         model = os.path.join(folder, MODEL) if self.is_context else shipped
         return open_session(model, self.variant if self.is_context else self.placed(folder), adapt)
@@ -100,7 +100,7 @@ class Prepared(KeptFolder):
         return variant
 
     def note_refusal(self, why: str) -> None:
-        """Remember that it was made here and is no good, so that it is not made again at each start."""
+        """Record that the result failed verification, so that it is not generated again at each start."""
         self.discard_draft()
         draft = self.start_draft()
         if draft is None:
@@ -119,7 +119,7 @@ class Prepared(KeptFolder):
 
 
 def find_prepared(variant: Variant, memory: Memory) -> Prepared | str:
-    """What is prepared for `variant`, be it made or not; or the reason why nothing can be."""
+    """What is prepared for `variant`, whether it exists or not; or the reason why nothing can be."""
     asked = os.environ.get(VARIABLE, "")
     if asked == "0":
         return f"generating on the device is turned off ({VARIABLE}=0)"

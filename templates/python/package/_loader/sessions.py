@@ -14,10 +14,10 @@ from .runtime_errors import RUNTIME_ERRORS
 from .storage import STORAGE
 
 THREADS: int | None = None
-"""Threads inside one call, in place of the bundle's own number: for `bench`, before anything is opened."""
+"""Threads inside one call, instead of the bundle's number: set by `bench` before anything is opened."""
 
 _THREADS_OF_PROVIDERS = ("intra_op_num_threads", "num_of_threads")
-"""What providers with threads of their own call their number."""
+"""The options for the number of threads of providers with their own threads."""
 
 Adapt = Callable[[ort.SessionOptions], None]
 
@@ -30,8 +30,8 @@ small convolutions (ShuffleNet) opened 1.2 times slower."""
 
 
 def open_session(path: str, variant: Variant, adapt: Adapt | None = None) -> ort.InferenceSession:
-    """A session as `runtime.json` wants it, with the runtime's own silent fallback switched off; `adapt` may change its
-    options before it is made.
+    """A session as `runtime.json` describes it, without the runtime's silent fallback; `adapt` may change its options
+    before it is created.
 
     Raises one of `RUNTIME_ERRORS`.
     """
@@ -42,7 +42,7 @@ def open_session(path: str, variant: Variant, adapt: Adapt | None = None) -> ort
 
 
 def open_original(path: str, variant: Variant) -> ort.InferenceSession:
-    """A plain session on any model, with the providers of `variant` and nothing else of it.
+    """A plain session on any model, with the providers of `variant` only.
 
     Raises one of `RUNTIME_ERRORS`.
     """
@@ -55,7 +55,7 @@ def open_original(path: str, variant: Variant) -> ort.InferenceSession:
 
 
 def open_finished(path: str, variant: Variant) -> ort.InferenceSession:
-    """The same for a model that was already optimised for this very device: nothing is left to do."""
+    """The same for a model that was already optimised for this device."""
     options = _make_options(variant)
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     return _open(path, variant, options, [])
@@ -67,7 +67,7 @@ _RECORD = "session.record_ep_graph_assignment_info"
 def save_model(options: ort.SessionOptions, path: str, weights: str | None) -> None:
     """Let the runtime save the model as it has optimised it; `weights` names a file beside it for large tensors.
 
-    The runtime warns that such a model is for this hardware alone, which is the purpose, so this session tells errors
+    The runtime warns that such a model is for this hardware only, which is intended, so this session logs errors
     only.
     """
     options.optimized_model_filepath = path
@@ -90,13 +90,13 @@ def count_nodes(path: str, variant: Variant) -> dict[str, int]:
 
 
 def find_last_provider() -> str:
-    """The provider that every build of the runtime has, and that gets the nodes of no other."""
+    """The provider that every build of the runtime has, which runs the nodes of no other."""
     names: list[str] = ort.get_available_providers()
     return names[-1]
 
 
 def record_assignment(options: ort.SessionOptions) -> None:
-    """Let the runtime note which provider takes which node. It warns of entries that are set twice."""
+    """Let the runtime record the assignment of nodes. It warns of entries that are set twice."""
     try:
         options.get_session_config_entry(_RECORD)
     except RUNTIME_ERRORS:
@@ -104,7 +104,7 @@ def record_assignment(options: ort.SessionOptions) -> None:
 
 
 def list_assigned(session: ort.InferenceSession) -> list[tuple[str, str]]:
-    """Provider and operator of each node, of a session that recorded them; empty where this runtime cannot tell."""
+    """Provider and operator of each node, of a session that recorded them; empty if the runtime does not report it."""
     ask = getattr(session, "get_provider_graph_assignment_info", None)
     return [(part.ep_name, node.op_type) for part in (() if ask is None else ask()) for node in part.get_nodes()]
 
@@ -169,7 +169,7 @@ class Runner:
     def run(self, values: tuple[Any, ...]) -> list[Any]:
         """All outputs in the model's order. Raises `InputError` when a value does not fit.
 
-        Shapes and types that were found good are remembered, so that a steady loop pays one comparison a call.
+        Valid shapes and types are remembered, so that a steady loop costs one comparison per call.
         """
         try:
             layout = ([value.dtype for value in values], [value.shape for value in values])
@@ -191,7 +191,7 @@ class Runner:
         return self._session.run(self._output_names, given)  # type: ignore[no-any-return, unused-ignore]
 
     def _run_bound(self, given: dict[str, Any]) -> list[Any]:
-        """Outputs stay in the device's memory until all are there, then come over in one go."""
+        """Outputs stay in the device's memory until all are computed, then are copied together."""
         binding = self._session.io_binding()
         for name, value in given.items():
             binding.bind_cpu_input(name, value)
@@ -201,15 +201,15 @@ class Runner:
         return binding.copy_outputs_to_cpu()  # type: ignore[no-any-return, unused-ignore]
 
     def _run_stored(self, given: dict[str, Any]) -> list[Any]:
-        """For element types that NumPy lacks: the bits go in and out under their ONNX type."""
+        """For element types that NumPy lacks: their bits are passed under their ONNX type."""
         types = {port.name: port.element_type or "" for port in self._inputs}
         wrapped = {name: _wrap(value, types[name]) for name, value in given.items()}
         return [_unwrap(value) for value in self._session.run_with_ort_values(self._output_names, wrapped)]
 
 
 def _find_call(session: ort.InferenceSession) -> Callable[..., list[Any]]:
-    """The session's `run` below its Python wrapper, which looks for missing names again at each call: here that is
-    known. The runtime's version is pinned; one that is built otherwise is called through the wrapper.
+    """The session's `run` below its Python wrapper, which checks for missing names at each call, as was done here
+    already. The runtime's version is pinned; a different one is called through the wrapper.
     """
     native = getattr(session, "_sess", None)
     call: Callable[..., list[Any]] = getattr(native, "run", session.run)

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from .device_copy import DeviceCopy
 
 _COMPILED = "EPContext"
-"""The operator that stands for what a provider has compiled."""
+"""The operator that represents what a provider compiled."""
 
 _UNCOUNTED = frozenset(("QuantizeLinear", "DequantizeLinear", "Constant"))
-"""Operators that providers fold into their neighbours: they say nothing of who does the work."""
+"""Operators that providers fold into their neighbours, so that their assignment says nothing."""
 
 
 class LoadReport:
-    """What the loader did. `variant` runs, `providers` are those that the runtime took, in order of preference, and
-    `rejected` says for each earlier variant why it does not run. `device_copy` says that the device's own copy of the
-    model runs, in place of the shipped file that it was made from, `prepared` that the variant runs on what `prewarm`
-    made on this device; `remark` is what else is worth knowing. `nodes` counts the nodes that each provider took, where
-    the variant asks for a share of them.
+    """What the loader did. `variant` runs, `providers` are those that the runtime uses, in order of preference, and
+    `rejected` says for each earlier variant why it does not run. `device_copy`: the device's own copy of the model runs
+    instead of the shipped file; `prepared`: the variant runs on what `prewarm` generated on this device; `remark` is
+    further information for the user. `nodes` counts the nodes assigned to each provider, where the variant requires a
+    share of them.
     """
 
     __slots__ = ("device_copy", "nodes", "prepared", "providers", "rejected", "remark", "variant")
@@ -60,7 +60,7 @@ class LoadReport:
 def open_first(variants: list[Variant], memory: Memory, *, strict: bool, copies: bool) -> tuple[Opened, LoadReport]:
     """Open the first of `variants` that can run here; with `copies`, from the device's own copy where there is one.
 
-    Raises `IntegrityError` when a file is not the one that was built, `FallbackError` when `strict` and the first
+    Raises `IntegrityError` when a file does not match its checksum, `FallbackError` when `strict` and the first
     cannot run, `IncompatibleError` when none can.
     """
     rejected: list[tuple[str, str]] = []
@@ -75,7 +75,7 @@ def open_first(variants: list[Variant], memory: Memory, *, strict: bool, copies:
 
 
 def add_missing(reason: str, variant: Variant) -> str:
-    """The reason, and what of the device's own software is not here, where the variant uses any."""
+    """The reason, and which required software is missing on this device."""
     if not variant.requires.get("needs"):
         return reason
     from .needs import explain_missing
@@ -126,7 +126,7 @@ def _find_copy(variant: Variant, memory: Memory) -> DeviceCopy | None:
 
 
 def _try_prepared(variant: Variant, memory: Memory) -> Opened | str:
-    """The same for a variant that runs on what was made on this device."""
+    """The same for a variant that runs on what was generated on this device."""
     from .prepared import find_prepared
 
     prepared = find_prepared(variant, memory)
@@ -197,8 +197,8 @@ def _count_assigned(opened: Opened) -> dict[str, int]:
 
 
 def _find_shortfall(opened: Opened) -> str | None:
-    """Whether the first provider took less of the graph than it must. Of what was compiled before, all must be taken:
-    how much of the graph that is was settled when it was compiled.
+    """Whether too few nodes are assigned to the first provider. Of a graph compiled ahead of time all compiled nodes
+    must be: their share of the graph was checked when it was compiled.
     """
     variant = opened.variant
     assigned = list_assigned(opened.session) if variant.least_share else []
@@ -210,8 +210,8 @@ def _find_shortfall(opened: Opened) -> str | None:
 
 
 def judge_share(assigned: list[tuple[str, str]], first: str, least: float, *, compiled: bool) -> str | None:
-    """Why the nodes that provider `first` took are too few; None when there are enough. With `compiled`, the nodes that
-    stand for what was compiled are counted alone.
+    """Why too few nodes are assigned to provider `first`; None when there are enough. With `compiled`, only the nodes
+    that represent what was compiled count.
     """
     counted = [(name, kind) for name, kind in assigned if (kind == _COMPILED if compiled else kind not in _UNCOUNTED)]
     taken = sum(name == first for name, _ in counted)
