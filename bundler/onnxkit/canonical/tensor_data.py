@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
@@ -106,7 +107,7 @@ class _DataFile:
         length = data.length if isinstance(data, Span) else len(data)
         places = self._known.setdefault((length, _sample(data)), [])
         for start in places:
-            if self._holds(start, data):
+            if _holds(self._file, start, data):
                 return start, length
         alignment = WINDOWS_GRANULARITY if length >= LARGE_TENSOR_BYTES else PAGE_BYTES
         start = -(-self._end // alignment) * alignment
@@ -116,17 +117,16 @@ class _DataFile:
         self._end = start + length
         return start, length
 
-    def _holds(self, start: int, data: Span | bytes) -> bool:
-        if self._file is None:
-            return False
-        self._file.seek(start)
-        chunks = data.chunks() if isinstance(data, Span) else (data,)
-        return all(self._file.read(len(chunk)) == chunk for chunk in chunks)
-
     def close(self) -> None:
         """Close the file, if there is one."""
         if self._file is not None:
             self._file.close()
+
+
+def _holds(file: BinaryIO, start: int, data: Span | bytes) -> bool:
+    chunks = data.chunks() if isinstance(data, Span) else (data,)
+    file.seek(start)
+    return all(file.read(len(chunk)) == chunk for chunk in chunks)
 
 
 def _sample(data: Span | bytes) -> bytes:
@@ -178,12 +178,9 @@ def place_initializers(
     """Move tensors of `threshold` bytes or more to the file at `data_path`, in the given order, and others into the
     model. None keeps all in the model. The file is only created if it has contents.
     """
-    out = _DataFile(data_path)
-    try:
+    with contextlib.closing(_DataFile(data_path)) as out:
         for tensor in tensors:
             _place(tensor, folders, out, threshold)
-    finally:
-        out.close()
 
 
 def _place(tensor: TensorProto, folders: DataFolders, out: _DataFile, threshold: int | None) -> None:

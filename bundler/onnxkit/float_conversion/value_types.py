@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 
 import onnx
 import onnx.inliner
@@ -23,22 +24,16 @@ def infer_types(linked: LinkedModel) -> LinkedModel:
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     inferred = LinkedModel(onnx.shape_inference.infer_shapes(model), linked.folders, linked.external)
-    unknown = list(_untyped(inferred.model))
+    graph = inferred.model.graph
+    known = {info.name for info in (*graph.value_info, *graph.output) if info.type.WhichOneof("value")}
+    unknown = [name for node in graph.node for name in node.output if name and name not in known]
     if unknown:
-        inferred.model.graph.value_info.extend(_infer_with_runtime(inferred, unknown))
+        graph.value_info.extend(_infer_with_runtime(inferred, unknown))
     return inferred
 
 
-def _untyped(model: ModelProto) -> Iterator[str]:
-    graph = model.graph
-    known = {info.name for info in (*graph.value_info, *graph.output) if info.type.WhichOneof("value")}
-    for node in graph.node:
-        yield from (name for name in node.output if name and name not in known)
-
-
 def _infer_with_runtime(linked: LinkedModel, names: list[str]) -> Iterator[ValueInfoProto]:
-    probe = ModelProto()
-    probe.CopyFrom(linked.model)
+    probe = deepcopy(linked.model)
     probe.graph.output.extend(ValueInfoProto(name=name) for name in names)
     session = open_structure(probe, linked.folders.source, REFERENCE)
     for item in session.get_outputs():

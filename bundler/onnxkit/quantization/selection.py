@@ -20,15 +20,8 @@ _KNOWN: Final = frozenset({*STATIC_OPERATORS, *DYNAMIC_OPERATORS})
 
 _QUANTIZED: Final = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})
 _QUANTIZED_STEMS: Final = (
-    "QLinear",
-    "QGemm",
-    "QAttention",
-    "QMoE",
-    "DynamicQuantize",
-    "NhwcQLinear",
-    "QEmbed",
-    "QOrdered",
-)
+    "QLinear", "QGemm", "QAttention", "QMoE", "DynamicQuantize", "NhwcQLinear", "QEmbed", "QOrdered",
+)  # fmt: skip
 _INTEGER_STEMS: Final = ("ConvInteger", "MatMulInteger")
 _WEIGHTS_ONLY: Final = {"MatMulNBits": "MatMul", "MatMulBnb4": "MatMul", "GatherBlockQuantized": "Gather"}
 _MAX_NAMED: Final = 5

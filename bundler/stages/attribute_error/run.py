@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError
@@ -26,15 +25,11 @@ def run(request: StageRequest, report: Report) -> StageResult:
         raise StageError("the two models have no tensor in common" if len(golden) else "there are no samples")
     count = min(options.samples, len(golden))
     measured = measure_probes(paths, probes, lambda: golden.first(count), report)
-    found = attribute_error(source, changed, measured, _weights(paths))
+    noise = weight_noise(*paths)
+    weights = {name: sums.noise / sums.signal for name, sums in noise.items() if sums.signal}
+    found = attribute_error(source, changed, measured, weights)
     tensors = tuple(_describe(one) for one in found[: options.most])
     return StageResult(facts=encode(Facts(tensors=tensors, compared=len(measured), samples=count)))
-
-
-def _weights(paths: tuple[Path, Path]) -> dict[str, float]:
-    """Noise-to-signal ratio of each weight of a quantised model."""
-    noise = weight_noise(*paths)
-    return {name: found.noise / found.signal for name, found in noise.items() if found.signal}
 
 
 def _describe(one: ErrorSource) -> LossyTensor:

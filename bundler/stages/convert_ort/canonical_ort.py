@@ -12,11 +12,12 @@ import mmap
 import shutil
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import flatbuffers
+from flatbuffers.number_types import Int8Flags, SOffsetTFlags, Uint32Flags
+from flatbuffers.table import Table
 
 from bundler.model.errors import StageError
 
@@ -25,74 +26,49 @@ _IDENTIFIER: Final = b"ORTM"
 # Field numbers from onnxruntime/core/flatbuffers/schema/ort.fbs
 _VERSION, _MODEL, _SESSION_STATE, _RESOLVER = range(4)
 
-Buffer = mmap.mmap | bytes
 
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """A minimal FlatBuffers reader: the generated code in the onnxruntime wheel cannot be imported cleanly."""
-
-    data: Buffer
-    at: int
+class _Table(Table):  # type: ignore[misc] # the library has no types
+    """The fields of a table by number: the generated code in the onnxruntime wheel cannot be imported cleanly."""
 
     @property
     def vtable(self) -> int:
         """The position of the table of its fields."""
-        return self.at - int(struct.unpack_from("<i", self.data, self.at)[0])
+        return int(self.Pos - self.Get(SOffsetTFlags, self.Pos))
 
-    def _slot(self, number: int) -> int | None:
-        entry = 4 + 2 * number
-        (size,) = struct.unpack_from("<H", self.data, self.vtable)
-        (offset,) = struct.unpack_from("<H", self.data, self.vtable + entry) if entry < size else (0,)
-        return self.at + int(offset) if offset else None
+    def _slot(self, number: int) -> int:
+        return int(self.Offset(4 + 2 * number))
 
     def target(self, number: int) -> int | None:
         """The position that field `number` refers to, or None when it is absent."""
         slot = self._slot(number)
-        return None if slot is None else _follow(self.data, slot)
+        return int(self.Indirect(self.Pos + slot)) if slot else None
 
-    def scalar(self, number: int, form: str) -> int:
-        """Field `number`, a number in the given struct format; 0 when absent."""
+    def scalar(self, number: int, flags: Any) -> int:
+        """Field `number`, a number of the given type; 0 when absent."""
         slot = self._slot(number)
-        return 0 if slot is None else int(struct.unpack_from(form, self.data, slot)[0])
+        return int(self.Get(flags, self.Pos + slot)) if slot else 0
 
     def string(self, number: int) -> str:
         """Field `number`, a string."""
-        at = self.target(number)
-        if at is None:
-            return ""
-        (length,) = struct.unpack_from("<I", self.data, at)
-        return bytes(self.data[at + 4 : at + 4 + length]).decode()
+        slot = self._slot(number)
+        return str(self.String(self.Pos + slot), "utf-8") if slot else ""
 
     def tables(self, number: int) -> list[_Table]:
         """Field `number`, a vector of tables."""
-        at = self.target(number)
-        if at is None:
-            return []
-        (length,) = struct.unpack_from("<I", self.data, at)
-        return [_Table(self.data, _follow(self.data, at + 4 + 4 * i)) for i in range(length)]
+        slot = self._slot(number)
+        places = range(self.Vector(slot), self.Vector(slot) + 4 * self.VectorLen(slot), 4) if slot else ()
+        return [_Table(self.Bytes, self.Indirect(place)) for place in places]
 
 
-def _follow(data: Buffer, at: int) -> int:
-    return at + int(struct.unpack_from("<I", data, at)[0])
+Entry = tuple[str, tuple[tuple[int, int], ...]]
+"""A name and (argument kind, index) pairs, in the stable order of the file: the runtime uses the first that fits."""
+Op = tuple[str, tuple[Entry, ...]]
+"""The identifier of an operator, and its types."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _KernelTypeStr:
-    name: str
-    args: tuple[tuple[int, int], ...]
-    """(argument kind, index), in the order of the file, which is stable: the runtime uses the first that fits."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _Op:
-    op_id: str
-    kernel_type_strs: tuple[_KernelTypeStr, ...]
-
-
-def _read_entry(entry: _Table) -> _KernelTypeStr:
-    arguments = tuple((argument.scalar(0, "<b"), argument.scalar(1, "<I")) for argument in entry.tables(1))
-    return _KernelTypeStr(entry.string(0), arguments)
+def _read_entry(entry: _Table) -> Entry:
+    arguments = ((item.scalar(0, Int8Flags), item.scalar(1, Uint32Flags)) for item in entry.tables(1))
+    return entry.string(0), tuple(arguments)
 
 
 def _offsets(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
@@ -109,7 +85,7 @@ def _table(builder: flatbuffers.Builder, *children: int) -> int:
     return int(builder.EndObject())
 
 
-def _write_resolver(ops: Sequence[_Op]) -> bytes:
+def _write_resolver(ops: Sequence[Op]) -> bytes:
     builder = flatbuffers.Builder(1024)
 
     def arg(kind: int, index: int) -> int:
@@ -118,19 +94,19 @@ def _write_resolver(ops: Sequence[_Op]) -> bytes:
         builder.PrependUint32Slot(1, index, 0)
         return int(builder.EndObject())
 
-    def entry(item: _KernelTypeStr) -> int:
-        return _table(builder, builder.CreateSharedString(item.name), _offsets(builder, [arg(*a) for a in item.args]))
+    def entry(item: Entry) -> int:
+        name, arguments = item
+        return _table(builder, builder.CreateSharedString(name), _offsets(builder, [arg(*one) for one in arguments]))
 
-    def operator(op: _Op) -> int:
-        return _table(
-            builder, builder.CreateSharedString(op.op_id), _offsets(builder, [entry(e) for e in op.kernel_type_strs])
-        )
+    def operator(op: Op) -> int:
+        name, entries = op
+        return _table(builder, builder.CreateSharedString(name), _offsets(builder, list(map(entry, entries))))
 
-    builder.Finish(_table(builder, _offsets(builder, [operator(op) for op in ops])))
+    builder.Finish(_table(builder, _offsets(builder, list(map(operator, ops)))))
     return bytes(builder.Output())
 
 
-def _front(ops: Sequence[_Op], version_at: int, model_at: int, length: int) -> bytes:
+def _front(ops: Sequence[Op], version_at: int, model_at: int, length: int) -> bytes:
     """The new start. `version_at` and `model_at` count from the start of the copied part of `length` bytes."""
     resolver = _write_resolver(ops)
     # At 0 the root offset, 4 the identifier, 8 a vtable of 4 fields (12 bytes), 20 the root table, 36 padding.
@@ -157,7 +133,7 @@ def _new_front(data: mmap.mmap, name: str) -> tuple[int, bytes]:
     """The position where the copied part begins, and the bytes before it."""
     if data[4:8] != _IDENTIFIER:
         raise StageError(f"{name}: no ORTM identifier")
-    root = _Table(data, _follow(data, 0))
+    root = _Table(data, struct.unpack_from("<I", data)[0])
     model_at, version_at, resolver_at = root.target(_MODEL), root.target(_VERSION), root.target(_RESOLVER)
     if model_at is None or version_at is None or resolver_at is None or root.target(_SESSION_STATE) is not None:
         raise StageError(f"{name}: not the layout of ORT format version 5 or later")
@@ -166,5 +142,5 @@ def _new_front(data: mmap.mmap, name: str) -> tuple[int, bytes]:
     if not resolver_at < start < version_at:
         raise StageError(f"{name}: the model is not after the kernel type resolver")
     resolver = _Table(data, resolver_at)
-    ops = sorted(_Op(op.string(0), tuple(sorted(map(_read_entry, op.tables(1))))) for op in resolver.tables(0))
+    ops = sorted((op.string(0), tuple(sorted(map(_read_entry, op.tables(1))))) for op in resolver.tables(0))
     return start, _front(ops, version_at - start, model_at - start, len(data) - start)

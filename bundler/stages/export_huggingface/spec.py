@@ -8,6 +8,7 @@ from bundler.model.stage import StageSpec
 
 ENVIRONMENT = "optimum"
 """The locked environment in which the stage runs; it isolates torch."""
+
 SPEC = StageSpec(
     name="export_huggingface",
     title="Export to ONNX",

@@ -38,17 +38,12 @@ def prepare_model(source: Path, structure: ModelProto, folder: Path, level: str)
     saved, target = source, folder / "prepared.onnx"
     if level != "none":
         saved = folder / "optimised.onnx"
-        _optimise(source, saved, level, external=is_large(source, structure))
+        _optimise(source, saved, level, external=has_external_data(structure) or source.stat().st_size > EMBEDDED_LIMIT)
     # The runtime saves graphs without a fixed order, on which the fusers' results may depend.
     canonicalize(
         saved, target, source=saved.parent, external_threshold=EXTERNAL_THRESHOLD, external_minimum=EMBEDDED_LIMIT
     )
     return target
-
-
-def is_large(path: Path, structure: ModelProto) -> bool:
-    """Whether the model's weights must be stored in an external file."""
-    return has_external_data(structure) or path.stat().st_size > EMBEDDED_LIMIT
 
 
 def _optimise(source: Path, saved: Path, level: str, *, external: bool) -> None:

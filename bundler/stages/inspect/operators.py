@@ -21,14 +21,8 @@ _MAX_LENGTH: Final = 400
 """Maximum number of characters of a line about one operator."""
 _CONTROL: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _QUANTIZED: Final = (
-    "QLinear",
-    "QuantizeLinear",
-    "DequantizeLinear",
-    "DynamicQuantize",
-    "QAttention",
-    "QGemm",
-    "MatMulNBits",
-)
+    "QLinear", "QuantizeLinear", "DequantizeLinear", "DynamicQuantize", "QAttention", "QGemm", "MatMulNBits",
+)  # fmt: skip
 _INTEGER: Final = frozenset({"MatMulInteger", "ConvInteger", "MatMulIntegerToFloat"})
 
 

@@ -6,6 +6,7 @@ import contextlib
 import math
 import numbers
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError, UsageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.golden import read_golden
-from bundler.onnxkit.sessions import SessionSettings, open_session, read_settings
+from bundler.onnxkit.sessions import open_session, read_settings
 from bundler.onnxkit.user_code import open_function, report_user_errors
 from bundler.stages.measure_metric.commands import check_command, measure, write_folders
 from bundler.stages.measure_metric.control import check_metric, swap_files, swapped_outputs
@@ -33,9 +34,10 @@ def run(request: StageRequest, report: Report) -> StageResult:
     if not golden.entries:
         raise StageError("there are no samples to measure", hint="give some: --samples PATH")
     report(0.0, "loading the model")
-    session = open_session(request.input("model"), _settings(options), error=StageError)
+    settings = read_settings({name: getattr(options, name) for name in _SESSION})
+    session = open_session(request.input("model"), settings, error=StageError)
     own, reference, swapped = (
-        Samples(golden, compute, _progress(report, step))
+        Samples(golden, compute, partial(_report_sample, report, step))
         for step, compute in enumerate((outputs_of_session(session), recorded_outputs, swapped_outputs(golden)))
     )
     if options.command:
@@ -45,21 +47,15 @@ def run(request: StageRequest, report: Report) -> StageResult:
     return StageResult(facts=encode(Facts(value=value, reference=at_best, samples=len(own))), notes=notes)
 
 
-def _settings(options: Options) -> SessionSettings:
-    names = ("providers", "session", "session_config", "disabled_optimizers")
-    return read_settings({name: getattr(options, name) for name in names})
-
-
+_SESSION = ("providers", "session", "session_config", "disabled_optimizers")
+"""The options that say how the session is created."""
 _STEPS = 3
 """The metric is computed for the model's outputs, the recorded ones, and those of other samples."""
 _Measured = tuple[float, float, tuple[Note, ...]]
 
 
-def _progress(report: Report, step: int) -> Callable[[int, int], None]:
-    def report_sample(index: int, total: int) -> None:
-        report((step + index / total) / _STEPS, f"sample {index + 1} of {total}")
-
-    return report_sample
+def _report_sample(report: Report, step: int, index: int, total: int) -> None:
+    report((step + index / total) / _STEPS, f"sample {index + 1} of {total}")
 
 
 def _measure_command(options: Options, samples: Samples, output: Path) -> _Measured:

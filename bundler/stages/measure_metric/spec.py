@@ -20,6 +20,7 @@ class Facts:
 
 COMMAND_SECONDS = 3000.0
 """Time limit for one call of a command."""
+
 SPEC = StageSpec(
     name="measure_metric",
     title="Measure with your own metric",

@@ -23,11 +23,8 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`operators` to quantise (empty: all that the reference supports), without `exclude_operators` and the nodes named
-    `exclude_nodes`. `reduce_range` uses 7 bits, for x86 without VNNI. `preprocess` runs the reference's own
-    `quant_pre_process` first, in which `shapes` selects shape inference: by ONNX ("plain"), with symbolic inference
-    before it (slow), or symbolic only when tensors to be quantised have no types otherwise. `extra` are the reference's
-    `extra_options`.
+    """`reduce_range` uses 7 bits, for x86 without VNNI. The others are those of `quantize_static`: the operators and
+    nodes to quantise, the reference's pre-process with its inference of shapes, and its `extra_options`.
     """
 
     weight_type: Literal["int8", "uint8"] = "int8"

@@ -30,8 +30,15 @@ def quantize_blocks(linked: LinkedModel, targets: Targets, options: Options, tic
     """Quantise the targets of a linked model in place. Raises `StageError`."""
     domains = {node.name: node.domain for node in iterate_nodes(linked.model)}
     others = [node.name for node in iterate_nodes(linked.model) if node.name not in targets.operators]
+    configuration = reference.DefaultWeightOnlyQuantConfig(
+        block_size=options.block_size,
+        is_symmetric=options.symmetric,
+        accuracy_level=options.accuracy_level,
+        bits=options.bits,
+        op_types_to_quantize=tuple(name for name in _RTN_OPERATORS if name in options.operators) or None,
+    )
     quantizer = reference.MatMulNBitsQuantizer(
-        linked.model, bits=options.bits, nodes_to_exclude=others, algo_config=_configuration(options)
+        linked.model, bits=options.bits, nodes_to_exclude=others, algo_config=configuration
     )
     quantizer.model.clean_initializers = lambda: None  # the canonical form removes unused ones, and keeps the inputs
     inner = HqqQuantizer(quantizer.algo_config) if options.algorithm == "hqq" else quantizer.node_quantizer
@@ -42,16 +49,6 @@ def quantize_blocks(linked: LinkedModel, targets: Targets, options: Options, tic
         # The reference recreates nodes with subgraphs, and loses their domain.
         if domains.get(node.name):
             node.domain = domains[node.name]
-
-
-def _configuration(options: Options) -> reference.WeightOnlyQuantConfig:
-    return reference.DefaultWeightOnlyQuantConfig(
-        block_size=options.block_size,
-        is_symmetric=options.symmetric,
-        accuracy_level=options.accuracy_level,
-        bits=options.bits,
-        op_types_to_quantize=tuple(name for name in _RTN_OPERATORS if name in options.operators) or None,
-    )
 
 
 class _OneByOne:

@@ -9,6 +9,7 @@ from bundler.model.stage import StageSpec
 
 ENVIRONMENT = "weight-only"
 """Contains `onnx-ir`, which the reference requires and bundler does not."""
+
 SPEC = StageSpec(
     name="quantize_weights",
     title="Quantise weights",

@@ -10,6 +10,7 @@ from bundler.model.stage import StageSpec
 Tool = Literal["onnxscript", "onnxslim", "onnxsim", "onnxoptimizer"]
 TOOLS: tuple[Tool, ...] = get_args(Tool)
 """The simplifiers. Each has a locked environment and a module in `tools` with its name."""
+
 SPEC = StageSpec(
     name="simplify",
     title="Simplify",
