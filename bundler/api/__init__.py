@@ -262,7 +262,7 @@ def check_digests(bundle: Path, digest: str | None = None) -> DigestResult:
 
 
 def find_project_bundles(only: Sequence[str] = (), folder: Path | None = None) -> tuple[Path, ...]:
-    """Where the bundles of the project file stand that `only` picks, built or not."""
+    """The folders of the project's bundles that `only` picks, built or not."""
     from bundler.project.builds import find_bundles, pick_requests
 
     instead = "bundler verify BUNDLE"

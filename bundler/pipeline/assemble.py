@@ -151,7 +151,7 @@ def _list_files(outcome: StepOutcome, root: PurePosixPath) -> tuple[FileRecord, 
 
 
 def _compiled_config(placed: Mapping[str, Any]) -> dict[str, str]:
-    """Where the whole graph was compiled, nothing may run on the device's CPU."""
+    """The setting that keeps nodes off the device's CPU where the whole graph was compiled."""
     return {"session.disable_cpu_ep_fallback": "1"} if placed.get("whole") else {}
 
 

@@ -16,7 +16,7 @@ NOT_HELD = "the profile sets no limit for it"
 
 
 def record_golden(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], config: RuntimeConfig) -> GoldenRecord:
-    """Of the steps that recorded the golden set and the samples that judge, and the gates of the bundle's variants."""
+    """The record, from the steps that recorded the golden set and the samples that judge, and the variants' gates."""
     facts = outcomes[plan.golden].read_facts(Facts)
     judging = outcomes.get(EVALUATION)
     free = {

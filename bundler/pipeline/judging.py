@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bundler.model.gates import GateFailure, check_gate, describe_failures
 from bundler.model.plan import BuildPlan, Step
 from bundler.model.results import Comparison, StepOutcome
-from bundler.profiles.schema import Metric, TargetProfile
+from bundler.profiles.schema import TargetProfile
 from bundler.stages.measure_metric.spec import SPEC as METRIC
 from bundler.stages.measure_metric.spec import Facts as MetricFacts
 from bundler.stages.record_golden.spec import Facts as GoldenFacts
@@ -63,13 +63,9 @@ def judge_plan(plan: BuildPlan, profile: TargetProfile, outcomes: Mapping[str, S
             lines = describe_failures(comparison, failures)
         elif step.stage == METRIC_STAGE and profile.accuracy.metric is not None:
             metric = profile.accuracy.metric
+            # The metric's name without its folder: decisions in the manifest repeat it.
             gate = MetricGate(least=metric.least, drop=metric.drop)
-            lines = check_metric(name_metric(metric), outcomes[step.id].read_facts(MetricFacts), gate)
+            lines = check_metric(f"metric {metric.name}", outcomes[step.id].read_facts(MetricFacts), gate)
         if lines:
             verdicts.append(Verdict(step=step, lines=lines, failures=failures))
     return tuple(verdicts)
-
-
-def name_metric(metric: Metric) -> str:
-    """The metric as the user calls it, without the folder where it lies: decisions in the manifest repeat it."""
-    return f"metric {metric.name}"

@@ -45,7 +45,7 @@ _EXPORTS: Mapping[str, str] = {
 }
 """How files of other kinds become ONNX models, by the end of their name."""
 
-MOST_NAMED = 3
+MAX_LISTED_FILES = 3
 """Files of a folder that an error names."""
 
 
@@ -61,5 +61,5 @@ def _folder_error(path: Path) -> ModelError:
         return ModelError(
             f"{path} is a folder with no .onnx file in it", hint="give the path of an ONNX model, or hf:FOLDER"
         )
-    names = " or ".join(str(path / name) for name in models[:MOST_NAMED])
+    names = " or ".join(str(path / name) for name in models[:MAX_LISTED_FILES])
     return ModelError(f"{path} is a folder, not an ONNX file", hint=f"name the model in it: {names}")

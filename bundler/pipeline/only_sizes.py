@@ -25,7 +25,7 @@ def settle_only_sizes(plan: BuildPlan, signature: Signature, outcomes: Mapping[s
 
 
 def find_only_sizes(tried: Iterable[TriedDimension], signature: Signature) -> tuple[FixedSize, ...]:
-    """Of the dimensions that the search for seeded inputs tried, those that run at one size alone."""
+    """The dimensions that the search for seeded inputs tried and that run at one size only."""
     return tuple(_fix(item, size, signature) for item in tried if (size := item.only_size) is not None)
 
 

@@ -56,24 +56,21 @@ def settle_precision(prepared: Prepared, workspace: Workspace, reporter: Reporte
     meets the gate, `UsageError` when a decision is missing that must not be taken now.
     """
     profile = prepared.profile
-    open_variants = [variant for variant in profile.variants if asked_method(profile, variant) == AUTO]
-    if not open_variants:
-        return prepared
-    frontiers = tuple(
-        _Search(prepared=prepared, variant=variant, workspace=workspace, reporter=reporter).decide()
-        for variant in open_variants
-    )
-    methods = {frontier.variant: frontier.chosen for frontier in frontiers}
-    request = replace(prepared.plan_request, methods=methods)
-    questions = {variant.name: digest_question(prepared, variant) for variant in open_variants}
+    frontiers = {
+        variant.name: _Search(prepared=prepared, variant=variant, workspace=workspace, reporter=reporter).decide()
+        for variant in profile.variants
+        if asked_method(profile, variant) == AUTO
+    }
+    request = replace(prepared.plan_request, methods={name: found.chosen for name, found in frontiers.items()})
     return replace(
         prepared,
         plan_request=request,
         plan=plan_bundle(prepared.settled, request),
-        frontiers=frontiers,
+        frontiers=tuple(frontiers.values()),
         decisions={
-            frontier.variant: RecordedChoice(question=questions[frontier.variant], answer=frontier)
-            for frontier in frontiers
+            variant.name: RecordedChoice(question=digest_question(prepared, variant), answer=frontiers[variant.name])
+            for variant in profile.variants
+            if variant.name in frontiers
         },
     )
 

@@ -171,7 +171,7 @@ class Failure:
     error: BundlerError
 
     def to_json(self) -> dict[str, object]:
-        """As the document of `--json` has it."""
+        """The entry of `--json`."""
         return {"model": str(self.request.model), "target": self.request.target, "error": self.error.to_json()}
 
 

@@ -17,8 +17,8 @@ _SHAPE: Final = re.compile(rb"\x93NUMPY.*?'shape': \(([0-9, ]{0,400})\)", re.DOT
 
 
 def read_first_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """By input, of the first .npz at `path`; in one file of many samples, each shape begins with their number. Empty
-    for other kinds, and for what is damaged: the step that reads the samples says so.
+    """Shapes by input in the first .npz at `path`; in one file of many samples, each shape begins with their number.
+    Empty for other kinds, and for damaged files: the step that reads the samples reports those.
     """
     archive = min(path.glob("*.npz"), default=path) if path.is_dir() else path
     try:

@@ -11,9 +11,7 @@ from bundler.model.options import Option
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Where finished steps are kept, what runs at once, and what that may touch; a command has those that mean
-    something to it.
-    """
+    """The cache, the parallelism and the sandbox of a call; a command has those that apply to it."""
 
     sandbox: Annotated[
         bool,

@@ -33,7 +33,7 @@ def check_digests(bundle: Path, expected: str | None = None) -> DigestResult:
 
 
 def check_bundle(bundle: Path, expected: str | None = None) -> tuple[IntegrityResult, Manifest]:
-    """As `check_digests`, with the manifest that was checked: who can write the folder may have exchanged it since."""
+    """As `check_digests`, with the manifest that was checked: it may have been exchanged since."""
     integrity = _check_files(bundle, expected)
     return integrity, read_manifest(bundle, integrity.content)
 

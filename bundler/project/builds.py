@@ -72,7 +72,7 @@ def plan_picked(found: Picked, settings: Settings, listener: Listener) -> list[P
 
 
 def find_bundles(found: Picked) -> tuple[Path, ...]:
-    """Where their bundles stand, built or not. Raises `ProfileError`."""
+    """The folders of their bundles, built or not. Raises `ProfileError`."""
     return tuple(
         request.output / decision_key(bundle_name(request), resolve_target(request.target).id)
         for request in found.picked

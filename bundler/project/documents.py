@@ -84,15 +84,12 @@ def describe_project_schema() -> str:
     definitions = part.pop("$defs")
     for section in (part, definitions["Platform"], definitions["Runtime"]):  # a part of a profile need not be whole
         section.pop("required", None)
-    part["properties"]["variants"] = {"anyOf": [part["properties"]["variants"], _describe_named_variants()]}
+    named = {"type": "object", "additionalProperties": {"$ref": "#/$defs/VariantPart"}}
+    part["properties"]["variants"] = {"anyOf": [part["properties"]["variants"], named]}
     part["description"] = "A part of a profile: what it leaves out stays as it is."
     schema["$defs"] = {**definitions, "VariantPart": _describe_variant_part(), **schema["$defs"], "ProfilePart": part}
     schema["properties"]["overrides"]["additionalProperties"] = {"$ref": "#/$defs/ProfilePart"}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-
-
-def _describe_named_variants() -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": {"$ref": "#/$defs/VariantPart"}}
 
 
 def _describe_variant_part() -> dict[str, Any]:

@@ -39,7 +39,7 @@ class LoadedProject:
 
     @property
     def lock_path(self) -> Path:
-        """Where its lock stands."""
+        """The path of its lock."""
         return self.root / "bundler.lock"
 
 

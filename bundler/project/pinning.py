@@ -26,7 +26,7 @@ class Pinned:
 
 
 def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -> dict[str, LockSource | None]:
-    """Where locks come from by their names, of all that these builds may download. Raises `ProfileError`."""
+    """The sources, by name, of the locks of all that these builds may download. Raises `ProfileError`."""
     found: dict[str, LockSource | None] = {}
     profiles = {
         key: resolve_target(*key) for key in dict.fromkeys((request.target, request.overrides) for request in requests)

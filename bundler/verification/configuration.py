@@ -22,7 +22,7 @@ from bundler.providers.registry import find_by_runtime_name
 from bundler.providers.values import normalize_value
 
 MAX_BYTES: Final = 16 * 2**20
-"""Of a `runtime.json`: those that bundler writes have some kilobytes, and 1 MB with thousands of inputs."""
+"""Maximum size of a `runtime.json`: bundler writes some kilobytes, and 1 MB with thousands of inputs."""
 
 MAX_LISTED_FAULTS: Final = 20
 """Faults that an error lists; the rest is counted."""
