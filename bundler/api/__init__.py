@@ -312,10 +312,11 @@ def serve(request: ServeRequest, report: Callable[[str], None] = lambda _: None)
 
 
 def examine(settings: Settings = _DEFAULTS) -> tuple[ToolStatus, ...]:
-    """The tools, environments, emulators and browsers of this machine, and how to get those that are not here."""
+    """The tools, environments, toolchains and devices of this machine, and how to get those that are missing."""
     from bundler.devices.registry import device_names, find_kind
     from bundler.environments.survey import survey
     from bundler.execution.cache import open_cache
+    from bundler.toolchains.registry import survey_toolchains
 
     root = open_cache(settings.cache_choice).root
-    return (*survey(root), *(find_kind(name).examine(root) for name in device_names()))
+    return (*survey(root), *survey_toolchains(), *(find_kind(name).examine(root) for name in device_names()))

@@ -216,10 +216,16 @@ def _known_digests(request: FinishRequest, emitted: Emitted) -> dict[str, str]:
     return known
 
 
+def _weigh_models(request: FinishRequest) -> dict[str, int]:
+    """Bytes of each variant's model, without its companions."""
+    artifacts = {variant.name: request.outcomes[variant.model].artifact for variant in request.prepared.plan.variants}
+    return {name: artifact.size if artifact else 0 for name, artifact in artifacts.items()}
+
+
 def _check_budget(request: FinishRequest, manifest: Manifest, downloads: tuple[Download, ...]) -> None:
-    prepared, config = request.prepared, request.config
+    prepared = request.prepared
     budget = prepared.profile.budget
-    models = {variant.name: sum(record.size for record in variant.files) for variant in config.variants}
+    models = _weigh_models(request)
     over = [
         f"model of variant {name}: {size / MEGABYTE:.2f} MB, budget {budget.model_mb:g} MB"
         for name, size in models.items()
@@ -293,7 +299,7 @@ def _summarize(
         unproven={record.variant: record.reason for record in records if not record.passed},
         verified=tuple(describe_verification(manifest.proof)),
         bundle_bytes=weigh_bundle(manifest),
-        model_bytes=sum(record.size for record in request.config.variants[0].files),
+        model_bytes=next(iter(_weigh_models(request).values())),
         notes=tuple(list_notes(request.prepared, request.outcomes, emitted.notes)),
         golden=manifest.golden,
         reservations=manifest.reservations,
