@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import threading
 import time
@@ -327,17 +326,19 @@ class StepRunner:
         """The outcome of an optional stage that failed: its input and a warning. It is not cached."""
         text = f"{ready.spec.name} was skipped, and its input is used unchanged: {error.message}"
         passed = ready.passed_on
-        record = ActionRecord(
+        return StepOutcome(
+            step=ready.step.id,
             stage=ready.spec.name,
-            ingredients=ready.ingredients,
+            key=ready.key,
             artifact=passed.artifact,
+            folder=passed.folder,
             entry=passed.entry,
             facts={},
             notes=(Note(text=text, level="warning"),),
+            ingredients=ready.ingredients,
             seconds=0.0,
+            cached=False,
         )
-        outcome = make_outcome(ready, record, self._cache, 0.0, cached=False)
-        return dataclasses.replace(outcome, folder=passed.folder)
 
     def _storage_error(self, ready: ReadyStep, error: OSError) -> StageError:
         doing = f"storing the result of stage {ready.spec.name}"
