@@ -19,11 +19,11 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 
 PREAMBLE = """# Results
 
-Made by `make benchmarks` (`.venv/bin/python benchmarks/run.py`); one section again with `--only NAME`. In every
-comparison A and B alternate within one run. Figures are medians with the least and the greatest in brackets, ratios are
-medians of the ratios pair by pair. A benchmark never fails on a time: the bar stands beside the figure. Each section
-says when it was measured and how busy the machine was: with more work on it than it has cores, single times say
-little, the ratios still something.
+Written by `make benchmarks` (`.venv/bin/python benchmarks/run.py`); `--only NAME` repeats one section. In every
+comparison A and B alternate within one run. Figures are medians, with minimum and maximum in brackets; ratios are
+medians of the ratios of pairs. A benchmark never fails on a time: the limit ("bar") is shown beside the figure. Each
+section states when it was measured and the load of the machine: under high load single times say little, while ratios
+are still useful.
 """
 
 PACKAGES = ("onnxruntime", "onnx", "numpy", "typer", "pydantic")

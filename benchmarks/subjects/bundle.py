@@ -43,8 +43,8 @@ def measure(workplace: Workplace) -> Section:
         title="the bundle beside a plain session",
         method=(
             "A bundle for linux-x64 beside `InferenceSession(raw model)` with its defaults, on the bundle's golden "
-            "input; the files are in the page cache for both. Opening counts from the call that opens to the first "
-            "answer."
+            "input; the files are in the page cache for both. Load time is measured from the call that loads the model "
+            "to the end of the first inference."
         ),
         tables=(_opening_table(taken), _steady_table(taken), _import_table(taken)),
         notes=failures,

@@ -215,7 +215,7 @@ ATTACKS = (
     Attack(name="tags of sentences of many lengths, one forbidden", make=_many_lengths),
     Attack(name="pixel labels, a million numbers an answer", make=_large),
     Attack(name="tokens, each with a level of its own", make=_token_levels),
-    Attack(name="answers that are zero everywhere", make=_zero),
-    Attack(name="answers that are one constant", make=_constant),
+    Attack(name="outputs that are zero everywhere", make=_zero),
+    Attack(name="outputs that are constant", make=_constant),
     Attack(name="integer labels (4 % and 2 % changed)", make=_labels),
 )

@@ -46,7 +46,7 @@ def measure(workplace: Workplace) -> Section:
     )
     return Section(
         name="start",
-        title="the command line answers",
+        title="time of the command line",
         method=f"Whole processes, {count} pairs each.",
         tables=(Table(columns=("command", "time", "beside it", "ratio", "bar", ""), rows=rows),),
         figures={"help": [help_.ours, help_.theirs], "list": [listing.ours, listing.theirs]},

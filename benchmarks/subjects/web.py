@@ -77,12 +77,12 @@ def measure(workplace: Workplace) -> Section:
 
 def _describe_method() -> str:
     return (
-        "The smallest page that loads the bundle and answers once, beside a page that imports onnxruntime-web as its "
-        "documentation shows and opens the raw model; one host on this machine serves both with the same headers "
-        "(kept for good, cross-origin isolated) and the same brotli levels. A first visit has an empty profile, the "
-        "second a new process with the profile that the first left; times count from the navigation to the first "
-        f"answer. The slower network is Chromium's own emulation: {MEGABITS:g} Mbit/s and {LATENCY:g} ms. WebGPU runs "
-        "on the software adapter, so that its times say nothing about a GPU."
+        "The smallest page that loads the bundle and runs one inference, beside a page that imports onnxruntime-web "
+        "as its documentation shows and opens the raw model; one host on this machine serves both with the same "
+        "headers (kept for good, cross-origin isolated) and the same brotli levels. A first visit has an empty "
+        "profile, the second a new process with the profile that the first left; times are measured from the "
+        f"navigation to the first inference. The slower network is Chromium's own emulation: {MEGABITS:g} Mbit/s and "
+        f"{LATENCY:g} ms. WebGPU runs on the software adapter, so that its times say nothing about a GPU."
     )
 
 
