@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
+from bundler.model.codec import conforms, decode
 from bundler.model.errors import StageError
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import adopt_outputs, fix_signature
@@ -159,15 +160,12 @@ def _compiled(step: str, placed: Mapping[str, Any]) -> Compiled:
     """The devices that it was compiled for. Raises `StageError` where the stage, which may be another package's, names
     none.
     """
+    known = {item.name: placed[item.name] for item in fields(Compiled) if item.name in placed}
+    if conforms(Compiled, known):
+        return decode(Compiled, known)
     missing = [key for key in ("provider", "devices", "sdk") if key not in placed]
-    if missing:
-        raise StageError(
-            f"{step} compiled a model and does not say for what: its facts lack {', '.join(missing)}",
-            hint="ask the maker of the package that brings the stage",
-        )
-    return Compiled(
-        provider=placed["provider"],
-        devices=tuple(placed["devices"]),
-        sdk=placed["sdk"],
-        statement=placed.get("statement", ""),
+    wrong = f"lack {', '.join(missing)}" if missing else "have provider, devices, sdk or statement of another type"
+    raise StageError(
+        f"{step} compiled a model and does not say for what: its facts {wrong}",
+        hint="ask the maker of the package that brings the stage",
     )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from bundler.model.errors import StageError
 from bundler.model.golden_inputs import RefusedSize, TriedDimension
 from bundler.model.signature import Port, Signature, ValueType
-from bundler.pipeline.assemble import fix_signature
+from bundler.pipeline.assemble import _compiled, fix_signature
 from bundler.pipeline.only_sizes import find_only_sizes
 
 
@@ -37,3 +40,20 @@ def test_what_was_not_refused_stays_open() -> None:
     sizes = [tried("batch", "x", 0, (1, 2), 4), tried("", "x", 2, (224,))]
     assert find_only_sizes(sizes, OPEN) == find_only_sizes([], OPEN) == ()
     assert fix_signature(OPEN, ()) == OPEN
+
+
+FACTS = {"provider": "AcmeExecutionProvider", "devices": ["57"], "sdk": "2.1", "taken": 3, "left": 0}
+
+
+def test_the_devices_of_a_compiled_model_are_read() -> None:
+    found = _compiled("npu/acme_compile", FACTS)
+    assert (found.devices, found.sdk, found.statement) == (("57",), "2.1", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [({"devices": None}, "of another type"), ({"sdk": 2}, "of another type"), ({"devices": "57"}, "of another type")],
+)
+def test_a_stage_that_names_no_devices_is_refused(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(StageError, match=f"npu/acme_compile compiled a model and does not say for what.*{reason}"):
+        _compiled("npu/acme_compile", {**FACTS, **change})
