@@ -6,14 +6,13 @@ import dataclasses
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD, render_config
 from bundler.emitters.rendering import Template, load_template, write_project
 from bundler.emitters.web.context import Context, make_context
 from bundler.emitters.web.demo import describe_demo
-from bundler.emitters.web.download_table import describe_downloads
 from bundler.emitters.web.downloads import list_downloads
 from bundler.emitters.web.licences import LicenceFile, find_licences
 from bundler.emitters.web.payload import place_assets
@@ -55,18 +54,18 @@ def write_web_project(request: EmitRequest, folder: Path) -> Project:
     digest = hashlib.sha256(config.encode("utf-8")).hexdigest()
     context = make_context(request, config, digest, assets, builds)
     template = load_template(TEMPLATE)
-    _render(_without(template, _DEMO_PAGE, _README), folder, context)
-    _render(_alone(template, _DEMO_PAGE), folder, context, describe_demo(folder))
+    fields = _fields_of(context)
+    write_project(_without(template, _DEMO_PAGE, _README), fields, {}, folder)
+    write_project(_alone(template, _DEMO_PAGE), {**fields, **_fields_of(describe_demo(folder))}, {}, folder)
     downloads = list_downloads(request, assets, folder)
-    _render(_alone(template, _README), folder, context, describe_downloads(downloads))
+    write_project(_alone(template, _README), {**fields, "downloads": downloads}, {}, folder)
     if WebSettings.of(request.profile).precompressed:
         precompress(request, folder)
     return Project(context=context, licences=licences, downloads=downloads)
 
 
-def _render(template: Template, folder: Path, *contexts: DataclassInstance) -> None:
-    fields = {field.name: getattr(context, field.name) for context in contexts for field in dataclasses.fields(context)}
-    write_project(template, fields, {}, folder)
+def _fields_of(context: DataclassInstance) -> dict[str, Any]:
+    return {field.name: getattr(context, field.name) for field in dataclasses.fields(context)}
 
 
 def _without(template: Template, *sources: str) -> Template:

@@ -11,10 +11,10 @@ from bundler.emitters.payload import render_config
 from bundler.emitters.rendering import load_template, make_environment
 from bundler.emitters.web.context import make_context
 from bundler.emitters.web.demo import DemoContext, Resource
-from bundler.emitters.web.download_table import DownloadRow, DownloadTable
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.vendor import choose_builds
 from bundler.model.artifacts import FileRecord
+from bundler.model.proof import Download, DownloadFile
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.support.data import data_root
 
@@ -33,9 +33,8 @@ ASSETS = (
         parts=(FileRecord(path="payload/golden/index.json", size=700, sha256=DIGEST),),
     ),
 )
-DOWNLOADS = DownloadTable(
-    downloads=(DownloadRow(variant="wasm", build="wasm", size="15.0 MB", gzip="4.2 MB", brotli="2.8 MB"),)
-)
+RUNTIME = DownloadFile(path="vendor/ort.wasm", size=15_000_000, gzip=4_200_000, brotli=2_800_000)
+DOWNLOADS = (Download(variant="wasm", build="wasm", browsers="all", files=(RUNTIME,)),)
 _FILE = Resource(path="demo.js", sha256_base64="AA==")
 DEMO = DemoContext(page_policy=render_policy(), stylesheet=_FILE, entry=_FILE, preloads=(_FILE,))
 
@@ -69,10 +68,8 @@ def render_all(request: EmitRequest) -> dict[str, str]:
     """Every rendered file by its path in the bundle."""
     context = make_context(request, render_config(request.config), DIGEST, ASSETS, choose_builds(request.config))
     fields = {
-        field.name: getattr(value, field.name)
-        for value in (context, DEMO, DOWNLOADS)
-        for field in dataclasses.fields(value)
-    }
+        field.name: getattr(value, field.name) for value in (context, DEMO) for field in dataclasses.fields(value)
+    } | {"downloads": DOWNLOADS}
     environment = make_environment(data_root("templates") / "web")
     rendered = load_template("web").rendered
     return {target: environment.get_template(source).render(fields) for source, target in rendered.items()}
