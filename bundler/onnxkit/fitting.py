@@ -133,7 +133,7 @@ def _value_problems(label: str, value: Value, kind: ValueType) -> Iterator[str]:
         for index, item in enumerate(value):
             yield from _value_problems(f"{label}[{index}]", item, kind.element or ValueType())
     elif kind.kind == "tensor" and isinstance(value, np.ndarray):
-        if _type_name(value) != kind.element_type or not _shape_fits(value.shape, kind.shape):
+        if _type_name(value) != kind.element_type or not shape_fits(value.shape, kind.shape):
             yield f"{label}: expected {describe_type(kind)}, got {_describe(value)}"
     elif not (kind.kind == "map" and isinstance(value, dict)):
         yield f"{label}: expected {describe_type(kind)}, got {_describe(value)}"
@@ -146,7 +146,8 @@ def nan_inputs(values: Mapping[str, Value]) -> tuple[str, ...]:
     )
 
 
-def _shape_fits(shape: tuple[int, ...], wanted: tuple[Any, ...] | None) -> bool:
+def shape_fits(shape: Sequence[int], wanted: Sequence[Any] | None) -> bool:
+    """Whether a shape has these sizes; those that are not numbers are free."""
     if wanted is None:
         return True
     return len(shape) == len(wanted) and all(

@@ -15,8 +15,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from bundler.onnxkit.small_constants import read_constant
-from bundler.onnxkit.structure import integer_attribute, keep_only, subgraphs
+from bundler.onnxkit.structure import integer_attribute, keep_only, read_constant, subgraphs
 
 _MAX_ROUNDS: Final = 32
 _STANDARD: Final = ("", "ai.onnx")

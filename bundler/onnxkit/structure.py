@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from google.protobuf.message import DecodeError
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from bundler.model.errors import ModelError
 from bundler.onnxkit.elements import element_of_onnx, storage_bytes
@@ -174,6 +175,19 @@ def external_names(model: ModelProto) -> tuple[str, ...]:
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
         raise ModelError("the model has weights outside its own folder", hint="save it again, with its data beside it")
     return tuple(sorted(names))
+
+
+def read_constant(tensor: TensorProto) -> np.ndarray | None:
+    """The values of a tensor that contains all its data; None for all others: external data (the library would look for
+    its file in the current folder), data that was not read, or data that does not fit the declared type and sizes.
+    """
+    if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
+        return None
+    try:
+        values: np.ndarray = numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, KeyError, OverflowError, MemoryError):  # malformed tensors
+        return None
+    return values
 
 
 def tensor_bytes(tensor: TensorProto) -> int:

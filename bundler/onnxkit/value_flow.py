@@ -8,8 +8,7 @@ from typing import Final
 
 from onnx import ModelProto, NodeProto, TensorProto
 
-from bundler.onnxkit.small_constants import read_constant
-from bundler.onnxkit.structure import iterate_graphs, iterate_nodes
+from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, read_constant
 
 _PASSING: Final = frozenset(
     {"Cast", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Flatten", "Transpose", "Slice", "Expand", "Tile", "Concat"}

@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 import torch  # type: ignore[import-not-found, unused-ignore]
 
+from bundler.onnxkit.fitting import shape_fits
 from bundler.onnxkit.running import run_session
 from bundler.stages.export_huggingface.differences import Arrays
 from bundler.stages.export_huggingface.exporting import quiet
@@ -51,7 +52,7 @@ class Pair:
     def fits(self, feeds: Arrays) -> bool:
         """Whether inputs have the sizes that the export fixes."""
         return all(
-            port.name in feeds and _shape_fits(feeds[port.name].shape, port.shape) for port in self.session.get_inputs()
+            port.name in feeds and shape_fits(feeds[port.name].shape, port.shape) for port in self.session.get_inputs()
         )
 
     def ask_model(self, inputs: Mapping[str, Any]) -> Arrays | None:
@@ -87,9 +88,3 @@ class Pair:
         if isinstance(value, (list, tuple)):
             parts = self.config.flatten_output_collection_property(name, value)
         return {item: tensor.numpy() for item, tensor in parts.items() if hasattr(tensor, "numpy")}
-
-
-def _shape_fits(have: tuple[int, ...], wanted: list[int | str | None]) -> bool:
-    return len(have) == len(wanted) and all(
-        not isinstance(want, int) or want == size for size, want in zip(have, wanted, strict=True)
-    )

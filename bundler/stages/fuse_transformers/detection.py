@@ -9,8 +9,7 @@ from typing import Final
 
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-from bundler.onnxkit.small_constants import read_constant
-from bundler.onnxkit.structure import integer_attribute
+from bundler.onnxkit.structure import integer_attribute, read_constant
 
 _BETWEEN: Final = frozenset(
     {"Add", "Sub", "Mul", "Div", "Where", "Cast", "Reshape", "Max", "Min", "Dropout", "IsNaN", "Identity", "Clip"}

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from onnx import ModelProto, NodeProto, TensorProto
 
-from bundler.onnxkit.small_constants import read_constant
-from bundler.onnxkit.structure import integer_attribute, tensor_bytes
+from bundler.onnxkit.structure import integer_attribute, read_constant, tensor_bytes
 
 _SPLIT_RANK = 4
 """Dimensions of [batch, tokens, heads, size of a head]."""

@@ -7,8 +7,7 @@ import math
 from onnx import ModelProto, NodeProto, TensorProto
 
 from bundler.onnxkit.elements import element_of_onnx, storage_bytes
-from bundler.onnxkit.small_constants import read_constant
-from bundler.onnxkit.structure import iterate_nodes, iterate_tensors
+from bundler.onnxkit.structure import iterate_nodes, iterate_tensors, read_constant
 
 
 def count_generated_bytes(model: ModelProto) -> int:

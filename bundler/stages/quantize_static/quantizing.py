@@ -20,8 +20,7 @@ from bundler.model.stage import Note
 from bundler.onnxkit.quantization.calibration import Ranges, not_finite
 from bundler.onnxkit.quantization.preparing import MIN_OPSET, Prepared, save
 from bundler.onnxkit.quantization.reference import REFERENCE_ERRORS, TYPES, own_errors, quiet
-from bundler.onnxkit.small_constants import read_constant
-from bundler.onnxkit.structure import read_structure, standard_opset
+from bundler.onnxkit.structure import read_constant, read_structure, standard_opset
 from bundler.stages.quantize_static.biases import flatten_biases
 from bundler.stages.quantize_static.recipe import WIDE_OPSET, Recipe
 

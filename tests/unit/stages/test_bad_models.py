@@ -16,7 +16,7 @@ from onnx import ModelProto, TensorProto, helper
 from bundler.model.codec import conforms
 from bundler.model.errors import ModelError
 from bundler.model.facts import ModelFacts
-from bundler.onnxkit.small_constants import read_constant
+from bundler.onnxkit.structure import read_constant
 from tests.support import models
 from tests.support.stage_calls import call_stage, compare, record
 
