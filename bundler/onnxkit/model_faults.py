@@ -25,10 +25,6 @@ _FAULTS: Final[tuple[type[Exception], ...]] = (
 follows an invalid number or name of the model. A fault of the disk or of memory is not the model's."""
 
 
-PYTHON_ERRORS: Final = (ValueError, TypeError, LookupError, AttributeError, RuntimeError, AssertionError)
-"""Errors that a Python library raises on a graph that it does not support."""
-
-
 @contextmanager
 def raise_model_error(message: str, hint: str) -> Iterator[None]:
     """Only for reading the user's own model: a step that fails on another step's result is a failed stage. Raises

@@ -28,6 +28,8 @@ _SIGNATURES: Final = (
     (0, b"\x80\x02", "a Python pickle (an old PyTorch checkpoint)", "export the model to ONNX first"),
 )
 """Files that are not ONNX models: offset, first bytes, what it is, what to do."""
+PYTHON_ERRORS: Final = (ValueError, TypeError, LookupError, AttributeError, RuntimeError, AssertionError)
+"""Errors that a Python library raises on a graph that it does not support."""
 _RANDOM: Final = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )

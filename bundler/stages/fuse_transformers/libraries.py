@@ -16,7 +16,7 @@ from typing import Any
 from onnx import ModelProto, helper, shape_inference
 
 from bundler.model.errors import EnvironmentMissingError, StageError
-from bundler.onnxkit.model_faults import PYTHON_ERRORS
+from bundler.onnxkit.structure import PYTHON_ERRORS
 from bundler.stages.fuse_transformers.spec import Options
 
 RUNTIME_DOMAIN = "com.microsoft"

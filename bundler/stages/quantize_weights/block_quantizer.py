@@ -14,8 +14,7 @@ from onnxruntime.quantization import matmul_nbits_quantizer as reference
 
 from bundler.model.errors import StageError
 from bundler.onnxkit.linked_models import LinkedModel
-from bundler.onnxkit.model_faults import PYTHON_ERRORS
-from bundler.onnxkit.structure import iterate_nodes
+from bundler.onnxkit.structure import PYTHON_ERRORS, iterate_nodes
 from bundler.stages.quantize_weights.hqq import HqqQuantizer
 from bundler.stages.quantize_weights.spec import Options
 from bundler.stages.quantize_weights.targets import WEIGHT_INPUT, Targets

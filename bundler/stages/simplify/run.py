@@ -13,10 +13,9 @@ from google.protobuf.message import EncodeError
 from bundler.model.codec import decode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
-from bundler.onnxkit.model_faults import PYTHON_ERRORS
 from bundler.onnxkit.node_order import write_sorted
 from bundler.onnxkit.signatures import check_interface
-from bundler.onnxkit.structure import count_operators, has_external_data, iterate_nodes, read_structure
+from bundler.onnxkit.structure import PYTHON_ERRORS, count_operators, has_external_data, iterate_nodes, read_structure
 from bundler.stages.simplify.spec import TOOLS, Options
 
 ENTRY = "model.onnx"
