@@ -45,8 +45,8 @@ class CommandError(Exception):
     def __init__(self, command: Sequence[str], code: int, said: str) -> None:
         super().__init__(f"{' '.join(command)} ended with {code}\n{said}")
         lines = [line.strip() for line in said.splitlines() if line.strip()][::-1]
-        told = next((line for line in lines if line.startswith("error:")), "")
-        self.reason = told or next((line for line in lines if not line.startswith(("hint:", "next:"))), "")
+        reported = next((line for line in lines if line.startswith("error:")), "")
+        self.reason = reported or next((line for line in lines if not line.startswith(("hint:", "next:"))), "")
 
 
 def run_timed(command: Sequence[str], env: Mapping[str, str] | None = None) -> Ran:

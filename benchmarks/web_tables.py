@@ -23,7 +23,7 @@ class Round:
     first_bytes: int
     second_bytes: int
     answers: tuple[tuple[str, int], ...]
-    told: tuple[dict[str, Any], dict[str, Any]]
+    reported: tuple[dict[str, Any], dict[str, Any]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def _encode(one: Round) -> dict[str, Any]:
         "first_bytes": one.first_bytes,
         "second_bytes": one.second_bytes,
         "answers": one.answers,
-        "told": one.told,
+        "reported": one.reported,
     }
 
 

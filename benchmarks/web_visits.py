@@ -43,10 +43,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """What one visit took, from the navigation to the first inference, in seconds; `told` is what the page says."""
+    """One visit: seconds from the navigation to the first inference, and what the page `reported`."""
 
     seconds: float
-    told: dict[str, Any]
+    reported: dict[str, Any]
 
 
 class VisitError(Exception):
@@ -79,9 +79,9 @@ class Browser:
             page = context.new_page()
             if network is not None:
                 pretend(context, page, network)
-            told = answer(page, url)
+            reported = answer(page, url)
             time.sleep(SETTLING_SECONDS)
-        return Visit(seconds=told["at"] / 1000, told=told)
+        return Visit(seconds=reported["at"] / 1000, reported=reported)
 
     def time_blocks(self, urls: Sequence[str], blocks: int, seconds: float) -> list[list[float]]:
         """Seconds of a call, page by page and block by block; pages take turns. Raises `VisitError`."""
@@ -128,9 +128,9 @@ def answer(page: Page, url: str) -> dict[str, Any]:
     page.goto(url, wait_until="commit")
     limit = time.monotonic() + LIMIT_SECONDS
     while True:
-        told: dict[str, Any] | None = page.evaluate("() => globalThis.answered ?? null")
-        if told is not None:
-            return told
+        reported: dict[str, Any] | None = page.evaluate("() => globalThis.answered ?? null")
+        if reported is not None:
+            return reported
         if faults or time.monotonic() > limit:
             raise VisitError(f"{url}: {faults[0] if faults else 'no answer in time'}")
         page.wait_for_timeout(50)

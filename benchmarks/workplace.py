@@ -55,7 +55,7 @@ class Workplace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A bundle, as `bundler build --json` told it."""
+    """A bundle, from the output of `bundler build --json`."""
 
     folder: Path
     package: str

@@ -20,7 +20,7 @@ COMPILE_BAR = 1.3
 TARGETS_BAR = 3.0
 MODELS = ("squeezenet", "resnet50", "encoder_5mb")
 MANY = ("encoder_5mb",)
-"""Chips without half precision refuse pooling in eight bits, so few picture networks go everywhere."""
+"""Chips without half precision refuse int8 pooling, so few picture networks go everywhere."""
 TARGET = "snapdragon-8g3"
 TEN = (
     "snapdragon-8g3",
@@ -111,7 +111,7 @@ def _measure_compiling(workplace: Workplace, model: Ready) -> Compiling:
 
 
 def _find_source(workplace: Workplace, model: Ready) -> Path:
-    """What the stage compiles: the model as it is baked, which a bundle that compiles nothing ships."""
+    """What the stage compiles: the model as it is optimised, which a bundle that compiles nothing ships."""
     built = _build(workplace, model, "plain", PLAIN)
     return next((built.folder / "models" / "htp").glob("*.onnx"))
 

@@ -137,8 +137,10 @@ def judge_checks(model: str, method: str, manifest: Mapping[str, Any]) -> Iterab
     """Every output of the last comparison before the bundle's own golden set."""
     check = [one for one in manifest["checks"] if not one["step"].endswith("/reproduce")][-1]
     gate = Gate(default=LOSSY[METHODS[method].loss])
-    for told in check["outputs"]:
-        known = ReferenceFigures(name=told["name"], scores=told["scores"], elements=told["elements"], signal=1.0)
+    for reported in check["outputs"]:
+        known = ReferenceFigures(
+            name=reported["name"], scores=reported["scores"], elements=reported["elements"], signal=1.0
+        )
         names = (
             "name",
             "equal",
@@ -150,8 +152,8 @@ def judge_checks(model: str, method: str, manifest: Mapping[str, Any]) -> Iterab
             "top1_agreement",
             "agreement",
         )
-        errors = {name: told[name] or 0.0 for name in ("max_absolute", "mean_absolute", "max_relative")}
-        output = OutputComparison(**{name: told[name] for name in names}, **errors, reference=known)
+        errors = {name: reported[name] or 0.0 for name in ("max_absolute", "mean_absolute", "max_relative")}
+        output = OutputComparison(**{name: reported[name] for name in names}, **errors, reference=known)
         failures = check_gate(Comparison(outputs=(output,), samples=check["samples"]), gate)
         yield Judged(model=model, method=method, output=output, failures=tuple(one.figure for one in failures))
 

@@ -63,13 +63,13 @@ class Case:
     def arguments(self) -> list[str]:
         """For `bundler build`."""
         method = {"precision.method": self.method} if self.method else {}
-        told = {f"precision.{name}": json.dumps(value) for name, value in self.options.items()}
-        pairs = {**method, **told, **self.settings}
+        precision = {f"precision.{name}": json.dumps(value) for name, value in self.options.items()}
+        pairs = {**method, **precision, **self.settings}
         return [word for name, value in pairs.items() for word in ("--set", f"{name}={value}")]
 
 
 OPEN = {"accuracy.sqnr_db": "-100"}
-"""Rivals have no gate: what ours would refuse is compared, too, and its figures are told."""
+"""Rivals have no gate: what ours would refuse is compared, too, and its figures are reported."""
 DYNAMIC = (OLIVE_QUANTIZE, OLIVE_AUTO, OPTIMUM_QUANTIZE)
 
 

@@ -15,7 +15,7 @@ from subjects.precision_rivals import OFFLINE, OLIVE_STATIC, Job
 from subjects.precision_runs import FAILURES, Bench, Findings, Made, describe_reason, judge_model, show_size
 
 LEAST_SQNR_DB = 15.0
-"""The gate of both sides: what eight bits are held to when a profile says nothing."""
+"""The gate of both sides: what int8 is held to when a profile says nothing."""
 NOISE = 0.03
 UNTOUCHED = "the original model"
 MEBIBYTE = 2**20

@@ -83,11 +83,11 @@ def _make_environment(folder: Path, packages: tuple[str, ...]) -> None:
 
 
 def describe_versions(workplace: Workplace) -> str:
-    """What is installed, for the section's notes; what cannot be installed is told."""
+    """What is installed, for the section's notes; and what cannot be."""
     code = "import importlib.metadata as m, sys; print(', '.join(f'{n} {m.version(n)}' for n in sys.argv[1:]))"
-    told = {"olive": ("olive-ai", "torch", "transformers"), "optimum": ("optimum", "optimum-onnx", "torch")}
+    packages = {"olive": ("olive-ai", "torch", "transformers"), "optimum": ("optimum", "optimum-onnx", "torch")}
     found = []
-    for environment, names in told.items():
+    for environment, names in packages.items():
         try:
             python = find_program(workplace, environment, "python")
             found.append(run_timed([str(python), "-c", code, *names]).output.strip())

@@ -157,7 +157,7 @@ class CaseRun:
         return True
 
     def _make_ready(self) -> None:
-        """Wheels and tool environments, as the rivals' are. What fails here fails again where it is told."""
+        """Wheels and tool environments, as the rivals' are. What fails here fails again where it is reported."""
         try:
             self.prove()
         except FAILURES as error:

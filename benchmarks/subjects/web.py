@@ -161,14 +161,14 @@ def _visit_twice(host: Host, browser: Browser, page: str, network: Network | Non
         first_bytes=at_first.total,
         second_bytes=then.total,
         answers=(*at_first.answers,),
-        told=(first.told, second.told),
+        reported=(first.reported, second.reported),
     )
 
 
 def _compare_answers(taken: Taken) -> list[str]:
     """A note for each page that answers otherwise than ours: its times would compare unlike things."""
     answers: Mapping[str, list[float]] = {
-        page: rounds[0].told[0]["values"] for page, rounds in taken.rounds["this machine"].items()
+        page: rounds[0].reported[0]["values"] for page, rounds in taken.rounds["this machine"].items()
     }
     ours = answers[taken.ours]
     return [

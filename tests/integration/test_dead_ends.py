@@ -64,9 +64,9 @@ def test_what_is_not_there_is_said_with_what_is_near(
 def test_a_plan_refuses_the_format_that_a_build_refuses(
     warm: CommandLine, model: Path, options: tuple[str, ...]
 ) -> None:
-    told = [warm.run(command, model, "--target=linux-x64", *options).expect(2).err for command in ("plan", "build")]
-    assert told[0] == told[1]
-    assert "linux-x64 bundles have no format 'tgz'" in told[0]
+    reported = [warm.run(command, model, "--target=linux-x64", *options).expect(2).err for command in ("plan", "build")]
+    assert reported[0] == reported[1]
+    assert "linux-x64 bundles have no format 'tgz'" in reported[0]
 
 
 def test_a_hint_on_sizes_has_those_of_the_samples(warm: CommandLine, model: Path, tmp_path: Path) -> None:

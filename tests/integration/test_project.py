@@ -128,8 +128,8 @@ def test_the_bundles_of_a_project_are_verified_side_by_side(project: CommandLine
     assert [Path(found["bundle"]).name for found in answer.document["bundles"]] == ["mlp-linux-x64"]
     (missing,) = answer.document["failures"]
     assert Path(missing["bundle"]).name == "eyes-linux-x64"
-    told = project.run("verify", "--digests-only").expect(8)
-    assert "mlp-linux-x64: " in told.out
-    assert "eyes-linux-x64 is no bundle" in told.err
+    reported = project.run("verify", "--digests-only").expect(8)
+    assert "mlp-linux-x64: " in reported.out
+    assert "eyes-linux-x64 is no bundle" in reported.err
     assert "--digest applies to one bundle" in project.run("verify", "--digest", "0" * 64).expect(2).err
     assert "--only selects from" in project.run("verify", "dist/mlp-linux-x64", "--only", "mlp").expect(2).err

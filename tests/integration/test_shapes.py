@@ -129,8 +129,8 @@ def test_what_is_unnamed_is_listed_with_the_option_that_fixes_it(warm: CommandLi
     assert "--shape x=1,3,N,N" in found
     assert "replace N below with the sizes that you need" in " ".join(found.split())
     found = warm.run("targets", "recommend", orientation, "--device", "android-arm64").expect(0).out
-    told = "xnnpack, nnapi: nodes with open sizes run on the CPU; --shape x=1,3,N,N assigns more of them"
-    assert told in " ".join(found.split())
+    reported = "xnnpack, nnapi: nodes with open sizes run on the CPU; --shape x=1,3,N,N assigns more of them"
+    assert reported in " ".join(found.split())
 
 
 def test_shapes_of_several_models_find_theirs(warm: CommandLine, orientation: Path, tmp_path: Path) -> None:

@@ -128,8 +128,8 @@ def test_a_stage_of_another_package_is_planned_run_and_recalled(follower: Follow
     stage = follower.folder / "acme-compiler" / "acme_compiler" / "acme_compile" / "run.py"
     stage.write_text(stage.read_text("utf-8").replace('"devices": ["acme-2"],', ""), encoding="utf-8")
     follower.run("python -m pip install ./acme-compiler")
-    told = follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1", code=6)
-    assert "npu/acme_compile compiled a model and does not say for what: its facts lack devices" in told
+    reported = follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1", code=6)
+    assert "npu/acme_compile compiled a model and does not say for what: its facts lack devices" in reported
     follower.run("sed -i 's/newest = 7/here = false/' acme-phone.toml")
     follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1")
 
@@ -195,5 +195,5 @@ def test_an_emitter_of_another_package_writes_what_verify_reads(follower: Follow
     assert '"AcmeSettings"' in follower.run("bundler targets schema")
     assert "the update service's player runs on the device alone" in said
     assert read(bundle / "bundle.json")["proof"]["level"] == "resolved"
-    told = follower.run("bundler build model.onnx --target ./acme-gateway.toml --version 2", code=2)
-    assert "give two numbers" in told
+    reported = follower.run("bundler build model.onnx --target ./acme-gateway.toml --version 2", code=2)
+    assert "give two numbers" in reported

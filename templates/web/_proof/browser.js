@@ -8,9 +8,9 @@ const ON_ADAPTER = ["webgpu"];
 /** @returns {Promise<string>} for example `Chromium 156.0.8078.79` */
 export async function browserName() {
   const agent = /** @type {any} */ (navigator).userAgentData;
-  const told = await agent?.getHighEntropyValues(["fullVersionList"]).catch(() => null);
+  const values = await agent?.getHighEntropyValues(["fullVersionList"]).catch(() => null);
   /** @type {Brand[]} */
-  const all = told?.fullVersionList ?? [];
+  const all = values?.fullVersionList ?? [];
   // Browsers name one that does not exist, so that nobody counts on a closed list: `Not;A=Brand`.
   const brands = all.filter(({ brand }) => !/not.*brand/i.test(brand));
   const own = brands.find(({ brand }) => brand !== "Chromium") ?? brands[0];

@@ -20,7 +20,7 @@ async function visitOnce(variant) {
 }
 
 /**
- * Whether there is a plain session to time beside the bundle; the server is told why not.
+ * Whether there is a plain session to time beside the bundle; the server gets the reason otherwise.
  * @param {{variant: string, build: string, model: string}} terms
  */
 async function tryPlain(terms) {
@@ -53,9 +53,9 @@ async function time(variant, task) {
 async function timeAll(task) {
   const { probe } = await import(/** @type {string} */ ("/index.js"));
   const offers = /** @type {{name: string, available: boolean}[]} */ (await probe());
-  const untold = task.adapter === "software" ? await pickOnAdapter(task.variants) : [];
-  for (const variant of untold) await tell("remark", { text: `variant ${variant} was not timed: ${SOFTWARE}` });
-  for (const variant of task.variants.filter((name) => !untold.includes(name))) {
+  const untimed = task.adapter === "software" ? await pickOnAdapter(task.variants) : [];
+  for (const variant of untimed) await tell("remark", { text: `variant ${variant} was not timed: ${SOFTWARE}` });
+  for (const variant of task.variants.filter((name) => !untimed.includes(name))) {
     if (!offers.find(({ name }) => name === variant)?.available) continue;
     try {
       await time(variant, task);

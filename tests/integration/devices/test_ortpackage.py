@@ -49,14 +49,18 @@ def test_a_package_of_compiled_models_alone_is_no_input(bundler: CommandLine, pa
     manifest = json.loads((copy / "manifest.json").read_text("ascii"))
     manifest["components"]["model"]["variants"]["cpu"]["compatibility_string"] = "v2"
     (copy / "manifest.json").write_text(json.dumps(manifest))
-    told = bundler.run("build", copy, "--target", "linux-arm64", "--format", "files", "--output", tmp_path).expect(3)
-    assert "the model package phone holds no model in plain ONNX" in told.err
-    assert "variant 'cpu': it was compiled for CPUExecutionProvider" in told.err
+    reported = bundler.run("build", copy, "--target", "linux-arm64", "--format", "files", "--output", tmp_path).expect(
+        3
+    )
+    assert "the model package phone holds no model in plain ONNX" in reported.err
+    assert "variant 'cpu': it was compiled for CPUExecutionProvider" in reported.err
 
 
 def test_browsers_get_none(bundler: CommandLine, tmp_path: Path) -> None:
     model = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
-    told = bundler.run("build", model, "--target", "web-wasm", "--format", "ortpackage", "--output", tmp_path / "out")
-    assert "the runtime's JavaScript has no call for it" in told.expect(2).err
-    assert "docs/ortpackage.md" in told.err
+    reported = bundler.run(
+        "build", model, "--target", "web-wasm", "--format", "ortpackage", "--output", tmp_path / "out"
+    )
+    assert "the runtime's JavaScript has no call for it" in reported.expect(2).err
+    assert "docs/ortpackage.md" in reported.err
     assert not list((tmp_path / "out").glob("cnn*"))

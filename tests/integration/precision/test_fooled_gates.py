@@ -153,5 +153,5 @@ def test_what_could_not_fail_is_counted_and_lowers_the_level(bundler: CommandLin
     (line,) = (line for line in built.out.splitlines() if line.startswith("  Ran, and not every output"))
     assert "reproduced" not in line
     bundle = tmp_path / "mixed-linux-x64"
-    told = json.loads(bundler.run("verify", bundle, "--json").expect(0).out)
-    assert {variant["level"] for variant in told["variants"]} == {told["proof"]} == {"ran-unchecked"}
+    reported = json.loads(bundler.run("verify", bundle, "--json").expect(0).out)
+    assert {variant["level"] for variant in reported["variants"]} == {reported["proof"]} == {"ran-unchecked"}

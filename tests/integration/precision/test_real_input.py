@@ -129,13 +129,13 @@ def test_digits_are_still_read_and_the_accuracy_before_and_after_is_reported(
     assert built["model_bytes"] < built["source_bytes"] * share
     after = digits.measure_accuracy(bundled_model(built), network, digits.load_digits()[1].part(SAMPLES))
     assert after == pytest.approx(metric["value"], abs=0.011), "the model that ships is the one that was measured"
-    told = f"{metric['value']:.4g}", f"{metric['reference']:.4g}"
+    reported = f"{metric['value']:.4g}", f"{metric['reference']:.4g}"
     page = Path(built["report"]).read_text(encoding="utf-8")
     (sentence,) = re.findall(r"Your own metric[^<]*", page)
-    assert all(number in sentence for number in (*told, str(SAMPLES)))
+    assert all(number in sentence for number in (*reported, str(SAMPLES)))
     again = bundler.run("build", *place.arguments(*asked, output=tmp_path)).expect(0).out
     assert "up to date" in again
-    assert f"metric of cpu {told[0]}; the original model's {told[1]}" in again
+    assert f"metric of cpu {reported[0]}; the original model's {reported[1]}" in again
 
 
 def test_a_metric_that_asks_for_more_than_the_model_has_ends_the_build(
@@ -303,6 +303,6 @@ def test_a_plan_says_what_becomes_of_the_precision(
     folder = digit_places["perceptron"].folder
     data = (f"--calibration={folder / 'calibration'}", f"--samples={folder / 'samples'}")
     model = digit_places["perceptron"].model
-    told = bundler.run("plan", model, "--target=linux-x64", *data, f"--set=precision.method={method}").expect(0).out
-    assert f"precision of cpu: {method}: {said}" in told
-    assert ("prepare_calibration" in told) is (method != "auto")
+    reported = bundler.run("plan", model, "--target=linux-x64", *data, f"--set=precision.method={method}").expect(0).out
+    assert f"precision of cpu: {method}: {said}" in reported
+    assert ("prepare_calibration" in reported) is (method != "auto")

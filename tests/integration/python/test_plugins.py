@@ -373,16 +373,16 @@ class TestDrivers:
 
 def test_a_lock_is_held_by_one_and_the_other_is_reported(module: ModuleType, tmp_path: Path) -> None:
     hold, path = part(module, "locking").hold, str(tmp_path / "folder" / "lock")
-    told, entered = threading.Event(), threading.Event()
+    notified, entered = threading.Event(), threading.Event()
 
     def work() -> None:
-        with hold(path, told.set):
+        with hold(path, notified.set):
             entered.set()
 
     with hold(path, lambda: None):
         other = threading.Thread(target=work)
         other.start()
-        assert told.wait(60)
+        assert notified.wait(60)
         assert not entered.is_set()
     other.join()
     assert entered.is_set()

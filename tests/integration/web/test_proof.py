@@ -155,8 +155,8 @@ def test_a_build_without_a_browser_claims_nothing_and_says_why(
     (bundle,) = answer.document["bundles"]
     assert bundle["proof"] == "resolved"
     assert "wasm not run: no Chromium-family browser was found on this machine" in answer.err
-    told = bare.run("verify", bundle["bundle"]).expect(0).out
-    assert "\nNot run: wasm (no Chromium-family browser was found" in told
+    reported = bare.run("verify", bundle["bundle"]).expect(0).out
+    assert "\nNot run: wasm (no Chromium-family browser was found" in reported
 
 
 def test_killed_in_the_middle_nothing_of_the_browser_is_left(

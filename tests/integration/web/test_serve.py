@@ -47,7 +47,7 @@ def started(bundler: CommandLine, *options: str | Path) -> Iterator[tuple[subpro
 
 @contextmanager
 def serving(bundler: CommandLine, bundle: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running `bundler serve --json`, and the address that it told."""
+    """A running `bundler serve --json`, and the address that it reported."""
     with started(bundler, bundle, "--json", *options) as (process, printed):
         line = printed.readline()
         assert line, process.stderr.read() if process.stderr else ""

@@ -18,11 +18,11 @@ describe("sizes of free dimensions", () => {
     const ids = port("ids", "int64", ["batch", "sequence"]);
     const mask = port("mask", "int64", ["batch", "sequence"]);
     const sizes = new Sizes([ids, mask], () => [1, 8]);
-    let told = 0;
-    sizes.listeners.add(() => (told += 1));
+    let reported = 0;
+    sizes.listeners.add(() => (reported += 1));
     sizes.set(ids, 1, 12);
     assert.deepEqual(sizes.resolve(mask), [1, 12]);
-    assert.equal(told, 1);
+    assert.equal(reported, 1);
   });
 
   it("are their own where the sample shows that a symbol means two sizes", () => {

@@ -62,7 +62,7 @@ describe("inputs", () => {
     ["target", Float32Array.of(1, 2, 3), /fixed to "width" = 2 by the target/],
   ];
   for (const [by, value, why] of pinned) {
-    it(`of another size than the bundle was fixed to are told by whom: ${by}, ${value.dims ?? "no dims"}`, async () => {
+    it(`of another size than the bundle was fixed to are reported by whom: ${by}, ${value.dims ?? "no dims"}`, async () => {
       const { model } = await open({}, undefined, { fixed_sizes: [{ name: "width", size: 2, by, axes: { x: [1] } }] });
       await assert.rejects(model.run({ x: value }), { name: "InputError", why });
     });

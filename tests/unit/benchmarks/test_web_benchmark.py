@@ -84,7 +84,7 @@ def test_pages_of_both_sides_ask_the_same_of_the_model(monkeypatch, tmp_path):
 def take(tables, ours, theirs):
     def visit(seconds, size):
         return tables.Round(
-            first=seconds, second=seconds / 2, first_bytes=size, second_bytes=300, answers=(), told=({}, {})
+            first=seconds, second=seconds / 2, first_bytes=size, second_bytes=300, answers=(), reported=({}, {})
         )
 
     taken = tables.Taken(model="tiny", ours="/bundle.html", theirs=("/ort.min.mjs.html",))

@@ -100,7 +100,7 @@ def test_a_device_is_found_by_what_people_call_it(called, meant):
 @pytest.mark.parametrize("name", DEVICES)
 def test_a_device_says_where_what_is_not_obvious_comes_from(name):
     profile = resolve_target(name)
-    told = tuple(profile.sources)
+    reported = tuple(profile.sources)
     for variant in profile.variants:
         at = f"variants.{variant.name}"
         threads = variant.session.get("intra_op_num_threads")
@@ -109,10 +109,12 @@ def test_a_device_says_where_what_is_not_obvious_comes_from(name):
             ("custom_build", variant.custom_build),
             ("session.intra_op_num_threads", threads not in (None, 1)),
         ):
-            assert not is_special or any(f"{at}.{key}".startswith(known) for known in told), f"{at}.{key}"
+            assert not is_special or any(f"{at}.{key}".startswith(known) for known in reported), f"{at}.{key}"
     for key in ("budget.model_mb", "platform.minimum", "platform.cpu", "runtime.plugins"):
         section, _, value = key.partition(".")
-        assert not getattr(getattr(profile, section), value) or key in told or profile.platform.system == "windows", key
+        assert (
+            not getattr(getattr(profile, section), value) or key in reported or profile.platform.system == "windows"
+        ), key
 
 
 @pytest.mark.parametrize("name", DEVICES)

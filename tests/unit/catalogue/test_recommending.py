@@ -136,12 +136,12 @@ def test_what_free_sizes_leave_to_the_device_is_not_said_to_be_compiled_here():
         assert any(line.endswith("compiled here, not on the device") for line in explain(profile))
 
 
-@pytest.mark.parametrize(("capability", "told"), [(None, True), ("8.0", True), ("12.0", True), ("7.5", False)])
+@pytest.mark.parametrize(("capability", "reported"), [(None, True), ("8.0", True), ("12.0", True), ("7.5", False)])
 @pytest.mark.parametrize("provider", ["cuda", "tensorrt"])
-def test_only_gpus_that_have_tf32_are_said_to_compute_in_it(provider, capability, told):
+def test_only_gpus_that_have_tf32_are_said_to_compute_in_it(provider, capability, reported):
     platform = Platform(system="linux", architecture="x64", compute_capability=capability)
     lines = explain(make_target(make_variant("gpu", provider), platform=platform))
-    assert any("may compute in TF32 (10 bits of fraction)" in line for line in lines) is told
+    assert any("may compute in TF32 (10 bits of fraction)" in line for line in lines) is reported
     assert not any("half precision" in line for line in lines)
 
 
@@ -157,6 +157,6 @@ def test_what_is_reported_of_a_device_is_what_its_answers_are_held_to(target):
     profile = resolve_target(target)
     words = {"none": "", "half": ("half precision", "TF32"), "bfloat16": "bfloat16"}
     for variant in profile.variants:
-        told, wanted = explain_rounding(profile, variant), words[computed_loss(profile, variant, "none")]
-        assert bool(told) is bool(wanted)
-        assert any(word in told for word in ([wanted] if isinstance(wanted, str) else wanted))
+        reported, wanted = explain_rounding(profile, variant), words[computed_loss(profile, variant, "none")]
+        assert bool(reported) is bool(wanted)
+        assert any(word in reported for word in ([wanted] if isinstance(wanted, str) else wanted))

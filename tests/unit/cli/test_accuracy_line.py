@@ -42,16 +42,16 @@ def test_all_figures_stand_beside_their_limits() -> None:
 
 
 def test_what_ran_elsewhere_or_could_not_be_judged_is_said() -> None:
-    told = found(variant="gpu", in_place_of="SomeProvider", outputs=3, unjudged=1, samples=1)
-    assert told.startswith(
+    reported = found(variant="gpu", in_place_of="SomeProvider", outputs=3, unjudged=1, samples=1)
+    assert reported.startswith(
         "accuracy of gpu over 1 sample, run on the CPU in place of SomeProvider (output scores): largest error"
     )
-    assert told.endswith("; 1 of 3 outputs could not be judged")
+    assert reported.endswith("; 1 of 3 outputs could not be judged")
 
 
 def test_figures_of_the_bundles_own_runtime_say_where_it_ran() -> None:
-    told = found(variant="webgpu", place="in Chromium 156.0 with a software adapter", samples=8)
-    assert told.startswith("accuracy of webgpu over 8 samples, in Chromium 156.0 with a software adapter: largest")
+    reported = found(variant="webgpu", place="in Chromium 156.0 with a software adapter", samples=8)
+    assert reported.startswith("accuracy of webgpu over 8 samples, in Chromium 156.0 with a software adapter: largest")
 
 
 def test_equal_answers_and_answers_that_are_held_to_nothing() -> None:

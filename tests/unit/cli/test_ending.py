@@ -1,4 +1,4 @@
-"""Signals of a real process: what it does when it is told to end, once, twice, or by a terminal that is gone."""
+"""Signals of a real process: what it does when it is reported to end, once, twice, or by a terminal that is gone."""
 
 import os
 import pty

@@ -13,9 +13,9 @@ def visit(variant: str, build: str, brotli: int) -> FirstVisit:
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "reported"),
     [(4_000_000, "2.7 to 4.0 MB"), (2_710_000, "2.7 MB"), (1_100_000_000, "2.7 MB to 1.10 GB")],
 )
-def test_a_first_visit_is_a_range_where_the_builds_of_a_variant_differ(other: int, told: str) -> None:
+def test_a_first_visit_is_a_range_where_the_builds_of_a_variant_differ(other: int, reported: str) -> None:
     visits = (visit("webgpu", "jspi", 2_700_000), visit("webgpu", "asyncify", other), visit("wasm", "wasm", 2_800_000))
-    assert _describe_visits(visits).startswith(f"{told} (webgpu), 2.8 MB (wasm) with brotli;")
+    assert _describe_visits(visits).startswith(f"{reported} (webgpu), 2.8 MB (wasm) with brotli;")

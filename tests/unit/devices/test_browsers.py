@@ -76,7 +76,7 @@ def test_one_that_is_named_and_not_there_is_an_error(bare_machine: Path, monkeyp
 
 
 def test_the_version_is_what_it_calls_itself(bare_machine: Path) -> None:
-    told = install(bare_machine, "a", "#!/bin/sh\necho 'Chromium 156.0.1 built on Debian GNU/Linux 12'\n")
-    assert ask_version(told) == "Chromium 156.0.1"
+    reported = install(bare_machine, "a", "#!/bin/sh\necho 'Chromium 156.0.1 built on Debian GNU/Linux 12'\n")
+    assert ask_version(reported) == "Chromium 156.0.1"
     assert ask_version(install(bare_machine, "silent")) is None
     assert ask_version(bare_machine / "nothing") is None

@@ -30,7 +30,7 @@ Ask = Callable[..., Opening]
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Ask:
-    """Makes an opening; `said` is what a person was told."""
+    """Makes an opening; `said` is what a person was reported."""
 
     def make(need: Need, said: list[str] | None = None, **more: Any) -> Opening:
         return Opening(need=need, cache_root=tmp_path, say=(said if said is not None else []).append, **more)

@@ -20,7 +20,7 @@ INSTALL_TORCH = [name for name in shipped_names() if any(pin.name == "torch" for
 
 
 class FakeUv:
-    """Fails as often as it is told, and remembers whether it was asked for its own index."""
+    """Fails as often as it is reported, and remembers whether it was asked for its own index."""
 
     def __init__(self, failures: int) -> None:
         self.failures = failures

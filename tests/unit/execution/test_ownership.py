@@ -31,7 +31,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def told(cache: Cache, model: Path) -> list[str]:
+def reported(cache: Cache, model: Path) -> list[str]:
     heard: list[Event] = []
     with Executor(cache) as executor:
         executor.execute((step("count"),), {"model": digest_source(model, (), cache)}, Reporter(heard.append, "x"))
@@ -52,7 +52,7 @@ def test_the_default_cache_is_made_private_and_that_is_said(model: Path) -> None
     open_cache().root.chmod(0o775)
     cache = open_cache()
     assert mode(cache.root) == 0o700
-    assert told(cache, model) == [f"others could write to the cache {cache.root}: it is now private to you"]
+    assert reported(cache, model) == [f"others could write to the cache {cache.root}: it is now private to you"]
     assert open_cache().notes == ()
 
 
@@ -63,7 +63,7 @@ def test_a_folder_that_others_may_write_to_is_a_shared_store(tmp_path: Path, mod
     with open_cache(str(team)) as cache:
         assert cache.root == default_root()  # where environments, proofs and wheels are
         assert cache.remote is not None
-        shared, unused = told(cache, model)
+        shared, unused = reported(cache, model)
         used = f"the folder {team} is used as a shared cache, which is trusted only for signed results"
         assert shared == f"{used}: others may write to it (mode 777)"
         assert unused.startswith(
@@ -100,7 +100,7 @@ def test_a_cache_of_another_user_is_a_shared_store(tmp_path: Path, model: Path) 
     os.chown(theirs, NOBODY, NOBODY)
     cache = open_cache(str(theirs))
     assert cache.root == default_root()
-    assert "it belongs to another user (nobody, uid " in told(cache, model)[0]
+    assert "it belongs to another user (nobody, uid " in reported(cache, model)[0]
 
 
 @ROOT_ONLY

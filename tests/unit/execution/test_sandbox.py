@@ -260,10 +260,10 @@ def wait_for(condition: Any, seconds: float = 20) -> bool:
 def test_code_of_the_users_own_runs_outside_and_is_reported(
     cache: Cache, sources: Mapping[str, Source], sandbox: Sandbox, private: Path
 ) -> None:
-    told: list[Event] = []
+    reported: list[Event] = []
     with Executor(cache, sandbox=sandbox) as executor:
-        executor.execute((step("dice", ask=str(private)),), sources, Reporter(told.append, "x"))
-    texts = [event.note.text for event in told if isinstance(event, Message)]
+        executor.execute((step("dice", ask=str(private)),), sources, Reporter(reported.append, "x"))
+    texts = [event.note.text for event in reported if isinstance(event, Message)]
     assert texts == ["dice calls your own code, which runs outside the sandbox"]
 
 

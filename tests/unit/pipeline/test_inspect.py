@@ -1,4 +1,4 @@
-"""Every target is told of, those too that a build would refuse for this model."""
+"""Every target is reported of, those too that a build would refuse for this model."""
 
 import dataclasses
 
@@ -44,15 +44,15 @@ FIX = "(unnamed) (fix them with, for example, --shape image"
 
 
 @pytest.mark.parametrize(
-    ("shape", "told"),
+    ("shape", "reported"),
     [
         ((None, 3, None, None), f"dynamic image[0], image[2], image[3] {FIX}=1,3,64,64)"),
         (("n", None), f"dynamic n (fix one with --dim name=n); image[1] {FIX}=1,16)"),
         ((1, 3), "dynamic none"),
     ],
 )
-def test_sizes_without_a_name_are_no_fixed_ones(shape, told):
-    assert told in lines_of(with_shape(*shape))
+def test_sizes_without_a_name_are_no_fixed_ones(shape, reported):
+    assert reported in lines_of(with_shape(*shape))
 
 
 def test_memory_is_reported_with_the_batch_that_it_is_for():

@@ -17,16 +17,16 @@ def warn(*targets: str, package_format: str | None = "wheel", name: str | None =
 
 
 def test_wheels_of_one_platform_are_one_package() -> None:
-    (told,) = warn("linux-x64", "intel-xeon", "linux-arm64", "no-target")
-    assert told == (
+    (reported,) = warn("linux-x64", "intel-xeon", "linux-arm64", "no-target")
+    assert reported == (
         "net-linux-x64 and net-intel-xeon are each the wheel net 1.0.0 for linux x64, of which an index takes one; "
         "name them apart with --package-name '{model}-{target}'"
     )
 
 
 def test_a_project_is_reported_the_line_for_its_file() -> None:
-    (told,) = warn("web-wasm", "web-webgpu", package_format="tgz", project="bundler.toml")
-    assert told.endswith('write package_name = "{model}-{target}" in bundler.toml, in the table of the model')
+    (reported,) = warn("web-wasm", "web-webgpu", package_format="tgz", project="bundler.toml")
+    assert reported.endswith('write package_name = "{model}-{target}" in bundler.toml, in the table of the model')
 
 
 def test_packages_that_are_distinguished_or_that_no_index_takes_are_none() -> None:

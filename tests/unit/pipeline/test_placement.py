@@ -54,9 +54,11 @@ def test_too_few_nodes_end_the_build_and_say_which_stay_behind() -> None:
 
 
 def test_a_profile_may_accept_it_and_is_reported_loudly() -> None:
-    (told,) = warnings_of(plan("variants.htp.shortfall=report"), outcomes())
-    assert told.startswith("cnn → phone: variant htp: 3 of 5 nodes assigned to QNNExecutionProvider, less than the 90%")
-    assert told.endswith("; the rest runs on the CPU")
+    (reported,) = warnings_of(plan("variants.htp.shortfall=report"), outcomes())
+    assert reported.startswith(
+        "cnn → phone: variant htp: 3 of 5 nodes assigned to QNNExecutionProvider, less than the 90%"
+    )
+    assert reported.endswith("; the rest runs on the CPU")
 
 
 def test_enough_is_enough() -> None:
@@ -67,8 +69,8 @@ def test_enough_is_enough() -> None:
 def test_an_estimate_ends_no_build() -> None:
     result = plan_for("ios-arm64")
     strict = tuple(replace(variant, least_share=1.0, tolerates_shortfall=False) for variant in result.variants)
-    (told,) = warnings_of(replace(result, variants=strict), outcomes("coreml/check_placement", estimated=True))
-    assert "3 of 5 nodes likely to be assigned" in told
+    (reported,) = warnings_of(replace(result, variants=strict), outcomes("coreml/check_placement", estimated=True))
+    assert "3 of 5 nodes likely to be assigned" in reported
 
 
 def test_of_a_graph_without_nodes_all_was_taken() -> None:
@@ -77,15 +79,15 @@ def test_of_a_graph_without_nodes_all_was_taken() -> None:
 
 
 def test_a_shortfall_is_a_statement_of_the_bundle() -> None:
-    (told,) = describe_shortfalls(plan("variants.htp.shortfall=report"), outcomes(taken=0, left=9))
+    (reported,) = describe_shortfalls(plan("variants.htp.shortfall=report"), outcomes(taken=0, left=9))
     asked = "less than the 90% that the profile requires"
-    assert told == f"variant htp: 0 of 9 nodes assigned to QNNExecutionProvider, {asked}; the rest runs on the CPU"
+    assert reported == f"variant htp: 0 of 9 nodes assigned to QNNExecutionProvider, {asked}; the rest runs on the CPU"
     assert describe_shortfalls(plan(), outcomes(taken=9, left=1)) == ()
 
 
 def test_a_gain_is_reported_with_an_option_or_with_the_line_of_a_project_file() -> None:
     gain = Gain(taken=3, total=5, options=("--shape", "x=1,3,64,64"))
-    told = "with fixed sizes 3 of 5 nodes are likely to be assigned to it, for example with "
-    assert gain.describe().startswith(f"{told}--shape x=1,3,64,64 (")
+    reported = "with fixed sizes 3 of 5 nodes are likely to be assigned to it, for example with "
+    assert gain.describe().startswith(f"{reported}--shape x=1,3,64,64 (")
     line = 'shapes = { "x" = [1, 3, 64, 64] } in bundler.toml, in the table of the model ('
-    assert gain.describe("bundler.toml").startswith(told + line)
+    assert gain.describe("bundler.toml").startswith(reported + line)

@@ -29,7 +29,7 @@ def exchange_at_second_reading(path: Path, content: str) -> Iterator[None]:
                 path.with_name("other.json").write_text(content)
                 path.with_name("other.json").rename(path)
 
-    sys.addaudithook(hear)  # for the rest of the process, so it can be told to stop
+    sys.addaudithook(hear)  # for the rest of the process, so it can be reported to stop
     try:
         yield
     finally:

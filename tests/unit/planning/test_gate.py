@@ -56,12 +56,12 @@ def test_an_output_has_its_own_limits_over_those_for_all() -> None:
 
 def test_an_output_that_the_model_has_not_is_a_mistake(snapshot: SnapshotAssertion) -> None:
     name = make_facts().signature.outputs[0].name
-    told = []
+    reported = []
     for wrong in (name[:-1], "zzz"):
         with pytest.raises(UsageError) as caught:
             choose_gate(make_facts(), profile(f"accuracy.outputs.{wrong}.sqnr_db=60"))
-        told.append("\n".join((caught.value.message, *caught.value.details, f"hint: {caught.value.hint}")))
-    assert "\n\n".join(told) == snapshot
+        reported.append("\n".join((caught.value.message, *caught.value.details, f"hint: {caught.value.hint}")))
+    assert "\n\n".join(reported) == snapshot
 
 
 def test_the_gates_as_a_plan_tells_them(snapshot: SnapshotAssertion) -> None:

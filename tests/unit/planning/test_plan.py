@@ -26,10 +26,10 @@ def test_every_input_of_a_step_comes_before_it() -> None:
 
 
 def test_a_synthetic_golden_set_without_samples_is_asked_to_have_no_effect() -> None:
-    told = "--golden synthetic has no effect: no samples were given"
-    assert any(note.text.startswith(told) for note in plan(golden="synthetic").notes)
+    reported = "--golden synthetic has no effect: no samples were given"
+    assert any(note.text.startswith(reported) for note in plan(golden="synthetic").notes)
     for request in ({}, {"golden": "synthetic", "samples": DataRequest(plain="samples")}):
-        assert not any(told in note.text for note in plan(**request).notes)
+        assert not any(reported in note.text for note in plan(**request).notes)
 
 
 def test_outputs_are_compared_after_every_stage_that_changes_the_model() -> None:

@@ -52,9 +52,9 @@ def test_a_project_file_is_reported_which_lines_it_needs() -> None:
     facts = model(port("serving default:0", None, 3, None, None), port("tokens", "rows", "length"))
     hint = refuse(facts, command=("bundler", "build"), project="bundler.toml").hint or ""
     assert hint.startswith("fix them, for example with shapes = {")
-    told, _, place = hint.partition("for example with ")[2].partition(" in bundler.toml")
+    reported, _, place = hint.partition("for example with ")[2].partition(" in bundler.toml")
     assert place == f", in the table of the model {YOUR_SIZES}"
-    lines = told.split(" and ")
+    lines = reported.split(" and ")
     read = tomllib.loads("\n".join(lines))
     assert read["shapes"] == {"serving default:0": [1, 3, 64, 64]}
     assert set(read["dimensions"]) == {"rows", "length"}

@@ -42,10 +42,10 @@ def test_the_comparison_on_the_building_machine_uses_a_provider_that_it_has() ->
 def test_optimisation_for_a_device_is_limited_to_portable_operators() -> None:
     levels = {step.variant: step.options["level"] for step in plan().steps if step.stage == "optimize"}
     assert levels == {"webgpu": "basic", "wasm": "extended"}
-    told = {decision.subject: decision.choice for decision in plan().decisions}
-    assert told["level of webgpu"] == "basic"
-    assert told["level of wasm"] == "extended"
-    assert told["format"] == "onnx"
+    reported = {decision.subject: decision.choice for decision in plan().decisions}
+    assert reported["level of webgpu"] == "basic"
+    assert reported["level of wasm"] == "extended"
+    assert reported["format"] == "onnx"
 
 
 def test_outputs_stay_on_the_device_when_the_profile_asks_for_it() -> None:

@@ -7,7 +7,7 @@ from bundler.profiles.resolve import resolve_target
 
 
 @pytest.mark.parametrize(
-    ("target", "override", "told"),
+    ("target", "override", "reported"),
     [
         ("linux-x64", "bundle.ecosystem='web'", "a web bundle runs in a browser, not on linux"),
         ("linux-x64", "variants=[{name='gpu', providers=[{name='webgpu'}]}]", '"webgpu" runs in browsers only'),
@@ -20,10 +20,10 @@ from bundler.profiles.resolve import resolve_target
         ("linux-x64", "variants.cpu.session.enable_graph_capture=true", "unknown option"),
     ],
 )
-def test_what_does_not_fit_a_browser_is_reported(target: str, override: str, told: str) -> None:
+def test_what_does_not_fit_a_browser_is_reported(target: str, override: str, reported: str) -> None:
     with pytest.raises(ProfileError) as caught:
         resolve_target(target, (override,))
-    assert told in "\n".join(caught.value.details)
+    assert reported in "\n".join(caught.value.details)
 
 
 def test_a_gpu_variant_takes_what_the_browser_has() -> None:

@@ -99,8 +99,8 @@ def test_every_mistake_is_reported_at_once_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "bundler.toml").write_text(MISTAKES)
     with pytest.raises(UsageError, match=r"bundler\.toml is not a valid project file: 8 problems") as caught:
         find_project(tmp_path)
-    told = caught.value.details
-    assert [line.split(": ", 2)[:2] for line in told] == [
+    reported = caught.value.details
+    assert [line.split(": ", 2)[:2] for line in reported] == [
         ["bundler.toml:6", "output"],
         ["bundler.toml:11", "models[1].path"],
         ["bundler.toml:12", "models[1].nmae"],
@@ -110,17 +110,17 @@ def test_every_mistake_is_reported_at_once_by_its_line(tmp_path: Path) -> None:
         ["bundler.toml:20", 'overrides."linux-*".optimization.level'],
         ["bundler.toml:23", 'overrides."rasp*".variants.cpu.sesion'],
     ]
-    assert told[1].endswith("is missing (The ONNX file, relative to the project file)")
-    assert told[2].endswith('unknown key; did you mean "name"?')
-    assert told[6].partition(" (")[0].endswith('expected one of auto, none, basic, extended; did you mean "basic"?')
+    assert reported[1].endswith("is missing (The ONNX file, relative to the project file)")
+    assert reported[2].endswith('unknown key; did you mean "name"?')
+    assert reported[6].partition(" (")[0].endswith('expected one of auto, none, basic, extended; did you mean "basic"?')
 
 
 def test_a_target_that_is_not_there_is_reported_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "bundler.toml").write_text('[[models]]\npath = "a.onnx"\ntargets = ["linux-x46", "own/board.toml"]\n')
     with pytest.raises(UsageError) as caught:
         find_project(tmp_path)
-    (told,) = caught.value.details
-    assert told.startswith(
+    (reported,) = caught.value.details
+    assert reported.startswith(
         'bundler.toml:3: models[0].targets[0]: there is no target "linux-x46"; did you mean "linux-x64"'
     )
 
@@ -176,5 +176,5 @@ method = "int4"
     loaded = find_project(tmp_path)
     with pytest.raises(UsageError, match=r"bundler\.toml does not fit the target linux-x64") as caught:
         project_requests(loaded)
-    (told,) = caught.value.details
-    assert told.startswith('bundler.toml:5: precision.method: there is no precision method "int8"')
+    (reported,) = caught.value.details
+    assert reported.startswith('bundler.toml:5: precision.method: there is no precision method "int8"')

@@ -82,16 +82,16 @@ def test_a_variant_on_an_accelerator_says_what_it_needs(name):
 
 def test_cuda_13_is_needed_from_the_runtime_on_that_is_built_with_it():
     profile = resolve_target("a100", ())
-    told = [describe_need(need) for need in variant_needs(profile.variants[0], profile)]
-    assert [text.partition(" (")[0] for text in told] == [
+    reported = [describe_need(need) for need in variant_needs(profile.variants[0], profile)]
+    assert [text.partition(" (")[0] for text in reported] == [
         "NVIDIA's driver 580 or later",
         "CUDA 13",
         "cuDNN 9",
         "zlib, which cuDNN uses",
         "TensorRT 10 for CUDA 13",
     ]
-    assert "pip install onnxruntime-gpu[cuda,cudnn]" in told[1]
-    assert "pip show nvidia-cudnn-cu13" in told[2]
+    assert "pip install onnxruntime-gpu[cuda,cudnn]" in reported[1]
+    assert "pip show nvidia-cudnn-cu13" in reported[2]
     older = resolve_target("a100", ("runtime.version=1.26.0",))
     of_older = [describe_need(need).partition(" (")[0] for need in variant_needs(older.variants[0], older)]
     assert of_older[1:] == ["CUDA 12", "cuDNN 9", "zlib, which cuDNN uses", "TensorRT 10 for CUDA 12"]

@@ -1,4 +1,4 @@
-"""What a user gets who sets options of OpenVINO: what the plugin would ignore or stumble over is told before."""
+"""What a user gets who sets options of OpenVINO: what the plugin would ignore or stumble over is reported before."""
 
 import json
 
@@ -51,9 +51,9 @@ def test_a_good_configuration_is_accepted():
     ],
 )
 def test_what_is_no_configuration_is_reported(text, wanted):
-    [(key, told)] = check(load_config=text)
+    [(key, reported)] = check(load_config=text)
     assert key == "load_config"
-    assert told.startswith(wanted)
+    assert reported.startswith(wanted)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_what_is_no_configuration_is_reported(text, wanted):
     ],
 )
 def test_what_has_no_effect_or_ends_the_session_is_reported(value, wanted):
-    [(_, told)] = check(**config(value))
-    assert wanted in told
+    [(_, reported)] = check(**config(value))
+    assert wanted in reported
 
 
 def test_a_property_that_is_not_known_here_is_left_to_openvino():

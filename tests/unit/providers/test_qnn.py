@@ -1,4 +1,4 @@
-"""What a user gets who sets options of QNN: a wrong chip is told before anything is compiled."""
+"""What a user gets who sets options of QNN: a wrong chip is reported before anything is compiled."""
 
 import pytest
 

@@ -33,8 +33,8 @@ def test_a_busy_machine_is_reported() -> None:
 
 
 def test_calls_that_differ_are_reported() -> None:
-    (told,) = doubt_measurement(replace(GOOD, latency_ms=(1.0,) * 50 + (2.0,) * 50))
-    assert told == "calls differ: one in ten took 2 times as long as the quickest tenth"
+    (reported,) = doubt_measurement(replace(GOOD, latency_ms=(1.0,) * 50 + (2.0,) * 50))
+    assert reported == "calls differ: one in ten took 2 times as long as the quickest tenth"
 
 
 def test_the_load_of_the_machine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,6 +131,6 @@ def test_an_output_that_cannot_be_judged_is_equal_to_nothing(manifest):
     last = manifest.checks[-1]
     output = dataclasses.replace(last.outputs[0], equal=True, unjudged="it is empty in every sample")
     other = dataclasses.replace(manifest, checks=(*manifest.checks[:-1], dataclasses.replace(last, outputs=(output,))))
-    told = render_diff(diff_manifests(manifest, other, names=("a", "b")))
-    assert "not judged: it is empty in every sample" in told
-    assert "absent → bit-identical" not in told
+    reported = render_diff(diff_manifests(manifest, other, names=("a", "b")))
+    assert "not judged: it is empty in every sample" in reported
+    assert "absent → bit-identical" not in reported

@@ -51,8 +51,8 @@ def test_what_is_equal_and_what_is_not_comes_first(manifest: Manifest) -> None:
 
 def test_equal_figures_are_called_equal(manifest: Manifest) -> None:
     same = {"cpu": timed(5.0)}
-    told = summarize_difference(manifest, manifest, (same, same))[1]
-    assert told == "Size, accuracy and placement are equal; speed of cpu: no difference shown."
+    reported = summarize_difference(manifest, manifest, (same, same))[1]
+    assert reported == "Size, accuracy and placement are equal; speed of cpu: no difference shown."
 
 
 def test_size_accuracy_placement_and_speed_are_reported_in_one_sentence(manifest: Manifest) -> None:
@@ -60,11 +60,11 @@ def test_size_accuracy_placement_and_speed_are_reported_in_one_sentence(manifest
     before = with_facts(manifest, {"provider": "QNN", "taken": 3, "left": 2})
     after = with_facts(with_output(manifest, sqnr_db=88.0), {"provider": "QNN", "taken": 5, "left": 0})
     after = dataclasses.replace(after, variants=(dataclasses.replace(variant, size=variant.size // 4),))
-    told = summarize_difference(before, after, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
-    assert told.startswith("B has a model that is 75 % smaller (")
-    assert "is further from the original model (cpu: 131.4 dB → 88.0 dB)" in told
-    assert "assigns 5 of 5 nodes of cpu to QNN instead of 3 of 5 nodes" in told
-    assert told.endswith(" and is 2 times faster (cpu, relative to the original model).")
+    reported = summarize_difference(before, after, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
+    assert reported.startswith("B has a model that is 75 % smaller (")
+    assert "is further from the original model (cpu: 131.4 dB → 88.0 dB)" in reported
+    assert "assigns 5 of 5 nodes of cpu to QNN instead of 3 of 5 nodes" in reported
+    assert reported.endswith(" and is 2 times faster (cpu, relative to the original model).")
     back = summarize_difference(after, before, ({"cpu": timed(5.0)}, {"cpu": timed(10.0)}))[1]
     assert "B has a model that is 300 % larger (" in back
     assert "closer to the original model" in back
@@ -72,8 +72,8 @@ def test_size_accuracy_placement_and_speed_are_reported_in_one_sentence(manifest
 
 
 def test_equal_to_the_bit_is_closer_than_any_figure(manifest: Manifest) -> None:
-    told = summarize_difference(manifest, with_output(manifest, equal=True))[1]
-    assert "B is closer to the original model (cpu: 131.4 dB → bit-identical)" in told
+    reported = summarize_difference(manifest, with_output(manifest, equal=True))[1]
+    assert "B is closer to the original model (cpu: 131.4 dB → bit-identical)" in reported
 
 
 def test_variants_that_one_lacks_are_reported(manifest: Manifest) -> None:
@@ -101,8 +101,8 @@ def test_speed_is_claimed_only_where_it_was_shown(
 
 def test_speed_of_different_models_is_not_compared(manifest: Manifest) -> None:
     other = dataclasses.replace(manifest, model=dataclasses.replace(manifest.model, digest="0" * 64))
-    told = summarize_difference(manifest, other, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
-    assert "the models, or the names of their files, differ" in told
+    reported = summarize_difference(manifest, other, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
+    assert "the models, or the names of their files, differ" in reported
 
 
 def write_report(bundle: Path, text: str) -> None:

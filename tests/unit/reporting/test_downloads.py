@@ -1,4 +1,4 @@
-"""Download size is told for bundles that are visited, and for no others."""
+"""Download size is reported for bundles that are visited, and for no others."""
 
 import dataclasses
 import json
@@ -62,9 +62,9 @@ def test_nothing_of_it_is_shown_for_what_is_installed(data):
 
 def test_programs_get_every_figure(tmp_path, data):
     page = write_report(tmp_path, data)
-    told = json.loads((page.parent / "downloads.json").read_text())
-    assert [visit["build"] for visit in told["first_visits"]] == ["jspi", "asyncify", "wasm"]
-    first = told["first_visits"][0]
+    reported = json.loads((page.parent / "downloads.json").read_text())
+    assert [visit["build"] for visit in reported["first_visits"]] == ["jspi", "asyncify", "wasm"]
+    first = reported["first_visits"][0]
     assert first["brotli"] == sum(part["brotli"] for part in first["parts"].values())
     assert first["size"] == sum(file["size"] for file in first["files"])
     assert first["second_visit"] == 0

@@ -260,8 +260,8 @@ def test_what_could_not_be_judged_has_no_figures(data):
     text = words(render_report(unjudged))
     assert "to the bit" not in text
     assert f"not judged: {why}" in text
-    told = accuracy_tile(unjudged)
-    assert (told.value, told.tone) == ("Not judged", "none")
+    reported = accuracy_tile(unjudged)
+    assert (reported.value, reported.tone) == ("Not judged", "none")
 
 
 def test_several_variants_are_distinguished(data):
@@ -308,8 +308,8 @@ def test_timings_tell_every_run_and_its_spread(data):
 
 def proof_of(variant: str, decibels: float, **changes: object) -> VariantProof:
     output = dataclasses.replace(make_output("scores", 0.02), sqnr_db=decibels, worst_sqnr_db=decibels)
-    told = Comparison(samples=3, outputs=(output,))
-    plain = VariantProof(variant=variant, level="executed", passed=True, comparison=told, reason="", figures={})
+    reported = Comparison(samples=3, outputs=(output,))
+    plain = VariantProof(variant=variant, level="executed", passed=True, comparison=reported, reason="", figures={})
     return dataclasses.replace(plain, **changes)
 
 
@@ -318,16 +318,16 @@ def accuracy_tile(data):
 
 
 def test_the_headline_is_the_least_of_all_that_ran(data):
-    told = accuracy_tile(dataclasses.replace(data, proofs=(proof_of("cpu", 52.0),)))
-    assert told.value == "52 dB"
-    assert "largest absolute error 0.02" in told.detail
-    assert "in place of" not in told.detail
+    reported = accuracy_tile(dataclasses.replace(data, proofs=(proof_of("cpu", 52.0),)))
+    assert reported.value == "52 dB"
+    assert "largest absolute error 0.02" in reported.detail
+    assert "in place of" not in reported.detail
 
 
 def test_what_ran_on_the_cpu_alone_is_said_in_the_headline(data):
-    told = accuracy_tile(data)
-    assert told.value == "131 dB"
-    assert told.detail.endswith("; for cpu on the CPU instead of its provider")
+    reported = accuracy_tile(data)
+    assert reported.value == "131 dB"
+    assert reported.detail.endswith("; for cpu on the CPU instead of its provider")
     rehearsed = tuple(
         dataclasses.replace(step, options={"providers": [["ExampleProvider", {}]]}) for step in data.plan.steps
     )
@@ -336,7 +336,7 @@ def test_what_ran_on_the_cpu_alone_is_said_in_the_headline(data):
         not in accuracy_tile(dataclasses.replace(data, plan=dataclasses.replace(data.plan, steps=rehearsed))).detail
     )
     unproven = proof_of("cpu", 52.0, comparison=None, passed=None, level="resolved")
-    assert accuracy_tile(dataclasses.replace(data, proofs=(unproven,))).detail == told.detail
+    assert accuracy_tile(dataclasses.replace(data, proofs=(unproven,))).detail == reported.detail
 
 
 def test_versions_that_were_not_run_stand_among_what_was_not_verified(data):
@@ -356,7 +356,7 @@ def test_what_the_golden_set_cannot_show_was_not_verified(data):
 
 
 @pytest.mark.parametrize(
-    ("unjudged", "told"),
+    ("unjudged", "reported"),
     [
         (("", ""), "Outputs were compared with the original model's after 3 stages."),
         (
@@ -366,7 +366,7 @@ def test_what_the_golden_set_cannot_show_was_not_verified(data):
         (("it is NaN", "it is empty"), None),
     ],
 )
-def test_only_outputs_that_can_be_judged_are_said_to_be_compared(data, unjudged, told):
+def test_only_outputs_that_can_be_judged_are_said_to_be_compared(data, unjudged, reported):
     manifest = data.manifest
     outputs = tuple(
         dataclasses.replace(output, unjudged=why) for output, why in zip(manifest.golden.outputs, unjudged, strict=True)
@@ -374,4 +374,4 @@ def test_only_outputs_that_can_be_judged_are_said_to_be_compared(data, unjudged,
     golden = dataclasses.replace(manifest.golden, outputs=outputs)
     proven, _ = describe_proof(dataclasses.replace(data, manifest=dataclasses.replace(manifest, golden=golden)))
     lines = [line for line in proven if "compared with the original" in line]
-    assert [line[: len(told)] for line in lines] == [told] if told else not lines
+    assert [line[: len(reported)] for line in lines] == [reported] if reported else not lines

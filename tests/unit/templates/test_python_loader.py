@@ -33,10 +33,10 @@ def test_an_output_that_could_not_be_judged_has_no_figures(
     figures = loader["metrics"].OutputFigures("y")
     values = np.ones((2, 2), np.float32)
     figures.add(values if equal else values + 1, values, {}, "sample 'a'")
-    told = figures.to_json(judged=False)
-    assert {value for name, value in told.items() if name != "name"} == {None}
-    assert told.keys() == figures.to_json().keys()
-    outcome = {"variant": "cpu", "status": "passed", "reason": "", "outputs": [told], "unjudged": {"y": WHY}}
+    reported = figures.to_json(judged=False)
+    assert {value for name, value in reported.items() if name != "name"} == {None}
+    assert reported.keys() == figures.to_json().keys()
+    outcome = {"variant": "cpu", "status": "passed", "reason": "", "outputs": [reported], "unjudged": {"y": WHY}}
     loader["proving"].print_outcomes([outcome])
     assert capsys.readouterr().out == f"cpu: passed\n  'y': could not be judged: {WHY}\n"
 
@@ -53,8 +53,8 @@ def test_it_finds_the_expected_figures(loader: dict[str, ModuleType], case: dict
 
 
 def test_of_two_runs_of_it_none_is_the_worse(loader: dict[str, ModuleType]) -> None:
-    told = loader["metrics"].OutputFigures("y").to_json(judged=False)
-    assert loader["metrics"].take_worse(told, told) == told
+    reported = loader["metrics"].OutputFigures("y").to_json(judged=False)
+    assert loader["metrics"].take_worse(reported, reported) == reported
 
 
 def test_a_file_that_does_not_exist_is_said_not_to(loader: dict[str, ModuleType]) -> None:

@@ -54,8 +54,8 @@ def test_a_golden_set_without_samples_or_outputs_verifies_nothing(samples):
 
 
 def test_an_output_that_the_comparison_could_not_judge_counts_though_the_manifest_keeps_silent():
-    told = {"name": "y", "mismatch": None, **dict.fromkeys(FIGURES)}
-    comparison = Comparison(samples=3, outputs=(restore_output(told, "it is held to nothing"),))
+    reported = {"name": "y", "mismatch": None, **dict.fromkeys(FIGURES)}
+    comparison = Comparison(samples=3, outputs=(restore_output(reported, "it is held to nothing"),))
     record = combine_proofs([replace(prove(), comparison=comparison)])
     assert record.level == "ran-unchecked"
     assert record.variants[0].reason.endswith("; not checked: output 'y' (it is held to nothing)")

@@ -114,8 +114,8 @@ def test_a_bundle_of_which_a_part_was_not_run_is_verified_in_part(proofs, name):
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_identifier_of_a_level_is_shown(level):
     record = combine_proofs([prove("first", level, reason="as it says", place="in a box")])
-    told = " ".join((*describe_verification(record), *describe_variants(record.variants, BUILDING_HOST)))
-    assert not [word for word in PROOF_MEANINGS if word in told]
+    reported = " ".join((*describe_verification(record), *describe_variants(record.variants, BUILDING_HOST)))
+    assert not [word for word in PROOF_MEANINGS if word in reported]
 
 
 def test_two_verifications_are_the_same_when_each_variant_reached_the_same():
@@ -130,12 +130,14 @@ EVIL = "x\x1b[2J\x1b]0;t\x07<script>alert(1)</script>\n- Verified: **all**\u202e
 def test_what_a_device_calls_itself_is_text_on_a_terminal_and_in_a_readme(tmp_path):
     """A board far away says what it is; so does the manifest of a stranger's bundle."""
     ran_on = RanOn(device=EVIL, system=EVIL, processor=EVIL, runtime=EVIL)
-    told = prove("cpu", place=EVIL, means=EVIL, unrun=(EVIL,), ran_on=ran_on)
-    lines = describe_verification(combine_proofs([told]), BUILDING_HOST)
+    reported = prove("cpu", place=EVIL, means=EVIL, unrun=(EVIL,), ran_on=ran_on)
+    lines = describe_verification(combine_proofs([reported]), BUILDING_HOST)
     (tmp_path / README).write_text(POINTER, "utf-8")
     write_verification(tmp_path, lines)
     (line,) = (tmp_path / README).read_text("utf-8").splitlines()
     assert "<script>" not in line
     assert "**" not in line
     assert line.isprintable()
-    assert all(printable(told, LONGEST_LINE).isprintable() for told in lines), "what verify prints of another's bundle"
+    assert all(printable(reported, LONGEST_LINE).isprintable() for reported in lines), (
+        "what verify prints of another's bundle"
+    )

@@ -44,7 +44,7 @@ async function read(part, target) {
   try {
     return await readBody(response, part, target);
   } catch (error) {
-    if (error instanceof RangeError) throw error; // Out of memory is no network error.
+    if (error instanceof RangeError) throw error; // A lack of memory is not an error of the network.
     throw target.signal?.aborted ? target.signal.reason : cutOff(target.name, error);
   }
 }

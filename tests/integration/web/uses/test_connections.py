@@ -29,7 +29,7 @@ ELSEWHERE = """
   const inThread = `fetch("http://thread.example/").catch(() => 0).then(() => postMessage(0))`;
   const thread = new Worker(URL.createObjectURL(new Blob([inThread])));
   await new Promise((resolve) => (thread.onmessage = resolve));
-  navigator.sendBeacon("http://beacon.example/", "told");
+  navigator.sendBeacon("http://beacon.example/", "reported");
   await fetch("https://page.example/").catch(() => 0);
 """
 

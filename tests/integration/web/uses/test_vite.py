@@ -30,8 +30,8 @@ const answer = async () => {
   const sum = scores.data.reduce((total, value) => total + value, 0);
   return { report: model.report, test: await model.selfTest(), sum };
 };
-const told = await answer().catch(String);
-place.textContent = JSON.stringify(told);
+const reported = await answer().catch(String);
+place.textContent = JSON.stringify(reported);
 place.dataset.done = "yes";
 """
 
@@ -60,11 +60,11 @@ def answer(found: Visitor, address: str) -> dict[str, Any]:
     """What the application shows in the end; a development server may load the page again before."""
     found.page.goto(address)
     found.page.wait_for_selector("#answer[data-done]", state="attached", timeout=60_000)
-    told = json.loads(found.page.locator("#answer").text_content() or "null")
-    assert isinstance(told, dict), told
-    assert told["test"]["passed"], told["test"]
-    assert told["sum"] == pytest.approx(1, abs=1e-5)
-    report: dict[str, Any] = told["report"]
+    reported = json.loads(found.page.locator("#answer").text_content() or "null")
+    assert isinstance(reported, dict), reported
+    assert reported["test"]["passed"], reported["test"]
+    assert reported["sum"] == pytest.approx(1, abs=1e-5)
+    report: dict[str, Any] = reported["report"]
     return report
 
 

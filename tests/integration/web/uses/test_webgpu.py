@@ -1,4 +1,4 @@
-"""WebGPU, by the browser's software adapter: it runs, its results stay on the GPU, and its absence or loss is told."""
+"""WebGPU, by the browser's software adapter: it runs, its results stay on the GPU; its absence or loss is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks for as much memory as it is told."""
+"""Asks for as much memory as it is reported."""
 
 from bundler.model.stage import Report, StageRequest, StageResult
 

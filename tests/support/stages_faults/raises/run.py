@@ -1,4 +1,4 @@
-"""Raises what it is told to."""
+"""Raises what it is reported to."""
 
 import time
 

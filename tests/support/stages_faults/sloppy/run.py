@@ -1,4 +1,4 @@
-"""Breaks the contract in the way it is told to."""
+"""Breaks the contract in the way it is reported to."""
 
 import os
 

@@ -103,10 +103,10 @@ def test_android_s_runtime_is_named_as_maven_has_it(tmp_path: Path) -> None:
     request = dataclasses.replace(make_files_request(models.cnn(), tmp_path / "made"), profile=changed)
     (tmp_path / "bundle").mkdir()
     EMITTER.emit(request, tmp_path / "bundle")
-    told = readme(tmp_path / "bundle")
-    assert "| com.microsoft.onnxruntime:onnxruntime-android | 1.31.1 | runtime |" in told
-    assert "| com.qualcomm.qti:onnxruntime-android-qnn | 2.6.0 | plugin" in told
-    assert "| moon | 1 | plugin" in told
+    reported = readme(tmp_path / "bundle")
+    assert "| com.microsoft.onnxruntime:onnxruntime-android | 1.31.1 | runtime |" in reported
+    assert "| com.qualcomm.qti:onnxruntime-android-qnn | 2.6.0 | plugin" in reported
+    assert "| moon | 1 | plugin" in reported
 
 
 def test_an_unknown_format_is_refused(request_: EmitRequest, tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_the_optimisers_that_must_not_run_stand_in_the_readme_as_they_are_set(tm
     config = dataclasses.replace(request.config, variants=(variant,))
     (tmp_path / "bundle").mkdir()
     EMITTER.emit(dataclasses.replace(request, config=config), tmp_path / "bundle")
-    told = readme(tmp_path / "bundle")
-    row = next(line for line in told.splitlines() if line.startswith("| `disabled_optimizers`"))
+    reported = readme(tmp_path / "bundle")
+    row = next(line for line in reported.splitlines() if line.startswith("| `disabled_optimizers`"))
     assert row.replace("\\", "").endswith("| optimization.disable_specified_optimizers | NchwcFusionX;Odd_Name |")
-    assert "`optimization.disable_specified_optimizers` to all of these names, separated by semicolons" in told
-    assert "- optimisers that must not run at load time" in told
+    assert "`optimization.disable_specified_optimizers` to all of these names, separated by semicolons" in reported
+    assert "- optimisers that must not run at load time" in reported
 
 
 def test_where_none_is_left_out_nothing_is_said_of_optimisers(bundle: Path) -> None:
@@ -136,15 +136,15 @@ def test_where_none_is_left_out_nothing_is_said_of_optimisers(bundle: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("target", "variant", "told"),
+    ("target", "variant", "reported"),
     [
         ("l4", "tensorrt", "It can only be generated on the device."),
         ("rtx-4090", "tensorrt-rtx", "fix all of them (--dim, --shape) to compile it."),
         ("rtx-4090-windows", "tensorrt-rtx", "The target's profile asks for this."),
     ],
 )
-def test_why_it_is_left_to_the_device(target: str, variant: str, told: str) -> None:
-    assert describe_deferral(resolve_target(target, ()), variant).endswith(told)
+def test_why_it_is_left_to_the_device(target: str, variant: str, reported: str) -> None:
+    assert describe_deferral(resolve_target(target, ()), variant).endswith(reported)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +168,9 @@ def test_one_version_of_the_system_is_asked_for(minimum: str, lines: list[str], 
     (plain,) = request.config.variants
     needs = variant_needs(profile.variants[0], profile)
     variant = dataclasses.replace(plain, requires=dataclasses.replace(plain.requires, needs=needs))
-    system, *told = describe_device(with_config(request, variants=(variant,))).needs
+    system, *reported = describe_device(with_config(request, variants=(variant,))).needs
     assert system == f"iOS {minimum} or later on arm64"
-    assert [line.partition(" (")[0] for line in told] == lines
+    assert [line.partition(" (")[0] for line in reported] == lines
 
 
 @pytest.mark.parametrize("compiled", [True, False])

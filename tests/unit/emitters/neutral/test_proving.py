@@ -108,7 +108,7 @@ def test_a_provider_that_the_device_s_runtime_has_comes_from_a_plugin_here(reque
 
 
 class FakeBench:
-    """Stands in for the workers: what a comparison finds is told beforehand."""
+    """Stands in for the workers: what a comparison finds is reported beforehand."""
 
     def __init__(self, found: Comparison | Exception) -> None:
         self.found = found

@@ -28,8 +28,8 @@ def test_the_version_of_python_is_reported(tmp_path: Path, monkeypatch: pytest.M
         artifact=tmp_path / "tiny.pex",
         python_versions=VERSIONS,
     )
-    told = {"status": "passed", "reason": "", "samples": 1, "outputs": [], "figures": {}}
-    answer = {"variants": [{**told, "variant": variant.name} for variant in config.variants]}
+    reported = {"status": "passed", "reason": "", "samples": 1, "outputs": [], "figures": {}}
+    answer = {"variants": [{**reported, "variant": variant.name} for variant in config.variants]}
     ending = Ending(report=answer, failure=None, seconds=1.0)
     monkeypatch.setattr("bundler.emitters.python.proving.start", lambda *_: ending)
     monkeypatch.setattr(proving, "read_layout", lambda _: layout)

@@ -47,8 +47,14 @@ def began(variant: str) -> dict[str, Any]:
 
 
 def outcome(variant: str, status: str = "passed", **changes: Any) -> dict[str, Any]:
-    told = {"samples": 3, "outputs": [OUTPUT], "figures": {"opening_seconds": 0.1}, "nodes": {"CPU": 4}, "reason": ""}
-    return {"kind": "outcome", "variant": variant, "status": status, **told, **changes}
+    reported = {
+        "samples": 3,
+        "outputs": [OUTPUT],
+        "figures": {"opening_seconds": 0.1},
+        "nodes": {"CPU": 4},
+        "reason": "",
+    }
+    return {"kind": "outcome", "variant": variant, "status": status, **reported, **changes}
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +65,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def browse(tmp_path: Path) -> Browse:
-    """Makes a browser whose runs are told beforehand."""
+    """Makes a browser whose runs are reported beforehand."""
 
     def make(*runs: list[Any]) -> Path:
         script, program = tmp_path / "script.json", tmp_path / "browser"
@@ -126,8 +132,8 @@ def test_what_of_a_variant_was_not_run_is_reported(package: Path, browse: Browse
 
 def test_an_output_that_could_not_be_judged_has_its_reason_and_no_figures(package: Path, browse: Browse) -> None:
     blank = {name: "y" if name == "name" else None for name in OUTPUT}
-    told = outcome("webgpu", outputs=[blank], unjudged={"y": "it differs from run to run"})
-    webgpu, _ = prove_bundle(ask(package, browse(["hold", NAME, told, outcome("wasm"), DONE])))
+    reported = outcome("webgpu", outputs=[blank], unjudged={"y": "it differs from run to run"})
+    webgpu, _ = prove_bundle(ask(package, browse(["hold", NAME, reported, outcome("wasm"), DONE])))
     assert webgpu.comparison is not None
     (output,) = webgpu.comparison.outputs
     assert (output.equal, output.sqnr_db) == (False, None)
@@ -191,7 +197,7 @@ def test_without_a_gpu_adapter_the_software_adapter_takes_over(
     hardware, software = starts(browser)
     assert "--use-webgpu-adapter=swiftshader" not in hardware
     assert "--use-webgpu-adapter=swiftshader" in software
-    assert any(isinstance(told, Message) and "software adapter" in told.note.text for told in messages)
+    assert any(isinstance(reported, Message) and "software adapter" in reported.note.text for reported in messages)
 
 
 def test_only_root_goes_without_the_sandbox(package: Path, browse: Browse) -> None:
@@ -213,8 +219,8 @@ def test_only_root_goes_without_the_sandbox(package: Path, browse: Browse) -> No
     ],
 )
 def test_figures_that_are_none_prove_nothing(package: Path, browse: Browse, nonsense: dict[str, Any]) -> None:
-    told = outcome("webgpu", **nonsense)
-    webgpu, _ = prove_bundle(ask(package, browse(["hold", NAME, [1], told, outcome("wasm"), DONE])))
+    reported = outcome("webgpu", **nonsense)
+    webgpu, _ = prove_bundle(ask(package, browse(["hold", NAME, [1], reported, outcome("wasm"), DONE])))
     assert (webgpu.level, webgpu.passed) == ("resolved", False)
     assert "cannot be read" in webgpu.reason
 
@@ -248,7 +254,7 @@ def test_a_browser_that_was_found_and_does_not_start_proves_nothing(
     messages: list[Any] = []
     proofs = prove_bundle(ask(package, None, messages))
     assert [proof.passed for proof in proofs] == [None, None]
-    assert any("no usable sandbox" in told.note.text for told in messages), "a person reads what it said"
+    assert any("no usable sandbox" in reported.note.text for reported in messages), "a person reads what it said"
     assert "no usable sandbox" not in proofs[0].reason, "a manifest does not: it would differ from run to run"
     assert str(browser.parent) not in proofs[0].reason
 
