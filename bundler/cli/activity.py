@@ -39,7 +39,7 @@ class Activities:
         self._steps: dict[tuple[str, str], Activity] = {}
         self._waiting: dict[str, Activity] = {}
 
-    def hear(self, event: Event, now: float) -> None:
+    def observe(self, event: Event, now: float) -> None:
         """Update from one event."""
         match event:
             case BuildsStarted():

@@ -71,7 +71,7 @@ class LiveListener:
     def __call__(self, event: Event) -> None:
         """Render one event."""
         with self._lock:
-            self._activities.hear(event, time.monotonic())
+            self._activities.observe(event, time.monotonic())
             self._draw()
             self._print(event)
 

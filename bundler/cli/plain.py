@@ -53,7 +53,7 @@ class PlainLog:
     def __call__(self, event: Event) -> None:
         """Write the log lines of `event`."""
         with self._lock:
-            self._activities.hear(event, self._clock())
+            self._activities.observe(event, self._clock())
             self._say(plain_lines(event))
 
     def break_silence(self) -> float:

@@ -101,14 +101,14 @@ class Facts:
 class Command:
     """What to run: a program and its arguments, or a page. `environment` is what it sees besides the little that every
     program needs; after `seconds` it is ended, with all that it started. It may write to a home of its own, and to the
-    folders `writable`. `hear` gets each line of its output as it comes, from devices that stream it.
+    folders `writable`. `on_line` gets each line of its output as it comes, from devices that stream it.
     """
 
     argv: tuple[str, ...]
     seconds: float
     environment: Mapping[str, str] = field(default_factory=dict)
     writable: tuple[Path, ...] = ()
-    hear: Callable[[str], None] = drop_line
+    on_line: Callable[[str], None] = drop_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

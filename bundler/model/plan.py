@@ -107,7 +107,7 @@ class BuildPlan:
 
     `steps` are in an order in which every input comes before its use; `golden` is the id of the step that records
     the golden set; `gates` are what the comparisons must meet, by their step's id. `fixed_sizes` are the dynamic
-    dimensions that have one size in the bundle; `notes` are what a person should hear before the first step.
+    dimensions that have one size in the bundle; `notes` are what a person should know before the first step.
     """
 
     model_name: str

@@ -14,7 +14,7 @@ PROVIDER = ProviderKnowledge(
     package="onnxruntime",
     options=OptionTable(
         # None: the runtime takes any key here, ignores it and reports `{}` (measured with 1.31.1). All that tunes the
-        # CPU stands in the session options.
+        # CPU is in the session options.
         rules=(),
         replaced=MOVED_TO_SESSION,
     ),

@@ -15,7 +15,7 @@ PROVIDER = ProviderKnowledge(
     graph=GraphRules(takes_fusions=True),
     package="onnxruntime-web",
     options=OptionTable(
-        # None: the runtime reads none (onnxruntime-web 1.30.0). All that tunes it stands in the session options.
+        # None: the runtime reads none (onnxruntime-web 1.30.0). All that tunes it is in the session options.
         rules=(),
         replaced=MOVED_TO_SESSION,
     ),

@@ -56,7 +56,7 @@ class BrowserDevice:
             framed=FRAMES in command.environment,
         )
         began = time.perf_counter()
-        ending = visit_page(visit, self.program, adapter, command.hear)
+        ending = visit_page(visit, self.program, adapter, command.on_line)
         if not ending.started:
             raise self._explain(ending.errors)
         return Outcome(code=ending.code, output="", errors=ending.errors, seconds=time.perf_counter() - began)

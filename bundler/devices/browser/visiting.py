@@ -34,7 +34,7 @@ _FRAMES: Final = {"frame-src": "'self'", "frame-ancestors": "'self'", "worker-sr
 """Timing runs each contender in a frame of its own, and a plain session starts its threads from the runtime's address.
 Nothing else is different from what a visitor's page allows."""
 
-Hear = Callable[[str], None]
+OnLine = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,15 +61,15 @@ class Ending:
     started: bool
 
 
-def visit_page(visit: Visit, browser: Path, adapter: Adapter, hear: Hear) -> Ending:
-    """Open the page and hand each of its messages to `hear`. Raises `EnvironmentMissingError` for no such program."""
+def visit_page(visit: Visit, browser: Path, adapter: Adapter, on_line: OnLine) -> Ending:
+    """Open the page and pass each message to `on_line`. Raises `EnvironmentMissingError` for no such program."""
     inbox: queue.Queue[bytes | None] = queue.Queue()
     # Nobody else on this machine can know the address, so nobody else can post results.
     base = f"/_bundler/{secrets.token_urlsafe(16)}/"
     with open_server(_make_site(visit, base, inbox)) as server:
         address = f"{server.url.rstrip('/')}{base}{visit.page}"
         with start_browser(browser, address, adapter) as running:
-            return _await_messages(inbox, running, hear, visit.seconds)
+            return _await_messages(inbox, running, on_line, visit.seconds)
 
 
 def _make_site(visit: Visit, base: str, inbox: queue.Queue[bytes | None]) -> Site:
@@ -82,7 +82,9 @@ def _make_site(visit: Visit, base: str, inbox: queue.Queue[bytes | None]) -> Sit
     )
 
 
-def _await_messages(inbox: queue.Queue[bytes | None], running: RunningBrowser, hear: Hear, seconds: float) -> Ending:
+def _await_messages(
+    inbox: queue.Queue[bytes | None], running: RunningBrowser, on_line: OnLine, seconds: float
+) -> Ending:
     began = time.monotonic()
     started = False
     while True:
@@ -98,16 +100,16 @@ def _await_messages(inbox: queue.Queue[bytes | None], running: RunningBrowser, h
                 return Ending(code=1, errors=f"the browser did not keep running: {ending}", started=started)
             continue
         if body is None:
-            return _receive_rest(inbox, hear) or Ending(code=1, errors=_explain_crash(running), started=started)
+            return _receive_rest(inbox, on_line) or Ending(code=1, errors=_explain_crash(running), started=started)
         started = True
-        if _receive(body, hear):
+        if _receive(body, on_line):
             return _DONE
 
 
 _DONE: Final = Ending(code=0, errors="", started=True)
 
 
-def _receive(body: bytes, hear: Hear) -> bool:
+def _receive(body: bytes, on_line: OnLine) -> bool:
     """Hand on one message; whether it was the last. What is no message is dropped: only our page can post."""
     text = body.decode("utf-8", "replace")
     try:
@@ -118,11 +120,11 @@ def _receive(body: bytes, hear: Hear) -> bool:
         return False
     if message.get("kind") == "done":
         return True
-    hear(text)
+    on_line(text)
     return False
 
 
-def _receive_rest(inbox: queue.Queue[bytes | None], hear: Hear) -> Ending | None:
+def _receive_rest(inbox: queue.Queue[bytes | None], on_line: OnLine) -> Ending | None:
     """What had been posted when the connection ended: the page may have said that it was done."""
     until = time.monotonic() + _GRACE
     while time.monotonic() < until:
@@ -130,7 +132,7 @@ def _receive_rest(inbox: queue.Queue[bytes | None], hear: Hear) -> Ending | None
             body = inbox.get(timeout=0.1)
         except queue.Empty:
             continue
-        if body is not None and _receive(body, hear):
+        if body is not None and _receive(body, on_line):
             return _DONE
     return None
 

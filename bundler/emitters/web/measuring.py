@@ -102,7 +102,7 @@ def _visit(package: OpenPackage, device: Device, adapter: Adapter, request: Proo
         argv=(PAGE,),
         seconds=TIME_LIMIT + request.timing.seconds * len(package.config.variants),
         environment={ADAPTER: adapter, FRAMES: "1"},
-        hear=table.record,
+        on_line=table.record,
     )
     beside = {} if model is None else {MODEL: model.resolve(), **_list_modules(package)}
     for name, source in beside.items():

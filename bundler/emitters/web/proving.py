@@ -105,7 +105,7 @@ def _visit(
     package: OpenPackage, device: Device, adapter: Adapter, pending: Sequence[str], report: PageReport
 ) -> Outcome:
     report.running = None
-    command = Command(argv=(PAGE,), seconds=TIME_LIMIT, environment={ADAPTER: adapter}, hear=report.record)
+    command = Command(argv=(PAGE,), seconds=TIME_LIMIT, environment={ADAPTER: adapter}, on_line=report.record)
     with put_pages(device, package, {"variants": list(pending), "adapter": adapter}):
         return device.run(command)
 

@@ -18,7 +18,7 @@ export async function readTask() {
 }
 
 /**
- * Tell the server something, and wait until it has heard.
+ * Send the server a message, and wait until it has arrived.
  * @param {string} kind
  * @param {object} [message]
  */
@@ -27,8 +27,8 @@ export async function tell(kind, message = {}) {
 }
 
 /**
- * Hold an answer of the server open until this page ends: its loss tells the server that the tab has died. When it is
- * the server that goes away, nobody is left to hear this page, so it closes.
+ * Hold an answer of the server open until this page ends: its loss tells the server that the tab has died. When the
+ * server goes away instead, this page has no use, so it closes.
  */
 export async function holdOn() {
   try {

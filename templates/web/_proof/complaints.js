@@ -15,7 +15,7 @@ export function watchPage() {
   });
 }
 
-/** @returns {string[]} what was heard since the last time */
+/** @returns {string[]} what arrived since the last call */
 export function takeComplaints() {
   const taken = complaints;
   complaints = [];

@@ -26,7 +26,7 @@ export function watchSessions() {
   modules.set = (key, module) => keep(key, module.then(makeTalkative));
 }
 
-/** @returns {Record<string, number>} what was heard since the last time */
+/** @returns {Record<string, number>} what arrived since the last call */
 export function countNodes() {
   const counted = nodes;
   nodes = {};

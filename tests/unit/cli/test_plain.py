@@ -26,7 +26,7 @@ class Log:
         self.lines: list[str] = []
         self._log = PlainLog(self.lines.extend, lambda: self.now)
 
-    def hear(self, *events: Event) -> list[str]:
+    def write(self, *events: Event) -> list[str]:
         """The lines of the events."""
         before = len(self.lines)
         for event in events:
@@ -63,58 +63,58 @@ def message(build: str, text: str) -> Message:
 
 
 def test_a_step_has_a_line_when_it_begins_and_one_when_it_ends(log: Log) -> None:
-    assert log.hear(started("a → b"), finished("a → b")) == [
+    assert log.write(started("a → b"), finished("a → b")) == [
         "a → b: step 3 of 12: Run optimize",
         "a → b: Run optimize (1.50 s)",
     ]
-    assert log.hear(finished("a → b", cached=True)) == ["a → b: Run optimize (cached)"]
-    assert log.hear(started("a → b", "emit", 0, 0), started("a → b", "inspect", 1, 1)) == [
+    assert log.write(finished("a → b", cached=True)) == ["a → b: Run optimize (cached)"]
+    assert log.write(started("a → b", "emit", 0, 0), started("a → b", "inspect", 1, 1)) == [
         "a → b: Run emit",
         "a → b: Run inspect",
     ]
 
 
 def test_a_long_silence_is_broken_by_what_runs_and_for_how_long(log: Log) -> None:
-    log.hear(started("a → b"))
+    log.write(started("a → b"))
     assert log.after(SILENCE - 1) == []
     assert log.after(1) == ["a → b: step 3 of 12: Run optimize, running for 30 s"]
-    log.hear(StepProgress(build="a → b", step="optimize", fraction=0.34, text="round 5"))
+    log.write(StepProgress(build="a → b", step="optimize", fraction=0.34, text="round 5"))
     assert log.after(SILENCE - 1) == []
     assert log.after(95) == ["a → b: step 3 of 12: Run optimize, running for 2 min 34 s (34%, round 5)"]
-    log.hear(finished("a → b"), StepsEnded(build="a → b"))
+    log.write(finished("a → b"), StepsEnded(build="a → b"))
     assert log.after(1000) == []
 
 
 def test_what_was_just_said_is_no_silence(log: Log) -> None:
-    log.hear(started("a → b"))
+    log.write(started("a → b"))
     log.now += SILENCE - 1
-    log.hear(message("c → d", "fetching 6 wheels"))
+    log.write(message("c → d", "fetching 6 wheels"))
     assert log.after(2) == []
 
 
 def test_builds_are_counted(log: Log) -> None:
-    assert log.hear(BuildsStarted(total=12)) == ["12 bundles"]
-    assert log.hear(ended("a → b", 3, 12)) == ["a → b: done after 2 min 5 s (3 of 12 bundles)"]
-    assert log.hear(ended("c → d", 4, 12, failed=True)) == ["c → d: failed after 2 min 5 s (4 of 12 bundles)"]
-    log.hear(started("e → f"))
+    assert log.write(BuildsStarted(total=12)) == ["12 bundles"]
+    assert log.write(ended("a → b", 3, 12)) == ["a → b: done after 2 min 5 s (3 of 12 bundles)"]
+    assert log.write(ended("c → d", 4, 12, failed=True)) == ["c → d: failed after 2 min 5 s (4 of 12 bundles)"]
+    log.write(started("e → f"))
     assert log.after(60) == ["e → f: step 3 of 12: Run optimize, running for 1 min 0 s", "4 of 12 bundles are done"]
 
 
 def test_a_single_build_is_not_counted(log: Log) -> None:
-    assert log.hear(BuildsStarted(total=1), ended("a → b", 1, 1)) == []
+    assert log.write(BuildsStarted(total=1), ended("a → b", 1, 1)) == []
 
 
 def test_a_build_without_a_running_step_says_what_it_said_last(log: Log) -> None:
-    log.hear(message("a → b", "making environment onnxslim"))
+    log.write(message("a → b", "making environment onnxslim"))
     assert log.after(45) == ["a → b: no step has run for 45 s; last: making environment onnxslim"]
-    log.hear(started("a → b", "emit", 0, 0), message("a → b", "fetching 6 wheels"))
+    log.write(started("a → b", "emit", 0, 0), message("a → b", "fetching 6 wheels"))
     assert log.after(SILENCE) == ["a → b: Run emit, running for 30 s (fetching 6 wheels)"]
 
 
 def test_nothing_of_a_build_that_ended_is_said_to_run(log: Log) -> None:
     """A failed step has no end of its own, and what precisions are tried under has other names."""
-    log.hear(BuildsStarted(total=2), started("a → b, static-int8"), started("a → b"))
-    log.hear(StepsEnded(build="a → b, static-int8"))
+    log.write(BuildsStarted(total=2), started("a → b, static-int8"), started("a → b"))
+    log.write(StepsEnded(build="a → b, static-int8"))
     assert log.after(60)[:-1] == ["a → b: step 3 of 12: Run optimize, running for 1 min 0 s"]
-    log.hear(ended("a → b", 1, 2, failed=True))
+    log.write(ended("a → b", 1, 2, failed=True))
     assert log.after(60) == ["1 of 2 bundles are done"]
