@@ -10,10 +10,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from bundler.model.errors import ProfileError, UsageError
-from bundler.profiles.problems import Problem, explain_errors, show_key
-from bundler.profiles.resolve import freeze_arrays, locate_target
+from bundler.profiles.problems import Problem, explain_errors, show_key, suggest
+from bundler.profiles.resolve import freeze_arrays, locate_target, target_ids
 from bundler.profiles.schema import Variant
 from bundler.profiles.sections import profile_model
+from bundler.project.globs import find_idle_globs
 from bundler.project.positions import Key, find_line
 from bundler.project.schema import Project
 
@@ -42,6 +43,7 @@ def check_project(source: Source) -> Project:
     except ValidationError as error:
         raise _invalid(source, [*explain_errors(error, source.data, Project), *problems]) from error
     problems += _find_unknown_targets(project)
+    problems += _find_idle_overrides(source, project)
     if problems:
         raise _invalid(source, problems)
     return project
@@ -56,6 +58,14 @@ def _find_unknown_targets(project: Project) -> Iterator[Problem]:
                 locate_target(target)
             except ProfileError as error:
                 yield Problem(key=(*key, position), text=error.message)
+
+
+def _find_idle_overrides(source: Source, project: Project) -> Iterator[Problem]:
+    named = (*project.targets, *(target for model in project.models for target in model.targets))
+    places = (str(source.path.parent / target) if target.endswith(".toml") else target for target in named)
+    for glob in find_idle_globs(project.overrides, places):
+        text = "matches the id of no target, of bundler's or of this file" + suggest(glob, target_ids())
+        yield Problem(key=("overrides", glob), text=text)
 
 
 def _find_override_problems(overrides: Any) -> Iterator[Problem]:

@@ -66,7 +66,8 @@ _OVERRIDES = """\
 ```
 
 What `overrides` takes is any key of a profile (docs/options.md). A table of variants changes those that it names; an
-array of variants replaces them all. Where several globs match a target, the later one counts.
+array of variants replaces them all. Globs match the id of a target, also where `targets` has its profile's path. Where
+several match, the later one counts; one that matches no target is an error.
 """
 
 

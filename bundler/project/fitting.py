@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -10,20 +9,21 @@ from bundler.model.errors import ProfileError, UsageError
 from bundler.profiles.overrides import ORIGIN
 from bundler.profiles.problems import show_key
 from bundler.profiles.resolve import resolve_target
+from bundler.project.globs import find_globs
 from bundler.project.load import LoadedProject, overrides_for
 from bundler.project.positions import Key
 
 
-def check_fit(loaded: LoadedProject, targets: Mapping[str, str]) -> None:
-    """Raise `UsageError`, with lines of the file, for changes that do not fit one of `targets` (by the name that the
-    file uses, where each profile is).
+def check_fit(loaded: LoadedProject, targets: Iterable[str]) -> None:
+    """Raise `UsageError`, with lines of the file, for changes that do not fit one of `targets` (an id, or where the
+    profile is).
     """
-    for target, place in targets.items():
+    for target in dict.fromkeys(targets):
         overrides = overrides_for(loaded.project, target, loaded.root)
         if not overrides:
             continue
         try:
-            resolve_target(place, overrides)
+            resolve_target(target, overrides)
         except ProfileError as error:
             if not error.details or not all(detail.startswith(f"{ORIGIN} ") for detail in error.details):
                 continue  # the profile itself is at fault, and whoever needs it says so
@@ -48,7 +48,7 @@ def _changes(loaded: LoadedProject, target: str) -> Iterator[tuple[str, Key]]:
     data = loaded.source.data if loaded.source else {}
     tables: list[tuple[Key, Any]] = [((name,), {name: data.get(name, {})}) for name in ("accuracy", "budget")]
     overrides = data.get("overrides", {})
-    tables += [(("overrides", glob), part) for glob, part in overrides.items() if fnmatch.fnmatchcase(target, glob)]
+    tables += [(("overrides", glob), overrides[glob]) for glob in find_globs(overrides, target)]
     for above, table in reversed(tables):
         prefix = above if above[0] == "overrides" else ()
         for key in _keys(table):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import re
 import tomllib
@@ -15,6 +14,7 @@ from pydantic import BaseModel
 
 from bundler.model.errors import UsageError
 from bundler.project.checking import Source, check_project
+from bundler.project.globs import find_globs
 from bundler.project.ownership import check_owner
 from bundler.project.schema import Project
 
@@ -106,12 +106,12 @@ def _has_null(value: Any) -> bool:
 
 
 def overrides_for(project: Project, target: str, root: Path) -> tuple[str, ...]:
-    """The project's changes to the profile `target`, as `dotted.key=value` in order: gates, budgets, then globs. The
-    file of a metric is relative to `root`.
+    """The project's changes to the profile `target` (its id, or where it is), as `dotted.key=value` in order: gates,
+    budgets, then globs. The file of a metric is relative to `root`.
     """
     accuracy = _locate_metric(_given(project.accuracy), root)
     tables: list[Mapping[str, Any]] = [{"accuracy": accuracy}, {"budget": _given(project.budget)}]
-    tables += [table for pattern, table in project.overrides.items() if fnmatch.fnmatchcase(target, pattern)]
+    tables += [project.overrides[pattern] for pattern in find_globs(project.overrides, target)]
     return tuple(line for table in tables for line in _flatten(table, ()))
 
 

@@ -25,25 +25,22 @@ def project_requests(
     loaded: LoadedProject, *, targets: Sequence[str] = (), given: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[BuildRequest, ...]:
     """One request for each model and each of its targets. What the command line gives comes over the file: `targets`
-    in place of the file's, and fields of a request, by name, in `given`.
+    in place of the file's (a profile's path is relative to the current folder, as all that is given there), and fields
+    of a request, by name, in `given`.
 
     Raises `UsageError` when a model has no target, and for a field that says something of one model.
     """
     _refuse_options_of_one_model(given, loaded.path.name)
-    named = [target for model in loaded.project.models for target in targets or _targets_of(loaded, model)]
-    check_fit(loaded, {target: _locate_target(loaded, target) for target in named})
-    return tuple(
-        _over(_request_of(loaded, model, target), given)
-        for model in loaded.project.models
-        for target in targets or _targets_of(loaded, model)
-    )
+    named = [(model, target) for model in loaded.project.models for target in targets or _targets_of(loaded, model)]
+    check_fit(loaded, (target for _, target in named))
+    return tuple(_over(_request_of(loaded, model, target), given) for model, target in named)
 
 
 def _request_of(loaded: LoadedProject, model: ProjectModel, target: str) -> BuildRequest:
     """What the file says of one bundle."""
     request = BuildRequest(
         model=_locate_model(loaded, model.path),
-        target=_locate_target(loaded, target),
+        target=target,
         output=loaded.root / loaded.project.output,
         overrides=overrides_for(loaded.project, target, loaded.root),
         project=loaded.path.name,
@@ -95,7 +92,7 @@ def _targets_of(loaded: LoadedProject, model: ProjectModel) -> tuple[str, ...]:
         raise UsageError(
             f"{loaded.path} names no target for {model.path}", hint='add targets = ["linux-x64"], or give --target'
         )
-    return targets
+    return tuple(_locate_target(loaded, target) for target in targets)
 
 
 def _locate_target(loaded: LoadedProject, target: str) -> str:

@@ -178,3 +178,48 @@ method = "int4"
         project_requests(loaded)
     (reported,) = caught.value.details
     assert reported.startswith('bundler.toml:5: precision.method: there is no precision method "int8"')
+
+
+OWN_BOARD = """\
+targets = ["boards/board.toml"]
+models = [{ path = "m.onnx" }]
+
+[overrides."my-*".accuracy]
+absolute = 1e-7
+"""
+
+
+def write_own_board(folder: Path) -> Path:
+    profile = folder / "boards" / "board.toml"
+    profile.parent.mkdir(parents=True)
+    profile.write_text('extends = "linux-x64"\nid = "my-board"\n')
+    return profile
+
+
+def test_globs_match_the_id_of_a_profile_that_is_given_by_its_path(tmp_path: Path) -> None:
+    write_own_board(tmp_path)
+    (tmp_path / "bundler.toml").write_text(OWN_BOARD)
+    (request,) = project_requests(find_project(tmp_path))
+    assert request.overrides == ("accuracy.absolute=1e-07",)
+
+
+def test_a_profile_on_the_command_line_is_relative_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_own_board(tmp_path)
+    (tmp_path / "bundler.toml").write_text(OWN_BOARD)
+    monkeypatch.chdir(tmp_path / "boards")
+    (request,) = project_requests(find_project(Path.cwd()), targets=["board.toml"])
+    assert resolve_target(request.target, request.overrides).accuracy.absolute == 1e-7
+
+
+@pytest.mark.parametrize("glob", ["linux-x46", "boards/*"])
+def test_a_glob_that_matches_no_target_is_reported_by_its_line(tmp_path: Path, glob: str) -> None:
+    """A limit of accuracy that never counts would let a worse model pass."""
+    write_own_board(tmp_path)
+    (tmp_path / "bundler.toml").write_text(OWN_BOARD.replace("my-*", glob))
+    with pytest.raises(UsageError) as caught:
+        find_project(tmp_path)
+    (reported,) = caught.value.details
+    assert reported.startswith("bundler.toml:4: overrides.")
+    assert glob in reported.partition(": matches the id of no target")[0]
