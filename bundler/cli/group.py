@@ -50,6 +50,14 @@ class CommandGroup(TyperGroup):
             name=command.name,
             callback=take_options(module.run),
             help=f"{command.help}\n\n{getattr(module, 'DETAILS', '')}".strip(),
-            epilog=getattr(module, "EPILOG", None),
+            epilog=_keep_lines(module.EPILOG),
         )
         return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
+
+
+def _keep_lines(epilog: str) -> str:
+    r"""One line for each example, however narrow the terminal: a wrapped one could not be copied and run. `\b` is the
+    parser's mark of a paragraph that is not wrapped.
+    """
+    head, _, examples = epilog.partition("\n\n")
+    return "\n".join((head, "", "\b", *(line.strip() for line in examples.splitlines() if line)))

@@ -32,7 +32,7 @@ EPILOG = """Examples:
 
   bundler build model.onnx -t linux-x64 --calibration images/ --set precision.method=auto
 
-  bundler build            (everything in bundler.toml)
+  bundler build   # everything in bundler.toml
 
   bundler build --only 'raspberry-*' --only detector-linux-x64"""
 

@@ -26,7 +26,7 @@ SHOWN_OPERATORS = 12
 
 
 def run(
-    model: Annotated[Path, typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="An ONNX file, or hf:FOLDER or hf:NAME.")],
     *,
     settings: Annotated[Settings, OptionsOf(Settings, without=("jobs",))],
     json: Json = False,

@@ -26,7 +26,7 @@ EPILOG = """Examples:
 
   bundler plan model.onnx --target linux-x64
 
-  bundler plan             (everything in bundler.toml)"""
+  bundler plan   # everything in bundler.toml"""
 
 CHANGES_NO_STEP = ("output", "version", "package_name", "prove", "on")
 
@@ -34,7 +34,9 @@ CHANGES_NO_STEP = ("output", "version", "package_name", "prove", "on")
 def run(
     model: Annotated[
         Path | None,
-        typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME; without one, those of the project file."),
+        typer.Argument(
+            metavar="MODEL", help="An ONNX file, or hf:FOLDER or hf:NAME; without one, those of the project file."
+        ),
     ] = None,
     *,
     target: Targets = None,

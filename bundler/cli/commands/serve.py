@@ -26,11 +26,11 @@ EPILOG = """Examples:
 
   bundler serve dist/model-web-wasm --port 8080 --json
 
-  bundler serve dist/model-web-wasm --no-isolation     (as on a host without these headers: one thread)"""
+  bundler serve dist/model-web-wasm --no-isolation   # as on a host without these headers: one thread"""
 
 
 def run(
-    bundle: Annotated[Path, typer.Argument(help="A web bundle's folder.")],
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A web bundle's folder.")],
     *,
     port: Annotated[
         int, typer.Option("--port", "-p", min=0, max=65535, help="Port to serve on.", show_default="any free one")

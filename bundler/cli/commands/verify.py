@@ -30,18 +30,19 @@ EPILOG = """Examples:
 
   bundler verify dist/model-linux-x64 --json
 
-  bundler verify dist/model-linux-x64 --digests-only     (runs nothing of the bundle)
+  bundler verify dist/model-linux-x64 --digests-only   # runs nothing of the bundle
 
-  bundler verify model-linux-x64 --digest 0f4b…     (must be the bundle whose build printed this digest)
+  bundler verify model-linux-x64 --digest 0f4b…   # must be the bundle whose build printed this digest
 
   bundler verify dist/model-web-webgpu --on browser:/usr/bin/chromium
 
-  bundler verify --only 'raspberry-*'     (bundles of bundler.toml)"""
+  bundler verify --only 'raspberry-*'   # bundles of bundler.toml"""
 
 
 def run(
     bundle: Annotated[
-        Path | None, typer.Argument(help="A bundle's folder; without one, the bundles of the project file.")
+        Path | None,
+        typer.Argument(metavar="BUNDLE", help="A bundle's folder; without one, the bundles of the project file."),
     ] = None,
     *,
     only: Only = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,6 +38,18 @@ def test_every_command_has_help_and_no_command_lacks_its_line(path: tuple[str, .
     result = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "100"})
     assert result.exit_code == 0, result.output
     assert result.output.startswith(f"Usage: {' '.join(('bundler', *path))} ")
+
+
+@pytest.mark.parametrize("path", [path for path in list_paths() if path[-1] not in {"targets", "cache"}], ids=" ".join)
+def test_examples_of_a_command_can_be_copied_from_a_narrow_terminal(path: tuple[str, ...]) -> None:
+    """Each is one whole command line of this command, which a shell and the parser take."""
+    result = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "40", "TERMINAL_WIDTH": "40"})
+    _, _, shown = result.output.partition("\n  Example")
+    for line in shown.splitlines()[1:]:
+        words = shlex.split(line, comments=True)
+        assert words[: len(path) + 1] == (["bundler", *path] if words else [])
+        assert CliRunner().invoke(app, [*words[1:], "--help"]).exit_code == 0, line
+    assert f"bundler {' '.join(path)}" in shown
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["targets", "--help"], ["bild"]])

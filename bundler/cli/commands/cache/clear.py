@@ -8,6 +8,8 @@ from bundler.execution.cache import open_cache
 from bundler.execution.upkeep import clear
 from bundler.support.text import format_bytes
 
+EPILOG = "Example:\n\n  bundler cache clear"
+
 
 def run(*, settings: CacheOnly, json: Json = False) -> None:
     """Clear and print how much that freed."""

@@ -27,7 +27,7 @@ _LONGEST = 2000
 
 
 def run(
-    model: Annotated[Path, typer.Argument(help="An ONNX file, or hf:FOLDER or hf:NAME.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="An ONNX file, or hf:FOLDER or hf:NAME.")],
     *,
     device: Annotated[
         str | None,
