@@ -16,7 +16,7 @@ def check_model_path(path: Path) -> None:
     if path.is_dir():
         raise _folder_error(path)
     if not path.is_file():
-        raise ModelError(f"there is no file {path}", hint=_near(path) or "give the path of an ONNX model")
+        raise ModelError(f"there is no file {path}", hint=_near(path) or _download(path))
     how = _EXPORTS.get(path.suffix.lower())
     if how is not None and not _begins_as_onnx(path):
         raise ModelError(f"{path} is no ONNX model, by its name", hint=f"export it to ONNX first: {how}")
@@ -30,6 +30,12 @@ def _near(path: Path) -> str:
         return ""
     close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
     return f"did you mean {path.with_name(close[0])}?" if close else ""
+
+
+def _download(path: Path) -> str:
+    """What to do about an address of the web, and else about any path."""
+    is_address = path.parts[:1] in {("https:",), ("http:",), ("s3:",)}
+    return "download the model, and give the path of its file" if is_address else "give the path of an ONNX model"
 
 
 _PYTORCH = "torch.onnx.export(model, inputs, 'model.onnx', dynamo=True) in Python"

@@ -95,6 +95,7 @@ def test_other_files_and_folders_are_no_model_and_the_message_says_how_to_get_on
     assert "`bundler build hf:./FOLDER`" in refuse(tmp_path / "net.gguf")
     assert f"name the model in it: {model}" in refuse(model.parent)
     assert f"did you mean {model}?" in refuse(model.with_name("mpl.onnx"))
+    assert "hint: download the model, and give the path" in refuse(Path("https://models.test/net.onnx"))
 
 
 def test_an_output_that_cannot_be_written_is_reported_before_anything_runs(warm: CommandLine, model: Path) -> None:
