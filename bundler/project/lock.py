@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bundler import __version__
 from bundler.environments.lockfiles import Lock, parse_lock, render_pins
 from bundler.environments.registry import Environments, LockSource, host_version
 from bundler.model.attempts import RecordedChoice
-from bundler.model.codec import encode, parse_json
+from bundler.model.codec import encode
 from bundler.model.errors import DefectError, UsageError
 from bundler.model.events import SILENT, Reporter
 from bundler.support.files import replace_whole
@@ -43,6 +43,8 @@ class LockFile:
 class _Document(BaseModel):
     """A lock as it is written."""
 
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
     version: Literal[1] = Field(alias="schema")
     tools: dict[str, str]
     environments: dict[str, tuple[str, ...]]
@@ -52,7 +54,7 @@ class _Document(BaseModel):
 def read_lock(path: Path) -> LockFile | None:
     """The lock at `path`, or None when there is none. Raises `UsageError` for one that cannot be used."""
     try:
-        found = _Document.model_validate(parse_json(path.read_text(encoding="utf-8")))
+        found = _Document.model_validate_json(path.read_bytes())
         texts = {name: "".join(f"{line}\n" for line in lines) for name, lines in found.environments.items()}
         for name, text in texts.items():
             parse_lock(name, text)
@@ -60,7 +62,8 @@ def read_lock(path: Path) -> LockFile | None:
         return None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise _unusable(path, f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg']}") from error
+        where = ".".join(map(str, first["loc"]))[:200]
+        raise _unusable(path, f"{where}: {first['msg']}" if where else first["msg"]) from error
     except (OSError, ValueError, DefectError) as error:
         raise _unusable(path, str(error)) from error
     return LockFile(tools=found.tools, environments=texts, decisions=found.decisions)

@@ -1,4 +1,5 @@
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,14 @@ def test_measured_decisions_survive_an_update(loaded: LoadedProject, tmp_path: P
     assert found.decisions == decisions
 
 
+def _lock_with(**fields: object) -> str:
+    """A lock with one recorded choice, whose attempt has these fields too."""
+    attempt = {"method": "none", "title": "", "state": "chosen", **fields}
+    frontier = {"variant": "cpu", "chosen": "none", "timing": "measured", "how": "", "held_out": 8, "calibration": 0}
+    choice = {"question": "0" * 64, "answer": {**frontier, "attempts": [attempt]}}
+    return json.dumps({"schema": 1, "tools": {}, "environments": {}, "decisions": {"m-linux-x64": {"cpu": choice}}})
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -100,6 +109,11 @@ def test_measured_decisions_survive_an_update(loaded: LoadedProject, tmp_path: P
         '{"schema": 1, "tools": {}, "environments": {"pip": "pip==1"}}',
         '{"schema": 1, "tools": {}, "environments": {}, "decisions": {"m-linux-x64": 3}}',
         '{"schema": 1, "tools": {}, "environments": {}, "decisions": {"m-linux-x64": {"cpu": {"question": "x"}}}}',
+        '{"schema": 1, "tools": {}, "environments": {}, "plugins": {}}',
+        _lock_with(seconds=math.nan),
+        _lock_with(ratio=math.inf),
+        _lock_with(rounds="8"),
+        _lock_with(unknown=1),
         "[" * 100_000,
     ],
 )
