@@ -8,6 +8,7 @@ that noisy nodes are in the same groups.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -76,10 +77,15 @@ class Trial:
 
 
 def keep_worst_float(trial: Trial, least_db: float | None, report: Report) -> tuple[Trial, Mapping[str, Any]]:
-    """The trial without the fewest nodes for which the outputs reach `least_db`, and the facts. Raises `StageError`."""
+    """The trial without the fewest nodes for which the outputs reach `least_db`, and the facts. Raises `StageError`.
+
+    Of outputs without floating-point numbers nothing can be measured: then no node is kept, and `sqnr_db` is None.
+    """
     least = DEFAULT_SQNR_DB if least_db is None else least_db
     given, trial = trial.loaded, replace(trial, loaded=replace(trial.loaded, named=True))
     clean = run_clean(trial.loaded.path, trial.samples)
+    if not clean[0]:
+        return replace(trial, loaded=given), {"kept_nodes": [], "sqnr_db": None, "least_sqnr_db": least}
     noise = trial.noise(clean)
     kept: tuple[str, ...] = ()
     if decibels(noise) < least:
@@ -195,8 +201,24 @@ def output_noise(clean: Clean, quantized_path: Path, samples: GoldenSet) -> np.n
     noises = [Noise() for _ in names]
     for sample, values in zip(samples.first(MAX_SAMPLES), clean, strict=True):
         for name, noise, noisy in zip(names, noises, run_sample(session, sample, names), strict=True):
-            noise.add(values[name], noisy)
-    return np.array([noise.noise / noise.signal if noise.signal else 0.0 for noise in noises])
+            _add_noise(noise, values[name], noisy)
+    return np.array([_power_ratio(noise) for noise in noises])
+
+
+def _add_noise(noise: Noise, clean: np.ndarray, noisy: np.ndarray) -> None:
+    """Add the finite values. Noise is infinite where the shape or the places of the others (masks) differ."""
+    finite = np.isfinite(clean)
+    same = clean.shape == noisy.shape and np.array_equal(finite, np.isfinite(noisy))
+    if same and np.array_equal(clean[~finite], noisy[~finite], equal_nan=True):
+        noise.add(clean[finite], noisy[finite])
+    else:
+        noise.noise = math.inf
+
+
+def _power_ratio(noise: Noise) -> float:
+    if math.isinf(noise.noise):
+        return math.inf
+    return noise.noise / noise.signal if noise.signal else 0.0
 
 
 def decibels(noise: np.ndarray) -> float:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from onnx import ModelProto
 
 from bundler.model.codec import decode
-from bundler.model.stage import Report, StageRequest, StageResult
+from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.golden import GoldenSet
 from bundler.onnxkit.quantization.calibration import CalibrationRequest, Ranges, calibrate
 from bundler.onnxkit.quantization.outcome import describe_outcome
@@ -69,7 +69,14 @@ def run(request: StageRequest, report: Report) -> StageResult:
     facts |= {"exclude_nodes": list(recipe.exclude_nodes)}
     facts |= {"calibration": {"method": options.calibration, "samples": len(samples)}}
     facts |= {"preprocess": prepared.form, "opset": loaded.opset, **kept}
-    return StageResult(facts=facts, entry=ENTRY, notes=loaded.notes)
+    return StageResult(facts=facts, entry=ENTRY, notes=(*loaded.notes, *_describe_unmeasured(kept)))
+
+
+def _describe_unmeasured(kept: Mapping[str, Any]) -> tuple[Note, ...]:
+    if not kept or kept["sqnr_db"] is not None:
+        return ()
+    text = "no output has floating-point numbers to measure, so no node is kept in floating point (`keep_float`)"
+    return (Note(text=text, level="warning"),)
 
 
 def _exclude(loaded: Prepared, recipe: Recipe, before: ModelProto, options: Options) -> tuple[Prepared, Recipe]:

@@ -20,7 +20,7 @@ SPEC = StageSpec(
 """Facts: `nodes_before`, `nodes_after`, `quantized` (count by operator), `tensors` (`activations`, `weights`), `bytes`,
 `calibration` (`method`, `samples`), `preprocess` (which pre-process was used), `opset`, `activation_type`,
 `weight_type`, `per_channel`, `exclude_nodes` (names in the prepared model); with `keep_float`: `kept_nodes` and
-`sqnr_db`.
+`sqnr_db` (None where no output has floating-point numbers).
 """
 ActivationType = Literal["uint8", "int8", "uint16", "int16"]
 

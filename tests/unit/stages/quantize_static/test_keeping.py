@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnxruntime.quantization.qdq_loss_debug import (
     collect_activations,
     compute_activation_error,
@@ -56,6 +56,49 @@ def test_only_the_error_source_stays_in_floating_point(tmp_path: Path, form: str
     assert good["kept_nodes"] == ["product 2"]
     assert good["sqnr_db"] >= 20
     assert good["quantized"].get("MatMul", good["quantized"].get("QLinearMatMul")) == 3
+
+
+def chain_to(name: str, kind: int, *nodes: onnx.NodeProto) -> onnx.ModelProto:
+    """The chain with these nodes behind it; its only output is their `name`."""
+    model = chain_with_an_outlier()
+    model.graph.node.extend(nodes)
+    constants = {"zero": 0, "masked": -np.inf}
+    model.graph.initializer.extend(models.tensor(key, np.float32(value)) for key, value in constants.items())
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info(name, kind, None))
+    return model
+
+
+def test_labels_alone_say_that_nothing_is_measured(tmp_path: Path) -> None:
+    labels = helper.make_node("ArgMax", ["t3"], ["label"], axis=1)
+    model = models.save(chain_to("label", TensorProto.INT64, labels), tmp_path / "model")
+    inputs = {"model": model, "samples": write_set(model, FEEDS, tmp_path / "samples")}
+    result = call_stage("quantize_static", tmp_path / "out", inputs, keep_float="auto")
+    assert (result.facts["kept_nodes"], result.facts["sqnr_db"]) == ([], None)
+    assert [note.level for note in result.notes if "no output has floating-point numbers" in note.text] == ["warning"]
+
+
+def test_masked_outputs_are_measured_where_they_are_finite(tmp_path: Path) -> None:
+    mask = helper.make_node("Less", ["x", "zero"], ["mask"]), helper.make_node("Where", ["mask", "masked", "t3"], ["y"])
+    model = models.save(chain_to("y", TensorProto.FLOAT, *mask), tmp_path / "model")
+    inputs = {"model": model, "samples": write_set(model, FEEDS, tmp_path / "samples")}
+    facts = call_stage("quantize_static", tmp_path / "out", inputs, keep_float="auto").facts
+    assert "product 2" in facts["kept_nodes"]
+    assert 20 <= facts["sqnr_db"] < 100
+
+
+def test_an_output_of_another_size_is_only_noise(tmp_path: Path) -> None:
+    nodes = (
+        helper.make_node("Greater", ["t3", "zero"], ["large"]),
+        helper.make_node("Compress", ["t3", "flat"], ["y"]),
+        helper.make_node("Reshape", ["large", "line"], ["flat"]),
+    )
+    model = chain_to("y", TensorProto.FLOAT, nodes[0], nodes[2], nodes[1])
+    model.graph.initializer.append(models.tensor("line", np.array([-1], np.int64)))
+    saved = models.save(model, tmp_path / "model")
+    inputs = {"model": saved, "samples": write_set(saved, FEEDS, tmp_path / "samples")}
+    with pytest.raises(StageError, match="does not reach 20 dB"):
+        call_stage("quantize_static", tmp_path / "out", inputs, keep_float="auto", operators=["MatMul"])
 
 
 def test_what_half_of_the_nodes_cannot_reach_is_refused_soon(tmp_path: Path) -> None:
