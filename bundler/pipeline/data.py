@@ -78,7 +78,8 @@ class DataArgument:
 
 
 def read_argument(text: str, preprocessing: Path | None = None, flag: str = "--samples") -> DataArgument:
-    """What the argument of `flag` means. Raises `UsageError` for what is not there or cannot be taken.
+    """What the argument of `flag` (an option, or a key of a project file) means. Raises `UsageError` for what is not
+    there or cannot be taken.
 
     `preprocessing` is a declaration that the user named; it counts for pictures, recordings and texts.
     """
@@ -93,7 +94,7 @@ def read_argument(text: str, preprocessing: Path | None = None, flag: str = "--s
     if path.is_file() and path.suffix == ".py":
         raise UsageError(
             f"{visible(path.name)} is Python, and does not say which function gives the samples",
-            hint=f"name it: {flag} {visible(path.name)}:function",
+            hint=f"name it: {flag} takes {visible(path.name)}:function",
         )
     return _read_files(path, preprocessing, flag)
 
@@ -102,9 +103,9 @@ def check_used(preprocessing: Path | None, arguments: Sequence[DataArgument]) ->
     """Raise `UsageError` when a declaration was named and no argument is of a kind that has one."""
     if preprocessing is not None and all(argument.preprocessing is None for argument in arguments):
         raise UsageError(
-            f"--preprocessing {visible(str(preprocessing))} would have no effect",
+            f"the preprocessing {visible(str(preprocessing))} would have no effect",
             details=("it is for folders of pictures, recordings or texts",),
-            hint="leave it out, or give such a folder with --samples or --calibration",
+            hint="leave it out, or give such a folder as samples or for calibration",
         )
 
 

@@ -39,7 +39,9 @@ def source_environments(request: BuildRequest) -> tuple[str, ...]:
 def _read_arguments(request: BuildRequest) -> dict[str, DataArgument]:
     given = {SAMPLES: request.samples, CALIBRATION: request.calibration}
     arguments = {
-        role: read_argument(str(text), request.preprocessing, f"--{role}")
+        role: read_argument(
+            str(text), request.preprocessing, f"`{role}` in {request.project}" if request.project else f"--{role}"
+        )
         for role, text in given.items()
         if text is not None
     }

@@ -97,6 +97,8 @@ def _explain(key: Key, item: Any, root: type[BaseModel], *, several: bool) -> st
         return "is missing" + _meaning(field)
     if kind == "value_error":
         return str(item["ctx"]["error"])
+    if kind == "tuple_type" and isinstance(item["input"], Mapping) and field and _section_in(field.annotation):
+        return f"got a table, expected an array of tables: [[{show_key(key)}]]{_meaning(field)}"
     got = f"got {shorten(item['input'])}"
     if several:
         return f"{got}, expected text, a number, or true or false{_meaning(field)}"

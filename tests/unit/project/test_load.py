@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from bundler.model.errors import UsageError
+from bundler.pipeline.given import source_environments
 from bundler.profiles.resolve import resolve_target
 from bundler.project.load import find_project, overrides_for
 from bundler.project.requests import project_requests
@@ -223,3 +224,22 @@ def test_a_glob_that_matches_no_target_is_reported_by_its_line(tmp_path: Path, g
     (reported,) = caught.value.details
     assert reported.startswith("bundler.toml:4: overrides.")
     assert glob in reported.partition(": matches the id of no target")[0]
+
+
+def test_one_table_in_place_of_an_array_of_tables_is_reported_with_its_head(tmp_path: Path) -> None:
+    (tmp_path / "bundler.toml").write_text('targets = ["linux-x64"]\n[models]\npath = "a.onnx"\n')
+    with pytest.raises(UsageError) as caught:
+        find_project(tmp_path)
+    (reported,) = caught.value.details
+    assert reported.startswith("bundler.toml:2: models: got a table, expected an array of tables: [[models]]")
+
+
+@pytest.mark.parametrize("key", ["samples", "calibration"])
+def test_data_that_are_not_there_are_reported_by_the_key_of_the_file(tmp_path: Path, key: str) -> None:
+    """An option of the command line would be refused beside a project file."""
+    models = f'models = [{{ path = "m.onnx", {key} = "nowhere" }}]\n'
+    (tmp_path / "bundler.toml").write_text(f'targets = ["linux-x64"]\n{models}')
+    (request,) = project_requests(find_project(tmp_path))
+    with pytest.raises(UsageError, match="there are no data at") as caught:
+        source_environments(request)
+    assert (caught.value.hint or "").startswith(f"`{key}` in bundler.toml takes a folder of .npz files")
