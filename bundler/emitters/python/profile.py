@@ -15,7 +15,8 @@ from bundler.profiles.sections import EcosystemSection
 ECOSYSTEM = "python"
 
 PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]+$", max_length=6)]
-PlatformTag = Annotated[str, Field(pattern=r"^[a-z0-9_]+$", max_length=64)]
+PlatformTag = Annotated[str, Field(pattern=r"^[a-z]+[0-9]{0,4}(_[0-9]{1,4})*(_[a-z][a-z0-9_]*)?$", max_length=64)]
+"""Versions in it have at most four digits: a tag stands for all older ones too, each of which is listed."""
 
 
 class PythonSettings(EcosystemSection):

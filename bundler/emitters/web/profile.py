@@ -16,7 +16,7 @@ ECOSYSTEM = "web"
 class WebSettings(EcosystemSection):
     """For bundles that run in a browser."""
 
-    part_mb: float = Field(default=25.0, gt=0, allow_inf_nan=False)
+    part_mb: float = Field(default=25.0, ge=0.01, allow_inf_nan=False)
     """Maximum file size in MB (1,000,000 bytes); larger files are stored in parts that the loader joins."""
     precompressed: bool = False
     """Also write every file that a visitor downloads as `.br` and `.gz`, for hosts that serve those."""

@@ -54,3 +54,18 @@ def test_what_is_no_section_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatc
     register(monkeypatch, name, found)
     with pytest.raises(EnvironmentMissingError, match=f"bundler.profile_sections:{name}"):
         profile_model()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        'python.wheel_platforms=["manylinux_2_99999999_x86_64"]',
+        'python.wheel_platforms=["manylinux_99999_1_x86_64"]',
+        'python.wheel_platforms=["musllinux_1_99999999_x86_64"]',
+        "web.part_mb=0.001",
+    ],
+)
+def test_no_value_stands_for_millions_of_tags_or_files(value: str) -> None:
+    with pytest.raises(ProfileError) as caught:
+        resolve_target("linux-x64", (value,))
+    assert "expected" in str(caught.value.details)
