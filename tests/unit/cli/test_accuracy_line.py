@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bundler.cli.accuracy import accuracy_line
@@ -28,6 +29,13 @@ def found(**figures: Any) -> str:
         "limit": INT8,
     }
     return accuracy_line(AccuracyResult(**(known | figures)))
+
+
+def test_a_ratio_of_rounding_errors_below_its_limit_says_why_it_passed() -> None:
+    line = found(limit=replace(FLOAT, sqnr_db=140.0), max_absolute=2e-7, sqnr_db=131.0, worst_sqnr_db=120.0)
+    assert (
+        "131.0 dB (at least 140, not required of rounding errors), 120.0 dB in the worst sample (at least 30)" in line
+    )
 
 
 def test_all_figures_stand_beside_their_limits() -> None:
