@@ -73,7 +73,7 @@ def _describe_size(a: Manifest, b: Manifest) -> Iterator[str]:
     yield from _describe_growth("is", a.size, b.size)
     sizes = {variant.name: variant.size for variant in a.variants}
     changes = [(sizes[variant.name], variant.size) for variant in b.variants if variant.name in sizes]
-    most = max(changes, key=lambda pair: abs(math.log((pair[1] or 1) / (pair[0] or 1))), default=(0, 0))
+    most = max(changes, key=lambda pair: abs(math.log(max(pair[1], 1) / max(pair[0], 1))), default=(0, 0))
     yield from _describe_growth("has a model that is", *most)
 
 

@@ -152,3 +152,10 @@ def test_a_pipe_in_place_of_the_times_is_not_waited_for(tmp_path: Path) -> None:
     report_folder(tmp_path / "bundle").mkdir()
     os.mkfifo(report_folder(tmp_path / "bundle") / "timings.json")
     assert read_timings(tmp_path / "bundle") == {}
+
+
+def test_a_manifest_with_a_negative_size_can_be_compared(manifest: Manifest) -> None:
+    negative = dataclasses.replace(manifest.variants[0], size=-5)
+    other = dataclasses.replace(manifest, variants=(negative, *manifest.variants[1:]))
+    for pair in ((manifest, other), (other, manifest)):
+        assert len(summarize_difference(*pair)) == 2
