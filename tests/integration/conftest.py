@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Playwright, sync_playwright
 
 from bundler.execution.cache import open_cache
 from tests.support.command_line import ONE_PYTHON, CommandLine
@@ -37,6 +38,13 @@ def warm(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Com
     program = Warm(cache=shared / "cache", room=tmp_path_factory.mktemp("workers"))
     yield program
     program.close()
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    """One for all tests of a process, which can hold no second."""
+    with sync_playwright() as running:
+        yield running
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from PIL import Image, ImageDraw, ImageFont
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Playwright, expect
 
 from tests.support.command_line import CommandLine
 from tests.support.real_models import EXAMPLES
@@ -97,14 +97,16 @@ def test_a_release_engineer_has_a_set_and_its_digests(run_example: Example) -> N
 
 
 @pytest.mark.slow
-def test_a_web_developer_has_a_page_that_tells_which_way_up(run_example: Example, tmp_path: Path) -> None:
+def test_a_web_developer_has_a_page_that_tells_which_way_up(
+    run_example: Example, playwright: Playwright, tmp_path: Path
+) -> None:
     site = run_example("web_page") / "site"
     picture = Image.new("RGB", (240, 60), "white")
     ImageDraw.Draw(picture).text((20, 8), "Platform 7b", "navy", ImageFont.load_default(36))
     picture.save(tmp_path / "upright.png")
     picture.rotate(180).save(tmp_path / "turned.png")
-    with host(site) as server, sync_playwright() as playwright:
-        page = launch(playwright).new_page()
+    with host(site) as server, launch(playwright) as browser:
+        page = browser.new_page()
         page.goto(f"{server.url}/index.html")
         expect(page.get_by_role("status")).to_have_text("Ready, on wasm.", timeout=60_000)
         for name, words in (("upright", "Upright ("), ("turned", "Upside down (")):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Playwright, sync_playwright
 
 from tests.support import models
 from tests.support.browser import provide_browser
@@ -20,13 +18,6 @@ def chromium() -> Path:
     if isinstance(found, str):
         pytest.skip(found)
     return found
-
-
-@pytest.fixture(scope="session")
-def playwright() -> Iterator[Playwright]:
-    """One for all tests of a process, which can hold no second."""
-    with sync_playwright() as running:
-        yield running
 
 
 @pytest.fixture(scope="session")
