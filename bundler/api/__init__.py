@@ -304,7 +304,7 @@ def compare(first: Path, second: Path) -> BundleDiff:
 
 @contextmanager
 def serve(request: ServeRequest, report: Callable[[str], None] = lambda _: None) -> Iterator[Served]:
-    """Serve a web bundle's demo for as long as the block runs; `report` hears of requests that were refused."""
+    """Serve a web bundle's demo for as long as the block runs; `report` gets a line for each refused request."""
     from bundler.pipeline import serve as serving
 
     with serving.serve(request, report) as served:

@@ -116,7 +116,7 @@ class Servable(Protocol):
     """An emitter whose bundles can be opened in a browser."""
 
     def serve(self, request: ServeRequest, report: Callable[[str], None]) -> AbstractContextManager[Served]:
-        """Serve a bundle and its demo for as long as the context lasts; `report` hears of refused requests."""
+        """Serve a bundle and its demo while the context lasts; `report` gets a line for each refused request."""
         ...
 
 

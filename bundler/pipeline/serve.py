@@ -14,7 +14,7 @@ from bundler.verification.integrity import require_integrity
 
 @contextmanager
 def serve(request: ServeRequest, report: Callable[[str], None] = lambda _: None) -> Iterator[Served]:
-    """Serve the bundle and its demo for as long as the block runs; `report` hears of requests that were refused.
+    """Serve the bundle and its demo for as long as the block runs; `report` gets a line for each refused request.
 
     Raises `VerificationError` when a file does not match its checksum, `UsageError` for a bundle that no browser opens
     and for an address that is not available.

@@ -9,7 +9,7 @@ from typing import Any
 def share_right(samples: Iterable[Any]) -> float:
     """A sample has `name`, `inputs`, `reference` (the original model's answers) and `answers` (those to judge).
 
-    The right label's place stands in the sample's name (see write_samples.py).
+    The sample's name has the right label's index (see write_samples.py).
     """
     right = [sample.answers["target_label"].argmax() == int(sample.name.split("-")[1]) for sample in samples]
     return sum(right) / len(right)

@@ -1,1 +1,1 @@
-"""The browser as a device: it opens pages, served from this machine, and hears what they post."""
+"""The browser as a device: it opens pages, served from this machine, and receives what they post."""

@@ -23,7 +23,7 @@ _TEXT = {"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store
 
 
 class Server(Protocol):
-    """What a connection asks of its server. `nonce` differs for each run; `report` hears a line for each refusal."""
+    """What a connection asks of its server. `nonce` differs for each run; `report` gets a line for each refusal."""
 
     site: Site
     nonce: str

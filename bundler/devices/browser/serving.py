@@ -23,7 +23,7 @@ _OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class SiteServer(ThreadingHTTPServer):
-    """Answers for one site. `report` hears a line for each request that was refused. With a `name` (below `localhost`,
+    """Answers for one site. `report` gets a line for each request that was refused. With a `name` (below `localhost`,
     which browsers know to be this machine) it serves that name alone.
     """
 
