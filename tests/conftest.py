@@ -23,8 +23,11 @@ os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(BYTE_CODE)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# A shell starts its background jobs with Ctrl-C ignored, and children inherit that; the tests of Ctrl-C need it heard.
+# A shell starts its background jobs with Ctrl-C ignored, and `nohup` ignores the end of the terminal; children inherit
+# both, and the tests of interruptions need them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if sys.platform != "win32":
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ONE_BROWSER = "tests/integration/web/uses/"
 """Tests that share a browser and the bundles that it shows."""
