@@ -93,9 +93,9 @@ def _compile(models: list[_Model], options: Options, scratch: Path) -> None:
 
 
 def _stand(models: list[_Model], scratch: Path) -> Path:
-    """The folder that holds the models under fixed names: compilers write paths into their results."""
-    if len(models) == 1 and models[0].source.name == ENTRY and not captures_weights(models[0].before):
-        return models[0].source.parent
+    """The folder that holds copies of the models under fixed names: compilers write paths into their results, and
+    temporary files beside the model, where another build would find its artifact altered.
+    """
     for index, model in enumerate(models):
         place = scratch / _place(index)
         place.parent.mkdir(exist_ok=True)

@@ -103,6 +103,22 @@ def test_a_compiled_model_gets_fixed_names_and_one_form(
     assert next(item.s for item in model.graph.node[0].attribute if item.name == "ep_cache_context") == b"context.bin"
 
 
+def test_what_a_compiler_writes_beside_the_model_stays_out_of_its_artifact(
+    tmp_path: Path, compile_with: Callable[..., StageResult]
+) -> None:
+    """QNN's writes a temporary file there; a build that recalls the artifact meanwhile would find it altered."""
+    seen: list[list[str]] = []
+
+    def act(source: Path, target: Path) -> None:
+        source.with_name(".temporary").write_bytes(b"left behind")
+        seen.append(sorted(path.name for path in (tmp_path / "in").iterdir()))
+        write(compiled())(source, target)
+
+    compile_with(act)
+    assert seen == [["model.onnx"]]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["context.bin", "model.onnx"]
+
+
 def test_several_contexts_are_numbered(tmp_path: Path, compile_with: Callable[..., StageResult]) -> None:
     model = compiled("b.bin")
     second = model.graph.node.add()
