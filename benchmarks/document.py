@@ -15,6 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bars import Bar
+
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
 PREAMBLE = """# Results
@@ -26,15 +28,16 @@ section states when it was measured and the load of the machine: under high load
 are still useful.
 """
 
+Row = tuple[str | Bar, ...]
 PACKAGES = ("onnxruntime", "onnx", "numpy", "typer", "pydantic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table with its heading; every row has as many cells as `columns`."""
+    """A table with its heading; every row has as many cells as `columns`. A cell that is a bar shows its verdict."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[Row, ...]
     title: str = ""
 
     def render(self) -> str:
@@ -55,6 +58,11 @@ class Section:
     notes: tuple[str, ...] = ()
     figures: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def bars(self) -> tuple[Bar, ...]:
+        """All bars of its tables."""
+        return tuple(cell for table in self.tables for row in table.rows for cell in row if isinstance(cell, Bar))
+
     def render(self, circumstances: str) -> str:
         """Markdown, from its heading on."""
         parts = [f"## {self.name}: {self.title}\n", f"{self.method}\n", f"{circumstances}\n"]
@@ -63,8 +71,8 @@ class Section:
         return "\n".join(parts)
 
 
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _row(cells: Sequence[str | Bar]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
 def describe_machine() -> str:

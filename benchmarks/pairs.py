@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from bars import show_verdict
+
 Measure = Callable[[], float]
 """Does the work once and answers the seconds that it took."""
 
@@ -69,4 +71,4 @@ def show_number(value: float) -> str:
 
 def judge(value: float, bar: float) -> str:
     """Whether `value` is at most `bar`, as a table says it."""
-    return "met" if value <= bar else "**missed**"
+    return show_verdict(met=value <= bar)

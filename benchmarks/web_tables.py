@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from bars import Bar, set_bar
 from document import Table
-from pairs import Pairs, judge, show_ratio, show_seconds
+from pairs import Pairs, show_ratio, show_seconds
 
 BYTES_BAR, FIRST_BAR, SECOND_BAR, STEADY_BAR = 0.6, 0.8, 0.5, 1.03
 
@@ -92,7 +93,7 @@ def _bytes_table(title: str, taken: Sequence[Taken]) -> Table:
                     _megabytes(theirs),
                     f"{ours / theirs:.2f}",
                     f"{BYTES_BAR:g}",
-                    judge(ours / theirs, BYTES_BAR),
+                    set_bar(f"{title}, bytes: {_subject(one, page)}", [ours / theirs], BYTES_BAR),
                     f"{_megabytes(one.weigh(plain, one.ours))} / {_megabytes(one.weigh(plain, page))}: {bare:.2f}",
                     " / ".join(_megabytes(size) for size in again),
                 )
@@ -105,11 +106,12 @@ def _time_table(title: str, taken: Sequence[Taken], circumstance: str) -> Table:
     rows = []
     for one in taken:
         for page in one.theirs:
-            cells: list[str] = [one.model, _name(page)]
+            cells: list[str | Bar] = [one.model, _name(page)]
             for visit, bar in (("first", FIRST_BAR), ("second", SECOND_BAR)):
                 pairs = one.pair(circumstance, page, visit)
                 cells += [show_seconds(pairs.ours), show_seconds(pairs.theirs), show_ratio(pairs)]
-                cells += [f"{bar:g}, {judge(pairs.ratio, bar)}"]
+                name = f"{title}, {visit} visit, {circumstance}: {_subject(one, page)}"
+                cells += [set_bar(name, pairs.ratios, bar, said=f"{bar:g}, ")]
             rows.append(tuple(cells))
     columns = ("model", "beside", "first visit", "by hand", "ratio", "bar", "second visit", "by hand", "ratio", "bar")
     return Table(title=f"{title}: navigation to first inference, {circumstance}", columns=columns, rows=tuple(rows))
@@ -120,11 +122,15 @@ def _steady_table(title: str, taken: Sequence[Taken]) -> Table:
     for one in taken:
         for page in one.theirs:
             pairs = Pairs(ours=tuple(one.steady[one.ours]), theirs=tuple(one.steady[page]))
-            verdict = judge(pairs.ratio, STEADY_BAR)
+            verdict = set_bar(f"{title}, steady: {_subject(one, page)}", pairs.ratios, STEADY_BAR)
             cells = (show_seconds(pairs.ours), show_seconds(pairs.theirs), show_ratio(pairs), f"{STEADY_BAR:g}")
             rows.append((one.model, _name(page), *cells, verdict))
     columns = ("model", "beside", "bundle", "by hand", "ratio", "bar", "")
     return Table(title=f"{title}: a call, steady", columns=columns, rows=tuple(rows))
+
+
+def _subject(one: Taken, page: str) -> str:
+    return f"{one.model} beside {PurePosixPath(page).stem}"
 
 
 def _name(page: str) -> str:

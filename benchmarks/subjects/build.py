@@ -7,10 +7,11 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from document import Section, Table
+from bars import set_bar
+from document import Row, Section, Table
 from feeds import write_feeds
 from models import Ready, choose, make_ready, measure_each
-from pairs import Pairs, alternate, judge, show_number, show_ratio, show_seconds
+from pairs import Pairs, alternate, show_number, show_ratio, show_seconds
 from processes import run_child
 from workplace import Built, Workplace, build_bundle
 
@@ -75,9 +76,9 @@ def _measure(workplace: Workplace, model: Ready) -> tuple[Pairs, list[Any]]:
     return alternate(ours, theirs, workplace.pick(3, 9)), timings
 
 
-def _row(name: str, pairs: Pairs) -> tuple[str, ...]:
+def _row(name: str, pairs: Pairs) -> Row:
     shown = show_seconds(pairs.ours), show_seconds(pairs.theirs), show_ratio(pairs)
-    return (name, *shown, f"{BAR:g} times", judge(pairs.ratio, BAR))
+    return (name, *shown, f"{BAR:g} times", set_bar(name, pairs.ratios, BAR))
 
 
 def _phase_row(name: str, timings: list[Any]) -> tuple[str, ...]:

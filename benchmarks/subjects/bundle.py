@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bars import set_bar
 from document import Section, Table
 from feeds import write_feeds
 from models import EVERY, Ready, measure_each
-from pairs import Pairs, judge, show_number, show_ratio, show_seconds
+from pairs import Pairs, show_number, show_ratio, show_seconds
 from processes import run_child
 from workplace import Built, Workplace, build_bundle
 
@@ -137,7 +138,7 @@ def _opening_table(taken: list[Taken]) -> Table:
             show_seconds(one.opening.ours),
             show_ratio(one.opening),
             f"{one.opening.ratio_of_minima:.2f}",
-            judge(one.opening.ratio, OPENING_BAR),
+            set_bar(f"load to first inference: {one.name}", one.opening.ratios, OPENING_BAR),
             f"{one.first_start.ratio:.2f}",
             show_ratio(one.again),
         )
@@ -157,7 +158,7 @@ def _steady_table(taken: list[Taken]) -> Table:
             show_seconds(one.steady.ours),
             show_ratio(one.steady),
             f"{one.steady.ratio_of_minima:.3f}",
-            judge(round(one.steady.ratio, 2), STEADY_BAR),
+            set_bar(f"steady latency: {one.name}", [round(ratio, 2) for ratio in one.steady.ratios], STEADY_BAR),
         )
         for one in taken
     )

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from document import Section, Table
+from bars import set_bar
+from document import Row, Section, Table
 from models import Ready, measure_each
-from pairs import Pairs, alternate, judge, show_ratio, show_seconds
+from pairs import Pairs, alternate, show_ratio, show_seconds
 from processes import BUNDLER, CHILDREN, run_timed
 from workplace import Built, Workplace, build_bundle
 
@@ -59,14 +60,14 @@ def measure(workplace: Workplace) -> Section:
                 title="Compiling a context",
                 columns=("model", "stage", "script", "ratio", "bar", "", "the call alone"),
                 rows=tuple(
-                    (*_row(name, found.pairs, COMPILE_BAR), show_seconds(found.calls))
+                    (*_row(f"compiling: {name}", found.pairs, COMPILE_BAR), show_seconds(found.calls))
                     for name, found in compiled.items()
                 ),
             ),
             Table(
                 title="Ten targets of one model",
                 columns=("model", "ten", "one", "ratio", "bar", ""),
-                rows=tuple(_row(name, pairs, TARGETS_BAR) for name, pairs in many.items()),
+                rows=tuple(_row(f"ten targets: {name}", pairs, TARGETS_BAR) for name, pairs in many.items()),
             ),
         ),
         notes=(f"The ten: {', '.join(TEN)}.", *failures, *others),
@@ -141,6 +142,6 @@ def _measure_targets(workplace: Workplace, model: Ready) -> Pairs:
     return alternate(lambda: build(TEN), lambda: build(TEN[:1]), workplace.pick(2, 5))
 
 
-def _row(name: str, pairs: Pairs, bar: float) -> tuple[str, ...]:
+def _row(name: str, pairs: Pairs, bar: float) -> Row:
     shown = show_seconds(pairs.ours), show_seconds(pairs.theirs), show_ratio(pairs)
-    return (name, *shown, f"{bar:g} times", judge(pairs.ratio, bar))
+    return (name.split(": ")[1], *shown, f"{bar:g} times", set_bar(name, pairs.ratios, bar))

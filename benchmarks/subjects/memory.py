@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 
 import networks
+from bars import set_bar
 from document import Section, Table
-from pairs import judge
 from processes import BUNDLER, PYTHON, watch_memory
 from workplace import TARGET, Workplace
 
@@ -32,7 +32,7 @@ def measure(workplace: Workplace) -> Section:
             *(f"{value / GIGABYTE:.2f} GB" for value in (peak.shared_out, peak.own, peak.largest)),
             f"{peak.shared_out / size:.2f}",
             bar,
-            judge(peak.shared_out / size, BAR) if bar else "",
+            set_bar(name.strip("`"), [peak.shared_out / size], BAR) if bar else "",
             f"{peak.seconds:.0f} s",
         )
         for name, peak, bar in (("`bundler build --no-prove`", build, f"{BAR:g}"), ("one plain session", opened, ""))

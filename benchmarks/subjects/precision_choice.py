@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from document import Table
-from pairs import Pairs, judge, show_ratio, show_seconds
+from bars import set_bar
+from document import Row, Table
+from pairs import Pairs, show_ratio, show_seconds
 from processes import Peak, watch_memory
 from subjects.precision_cases import ROOT, Subject
 from subjects.precision_rivals import OFFLINE, OLIVE_STATIC, Job
@@ -84,7 +85,7 @@ def choice_table(choices: Sequence[Choice]) -> Table:
     )
 
 
-def _choice_row(choice: Choice) -> tuple[str, ...]:
+def _choice_row(choice: Choice) -> Row:
     made, best = choice.made, choice.best_rival
     raw = choice.races.get(UNTOUCHED)
     ratio = choice.races[best] if best else None
@@ -96,7 +97,7 @@ def _choice_row(choice: Choice) -> tuple[str, ...]:
         f"{show_seconds(raw.ours)}, {raw.ratio:.2f} of its time" if raw else "",
         best or "none",
         show_ratio(ratio) if ratio else "",
-        judge(ratio.ratio, 1 + NOISE) if ratio else "",
+        set_bar(f"automatic choice: {choice.subject}", ratio.ratios, 1 + NOISE) if ratio else "",
         f"{choice.seconds:.1f} s",
     )
 
@@ -163,10 +164,16 @@ def growth_table(found: Sequence[Growth], *, quick: bool) -> Table:
     )
 
 
-def _growth_row(one: Growth) -> tuple[str, ...]:
+def _growth_row(one: Growth) -> Row:
     if one.few is None or one.many is None:
         return (one.who, "failed", one.failed[:100], "", "", "")
     ratio = one.many.shared_out / one.few.shared_out
     own = one.many.own / (one.few.own or 1)
     sizes = (f"{peak.shared_out / MEBIBYTE:.0f} MiB" for peak in (one.few, one.many))
-    return (one.who, *sizes, f"{ratio:.2f}", f"{own:.2f}", judge(ratio, CONSTANT))
+    return (
+        one.who,
+        *sizes,
+        f"{ratio:.2f}",
+        f"{own:.2f}",
+        set_bar(f"memory as the data grow: {one.who}", [ratio], CONSTANT),
+    )

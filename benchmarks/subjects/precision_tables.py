@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from document import Table
+from bars import Bar, set_bar
+from document import Row, Table
 from pairs import judge, show_number, show_ratio, show_seconds
 from subjects.precision_choice import LEAST_SQNR_DB, Choice, name_race
 from subjects.precision_runs import BARE, OURS, PROVEN, Findings, show_size
@@ -13,7 +14,6 @@ from subjects.precision_runs import BARE, OURS, PROVEN, Findings, show_size
 WALL_BAR, MEMORY_BAR, LATENCY_BAR = 0.5, 1.0, 1.0
 NOISE = 0.03
 SAME_DB = 0.05
-Row = tuple[str, ...]
 
 
 def bars_table(findings: list[Findings], choices: Mapping[str, Choice]) -> Table:
@@ -34,21 +34,29 @@ def _bars(one: Findings, who: str) -> Row:
     for name in (who, OURS):
         if name in one.failed:
             return (f"{'ours' if name == OURS else 'the rival'} failed", *[""] * 4)
-    walls = (_verdict(pairs.ratio if (pairs := one.pairs(ours, who)) else None, WALL_BAR) for ours in (OURS, PROVEN))
-    return (*walls, _verdict(_memory_ratio(one, who), MEMORY_BAR), *_accuracy_bars(one, who))
+    walls = (
+        _bar(f"wall, {how}", one, who, pairs.ratios if (pairs := one.pairs(ours, who)) else (), WALL_BAR)
+        for ours, how in ((OURS, "no proof"), (PROVEN, "with proof"))
+    )
+    ratio = _memory_ratio(one, who)
+    memory = _bar("peak memory", one, who, () if ratio is None else (ratio,), MEMORY_BAR)
+    return (*walls, memory, *_accuracy_bars(one, who))
 
 
-def _latency_bar(one: Findings, who: str, choice: Choice | None) -> str:
+def _latency_bar(one: Findings, who: str, choice: Choice | None) -> str | Bar:
     if who not in one.made or choice is None or choice.failed:
         return ""
     race = choice.races.get(name_race(one, who))
     if race is None:
         return "it breaks the gate" if (one.made[who].figures["sqnr_db"] or 0.0) < LEAST_SQNR_DB else ""
-    return f"{race.ratio:.2f} {judge(race.ratio, LATENCY_BAR + NOISE)}"
+    return _bar("latency of the chosen", one, who, race.ratios, LATENCY_BAR + NOISE)
 
 
-def _verdict(ratio: float | None, bar: float) -> str:
-    return "" if ratio is None else f"{ratio:.2f} {judge(ratio, bar)}"
+def _bar(what: str, one: Findings, who: str, ratios: Sequence[float], limit: float) -> str | Bar:
+    if not ratios:
+        return ""
+    name = f"{what}: {one.subject}, {one.title}, beside {who}"
+    return set_bar(name, ratios, limit, said=f"{statistics.median(ratios):.2f} ")
 
 
 def _memory_ratio(one: Findings, who: str) -> float | None:

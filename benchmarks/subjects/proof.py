@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 
-from document import Section, Table
+from bars import set_bar
+from document import Row, Section, Table
 from models import Ready, measure_each
-from pairs import alternate, judge, show_ratio, show_seconds
+from pairs import alternate, show_ratio, show_seconds
 from processes import BUNDLER, PYTHON, run_timed
 from workplace import Built, Workplace, build_bundle
 
@@ -42,7 +43,7 @@ def measure(workplace: Workplace) -> Section:
     )
 
 
-def _measure(workplace: Workplace, model: Ready) -> tuple[str, ...]:
+def _measure(workplace: Workplace, model: Ready) -> Row:
     built = build_bundle(workplace, model.path, workplace.empty("out"), model.samples)
     python = _make_environment(workplace, built)
     verify = [BUNDLER, "verify", str(built.folder), "--cache", str(workplace.cache)]
@@ -54,7 +55,7 @@ def _measure(workplace: Workplace, model: Ready) -> tuple[str, ...]:
 
     whole = alternate(lambda: run_timed(verify).seconds, start, workplace.pick(3, 9))
     phase = alternate(lambda: _prove(workplace, model), start, workplace.pick(3, 5))
-    shown = show_seconds(phase.ours), show_ratio(phase), judge(phase.ratio, BAR)
+    shown = show_seconds(phase.ours), show_ratio(phase), set_bar(model.name, phase.ratios, BAR)
     return (
         model.name,
         show_seconds((*whole.theirs, *phase.theirs)),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bars import set_bar
 from document import Section, Table
-from pairs import Measure, alternate, judge, show_ratio, show_seconds
+from pairs import Measure, alternate, show_ratio, show_seconds
 from processes import BUNDLER, CHILDREN, PYTHON, run_timed
 from workplace import Workplace
 
@@ -17,7 +18,6 @@ def measure(workplace: Workplace) -> Section:
     help_ = alternate(_timed([BUNDLER, "--help"]), _timed(empty), count)
     idle = alternate(_timed([BUNDLER, "--help"]), _timed(empty[:-1]), count)
     listing = alternate(_timed([BUNDLER, "targets", "list"]), _timed([PYTHON, "-c", "pass"]), count)
-    median = sorted(listing.ours)[len(listing.ours) // 2]
     rows = (
         (
             "`bundler --help`",
@@ -25,7 +25,7 @@ def measure(workplace: Workplace) -> Section:
             f"empty typer program, `--help`: {show_seconds(help_.theirs)}",
             show_ratio(help_),
             f"{HELP_BAR:g} times",
-            judge(help_.ratio, HELP_BAR),
+            set_bar("--help beside --help", help_.ratios, HELP_BAR),
         ),
         (
             "`bundler --help`",
@@ -33,7 +33,7 @@ def measure(workplace: Workplace) -> Section:
             f"empty typer program that runs: {show_seconds(idle.theirs)}",
             show_ratio(idle),
             f"{HELP_BAR:g} times",
-            judge(idle.ratio, HELP_BAR),
+            set_bar("--help beside a run", idle.ratios, HELP_BAR),
         ),
         (
             "`bundler targets list`",
@@ -41,7 +41,7 @@ def measure(workplace: Workplace) -> Section:
             f"empty Python program: {show_seconds(listing.theirs)}",
             show_ratio(listing),
             f"{LIST_BAR_SECONDS:g} s",
-            judge(median, LIST_BAR_SECONDS),
+            set_bar("targets list", listing.ours, LIST_BAR_SECONDS, unit="s"),
         ),
     )
     return Section(

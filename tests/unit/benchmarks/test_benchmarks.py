@@ -38,6 +38,22 @@ def test_pairs_alternate_and_count_only_after_the_warm_up(monkeypatch: pytest.Mo
     assert order == ["ours", "theirs", "theirs", "ours"] * 2
 
 
+@pytest.mark.parametrize(
+    ("values", "side", "words"),
+    [((3, 1, 2), {}, "2, met"), ((3, 1, 2.1), {}, "2, **missed**"), ((3, 1, 1.9), {"at_least": True}, "2, **missed**")],
+)
+def test_a_bar_is_data_for_a_section_and_a_verdict_in_its_table(
+    values: tuple[float, ...], side: dict[str, bool], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = load("document", monkeypatch)
+    bar = sys.modules["bars"].set_bar("jobs: two", values, 2.0, **side, said="2, ")
+    table = document.Table(columns=("a", "bar"), rows=(("x", bar),))
+    section = document.Section(name="build", title="t", method="how", tables=(table,))
+    assert f"| x | {words} |" in section.render("*when*")
+    assert section.bars == (bar,)
+    assert (bar.least, bar.median, bar.greatest) == tuple(sorted(values))
+
+
 @pytest.mark.parametrize(("value", "word"), [(0.7, "met"), (0.69, "met"), (0.71, "**missed**")])
 def test_a_bar_is_met_up_to_its_value(value: float, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load("pairs", monkeypatch).judge(value, 0.7) == word
