@@ -118,7 +118,7 @@ docs: $(READY) ## Write the generated tables, the schemas and the terminals of R
 site: $(READY) ## Build the documentation as a site in site/
 	$(BIN)/python -m docs.site site
 
-benchmarks: $(READY) ## Measure side by side and print what goes to benchmarks/RESULTS.md
+benchmarks: $(READY) ## Measure side by side, for benchmarks/RESULTS.md and history.html
 	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove the environment and all output

@@ -5,13 +5,9 @@ RESULTS.md keeps one section a subject; a run replaces its own.
 
 from __future__ import annotations
 
-import os
-import platform
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +21,10 @@ Written by `make benchmarks` (`.venv/bin/python benchmarks/run.py`); `--only NAM
 comparison A and B alternate within one run. Figures are medians, with minimum and maximum in brackets; ratios are
 medians of the ratios of pairs. A benchmark never fails on a time: the limit ("bar") is shown beside the figure. Each
 section states when it was measured and the load of the machine: under high load single times say little, while ratios
-are still useful.
+are still useful. How each bar stood in earlier runs is in [history.html](history.html).
 """
 
 Row = tuple[str | Bar, ...]
-PACKAGES = ("onnxruntime", "onnx", "numpy", "typer", "pydantic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +58,7 @@ class Section:
         """All bars of its tables."""
         return tuple(cell for table in self.tables for row in table.rows for cell in row if isinstance(cell, Bar))
 
-    def render(self, circumstances: str) -> str:
+    def render(self, circumstances: object) -> str:
         """Markdown, from its heading on."""
         parts = [f"## {self.name}: {self.title}\n", f"{self.method}\n", f"{circumstances}\n"]
         parts += [table.render() for table in self.tables]
@@ -73,29 +68,6 @@ class Section:
 
 def _row(cells: Sequence[str | Bar]) -> str:
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-
-
-def describe_machine() -> str:
-    """Processor, cores, system, versions."""
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    system = f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores"
-    return f"{system}; Python {platform.python_version()}, {packages}"
-
-
-def _processor() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or "unknown processor"
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1] if found else "unknown processor"
-
-
-def describe_circumstances(loads: Sequence[float], seconds: float) -> str:
-    """When it was measured, and how busy the machine was before and after (our own work counts, too)."""
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    before, after = loads
-    return f"*{now}, {seconds:.0f} s; load average {before:.1f} before, {after:.1f} after. {describe_machine()}.*"
 
 
 def update_results(names: Sequence[str], rendered: dict[str, str]) -> None:

@@ -1,6 +1,7 @@
-"""Side-by-side measurements of what bundler promises, printed as Markdown and kept in RESULTS.md.
+"""Side-by-side measurements of what bundler promises, printed as Markdown and kept in RESULTS.md;
+the bars of all runs are kept in history.jsonl and drawn in history.html.
 
-python benchmarks/run.py [--only NAME] [--quick] [--model MODEL] [--json FILE] [--work FOLDER [--resume]]
+python benchmarks/run.py [--draw] [--only NAME] [--quick] [--model MODEL] [--json FILE] [--work FOLDER [--resume]]
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from typing import Any
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
-from document import Section, describe_circumstances, update_results
+from circumstances import Circumstances, describe_circumstances
+from document import Section, update_results
+from history import add_entry, read_history
+from history_page import write_page
 from workplace import Workplace
 
 SUBJECTS = (
@@ -29,6 +33,9 @@ SUBJECTS = (
 
 def main() -> None:
     options = _parse()
+    if options.draw:
+        write_page(read_history())
+        return
     names = options.only or SUBJECTS
     with tempfile.TemporaryDirectory(prefix="bundler-benchmarks-") as passing:
         folder = options.work or Path(passing)
@@ -56,14 +63,19 @@ def _claim(folder: Path) -> None:
 
 def _publish(name: str, workplace: Workplace) -> dict[str, Any]:
     """Measure a subject, and write it down at once: the next one may fail. Answers its raw figures."""
-    section, text = _measure(name, workplace)
+    section, taken = _measure(name, workplace)
+    text = section.render(taken)
+    print(text, flush=True)
     if not workplace.quick and not workplace.models:
         update_results(SUBJECTS, {name: text})
+        add_entry(section, taken)
+        write_page(read_history())
     return section.figures
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draw", action="store_true", help="only draw history.html again, from history.jsonl")
     parser.add_argument("--only", action="append", choices=SUBJECTS, help="one subject; may be given several times")
     parser.add_argument("--quick", action="store_true", help="few models and repetitions; RESULTS.md stays as it is")
     parser.add_argument("--model", action="append", metavar="MODEL", help="one model; RESULTS.md stays as it is")
@@ -76,14 +88,12 @@ def _parse() -> argparse.Namespace:
     return options
 
 
-def _measure(name: str, workplace: Workplace) -> tuple[Section, str]:
+def _measure(name: str, workplace: Workplace) -> tuple[Section, Circumstances]:
     print(f"measuring: {name}", file=sys.stderr, flush=True)
     load, began = os.getloadavg()[0], time.perf_counter()
     section: Section = importlib.import_module(f"subjects.{name}").measure(workplace)
     seconds = time.perf_counter() - began
-    text = section.render(describe_circumstances((load, os.getloadavg()[0]), seconds))
-    print(text, flush=True)
-    return section, text
+    return section, describe_circumstances((load, os.getloadavg()[0]), seconds)
 
 
 if __name__ == "__main__":

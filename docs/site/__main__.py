@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PARTS: Final = ("*.md", "docs/*.md", "docs/*.json", "docs/images/*", "examples/**/*.md", "benchmarks/*.md")
+PARTS: Final = (
+    *("*.md", "docs/*.md", "docs/*.json", "docs/images/*", "examples/**/*.md"),
+    *("benchmarks/*.md", "benchmarks/*.html"),
+)
 """What belongs to the site, as patterns below the repository's root."""
 
 
