@@ -43,7 +43,8 @@ def print_summary(results: Sequence[BuildResult], failures: Sequence[Failure]) -
 def print_failures(failures: Sequence[Failure]) -> None:
     """Print failures and their causes on standard error."""
     for failure in failures:
-        echo_lines(error_lines(failure.error, f"{failure.request.model} → {failure.request.target}: "), err=True)
+        request = failure.request
+        echo_lines(error_lines(failure.error, f"{request.where}{request.model} → {request.target}: "), err=True)
 
 
 def _describe_judged(result: BuildResult) -> Iterator[str]:

@@ -215,9 +215,8 @@ def _cannot_make(root: Path, error: OSError) -> StageError:
 
 
 def _refuse_foreign(root: Path, known: tuple[str, ...] = ()) -> None:
-    if (
-        root.exists() and _is_foreign(root, known) and not is_ours(root)
-    ):  # another process may have made it in the meantime
+    # Asked in this order: another process may make the cache in the meantime.
+    if root.exists() and _is_foreign(root, known) and not is_ours(root):
         raise UsageError(
             f"{root} is not a bundler cache, and it is not empty",
             hint="name an empty or new folder, or omit `--cache` for the default",

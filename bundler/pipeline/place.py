@@ -15,6 +15,7 @@ from typing import Final
 from bundler.execution.locks import FileLock, hold
 from bundler.model.errors import StageError, UsageError
 from bundler.model.paths import check_path_text
+from bundler.support.files import remove_whole
 
 MARK = "bundle.json"
 """A folder that holds this file is a bundle of ours, and may be replaced by its successor."""
@@ -98,10 +99,10 @@ def put_in_place(staged: Path, final: Path, write_beside: Callable[[], object] =
     aside = _aside(final)
     with _alone(final):
         if final.exists():
-            _remove(aside)  # of a build that was killed since we began
+            remove_whole(aside)  # of a build that was killed since we began
             final.rename(aside)
         staged.rename(final)
-        _remove(aside)
+        remove_whole(aside)
         write_beside()
 
 
@@ -131,20 +132,13 @@ def _sweep(final: Path) -> None:
     aside = _aside(final)
     if aside.exists() and not final.exists():
         aside.rename(final)
-    _remove(aside)
+    remove_whole(aside)
     for path in tuple(final.parent.glob(f".{glob.escape(final.name)}.*{_STAGED}*")):
         folder = path.with_name(path.name.removesuffix(_LOCK))
         lock = FileLock(_lock_of(folder))
         if _is_left(folder) and lock.try_acquire():
             shutil.rmtree(folder, ignore_errors=True)
             lock.release(remove=True)
-
-
-def _remove(aside: Path) -> None:
-    """An old bundle. Of a link to one the link alone goes."""
-    if aside.is_symlink():
-        aside.unlink()
-    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _lock_of(folder: Path) -> Path:

@@ -35,7 +35,8 @@ class BuildRequest:
     name, `shapes` by input; None takes what the help calls the default. `prove` runs the golden set in the bundle's own
     runtime and measures it; without it the manifest claims no more than `resolved`. `on` names the device that runs it,
     as `NAME` or `NAME:SETTING`. `decisions` are what was measured before, by `decision_key` and variant; with `locked`
-    nothing new is measured. `project` is the name of the project file that asks (empty: none does).
+    nothing new is measured. `project` is the name of the project file that asks, and
+    `origin` where in it (`bundler.toml:7`); both are empty where none does.
     """
 
     model: Path
@@ -135,6 +136,12 @@ class BuildRequest:
     decisions: Mapping[str, Mapping[str, RecordedChoice]] = field(default_factory=dict)
     locked: bool = False
     project: str = ""
+    origin: str = ""
+
+    @property
+    def where(self) -> str:
+        """Where it was asked for, before a message about it: `bundler.toml:7: `, or nothing."""
+        return f"{self.origin}: " if self.origin else ""
 
 
 def decision_key(name: str, target: str) -> str:
@@ -146,7 +153,7 @@ def bundle_name(request: BuildRequest) -> str:
     """The bundle's name: as given, else the model file's stem, reduced to letters, digits, `.`, `_` and `-`."""
     if request.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", request.name):
         raise UsageError(
-            f"{request.name!r} cannot be the name of a bundle",
+            f"{request.where}{request.name!r} cannot be the name of a bundle",
             hint="use up to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit",
         )
     stem = request.name or request.model.stem
@@ -155,15 +162,16 @@ def bundle_name(request: BuildRequest) -> str:
 
 def check_clashes(requests: Iterable[BuildRequest]) -> None:
     """Raise `UsageError` when two builds would write the same bundle."""
-    seen: dict[tuple[str, str, Path], Path] = {}
+    seen: dict[tuple[str, str, Path], BuildRequest] = {}
     for request in requests:
         key = (bundle_name(request), request.target, request.output)
         if key in seen:
             raise UsageError(
-                f"{seen[key]} and {request.model} would both become {key[0]}-{request.target}",
+                f"{seen[key].where}{seen[key].model} and {request.where}{request.model} would both become "
+                f"{key[0]}-{request.target}",
                 hint="build them one by one with --name, or give each a name in bundler.toml",
             )
-        seen[key] = request.model
+        seen[key] = request
 
 
 def repeat_command(request: BuildRequest, *, sandbox: bool = False) -> tuple[str, ...]:

@@ -39,8 +39,7 @@ def _place(loaded: LoadedProject, target: str, detail: str) -> str:
     text = detail.removeprefix(f"{ORIGIN} ")
     shown = text.partition(": ")[0]
     key = next((place for known, place in _changes(loaded, target) if known == shown), None)
-    line = loaded.source.find_line(key) if key and loaded.source else None
-    return f"{loaded.path.name}{'' if line is None else f':{line}'}: {text}"
+    return f"{loaded.place(key) if key else loaded.path.name}: {text}"
 
 
 def _changes(loaded: LoadedProject, target: str) -> Iterator[tuple[str, Key]]:

@@ -16,6 +16,7 @@ from bundler.model.errors import UsageError
 from bundler.project.checking import Source, check_project
 from bundler.project.globs import find_globs
 from bundler.project.ownership import check_owner
+from bundler.project.positions import Key
 from bundler.project.schema import Project
 
 FILE_NAME = "bundler.toml"
@@ -31,6 +32,11 @@ class LoadedProject:
     path: Path
     project: Project
     source: Source | None = None
+
+    def place(self, key: Key) -> str:
+        """Where `key`, or the table that misses it, begins: `bundler.toml:7`."""
+        line = self.source.find_line(key) if self.source else None
+        return self.path.name if line is None else f"{self.path.name}:{line}"
 
     @property
     def root(self) -> Path:

@@ -26,7 +26,9 @@ class Pinned:
 
 
 def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -> dict[str, LockSource | None]:
-    """The sources, by name, of the locks of all that these builds may download. Raises `ProfileError`."""
+    """The sources, by name, of the locks of all that these builds may download. Raises `ProfileError`,
+    and `UsageError` for data that are not there.
+    """
     found: dict[str, LockSource | None] = {}
     profiles = {
         key: resolve_target(*key) for key in dict.fromkeys((request.target, request.overrides) for request in requests)
@@ -35,11 +37,19 @@ def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -
         profile = profiles[request.target, request.overrides]
         chosen = request.format or profile.bundle.format
         found |= find_writer(profile.bundle.ecosystem, chosen).locks(profile, chosen)
-        for name in (*step_environments(profile), *source_environments(request)):
+        for name in (*step_environments(profile), *_source_environments(request)):
             if not environments.is_host(name):
                 _, _, version = name.partition("==")
                 found[name] = runtime_packages(version) if version else None
     return dict(sorted(found.items()))
+
+
+def _source_environments(request: BuildRequest) -> tuple[str, ...]:
+    """As `source_environments`; the error says which line of the project file asks."""
+    try:
+        return source_environments(request)
+    except UsageError as error:
+        raise UsageError(f"{request.where}{error.message}", details=error.details, hint=error.hint) from error
 
 
 def pin_project(

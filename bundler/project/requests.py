@@ -31,19 +31,25 @@ def project_requests(
     Raises `UsageError` when a model has no target, and for a field that says something of one model.
     """
     _refuse_options_of_one_model(given, loaded.path.name)
-    named = [(model, target) for model in loaded.project.models for target in targets or _targets_of(loaded, model)]
+    named = [
+        (number, target)
+        for number, model in enumerate(loaded.project.models)
+        for target in targets or _targets_of(loaded, model)
+    ]
     check_fit(loaded, (target for _, target in named))
-    return tuple(_over(_request_of(loaded, model, target), given) for model, target in named)
+    return tuple(_over(_request_of(loaded, number, target), given) for number, target in named)
 
 
-def _request_of(loaded: LoadedProject, model: ProjectModel, target: str) -> BuildRequest:
-    """What the file says of one bundle."""
+def _request_of(loaded: LoadedProject, number: int, target: str) -> BuildRequest:
+    """What the file says of one bundle of the model `number`."""
+    model = loaded.project.models[number]
     request = BuildRequest(
         model=_locate_model(loaded, model.path),
         target=target,
         output=loaded.root / loaded.project.output,
         overrides=overrides_for(loaded.project, target, loaded.root),
         project=loaded.path.name,
+        origin=loaded.place(("models", number)),
         **{name: getattr(model, name) for name in _SAME},
     )
     return replace(

@@ -44,7 +44,7 @@ def replace_whole(path: Path, data: bytes, *, mode: int | None = None, draft: Pa
             place.chmod(mode)
 
 
-def _remove(place: Path) -> None:
+def remove_whole(place: Path) -> None:
     """Remove a folder or a file; of a link only the link itself."""
     if place.is_symlink() or place.is_file():
         place.unlink(missing_ok=True)
@@ -56,7 +56,7 @@ def publish_folder(
     draft: Path,
     final: Path,
     is_whole: Callable[[Path], bool] = Path.is_dir,
-    remove: Callable[[Path], None] = _remove,
+    remove: Callable[[Path], None] = remove_whole,
 ) -> None:
     """Rename the folder `draft` to `final`. The first of several processes wins; anything there that is not whole is
     removed with `remove` and replaced. Raises `OSError`.

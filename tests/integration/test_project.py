@@ -56,6 +56,30 @@ def test_what_cannot_be_planned_does_not_hide_the_rest(project: CommandLine) -> 
     assert "mlp.onnx → linux-x64: error:" in answer.err
 
 
+def test_what_is_missing_is_reported_by_its_line(project: CommandLine) -> None:
+    assert project.cwd is not None
+    (project.cwd / "mlp.onnx").unlink()
+    with (project.cwd / "bundler.toml").open("a") as file:
+        file.write('\n[[models]]\npath = "cnn.onnx"\nname = "ears"\nsamples = "nowhere"\n')
+    no_model = f"bundler.toml:3: {project.cwd}/mlp.onnx → linux-x64: error: there is no file"
+    no_data = f"there are no data at {project.cwd}/nowhere"
+    planned = project.run("plan").expect(3)
+    assert no_model in planned.err
+    assert f"bundler.toml:14: {project.cwd}/cnn.onnx → linux-x64: error: {no_data}" in planned.err
+    assert "eyes → linux-x64" in planned.out
+    assert f"error: bundler.toml:14: {no_data}" in project.run("build").expect(2).err, "no lock can be written"
+    (project.cwd / "bundler.toml").write_text(PROJECT)
+    assert no_model in project.run("build", "--only", "mlp").expect(2).err
+
+
+@pytest.mark.parametrize(("name", "says"), [(".", "bundler.toml:11: '.' cannot be"), ("eyes", "and bundler.toml:11: ")])
+def test_a_name_that_cannot_be_is_reported_by_its_line(project: CommandLine, name: str, says: str) -> None:
+    assert project.cwd is not None
+    text = PROJECT.replace("[overrides", f'[[models]]\npath = "mlp.onnx"\nname = "{name}"\n\n[overrides')
+    (project.cwd / "bundler.toml").write_text(text)
+    assert says in project.run("build").expect(2).err
+
+
 @pytest.mark.quick
 def test_a_part_is_built_and_the_lock_stays_whole(project: CommandLine) -> None:
     assert project.cwd is not None
