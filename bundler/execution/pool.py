@@ -39,10 +39,6 @@ PATIENCE = 0.4
 Progress = Callable[[float, str], None]
 
 
-class NativeCrashError(StageError):
-    """A worker was ended by a signal of its own native code, which some tools send once in hundreds of runs."""
-
-
 class Worker:
     """One process in one environment. `call` may be used by one thread at a time, `kill` by any."""
 
@@ -224,10 +220,8 @@ class Worker:
     def _crashed(self, title: str) -> StageError:
         self._reap(0.5)
         self._threads[1].join(0.5)
-        code = _signal_code(self._process.returncode, self.sandbox)
-        kind = NativeCrashError if code is not None and name_signal(-code) in _CRASHES else StageError
-        return kind(
-            f"stage {title} {_describe_end(code)}",
+        return StageError(
+            f"stage {title} {_describe_end(_signal_code(self._process.returncode, self.sandbox))}",
             details=self._evidence(),
             hint="the model triggers a defect in native code of a tool; `bundler doctor` shows the versions",
         )
@@ -388,7 +382,6 @@ def _signal_code(code: int | None, sandbox: Sandbox | None) -> int | None:
 
 
 _SHELL_SIGNALS: Final = 128
-_CRASHES: Final = frozenset({"SIGSEGV", "SIGBUS", "SIGABRT"})
 
 
 def _describe_end(code: int | None) -> str:

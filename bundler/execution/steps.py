@@ -19,7 +19,7 @@ from bundler.execution.journal import Journal
 from bundler.execution.keys import ingredients_of, key_of
 from bundler.execution.limits import limit_seconds
 from bundler.execution.locks import hold
-from bundler.execution.pool import PATIENCE, NativeCrashError, Worker, WorkerPool
+from bundler.execution.pool import PATIENCE, Worker, WorkerPool
 from bundler.execution.records import ActionRecord, is_safe_path, parse_record
 from bundler.execution.sources import Source
 from bundler.execution.stage_sources import stage_packages
@@ -273,15 +273,6 @@ class StepRunner:
         return recall(ready, cache)
 
     def _run(self, ready: ReadyStep, run: Run, turn: Turn) -> StepOutcome:
-        """The outcome of a run in a worker, or, when that crashes in native code, of a second one."""
-        try:
-            return self._run_once(ready, run, turn)
-        except NativeCrashError as crash:
-            run.check()
-            run.reporter.warn(f"{crash.message} and runs once more")
-            return self._run_once(ready, run, turn)
-
-    def _run_once(self, ready: ReadyStep, run: Run, turn: Turn) -> StepOutcome:
         environment = self._environments.resolve(ready.step.environment, ready.spec.packages, run.reporter)
         output, scratch = self._cache.scratch.new_folder(), self._cache.scratch.new_folder()
         try:

@@ -118,8 +118,6 @@ def _start(job: Job, scratch: Path) -> None:
         compile_models(job)
         return
     result = start_compiler(asdict(job), scratch / "result.json")
-    if "crash" in result:  # about 1 of 100 crashes without a reason, measured with QNN for several chips at once
-        result = start_compiler(asdict(job), scratch / "result.json")
     if "crash" in result:
         raise StageError(f"the compiler of {job.provider} {result['crash']}", hint=_CRASH_HINT)
     if "error" in result:
