@@ -157,7 +157,7 @@ def _title(variant: Variant) -> str:
 
 
 def _wants_static(profile: TargetProfile) -> bool:
-    return any(judge_free_sizes(variant) == "refused" for variant in shipped_variants(profile))
+    return any(judge_free_sizes(variant) == "fixed" for variant in shipped_variants(profile))
 
 
 def _suggest_size(name: str, profile: TargetProfile) -> str:
@@ -237,7 +237,7 @@ def _explain_dimensions(facts: ModelFacts, profile: TargetProfile) -> Iterator[s
 
 def _explain_left(facts: ModelFacts, profile: TargetProfile) -> Iterator[str]:
     """What happens to open sizes if a provider accepts the model with them."""
-    left = [variant.name for variant in shipped_variants(profile) if judge_free_sizes(variant) == "left"]
+    left = [variant.name for variant in shipped_variants(profile) if judge_free_sizes(variant) == "cpu"]
     options = _suggest_all(facts, profile).options()
     if left and options and not _wants_static(profile):
         names, words = ", ".join(left), show_options(options)
@@ -248,5 +248,5 @@ def _explain_operators(facts: ModelFacts, variant: Variant) -> Iterator[str]:
     foreign = [name for name in facts.custom_domains if name not in _STANDARD]
     if foreign:
         yield f"operators of {', '.join(foreign)} are not standard: it only runs where the runtime has them"
-    if facts.control_flow and judge_free_sizes(variant) == "refused":
+    if facts.control_flow and judge_free_sizes(variant) == "fixed":
         yield f"loops and branches run on the CPU, so {_title(variant)} may get the graph in several partitions"

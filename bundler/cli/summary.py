@@ -62,9 +62,9 @@ def _describe_judged(result: BuildResult) -> Iterator[str]:
 def _describe_placement(placed: PlacementResult) -> str:
     """`htp: 5 of 5 nodes assigned to …`, with a mark where that is less than the profile requires."""
     about = " (estimated without the device)" if placed.estimated else ""
-    assigned = f"{placed.variant}: {placed.taken} of {placed.total} nodes assigned to {placed.provider}{about}"
+    assigned = f"{placed.variant}: {placed.assigned} of {placed.total} nodes assigned to {placed.provider}{about}"
     gain = f"; {placed.gain}" if placed.gain else ""
-    if placed.taken >= placed.least_share * placed.total:
+    if placed.assigned >= placed.least_share * placed.total:
         return f"{assigned}{gain}"
     share = f"{placed.least_share:.0%}"
     return f"FEWER NODES THAN REQUIRED: {assigned}; the profile requires {share}, the CPU runs the rest{gain}"

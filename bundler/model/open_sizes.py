@@ -110,9 +110,9 @@ def describe_example(options: Sequence[str], project: str = "") -> str:
     return f"for example with {show_options(options, project)} {YOUR_SIZES}"
 
 
-def describe_gain(taken: int, total: int) -> str:
+def describe_gain(assigned: int, total: int) -> str:
     """The estimated assignment for a model with fixed sizes."""
-    return f"with fixed sizes {taken} of {total} nodes are likely to be assigned to it"
+    return f"with fixed sizes {assigned} of {total} nodes are likely to be assigned to it"
 
 
 def suggest_shape(port: Port, sizes: Mapping[Key, int]) -> str:

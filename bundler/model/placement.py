@@ -13,13 +13,13 @@ from bundler.model.open_sizes import describe_example, describe_gain
 class Gain:
     """The estimated assignment with all sizes fixed; `options` are the command-line words that fix them."""
 
-    taken: int
+    assigned: int
     total: int
     options: tuple[str, ...]
 
     def describe(self, project: str = "") -> str:
         """A clause for a message; `project` is the name of the project file, if there is one."""
-        return f"{describe_gain(self.taken, self.total)}, {describe_example(self.options, project)}"
+        return f"{describe_gain(self.assigned, self.total)}, {describe_example(self.options, project)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class PlacementFacts:
     """The checked facts of one step that compiled a model or counted the nodes assigned to a provider."""
 
     provider: str
-    taken: int
+    assigned: int
     left: int
     left_nodes: Sequence[Mapping[str, Any]] = ()
     devices: tuple[str, ...] = ()
@@ -40,18 +40,18 @@ class PlacementFacts:
     @property
     def share(self) -> float:
         """The share of nodes assigned to the provider, from 0 to 1; 1 for a graph without nodes."""
-        total = self.taken + self.left
-        return self.taken / total if total else 1.0
+        total = self.assigned + self.left
+        return self.assigned / total if total else 1.0
 
 
 def read_placement(facts: Mapping[str, Any]) -> PlacementFacts | None:
     """The placement in a step's facts; None where there is none."""
-    provider, taken, left = facts.get("provider"), facts.get("taken"), facts.get("left")
-    if not isinstance(provider, str) or not isinstance(taken, int) or not isinstance(left, int):
+    provider, assigned, left = facts.get("provider"), facts.get("assigned"), facts.get("left")
+    if not isinstance(provider, str) or not isinstance(assigned, int) or not isinstance(left, int):
         return None
     return PlacementFacts(
         provider=provider,
-        taken=max(0, taken),
+        assigned=max(0, assigned),
         left=max(0, left),
         left_nodes=[row for row in _items(facts.get("left_nodes")) if isinstance(row, Mapping)],
         devices=tuple(str(name) for name in _items(facts.get("devices"))),
@@ -66,10 +66,10 @@ def read_placement(facts: Mapping[str, Any]) -> PlacementFacts | None:
 def _read_gain(fixed: Any) -> Gain | None:
     if not isinstance(fixed, Mapping):
         return None
-    taken, left = fixed.get("taken"), fixed.get("left")
-    if not isinstance(taken, int) or not isinstance(left, int):
+    assigned, left = fixed.get("assigned"), fixed.get("left")
+    if not isinstance(assigned, int) or not isinstance(left, int):
         return None
-    return Gain(taken=taken, total=taken + left, options=tuple(map(str, _items(fixed.get("options")))))
+    return Gain(assigned=assigned, total=assigned + left, options=tuple(map(str, _items(fixed.get("options")))))
 
 
 def _items(value: Any) -> Sequence[Any]:

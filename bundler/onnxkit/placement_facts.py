@@ -43,12 +43,12 @@ def left_node(node: NodeProto, reason: str) -> LeftNode:
 
 def count_placement(provider: str, total: int, left: Sequence[LeftNode]) -> dict[str, Any]:
     """The facts that every placement has. `total` counts all nodes."""
-    taken = total - len(left)
+    assigned = total - len(left)
     return {
         "provider": provider,
-        "taken": taken,
+        "assigned": assigned,
         "left": len(left),
-        "share": round(taken / total, 6) if total else 0.0,
+        "share": round(assigned / total, 6) if total else 0.0,
         "left_nodes": [asdict(node) for node in left[:MAX_LISTED]],
     }
 

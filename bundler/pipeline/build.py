@@ -82,8 +82,8 @@ def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tupl
         PlacementResult(
             variant=variant.name,
             provider=found.provider,
-            taken=found.taken,
-            total=found.taken + found.left,
+            assigned=found.assigned,
+            total=found.assigned + found.left,
             estimated=found.estimated,
             least_share=variant.least_share,
             gain="" if found.gain is None else describe_gain(found.gain, facts.signature, prepared.plan_request.asker),

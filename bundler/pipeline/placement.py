@@ -51,10 +51,10 @@ def describe_shortfalls(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) ->
 
 
 def _describe(placement: PlacementFacts, variant: VariantPlan) -> str:
-    total = placement.taken + placement.left
+    total = placement.assigned + placement.left
     how = "likely to be assigned" if placement.estimated else "assigned"
     return (
-        f"variant {variant.name}: {placement.taken} of {total} nodes {how} to {placement.provider}, "
+        f"variant {variant.name}: {placement.assigned} of {total} nodes {how} to {placement.provider}, "
         f"less than the {variant.least_share:.0%} that the profile requires"
     )
 

@@ -88,7 +88,7 @@ class PlacementResult:
 
     variant: str
     provider: str
-    taken: int
+    assigned: int
     total: int
     estimated: bool
     least_share: float

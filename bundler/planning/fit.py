@@ -16,7 +16,7 @@ from bundler.providers.registry import find_provider
 
 def check_shapes(variant: Variant, facts: ModelFacts, asker: Asker) -> None:
     """Raise `UsageError` when the provider requires fixed sizes and the model has dynamic ones."""
-    if judge_free_sizes(variant) != "refused":
+    if judge_free_sizes(variant) != "fixed":
         return
     known = find_provider(variant.providers[0].name)
     details = find_free_sizes(facts)

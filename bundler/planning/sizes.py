@@ -199,7 +199,7 @@ def _show(name: str) -> str:
 
 def _describe_left(facts: ModelFacts, profile: TargetProfile, asker: Asker) -> list[Note]:
     free = find_free_sizes(facts)
-    leaving = [variant for variant in profile.variants if judge_free_sizes(variant) == "left"] if free else []
+    leaving = [variant for variant in profile.variants if judge_free_sizes(variant) == "cpu"] if free else []
     example = describe_example(suggest_options(facts.signature, asker), asker.project)
     return [
         Note(

@@ -157,7 +157,7 @@ PROVIDER = ProviderKnowledge(
         kind="cache", thing="Core ML model", folder_option="ModelCacheDirectory", model_key="COREML_CACHE_KEY"
     ),
     graph=GraphRules(
-        free_sizes=(SizeRule(sizes="left", when={"RequireStaticInputShapes": "1"}),),
+        free_sizes=(SizeRule(sizes="cpu", when={"RequireStaticInputShapes": "1"}),),
         checker=_choose_checker,
     ),
 )

@@ -11,7 +11,7 @@ from bundler.providers.methods import Method
 
 OptionKind = Literal["text", "flag", "integer", "number"]
 
-FreeSizes = Literal["taken", "left", "refused"]
+FreeSizes = Literal["dynamic", "cpu", "fixed"]
 """How a provider treats dynamic sizes: it runs their nodes, leaves them to the CPU, or cannot compile the graph."""
 
 
@@ -20,9 +20,9 @@ _LEAST_TF32 = 8.0
 """The compute capability of NVIDIA's Ampere, the first with TF32."""
 
 SIZES: Mapping[FreeSizes, str] = {
-    "taken": "",
-    "left": "runs nodes with dynamic sizes on the CPU",
-    "refused": "requires fixed sizes",
+    "dynamic": "",
+    "cpu": "runs nodes with dynamic sizes on the CPU",
+    "fixed": "requires fixed sizes",
 }
 """How a provider treats dynamic sizes, in words."""
 
@@ -301,7 +301,7 @@ class ProviderKnowledge:
 
     def judge_free_sizes(self, options: Mapping[str, str]) -> FreeSizes:
         """How dynamic dimensions are treated under these options, as text."""
-        return next((rule.sizes for rule in self.graph.free_sizes if self.matches(options, rule.when)), "taken")
+        return next((rule.sizes for rule in self.graph.free_sizes if self.matches(options, rule.when)), "dynamic")
 
     def judge_rounding(self, options: Mapping[str, str], capability: str | None = None) -> Rounding:
         """The precision in which it computes floating-point models under these options, as text, on a GPU of this

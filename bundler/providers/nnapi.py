@@ -84,8 +84,8 @@ PROVIDER = ProviderKnowledge(
         ),
     ),
     graph=GraphRules(
-        # A dynamic dimension keeps its nodes on the runtime's CPU kernels; the rest is still taken.
-        free_sizes=(SizeRule(sizes="left"),),
+        # A dynamic dimension keeps its nodes on the runtime's CPU kernels; the rest is still assigned to it.
+        free_sizes=(SizeRule(sizes="cpu"),),
         checker=lambda _: PlacementChecker(function="check_nnapi_partitions", title="NNAPI"),
     ),
 )

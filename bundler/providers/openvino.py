@@ -35,7 +35,7 @@ _OPTIONS = (
     text(KEY, 'Properties of devices as JSON: `{"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}`.'),
     text("reshape_input", "Fixed shapes of inputs: `name[1,3,224,224]`, with commas between several."),
     flag("enable_causallm", "Keep the cache of a language model inside the model.", default="false"),
-    flag("dump_subgraphs", "Write the graphs that were taken.", default="false", decided=DEBUGGING),
+    flag("dump_subgraphs", "Write the graphs that were assigned to the provider.", default="false", decided=DEBUGGING),
     text("context", "OpenCL context of the program, of the whole runtime only.", decided=ADDRESS),
 )
 
@@ -130,7 +130,7 @@ PROVIDER = ProviderKnowledge(
     options=OptionTable(rules=_OPTIONS, replaced=_REPLACED, check=_check),
     numerics=Numerics(
         # NNCF is its own quantiser; pairs of quantise and dequantise nodes, and weights of few bits, are read as well
-        # (all measured, by nodes taken). Outputs of quantised models must be checked by a run of OpenVINO itself:
+        # (all measured, by nodes assigned). Outputs of quantised models must be checked by a run of OpenVINO itself:
         # version 2026.4.1 was far off, without an error, on two matrix products in a row, where every other runtime
         # agreed. Not 16-bit activations, which were off as well.
         methods=(
@@ -183,7 +183,7 @@ PROVIDER = ProviderKnowledge(
     deferral=Deferral(kind="context", thing="OpenVINO blob"),
     graph=GraphRules(
         # The NPU's compiler wants every size; `reshape_input` gives them to it.
-        free_sizes=(SizeRule(sizes="refused", when={"device_type": "NPU", "reshape_input": ""}),),
+        free_sizes=(SizeRule(sizes="fixed", when={"device_type": "NPU", "reshape_input": ""}),),
         proofs=("context", "nodes", "compatibility"),
     ),
 )

@@ -308,7 +308,7 @@ PROVIDER = ProviderKnowledge(
     deferral=Deferral(kind="context", thing="QNN context"),
     graph=GraphRules(
         # Measured: it silently assigns no node of a graph with a dynamic dimension to the NPU.
-        free_sizes=(SizeRule(sizes="refused"),),
+        free_sizes=(SizeRule(sizes="fixed"),),
         proofs=("context", "nodes", "compatibility"),
     ),
 )

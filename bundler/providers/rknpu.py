@@ -24,6 +24,6 @@ PROVIDER = ProviderKnowledge(
         instead="Rockchip's own RKNN toolkit and runtime, or cpu",
     ),
     graph=GraphRules(
-        free_sizes=(SizeRule(sizes="refused"),),
+        free_sizes=(SizeRule(sizes="fixed"),),
     ),
 )

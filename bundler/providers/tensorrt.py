@@ -43,7 +43,7 @@ _BUILDING = (
     whole("trt_max_workspace_size", "Bytes that building and running may take for scratch; 0 is all of the GPU's."),
     whole("trt_builder_optimization_level", "How hard building looks for faster kernels.", default="3", most=5),
     whole("trt_max_partition_iterations", "Attempts to split the graph.", default="1000", least=1),
-    whole("trt_min_subgraph_size", "Least nodes of a part that is taken.", default="1", least=1),
+    whole("trt_min_subgraph_size", "Least nodes of a part that is assigned to the provider.", default="1", least=1),
     whole("trt_auxiliary_streams", "Streams beside the first; -1 is TensorRT's choice.", default="-1", least=-1),
     text("trt_op_types_to_exclude", "Operator types that are left to others, with commas."),
     text("trt_tactic_sources", "Libraries of kernels: `-CUDNN,+CUBLAS`."),
@@ -76,7 +76,7 @@ _RUNNING = (
     *STREAM,
     flag("trt_load_user_initializer", "Read weights from the program's memory.", decided=ADDRESS),
     text("trt_extra_plugin_lib_paths", "Libraries with operators of your own.", decided=BUILDING_PATH),
-    flag("trt_dump_subgraphs", "Write the graphs that were taken.", decided=DEBUGGING),
+    flag("trt_dump_subgraphs", "Write the graphs that were assigned to the provider.", decided=DEBUGGING),
 )
 
 _KEEPING = (

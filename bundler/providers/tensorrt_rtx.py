@@ -76,7 +76,7 @@ _KEEPING = (
     flag("nv_detailed_build_log", "Log each step of building."),
     flag("nv_enable_profiling", "Time every layer; excludes `enable_cuda_graph`."),
     text("nv_profiling_output_file", "File for those times.", decided=BUILDING_PATH),
-    flag("nv_dump_subgraphs", "Write the graphs that were taken.", decided=DEBUGGING),
+    flag("nv_dump_subgraphs", "Write the graphs that were assigned to the provider.", decided=DEBUGGING),
 )
 
 

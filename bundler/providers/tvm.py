@@ -35,6 +35,6 @@ PROVIDER = ProviderKnowledge(
         instead="cpu, or TVM's own runtime without this one",
     ),
     graph=GraphRules(
-        free_sizes=(SizeRule(sizes="refused"),),
+        free_sizes=(SizeRule(sizes="fixed"),),
     ),
 )

@@ -70,7 +70,7 @@ PROVIDER = ProviderKnowledge(
     ),
     graph=GraphRules(
         # Fixed: what is compiled has one size.
-        free_sizes=(SizeRule(sizes="refused"),),
+        free_sizes=(SizeRule(sizes="fixed"),),
     ),
     deferral=Deferral(kind="cache", thing="Vitis AI model", folder_option="cache_dir"),
 )

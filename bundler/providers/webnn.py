@@ -56,6 +56,6 @@ PROVIDER = ProviderKnowledge(
     ),
     graph=GraphRules(
         # Nodes whose sizes are not all known are refused one by one (source of the runtime), and the CPU runs them.
-        free_sizes=(SizeRule(sizes="left"),),
+        free_sizes=(SizeRule(sizes="cpu"),),
     ),
 )

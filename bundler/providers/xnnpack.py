@@ -49,6 +49,6 @@ PROVIDER = ProviderKnowledge(
     graph=GraphRules(
         # Convolutions and pooling whose channels, height or width are not known stay with the CPU (source of the
         # runtime).
-        free_sizes=(SizeRule(sizes="left"),),
+        free_sizes=(SizeRule(sizes="cpu"),),
     ),
 )

@@ -121,7 +121,7 @@ def _describe_placement(a: Manifest, b: Manifest) -> Iterator[str]:
     before, after = _find_placements(a), _find_placements(b)
     for name, found in after.items():
         known = before.get(name)
-        if known is not None and (known.taken, known.left) != (found.taken, found.left):
+        if known is not None and (known.assigned, known.left) != (found.assigned, found.left):
             yield f"assigns {_show_nodes(found)} of {name} to {found.provider} instead of {_show_nodes(known)}"
 
 
@@ -131,7 +131,7 @@ def _find_placements(manifest: Manifest) -> dict[str, PlacementFacts]:
 
 
 def _show_nodes(found: PlacementFacts) -> str:
-    return f"{found.taken} of {found.taken + found.left} nodes"
+    return f"{found.assigned} of {found.assigned + found.left} nodes"
 
 
 _CHANGED = "is "

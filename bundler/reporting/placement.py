@@ -66,8 +66,8 @@ def _read_proof(data: ReportData, variant: VariantPlan) -> PlacementFacts | None
     if not counts or not variant.least_share:
         return None
     provider = variant.providers[0].name
-    taken = counts.get(provider, 0)
-    return PlacementFacts(provider=provider, taken=taken, left=sum(counts.values()) - taken)
+    assigned = counts.get(provider, 0)
+    return PlacementFacts(provider=provider, assigned=assigned, left=sum(counts.values()) - assigned)
 
 
 def _chart(data: ReportData, variant: VariantPlan, facts: PlacementFacts | None) -> Placement:
@@ -75,8 +75,8 @@ def _chart(data: ReportData, variant: VariantPlan, facts: PlacementFacts | None)
         variant=variant.name,
         segments=()
         if facts is None
-        else _stack([(facts.provider, facts.taken, _ASSIGNED), ("others", facts.left, _OTHERS)]),
-        total="" if facts is None else f"{facts.taken + facts.left:,} nodes",
+        else _stack([(facts.provider, facts.assigned, _ASSIGNED), ("others", facts.left, _OTHERS)]),
+        total="" if facts is None else f"{facts.assigned + facts.left:,} nodes",
         gate=round(100 * variant.least_share, 2) if variant.least_share else None,
         verdict=_describe_verdict(data, variant, facts),
         tone="plain" if facts is None or not variant.least_share else "bad" if _is_short(variant, facts) else "good",

@@ -72,7 +72,7 @@ def test_what_fixed_sizes_gain_on_nnapi_is_reported_and_comes_true(
     assert gain in (tmp_path / "orientation-android-arm64.report" / "report.html").read_text(encoding="utf-8")
     fixed = warm.run(*options, "--shape", "x=1,3,48,192", "--json").expect(0).document["bundles"][0]
     (placed,) = fixed["placements"]
-    assert (placed["taken"], placed["total"], placed["gain"]) == (170, 179, "")
+    assert (placed["assigned"], placed["total"], placed["gain"]) == (170, 179, "")
 
 
 def test_a_bundle_of_one_shape_is_verified_with_it_and_takes_no_other(

@@ -26,10 +26,10 @@ _ERRORS: Final = (ValueError, KeyError, IndexError, TypeError, AttributeError, Z
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The checker's result: `taken` are the first outputs of the nodes that would be assigned to the provider."""
+    """The checker's result: `assigned` are the first outputs of the nodes that would be assigned to the provider."""
 
     info: Any
-    taken: Collection[str]
+    assigned: Collection[str]
     suitable: str
     verdict: str
     caveats: tuple[str, ...]
@@ -48,12 +48,12 @@ def estimate(model: ModelProto, asked: Options) -> Estimate:
             suitable = info.suitability().name.lower()
             caveats = tuple(map(tidy, info.supported_ops_checker.get_caveats()))
             verdict = _read_verdict(info, asked.title)
-            taken = {node.output[0] for group in info.supported_groups for node in group if node.output}
+            assigned = {node.output[0] for group in info.supported_groups for node in group if node.output}
     except _ERRORS as cause:
         hint = "disable the check, or inspect the model: `bundler inspect MODEL`"
         details = (tidy(f"{type(cause).__name__}: {cause}"),)
         raise StageError("ONNX Runtime's mobile checker cannot read this model", details=details, hint=hint) from cause
-    return Estimate(info, taken, suitable, verdict, caveats)
+    return Estimate(info, assigned, suitable, verdict, caveats)
 
 
 def _find_function(asked: Options) -> Callable[..., Any]:

@@ -59,11 +59,11 @@ def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) ->
         found = estimate(fixed, options)
     except StageError:  # the model with its own sizes could be read, and is reported
         return None
-    taken = sum(_takes(found, node) for node in nodes)
-    share = round(taken / len(nodes), 6) if nodes else 0.0
+    assigned = sum(_takes(found, node) for node in nodes)
+    share = round(assigned / len(nodes), 6) if nodes else 0.0
     if share <= facts["share"]:
         return None
-    counts = {"taken": taken, "left": len(nodes) - taken, "share": share}
+    counts = {"assigned": assigned, "left": len(nodes) - assigned, "share": share}
     return {**counts, **_describe_judgement(found), "options": list(words)}
 
 
@@ -72,7 +72,7 @@ def _describe_judgement(found: Estimate) -> dict[str, Any]:
 
 
 def _takes(found: Estimate, node: NodeProto) -> bool:
-    return bool(node.output) and node.output[0] in found.taken
+    return bool(node.output) and node.output[0] in found.assigned
 
 
 def _explain(node: NodeProto, found: Estimate, known: frozenset[str]) -> str:
@@ -84,7 +84,7 @@ def _explain(node: NodeProto, found: Estimate, known: frozenset[str]) -> str:
 
 
 def _notes(found: Estimate, gain: Mapping[str, Any] | None) -> tuple[Note, ...]:
-    advice = f"; {describe_gain(gain['taken'], gain['taken'] + gain['left'])}" if gain else ""
+    advice = f"; {describe_gain(gain['assigned'], gain['assigned'] + gain['left'])}" if gain else ""
     if found.suitable == "yes" and not gain:
         return ()
     level: NoteLevel = "warning" if found.suitable == "no" else "info"

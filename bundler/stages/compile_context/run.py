@@ -199,5 +199,5 @@ def _notes(facts: dict[str, Any]) -> tuple[Note, ...]:
     if not facts["left"]:
         return ()
     left = summarize_left([LeftNode(**node) for node in facts["left_nodes"]])
-    total = facts["taken"] + facts["left"]
+    total = facts["assigned"] + facts["left"]
     return (Note(text=f"{facts['left']} of {total} nodes are assigned to the CPU: {'; '.join(left)}"),)

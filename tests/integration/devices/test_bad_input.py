@@ -166,7 +166,7 @@ def test_a_profile_may_go_on_with_less_and_says_so_everywhere(warm: CommandLine,
     reported = "variant htp: 4 of 5 nodes assigned to QNNExecutionProvider, less than the 90% that the profile requires"
     assert f"warning: strange → {PHONE}: {reported}; the rest runs on the CPU" in answer.err
     (built,) = answer.document["bundles"]
-    assert (built["placements"][0]["taken"], built["placements"][0]["total"]) == (4, 5)
+    assert (built["placements"][0]["assigned"], built["placements"][0]["total"]) == (4, 5)
     report = Path(built["report"]).read_text("utf-8")
     assert ": fewer than the required 90%, which the profile tolerates" in report
     assert "operator not supported" in report

@@ -120,7 +120,7 @@ def test_each_variant_is_proven_as_far_as_can_be_without_the_phone(phone: Built)
 def test_the_npu_takes_the_whole_network_and_json_and_report_say_so(phone: Built) -> None:
     (placed,) = phone.result["placements"]
     assert (placed["variant"], placed["provider"]) == ("htp", "QNNExecutionProvider")
-    assert (placed["taken"], placed["total"], placed["least_share"], placed["estimated"]) == (5, 5, 0.9, False)
+    assert (placed["assigned"], placed["total"], placed["least_share"], placed["estimated"]) == (5, 5, 0.9, False)
     assert split_of("htp", phone.report) == "100% of the nodes assigned to QNNExecutionProvider; at least 90% required"
     assert split_of("gpu", phone.report) == "The assignment of nodes is only known on the device; at least 50% required"
 
@@ -165,7 +165,7 @@ def test_ten_targets_in_one_command(bundler: CommandLine, work: Workplace, phone
     """What is compiled differs from chip to chip; the quantised network does not."""
     found = [Built(result=result) for result in bundler.build_all(*work.arguments(*FAMILY))]
     assert [built.result["target"] for built in found] == list(FAMILY)
-    assert {built.result["placements"][0]["taken"] for built in found} == {5}
+    assert {built.result["placements"][0]["assigned"] for built in found} == {5}
     weights = {built.facts("htp/quantize_static")["bytes"] for built in (*found, phone)}
     assert len(weights) == 1
     contexts = {
@@ -186,7 +186,7 @@ def test_a_sentence_encoder_computes_in_halves_on_the_npu(bundler: CommandLine, 
     built = Built(result=bundler.build(*work.arguments(PHONE)))
     assert built.result["proofs"]["htp"] == "emulated"
     (placed,) = built.result["placements"]
-    assert placed["taken"] == placed["total"] > 100
+    assert placed["assigned"] == placed["total"] > 100
     assert built.check("htp/compile_context/compare")["sqnr_db"] > 40
     bundler.run("verify", built.folder).expect(0)
 
@@ -201,7 +201,7 @@ def test_a_sentence_encoder_of_the_size_that_people_ship(bundler: CommandLine, t
         answer = bundler.run("build", *options, "--target", PHONE, "--output", tmp_path / "out", "--json", timeout=500)
         built = Built(result=answer.expect(0).document["bundles"][0])
         assert built.result["proofs"]["htp"] == "emulated"
-        assert built.result["placements"][0]["taken"] > 100
+        assert built.result["placements"][0]["assigned"] > 100
         assert built.check("htp/compile_context/compare")["sqnr_db"] > least
     bundler.run("verify", built.folder, timeout=500).expect(0)
 
@@ -215,7 +215,7 @@ def test_engines_for_four_architectures(bundler: CommandLine, tmp_path: Path) ->
     for result in found:
         built = Built(result=result)
         assert built.facts("tensorrt-rtx/build_engine")["devices"] == GRAPHICS[result["target"]]
-        assert result["placements"][0]["taken"] == result["placements"][0]["total"] == 8
+        assert result["placements"][0]["assigned"] == result["placements"][0]["total"] == 8
         assert result["proofs"] == {"tensorrt-rtx": "resolved", "cuda": "resolved", "cpu": "stand-in"}
         assert "runs on the device alone" in result["unproven"]["tensorrt-rtx"]
         assert (built.folder / "models" / "tensorrt-rtx" / "engine.bin").stat().st_size > 100_000

@@ -190,7 +190,7 @@ def test_what_the_device_lacks_stays_on_the_cpu_and_is_reported(tmp_path: Path, 
     source = models.save(split_model(), tmp_path / "split")
     golden = positive(source, tmp_path, 1, 3, 8, 8)
     outcome = compile_for(run, source, SM8650 | HALF)
-    assert (outcome.facts["taken"], outcome.facts["left"], outcome.facts["contexts"]) == (3, 1, 2)
+    assert (outcome.facts["assigned"], outcome.facts["left"], outcome.facts["contexts"]) == (3, 1, 2)
     assert outcome.facts["left_nodes"] == [{"name": "strange", "operator": "Acosh", "reason": "operator not supported"}]
     assert "1 of 4 nodes are assigned to the CPU: Acosh (1): operator not supported" in outcome.notes[0].text
     assert worst_sqnr(compare_on(run, outcome.path, golden, SM8650 | HALF, session_config=SEALED)) > 30
@@ -339,7 +339,7 @@ def test_what_is_left_is_what_the_runtime_itself_places_elsewhere(tmp_path: Path
     left = json.loads(ended.stdout.rpartition("left:")[2].partition("\n")[0])  # the vendor's library prints, too
     assert outcome.facts["left"] == len(left)
     assert {node["operator"] for node in outcome.facts["left_nodes"]} <= set(left)
-    assert outcome.facts["taken"] + outcome.facts["left"] == len(counted_nodes(onnx.load(source)))
+    assert outcome.facts["assigned"] + outcome.facts["left"] == len(counted_nodes(onnx.load(source)))
     assert len(outcome.facts["left_nodes"]) == 50
     assert {node["reason"] for node in outcome.facts["left_nodes"]} == {"dynamic shape", "operator not supported"}
 

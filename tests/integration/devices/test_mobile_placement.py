@@ -46,7 +46,7 @@ def test_a_trained_classifier(tmp_path: Path, run: StageRunner, checker: str) ->
     outcome = check(run, models.save(model, tmp_path / "model"), checker)
     assert outcome.facts["estimated"]
     assert outcome.facts["share"] > 0.7
-    assert outcome.facts["taken"] + outcome.facts["left"] == len(model.graph.node)
+    assert outcome.facts["assigned"] + outcome.facts["left"] == len(model.graph.node)
 
 
 def test_every_worker_answers_the_same(tmp_path: Path, run: StageRunner) -> None:

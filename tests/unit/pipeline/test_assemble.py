@@ -42,7 +42,7 @@ def test_what_was_not_refused_stays_open() -> None:
     assert fix_signature(OPEN, ()) == OPEN
 
 
-FACTS = {"provider": "AcmeExecutionProvider", "devices": ["57"], "sdk": "2.1", "taken": 3, "left": 0}
+FACTS = {"provider": "AcmeExecutionProvider", "devices": ["57"], "sdk": "2.1", "assigned": 3, "left": 0}
 
 
 def test_the_devices_of_a_compiled_model_are_read() -> None:

@@ -65,7 +65,7 @@ def prepared(*earlier: StepOutcome) -> Prepared:
 def test_notes_are_all_that_was_heard_and_each_once() -> None:
     random = Note(text="the model draws random numbers", level="warning")
     few = Note(text="the golden set holds 16 of 60 samples")
-    placed = outcome("htp/compile_context", provider="QNNExecutionProvider", taken=0, left=9)
+    placed = outcome("htp/compile_context", provider="QNNExecutionProvider", assigned=0, left=9)
     found = {"record_golden": outcome("record_golden", few, few), "htp/compile_context": placed}
     notes = list_notes(prepared(outcome("inspect", random)), found, ("set a variable",))
     assert [notes.count(text) for text in (random.text, few.text, "set a variable")] == [1, 1, 1]

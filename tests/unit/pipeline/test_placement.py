@@ -22,7 +22,7 @@ def plan(*overrides: str) -> BuildPlan:
 
 
 def outcomes(step: str = "htp/compile_context", **facts: Any) -> dict[str, StepOutcome]:
-    found = {"provider": "QNNExecutionProvider", "taken": 3, "left": 2, "left_nodes": [LEFT], **facts}
+    found = {"provider": "QNNExecutionProvider", "assigned": 3, "left": 2, "left_nodes": [LEFT], **facts}
     outcome = StepOutcome(
         step=step,
         stage="compile_context",
@@ -62,7 +62,7 @@ def test_a_profile_may_accept_it_and_is_reported_loudly() -> None:
 
 
 def test_enough_is_enough() -> None:
-    assert warnings_of(plan(), outcomes(taken=9, left=1)) == []
+    assert warnings_of(plan(), outcomes(assigned=9, left=1)) == []
     assert warnings_of(plan("variants.htp.least_share=0.5"), outcomes()) == []
 
 
@@ -74,19 +74,19 @@ def test_an_estimate_ends_no_build() -> None:
 
 
 def test_of_a_graph_without_nodes_all_was_taken() -> None:
-    ((_, placement),) = find_placements(plan(), outcomes(taken=0, left=0))
+    ((_, placement),) = find_placements(plan(), outcomes(assigned=0, left=0))
     assert placement.share == 1.0
 
 
 def test_a_shortfall_is_a_statement_of_the_bundle() -> None:
-    (reported,) = describe_shortfalls(plan("variants.htp.shortfall=report"), outcomes(taken=0, left=9))
+    (reported,) = describe_shortfalls(plan("variants.htp.shortfall=report"), outcomes(assigned=0, left=9))
     asked = "less than the 90% that the profile requires"
     assert reported == f"variant htp: 0 of 9 nodes assigned to QNNExecutionProvider, {asked}; the rest runs on the CPU"
-    assert describe_shortfalls(plan(), outcomes(taken=9, left=1)) == ()
+    assert describe_shortfalls(plan(), outcomes(assigned=9, left=1)) == ()
 
 
 def test_a_gain_is_reported_with_an_option_or_with_the_line_of_a_project_file() -> None:
-    gain = Gain(taken=3, total=5, options=("--shape", "x=1,3,64,64"))
+    gain = Gain(assigned=3, total=5, options=("--shape", "x=1,3,64,64"))
     reported = "with fixed sizes 3 of 5 nodes are likely to be assigned to it, for example with "
     assert gain.describe().startswith(f"{reported}--shape x=1,3,64,64 (")
     line = 'shapes = { "x" = [1, 3, 64, 64] } in bundler.toml, in the table of the model ('

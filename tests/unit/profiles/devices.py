@@ -19,7 +19,7 @@ NPU = ProviderKnowledge(
     compiler=Compiler(stage="compile_context", environment="example"),
     deferral=Deferral(kind="context", thing="NPU context"),
     graph=GraphRules(
-        free_sizes=(SizeRule(sizes="refused"),),
+        free_sizes=(SizeRule(sizes="fixed"),),
     ),
     numerics=Numerics(
         rounds=lambda options: "half" if options.get("half") == "1" else "none",

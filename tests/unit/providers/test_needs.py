@@ -25,7 +25,7 @@ BOX = ProviderKnowledge(
         ),
     ),
     graph=GraphRules(
-        free_sizes=(SizeRule(sizes="refused", when={"device": "NPU*", "shape": ""}),),
+        free_sizes=(SizeRule(sizes="fixed", when={"device": "NPU*", "shape": ""}),),
     ),
 )
 
@@ -58,9 +58,9 @@ def test_of_a_runtime_of_ones_own_nobody_knows_the_versions():
 
 
 def test_sizes_are_judged_by_options_and_their_defaults():
-    assert BOX.judge_free_sizes({}) == "taken"
-    assert BOX.judge_free_sizes({"device": "NPU"}) == "refused"
-    assert BOX.judge_free_sizes({"device": "NPU", "shape": "x[1]"}) == "taken"
+    assert BOX.judge_free_sizes({}) == "dynamic"
+    assert BOX.judge_free_sizes({"device": "NPU"}) == "fixed"
+    assert BOX.judge_free_sizes({"device": "NPU", "shape": "x[1]"}) == "dynamic"
 
 
 @pytest.mark.parametrize("name", provider_names())
@@ -133,4 +133,4 @@ def test_the_npu_of_openvino_needs_its_driver_and_the_cpu_nothing():
     profile = resolve_target("intel-npu")
     found = {variant.name: [need.what for need in variant_needs(variant, profile)] for variant in profile.variants}
     assert found == {"npu": ["Intel's driver of the NPU"], "gpu": ["Intel's driver of the GPU"], "cpu": []}
-    assert [judge_free_sizes(variant) for variant in profile.variants] == ["refused", "taken", "taken"]
+    assert [judge_free_sizes(variant) for variant in profile.variants] == ["fixed", "dynamic", "dynamic"]

@@ -57,8 +57,8 @@ def test_equal_figures_are_called_equal(manifest: Manifest) -> None:
 
 def test_size_accuracy_placement_and_speed_are_reported_in_one_sentence(manifest: Manifest) -> None:
     variant = manifest.variants[0]
-    before = with_facts(manifest, {"provider": "QNN", "taken": 3, "left": 2})
-    after = with_facts(with_output(manifest, sqnr_db=88.0), {"provider": "QNN", "taken": 5, "left": 0})
+    before = with_facts(manifest, {"provider": "QNN", "assigned": 3, "left": 2})
+    after = with_facts(with_output(manifest, sqnr_db=88.0), {"provider": "QNN", "assigned": 5, "left": 0})
     after = dataclasses.replace(after, variants=(dataclasses.replace(variant, size=variant.size // 4),))
     reported = summarize_difference(before, after, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
     assert reported.startswith("B has a model that is 75 % smaller (")

@@ -19,7 +19,7 @@ from tests.unit.reporting.test_report import ATTACKS, assert_harmless, words
 
 TAKEN = {
     "provider": "ExampleNpu",
-    "taken": 182,
+    "assigned": 182,
     "left": 12,
     "share": 0.938,
     "left_nodes": [{"name": "/up/Resize", "operator": "Resize", "reason": "it takes no cubic interpolation"}],
@@ -29,7 +29,7 @@ TAKEN = {
     "statement": "v2:6",
     "bytes": 712_345,
 }
-ESTIMATED = {"provider": "ExampleNpu", "taken": 60, "left": 134, "left_nodes": [], "estimated": True}
+ESTIMATED = {"provider": "ExampleNpu", "assigned": 60, "left": 134, "left_nodes": [], "estimated": True}
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def with_variant(data, *facts, **changes):
 
 
 def test_what_fixed_sizes_would_gain_is_said_to_whoever_asks(data):
-    found = {**ESTIMATED, "fixed": {"taken": 190, "left": 4, "options": ["--dim", "n=1"]}}
+    found = {**ESTIMATED, "fixed": {"assigned": 190, "left": 4, "options": ["--dim", "n=1"]}}
     (placement,) = chart_placements(with_variant(data, found))
     assert "for example with --dim batch=1 (" in placement.verdict
     data = dataclasses.replace(data, asker=Asker(project="bundler.toml"))
@@ -109,7 +109,7 @@ def test_what_a_device_rounds_away_is_reported_beside_its_proof(data):
 
 
 def test_almost_all_is_not_called_all(data):
-    facts = {**TAKEN, "taken": 99_999, "left": 1}
+    facts = {**TAKEN, "assigned": 99_999, "left": 1}
     (placement,) = chart_placements(with_variant(data, facts))
     assert "99.9% of the nodes" in placement.verdict
 
@@ -118,7 +118,7 @@ def test_what_was_compiled_counts_before_what_was_estimated(data):
     found = with_variant(data, TAKEN, ESTIMATED)
     facts = find_placement(found, found.plan.variants[0])
     assert facts is not None
-    assert (facts.taken, facts.estimated) == (182, False)
+    assert (facts.assigned, facts.estimated) == (182, False)
 
 
 def test_the_proof_tells_where_no_step_does(data):
@@ -148,9 +148,9 @@ def test_names_of_nodes_stay_text(data, attack):
     "facts",
     [
         {},
-        {"provider": None, "taken": 1, "left": 1},
-        {"provider": "x", "taken": "many", "left": 1},
-        {"taken": 3, "left": 1},
+        {"provider": None, "assigned": 1, "left": 1},
+        {"provider": "x", "assigned": "many", "left": 1},
+        {"assigned": 3, "left": 1},
     ],
 )
 def test_facts_of_other_stages_are_no_placement(facts):
@@ -159,7 +159,7 @@ def test_facts_of_other_stages_are_no_placement(facts):
 
 def test_odd_facts_break_no_page(data):
     odd = json.loads(
-        '{"provider": "x", "taken": -4, "left": 0, "left_nodes": [1, null, {}], "devices": 5, "bytes": "n"}'
+        '{"provider": "x", "assigned": -4, "left": 0, "left_nodes": [1, null, {}], "devices": 5, "bytes": "n"}'
     )
     assert_harmless(render_report(with_variant(data, odd, least_share=1.0)))
 

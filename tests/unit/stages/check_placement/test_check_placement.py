@@ -54,7 +54,7 @@ def chain(*operators: str, rank: int = 2) -> ModelProto:
 def test_a_fixed_network_is_assigned_whole(tmp_path: Path, checker: Checker) -> None:
     result = check(tmp_path, models.cnn(batch=1), checker)
     facts = result.facts
-    assert (facts["provider"], facts["taken"], facts["left"], facts["share"]) == ("Some", 8, 0, 1.0)
+    assert (facts["provider"], facts["assigned"], facts["left"], facts["share"]) == ("Some", 8, 0, 1.0)
     assert (facts["estimated"], facts["partitions"], facts["suitable"]) == (True, 1, "yes")
     assert "fixed" not in facts
     assert any("Conv" in caveat for caveat in facts["caveats"])
@@ -65,7 +65,7 @@ def test_a_fixed_network_is_assigned_whole(tmp_path: Path, checker: Checker) -> 
 
 def test_an_operator_that_is_missing_splits_the_network(tmp_path: Path) -> None:
     result = check(tmp_path, models.cnn(batch=1), "coreml-mlprogram")
-    assert (result.facts["taken"], result.facts["left"], result.facts["partitions"]) == (7, 1, 2)
+    assert (result.facts["assigned"], result.facts["left"], result.facts["partitions"]) == (7, 1, 2)
     assert reasons(result.facts) == {"Flatten": "the provider does not support the operator"}
     assert result.facts["suitable"] == "maybe"
     assert [note.level for note in result.notes] == ["info"]
@@ -74,21 +74,21 @@ def test_an_operator_that_is_missing_splits_the_network(tmp_path: Path) -> None:
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_a_dynamic_network_reports_the_gain_of_fixed_dimensions(tmp_path: Path, checker: Checker) -> None:
     result = check(tmp_path, models.cnn(), checker)
-    assert result.facts["taken"] == 0
+    assert result.facts["assigned"] == 0
     assert reasons(result.facts)["Conv"] == "an input has a dynamic shape"
-    assert result.facts["fixed"]["taken"] >= 7
+    assert result.facts["fixed"]["assigned"] >= 7
     assert result.facts["fixed"]["suitable"] in ("yes", "maybe")
     (note,) = result.notes
     assert note.level == "warning"
-    total = result.facts["fixed"]["taken"] + result.facts["fixed"]["left"]
-    taken = result.facts["fixed"]["taken"]
-    assert note.text.endswith(f"{taken} of {total} nodes are likely to be assigned to it")
+    total = result.facts["fixed"]["assigned"] + result.facts["fixed"]["left"]
+    assigned = result.facts["fixed"]["assigned"]
+    assert note.text.endswith(f"{assigned} of {total} nodes are likely to be assigned to it")
     assert result.facts["fixed"]["options"] == ["--dim", "batch=1"]
 
 
 def test_many_partitions_are_doubtful_in_the_checkers_own_words(tmp_path: Path) -> None:
     facts = check(tmp_path, chain("Relu", "Erf", "Relu", "Erf", "Relu", "Erf")).facts
-    assert (facts["taken"], facts["left"], facts["partitions"], facts["suitable"]) == (3, 3, 3, "no")
+    assert (facts["assigned"], facts["left"], facts["partitions"], facts["suitable"]) == (3, 3, 3, "no")
     assert "worse performance than just using the CPU" in facts["verdict"]
 
 
@@ -117,7 +117,7 @@ def test_too_many_dimensions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("make", [models.contrib, models.unknown_domain, models.if_model, models.zipmap])
 def test_unknown_operators_are_not_assigned(tmp_path: Path, make: Any) -> None:
     facts = check(tmp_path, make()).facts
-    assert (facts["taken"], facts["suitable"]) == (0, "no")
+    assert (facts["assigned"], facts["suitable"]) == (0, "no")
     assert "the provider does not support the operator" in reasons(facts).values()
 
 
@@ -131,7 +131,7 @@ def test_how_numbers_are_stored_is_not_counted(tmp_path: Path) -> None:
     parts = (models.tensor("s", models.weights(1)[0]), helper.make_tensor("z", TensorProto.UINT8, [], [0]))
     model = models.make_model(nodes, [models.value("x", [2, 2])], [models.value("y", [2, 2])], parts)
     facts = check(tmp_path, model).facts
-    assert (facts["taken"], facts["left"]) == (1, 0)
+    assert (facts["assigned"], facts["left"]) == (1, 0)
 
 
 def test_equal_models_have_equal_facts(tmp_path: Path) -> None:

@@ -81,10 +81,10 @@ def test_a_compiled_model_gets_fixed_names_and_one_form(
     tmp_path: Path, compile_with: Callable[..., StageResult]
 ) -> None:
     result = compile_with(write(compiled()))
-    total = result.facts["taken"]
+    total = result.facts["assigned"]
     assert result.facts == {
         "provider": PROVIDER,
-        "taken": total,
+        "assigned": total,
         "left": 0,
         "share": 1.0,
         "left_nodes": [],
