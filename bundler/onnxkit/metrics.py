@@ -20,6 +20,8 @@ _MAX_SHOWN = 80
 """Maximum number of characters of a model's value in a message."""
 Point = tuple[float, float]
 """(magnitude of the reference, absolute error) of one element."""
+_BINS = 1024
+"""Bins of the reference's magnitude. Of 265,000 elements with unrelated errors a few hundred are left to be sorted."""
 LOW_SHARE = 0.1
 """The share of samples, at least one of several, that may be below the ratio that all others must reach."""
 
@@ -215,11 +217,28 @@ def upper_left_hull(known: list[Point], magnitude: np.ndarray, error: np.ndarray
     if not error.size:
         return []
     near = magnitude <= magnitude[error == error.max()].min()
-    magnitude, error = magnitude[near], error[near]
+    magnitude, error = _drop_hidden(magnitude[near], error[near])
     order = np.lexsort((-error, magnitude))
     magnitude, error = magnitude[order], error[order]
     rising = np.concatenate([[True], error[1:] > np.maximum.accumulate(error)[:-1]])
     return _convex(list(zip(magnitude[rising].tolist(), error[rising].tolist(), strict=True)))
+
+
+def _drop_hidden(magnitude: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both without most elements that cannot be a corner, so that few are sorted.
+
+    An element is hidden when one of a smaller reference has an error at least as large. Elements are compared with
+    those of lower bins of the reference, whose order rounding keeps.
+    """
+    limit = float(magnitude.max())
+    bins = _BINS / limit if limit > 0 else math.inf
+    if math.isinf(bins) or math.isinf(limit):
+        return magnitude, error
+    place = (magnitude * bins).astype(np.intp)
+    highest = np.zeros(_BINS + 2, error.dtype)
+    np.maximum.at(highest, place + 1, error)
+    seen = error > np.maximum.accumulate(highest)[place]
+    return magnitude[seen], error[seen]
 
 
 def _convex(points: list[Point]) -> list[Point]:
