@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from bundler.model.plan import VariantPlan
 from bundler.model.runtime import ProviderEntry
@@ -87,8 +87,30 @@ class Opening:
     plugins: Mapping[str, str]
 
 
+_PACE: Final = frozenset({"session.force_spinning_stop", "session.intra_op_thread_affinities"})
+"""Settings of a session that only say how its threads wait, and on which processors of the device they run."""
+
+
+def session_to_compare(variant: Variant, opening: Opening) -> dict[str, Any]:
+    """The session that compares the shipped model: that of `session_of` without what belongs to the device's threads
+    alone (their number, if it is not one). Targets that differ in nothing else share the comparison.
+    """
+    session = session_of(variant, opening)
+    threads = session["session"].get("intra_op_num_threads", 1)
+    session["session"] = {
+        key: value for key, value in session["session"].items() if key != "intra_op_num_threads" or threads == 1
+    }
+    config = {key: value for key, value in session.pop("session_config", {}).items() if key not in _PACE}
+    disabled = session.pop("disabled_optimizers", [])
+    return {
+        **session,
+        **({"session_config": config} if config else {}),
+        **({"disabled_optimizers": disabled} if disabled else {}),
+    }
+
+
 def session_of(variant: Variant, opening: Opening | VariantPlan) -> dict[str, Any]:
-    """The session that compares the shipped model: the bundle's own, or that of the validation providers if the
+    """The session that runs the shipped model here: the bundle's own, or that of the validation providers if the
     optimising runtime lacks a provider. The bundle's own runtime is used for verification.
     """
     stand_ins = {validation_provider_of(entry.name) for entry in variant.providers} - {""}

@@ -27,7 +27,7 @@ from bundler.planning.fit import check_numbers, check_shapes, find_free_sizes
 from bundler.planning.gate import choose_gate
 from bundler.planning.precision import precision_step
 from bundler.planning.rules import DISABLE_ALL, ENABLE_ALL, OptimizationRule, choose_optimization
-from bundler.planning.sessions import Opening, carrier_of, provider_entry, session_of
+from bundler.planning.sessions import Opening, carrier_of, provider_entry, session_to_compare
 from bundler.planning.traits import explain_rounding, variant_needs
 from bundler.planning.web import choose_web_optimization
 from bundler.profiles.asked import as_text
@@ -224,7 +224,7 @@ def _optimize_variant(draft: Draft, variant: Variant, rule: OptimizationRule, so
     """The steps that optimise, compile and examine the result."""
     runtime = optimizer_of(draft.profile)
     opening = _plan_opening(draft.profile, variant, rule)
-    session = session_of(variant, opening)
+    session = session_to_compare(variant, opening)
     evaluation = draft.data.evaluation
     steps: list[Step] = []
     for stage in rule.stages:

@@ -47,6 +47,16 @@ def test_the_model_that_ships_is_compared_as_the_bundle_will_open_it() -> None:
     assert final.options["session"] == dict(variant.session)
 
 
+def test_targets_that_differ_in_their_threads_share_the_comparison() -> None:
+    """It judges what the model computes: how many threads of the device do so is no part of it."""
+    six, four = (
+        plan(target="snapdragon-8g3", overrides=(f"variants.cpu.session.intra_op_num_threads={count}",))
+        for count in (6, 4)
+    )
+    assert [variant.session for variant in six.variants] != [variant.session for variant in four.variants]
+    assert six.step("cpu/optimize/compare") == four.step("cpu/optimize/compare")
+
+
 def test_an_unknown_dimension_is_answered_with_those_that_exist() -> None:
     with pytest.raises(UsageError) as caught:
         plan(dimensions={"bacth": 1})
