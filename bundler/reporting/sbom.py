@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SBOM_NAME = "sbom.cdx.json"
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "sbom.bundler")
 """Namespace of the serial numbers, which are UUIDs of version 5: the same bundle always has the same number."""
+_IMPORTING = threading.Lock()
+"""The library registers its classes in one table while it is imported: two threads must not do that at once."""
 
 
 def render_sbom(
@@ -37,6 +40,7 @@ def render_sbom(
     Equal arguments give equal text: the serial number is derived from the content, and there is no timestamp.
     """
     # The library takes a tenth of a second to import, and only a build that writes a bundle needs it.
+    preload()
     from cyclonedx.model.bom import Bom  # noqa: PLC0415
     from cyclonedx.output.json import JsonV1Dot7  # noqa: PLC0415
 
@@ -52,8 +56,9 @@ def render_sbom(
 
 def preload() -> None:
     """Import the library early, while the build waits for something else."""
-    from cyclonedx.contrib.license.factories import LicenseFactory  # noqa: PLC0415
-    from cyclonedx.output.json import JsonV1Dot7  # noqa: PLC0415
+    with _IMPORTING:
+        from cyclonedx.contrib.license.factories import LicenseFactory  # noqa: PLC0415
+        from cyclonedx.output.json import JsonV1Dot7  # noqa: PLC0415
 
     del LicenseFactory, JsonV1Dot7
 
