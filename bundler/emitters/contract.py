@@ -185,6 +185,6 @@ class Emitter(Protocol):
 
     def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
         """Opening and latency of each variant that this machine can run, in turn with a default session on the original
-        model, where one is given; empty when it can run none. Bounded to some seconds.
+        model, where one is given; empty when it can run none. It takes as long as `request.timing` says.
         """
         ...

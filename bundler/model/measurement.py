@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """How to time a bundle: `batch` rows per call (0: those of the golden sample), `threads` inside a call (0: the
     bundle's own number), numbers of concurrent `callers` whose calls per second are counted, and the approximate
-    duration in `seconds` (0: a few).
+    duration in `seconds` of each variant (0: a few) or `in_all` of the whole bundle (0: as long as its variants take).
     """
 
     batch: int = 0
     threads: int = 0
     callers: tuple[int, ...] = ()
     seconds: float = 0.0
+    in_all: float = 0.0
 
     @property
     def is_usual(self) -> bool:
@@ -24,6 +26,11 @@ class Timing:
 
 
 USUAL = Timing()
+
+BRIEF_SECONDS: Final = 0.5
+"""What a build spends on timing a bundle unless it is asked for more."""
+
+BRIEF = Timing(in_all=BRIEF_SECONDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,13 +16,14 @@ from bundler.model.digests import digest_file
 from bundler.model.errors import BundlerError, GateError, StageError, VerificationError
 from bundler.model.events import Reporter, StepFinished, StepsEnded, StepStarted
 from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
-from bundler.model.measurement import Measurement
+from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.plan import MODEL, variant_artifacts
 from bundler.model.proof import Download, Emitted, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.golden import describe_golden, record_golden
 from bundler.pipeline.judging import METRIC_STAGE
+from bundler.pipeline.measuring import choose_timing, explain_too_slow
 from bundler.pipeline.placement import describe_shortfalls
 from bundler.pipeline.prepare import Prepared, describe_left_out
 from bundler.pipeline.results import BuildSummary, FirstVisit, MetricResult, VerifiedRun
@@ -85,7 +86,7 @@ def finish_bundle(request: FinishRequest) -> Finished:
     _check_budget(request, manifest, emitted.downloads)  # Again: what was verified makes the manifest longer.
     if request.prepared.request.prove and not isinstance(find_emitter(request.prepared.plan.emitter), Untimed):
         with _timed(request, phases, "measure"):
-            measurements = _measure(request)
+            measurements = _measure(request, proofs)
     if not measurements:
         phases.pop("measure", None)
     return Finished(
@@ -266,15 +267,22 @@ def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
     return proofs
 
 
-def _measure(request: FinishRequest) -> tuple[Measurement, ...]:
+def _measure(request: FinishRequest, proofs: Sequence[VariantProof]) -> tuple[Measurement, ...]:
     """Load time and latency beside the original model's, where this machine can run the bundle."""
-    return find_emitter(request.prepared.plan.emitter).measure(_proof_request(request))
+    too_slow = explain_too_slow(request.prepared.request, proofs)
+    if too_slow:
+        request.reporter.say(f"not timed: {too_slow}")
+        return ()
+    timing = choose_timing(request.prepared.request)
+    return find_emitter(request.prepared.plan.emitter).measure(_proof_request(request, timing))
 
 
-def _proof_request(request: FinishRequest) -> ProofRequest:
+def _proof_request(request: FinishRequest, timing: Timing = USUAL) -> ProofRequest:
     prepared = request.prepared
     model = prepared.sources[MODEL].path
-    return request.workspace.request_proof(request.staged, request.reporter.listener, prepared.request.on, model)
+    return request.workspace.request_proof(
+        request.staged, request.reporter.listener, prepared.request.on, model, timing
+    )
 
 
 def list_notes(prepared: Prepared, outcomes: Mapping[str, StepOutcome], emitted: Sequence[str]) -> list[str]:
@@ -333,7 +341,9 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
         manifest=finished.manifest,
         proofs=finished.proofs,
         measurements=finished.measurements,
-        unmeasured=explain_unmeasured(finished.proofs, find_emitter(prepared.plan.emitter)),
+        unmeasured=explain_too_slow(prepared.request, finished.proofs)
+        or explain_unmeasured(finished.proofs, find_emitter(prepared.plan.emitter)),
+        is_brief=not prepared.request.measure,
         assignments={proof.variant: proof.nodes for proof in finished.proofs if proof.nodes},
         phases=finished.phases,
         downloads=finished.downloads,

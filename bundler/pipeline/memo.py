@@ -35,6 +35,7 @@ def bundle_key(prepared: Prepared, config: RuntimeConfig, outcomes: Mapping[str,
             "version": prepared.request.version,
             "package_name": prepared.request.package_name,
             "prove": prepared.request.prove,
+            "measure": prepared.request.measure,
             "code": [_code_stamp(Path(bundler.__file__).parent), _code_stamp(data_root("templates"))],
         }
     )

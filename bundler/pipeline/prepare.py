@@ -95,6 +95,8 @@ def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
 
 def _check_device(request: BuildRequest, profile: TargetProfile, workspace: Workspace, listener: Listener) -> None:
     """Whether the bundle can be run where it is asked for, before anything takes time."""
+    if request.measure and not request.prove:
+        raise UsageError("--measure times the bundle, and --no-prove does not run it", hint="leave one of them away")
     if request.on is None:
         return
     if not request.prove:

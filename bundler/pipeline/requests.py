@@ -33,9 +33,9 @@ class BuildRequest:
 
     `output` is the folder in which the bundle's folder `<name>-<target>` is made. `dimensions` fixes sizes by their
     name, `shapes` by input; None takes what the help calls the default. `prove` runs the golden set in the bundle's own
-    runtime and measures it; without it the manifest claims no more than `resolved`. `on` names the device that runs it,
-    as `NAME` or `NAME:SETTING`. `decisions` are what was measured before, by `decision_key` and variant; with `locked`
-    nothing new is measured. `project` is the name of the project file that asks, and
+    runtime and times it, with `measure` at length; without it the manifest claims no more than `resolved`. `on` names
+    the device that runs it, as `NAME` or `NAME:SETTING`. `decisions` are what was measured before, by `decision_key`
+    and variant; with `locked` nothing new is measured. `project` is the name of the project file that asks, and
     `origin` where in it (`bundler.toml:7`); both are empty where none does.
     """
 
@@ -126,6 +126,14 @@ class BuildRequest:
     prove: Annotated[bool, Option("--no-prove", help="Do not run the bundle; its manifest then claims no proof.")] = (
         True
     )
+    measure: Annotated[
+        bool,
+        Option(
+            "--measure",
+            help="Time every variant of the bundle for some seconds beside the original model; without it, the build "
+            "spends about 0.5 s on the first that runs.",
+        ),
+    ] = False
     on: On = None
     seed: Annotated[int, Option("--seed", least=0, help="Seed of synthetic inputs.", of_one_model=True)] = 0
     trust_target: Annotated[

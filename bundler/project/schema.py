@@ -45,6 +45,8 @@ class ProjectModel(Section):
     """Targets of this model alone; without it, those of the project."""
     format: str | None = None
     """Format of its bundles; without it, the target's."""
+    measure: bool = False
+    """Time every variant of its bundles for some seconds, as `--measure` of `bundler build`."""
 
 
 class Project(Section):

@@ -20,7 +20,8 @@ from bundler.model.results import StepOutcome
 class ReportData:
     """The whole input of a report. `outcomes` are in the order of the plan, the inspection first.
 
-    `unmeasured` says why there are no measurements, `unassigned` why the assignment of nodes is not known;
+    `unmeasured` says why there are no measurements, `is_brief` that they took no longer than a build spends on them
+    unless it is asked for more; `unassigned` why the assignment of nodes is not known;
     `assignments` counts nodes by provider for each variant. `phases` are seconds outside the steps (`emit`, `prove`).
     `asker` is whom hints on sizes address. `downloads` are for web bundles; `frontiers` for precisions that were
     chosen by measuring.
@@ -33,6 +34,7 @@ class ReportData:
     proofs: Sequence[VariantProof] = ()
     measurements: Sequence[Measurement] = ()
     unmeasured: str = "nothing was run"
+    is_brief: bool = False
     assignments: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unassigned: str = "no runtime reported the assignment of nodes to providers"
     phases: Mapping[str, float] = field(default_factory=dict)

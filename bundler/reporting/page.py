@@ -352,6 +352,7 @@ class Page:
     sizes: BarChart
     speed: tuple[SpreadChart, ...]
     unmeasured: str
+    brief_seconds: str
     precisions: tuple[Precision, ...]
     accuracy: Accuracy | None
     operators: Operators | None

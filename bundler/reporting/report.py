@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bundler.model.codec import encode
-from bundler.model.measurement import Measurement
+from bundler.model.measurement import BRIEF_SECONDS, Measurement
 from bundler.reporting.accuracy import chart_accuracy
 from bundler.reporting.claims import LEAST_RUNS
 from bundler.reporting.data import ReportData, summarize_series
@@ -107,6 +107,7 @@ def make_page(data: ReportData) -> Page:
         sizes=chart_sizes(data, states),
         speed=chart_speed(data),
         unmeasured=data.unmeasured,
+        brief_seconds=f"{BRIEF_SECONDS:g}" if data.is_brief else "",
         precisions=chart_precisions(data.frontiers),
         accuracy=chart_accuracy(data),
         operators=count_operators(data, states),
@@ -130,6 +131,7 @@ def render_timings(data: ReportData) -> str:
             for outcome in data.outcomes
         ],
         "phases": dict(data.phases),
+        "brief": data.is_brief,
         "measurements": [_timing(measurement) for measurement in data.measurements],
         "proofs": {proof.variant: dict(proof.figures) for proof in data.proofs},
     }

@@ -22,7 +22,7 @@ from bundler.reporting.models import show_tag, title_stage, title_step
 from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
 from bundler.reporting.placement import describe_shortfalls
 from bundler.reporting.scales import linear_scale
-from bundler.support.text import format_bytes, format_milliseconds
+from bundler.support.text import count_things, format_bytes, format_milliseconds
 from bundler.verification.words import BUILDING_HOST, describe_variants, is_verified
 
 _SHOWN_FILES = 12
@@ -180,11 +180,21 @@ def _time_card(
     if now is None:
         return Card(label=label, value="Not measured", change="", detail=data.unmeasured, tone="none")
     verdict, tone = compare_medians(then, now, measured.others)
-    return Card(label=label, value=format_milliseconds(now.median), change=verdict, detail=_before(then), tone=tone)
+    return Card(
+        label=label,
+        value=format_milliseconds(now.median),
+        change=verdict,
+        detail=_describe_medians(then, now),
+        tone=tone,
+    )
 
 
-def _before(spread: Spread | None) -> str:
-    return "" if spread is None else f"original model {format_milliseconds(spread.median)}, both medians"
+def _describe_medians(before: Spread | None, now: Spread) -> str:
+    runs = count_things(now.count, "run")
+    if before is None:
+        return f"median of {runs}"
+    both = f"medians of {runs} each" if before.count == now.count else f"medians of {before.count} and {runs}"
+    return f"original model {format_milliseconds(before.median)}; {both}"
 
 
 def _accuracy_card(data: ReportData) -> Card:

@@ -49,6 +49,30 @@ def test_bundles_are_timed_beside_the_original_model(
     assert "as shipped and from the device's own copy" in reasons[0]["reason"]
 
 
+def test_a_build_times_its_bundle_briefly_and_at_length_when_it_is_asked_to(
+    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path
+) -> None:
+    model = models.save(models.cnn(), tmp_path / "in", "cnn.onnx")
+    asked = (model, *here, "--output", tmp_path / "out")
+    report = tmp_path / "out" / "cnn-linux-x64.report"
+    assert not bundler.build(*asked)["up_to_date"]
+    brief = json.loads((report / "timings.json").read_text("utf-8"))
+    assert "bundler build --measure" in (report / "report.html").read_text("utf-8")
+    manifest = (tmp_path / "out" / "cnn-linux-x64" / "bundle.json").read_bytes()
+
+    assert not bundler.build(*asked, "--measure")["up_to_date"]
+    full = json.loads((report / "timings.json").read_text("utf-8"))
+    assert "bundler build --measure" not in (report / "report.html").read_text("utf-8")
+    assert (brief["brief"], full["brief"]) == (True, False)
+    calls = [found["measurements"][0]["latency_ms"]["spread"]["count"] for found in (brief, full)]
+    assert 0 < calls[0] < calls[1]
+    assert (tmp_path / "out" / "cnn-linux-x64" / "bundle.json").read_bytes() == manifest
+    assert bundler.build(*asked, "--measure")["up_to_date"]
+
+    refused = bundler.run("build", *asked, "--measure", "--no-prove").expect(2).err
+    assert "--measure times the bundle, and --no-prove does not run it" in refused
+
+
 def test_wrong_use_is_reported(bundler: CommandLine, tmp_path: Path) -> None:
     assert "no model" in bundler.run("bench", tmp_path, "--baseline", tmp_path / "none.onnx").expect(2).err
     assert bundler.run("bench", tmp_path).expect(8).err

@@ -28,7 +28,7 @@ EPILOG = """Examples:
 
   bundler plan   # everything in bundler.toml"""
 
-CHANGES_NO_STEP = ("output", "version", "package_name", "prove", "on")
+CHANGES_NO_STEP = ("output", "version", "package_name", "prove", "measure", "on")
 
 
 def run(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bundler.devices.contract import Device
@@ -21,6 +22,12 @@ from bundler.model.signature import describe_type
 MEASURE_SECONDS = 3.0
 """Maximum time for one variant."""
 
+START_SECONDS = 0.25
+"""What Python with its runtime takes to start, where the whole bundle has a limit."""
+
+LEAST_SECONDS = 0.1
+"""The shortest time for one variant."""
+
 MEASURE_OPENINGS = 30
 MEASURE_RUNS = 1000
 """Maximum number of loads and calls, however fast the model."""
@@ -32,6 +39,7 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     Without a model there is nothing beside it. A variant that cannot be timed is left out, and a message says
     why; empty where none runs at full speed. Raises `UsageError` for a batch that the bundle does not take.
     """
+    began = time.monotonic()
     layout = read_layout(request.bundle.resolve())
     _check_batch(layout, request.timing.batch)
     opening = make_opening(request, layout.config, state_need(layout))
@@ -46,10 +54,36 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
             if isinstance(launch, str):
                 return ()
             baseline = _put_baseline(device, request.model)
-            timed = [
-                _measure_variant(variant, launch, request, baseline, opening.say) for variant in layout.config.variants
-            ]
-    return tuple(measurement for measurement in timed if measurement is not None)
+            variants = layout.config.variants
+            return tuple(_measure_variants(variants, launch, request, baseline, began=began, say=opening.say))
+
+
+def _measure_variants(
+    variants: Sequence[RuntimeVariant],
+    launch: Launch,
+    request: ProofRequest,
+    baseline: tuple[str, ...],
+    *,
+    began: float,
+    say: Callable[[str], None],
+) -> Iterator[Measurement]:
+    """Those that can be timed, in order of preference, while there is time."""
+    for variant in variants:
+        seconds = _limit_seconds(request.timing, time.monotonic() - began)
+        if not seconds:
+            limit = f"the {request.timing.in_all:g} s that a build spends on timing"
+            say(f"variant {variant.name} not timed: {limit} are over; use --measure")
+            continue
+        measurement = _measure_variant(variant, launch, request, (*_bound(seconds), *baseline), say)
+        if measurement is not None:
+            yield measurement
+
+
+def _limit_seconds(timing: Timing, spent: float) -> float:
+    """Seconds for the next variant, where the bundle has taken `spent`; 0 where its time is over."""
+    if not timing.in_all:
+        return timing.seconds or MEASURE_SECONDS
+    return max(LEAST_SECONDS, timing.in_all - spent - START_SECONDS) if spent < timing.in_all else 0.0
 
 
 def _check_batch(layout: Layout, batch: int) -> None:
@@ -77,13 +111,12 @@ def _measure_variant(
     variant: RuntimeVariant,
     launch: Launch,
     request: ProofRequest,
-    baseline: tuple[str, ...],
+    bounds: tuple[str, ...],
     say: Callable[[str], None],
 ) -> Measurement | None:
     made = ("--prewarm",) if variant.prepare else ()
     watch = LoadWatch()
-    bounds = (*_bound(request.timing), *_vary(request.timing))
-    ending = start(launch, ("bench", "--json", "--variant", variant.name, *made, *bounds, *baseline))
+    ending = start(launch, ("bench", "--json", "--variant", variant.name, *made, *bounds, *_vary(request.timing)))
     if ending.failure is not None:
         say(f"variant {variant.name} could not be timed: {ending.failure}")
         return None
@@ -113,8 +146,7 @@ def _read_times(variant: RuntimeVariant, request: ProofRequest, others: float | 
     )
 
 
-def _bound(timing: Timing) -> tuple[str, ...]:
-    seconds = timing.seconds or MEASURE_SECONDS
+def _bound(seconds: float) -> tuple[str, ...]:
     runs = max(MEASURE_RUNS, round(MEASURE_RUNS * seconds / MEASURE_SECONDS))
     return ("--seconds", f"{seconds:g}", "--openings", str(MEASURE_OPENINGS), "--runs", str(runs))
 
