@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from bundler.model.errors import StageError
-from bundler.support.files import FILE_MODE, replace_whole
+from bundler.support.files import FILE_MODE, copy_content, replace_whole
 
 PROGRAM_MODE = 0o755
 _CACHE = "__pycache__"
@@ -26,10 +25,10 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def copy_file(source: Path, target: Path, mode: int = FILE_MODE) -> None:
-    """Copy the bytes (the system clones them where it can) and set `mode`. Raises `StageError`."""
+    """Copy the bytes (the file system shares them where it copies on write) and set `mode`. Raises `StageError`."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+        copy_content(source, target)
         target.chmod(mode)
     except OSError as error:
         raise _cannot_write(target, error) from error

@@ -1,18 +1,23 @@
 """Remembers which inputs made the bundle that stands at a path, so that a rebuild with nothing changed writes nothing.
 
 A bundle counts as unchanged when each of its files still has the size, times and inode that it had when we wrote
-it; any other state means that it is written again.
+it; any other state means that it is written again. Bundles share their wheels, and each new link moves the change time
+of such a file: one of which nothing else changed is read.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, Final
 
 import bundler
 from bundler.model.codec import conforms, decode, encode
-from bundler.model.digests import digest_json
+from bundler.model.digests import digest_file, digest_json
+from bundler.model.errors import VerificationError
+from bundler.model.manifest import MANIFEST_NAME, load_manifest_data
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.prepare import Prepared
@@ -58,12 +63,38 @@ def recall_bundle(root: Path, bundle: Path, key: str) -> BuildSummary | None:
     if not isinstance(memo, dict) or memo.get("key") != key:
         return None
     try:
-        if memo.get("files") != _fingerprints(bundle):
-            return None
-    except OSError:
+        present = _fingerprints(bundle)
+        if memo.get("files") != present:
+            if not _differ_in_links(bundle, memo.get("files"), present):
+                return None
+            with suppress(OSError):  # then they are read again the next time
+                remember(_path(root, bundle), {**memo, "files": present}, _about(bundle))
+    except (OSError, VerificationError):
         return None
     summary = memo.get("summary")
     return decode(BuildSummary, summary) if conforms(BuildSummary, summary) else None
+
+
+def _differ_in_links(bundle: Path, known: Any, present: Mapping[str, list[int]]) -> bool:
+    """Whether all that differs are change times of read-only files, whose content is that of the manifest."""
+    if not isinstance(known, dict) or known.keys() != present.keys() or MANIFEST_NAME not in known:
+        return False
+    moved = [path for path in present if known[path] != present[path]]
+    if MANIFEST_NAME in moved or any(_without_change(known[path]) != _without_change(present[path]) for path in moved):
+        return False
+    listed = {entry["path"]: entry["sha256"] for entry in load_manifest_data(bundle)["files"]}
+    return all(
+        not (bundle / path).lstat().st_mode & _WRITABLE and digest_file(bundle / path) == listed.get(path)
+        for path in moved
+    )
+
+
+def _without_change(fingerprint: list[int]) -> list[int]:
+    size, modified, _, inode = fingerprint
+    return [size, modified, inode]
+
+
+_WRITABLE: Final = 0o222
 
 
 def remember_bundle(root: Path, bundle: Path, key: str, summary: BuildSummary) -> None:

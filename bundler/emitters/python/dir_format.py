@@ -10,8 +10,9 @@ from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.python.layout import LOCK, WHEELS
 from bundler.emitters.python.licences import describe_wheel
 from bundler.emitters.python.project import write_python_project
+from bundler.emitters.python.sharing import place_wheel
 from bundler.emitters.python.wheelhouse import fetch_runtime
-from bundler.emitters.writing import copy_file, write_text
+from bundler.emitters.writing import write_text
 from bundler.model.proof import Emitted
 
 
@@ -19,9 +20,9 @@ def write_dir(request: EmitRequest, folder: Path) -> Emitted:
     """Write the bundle. Raises `BundlerError`."""
     context = write_python_project(request, folder)
     house = fetch_runtime(request)
-    # The system copies without the interpreter's lock, so two threads take half the time.
+    # Copying and hashing release the interpreter's lock, so two threads take half the time.
     with ThreadPoolExecutor(max_workers=2) as pool:
-        for _ in pool.map(lambda wheel: copy_file(wheel.path, folder / WHEELS / wheel.path.name), house.wheels):
+        for _ in pool.map(lambda wheel: place_wheel(wheel, folder / WHEELS, request.reporter.warn), house.wheels):
             pass
     write_text(folder / LOCK, house.lock)
     return Emitted(
