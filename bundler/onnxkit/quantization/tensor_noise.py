@@ -22,7 +22,7 @@ from bundler.onnxkit.golden import Sample
 from bundler.onnxkit.quantization.outcome import DEQUANTIZE
 from bundler.onnxkit.quantization.samples import run_sample
 from bundler.onnxkit.sessions import SessionSettings, open_session
-from bundler.onnxkit.structure import integer_attribute
+from bundler.onnxkit.structure import integer_attribute, read_structure
 
 _POSTFIXES: Final = (DEQUANT_OUTPUT_SUFFIX, DEQUANT_OUTPUT_SUFFIX + "_1")
 _UNOPTIMIZED: Final = SessionSettings(session={"graph_optimization_level": "none"})
@@ -50,16 +50,6 @@ class Noise:
         return 20 * math.log10(max(math.sqrt(self.signal), _MIN_NORM) / max(math.sqrt(self.noise), _MIN_NORM))
 
 
-@dataclass(slots=True)
-class ActivationNoise:
-    """`pair`: the error of the tensor's own Q/DQ pair (the reference's `qdq_err`). `model`: its distance from the same
-    tensor of the original model (`xmodel_err`), including all earlier errors.
-    """
-
-    pair: Noise
-    model: Noise
-
-
 def matched_tensors(float_model: ModelProto, quantized: ModelProto) -> dict[str, tuple[str, str]]:
     """Names in the quantised model, before and after its pair, of each tensor of the original model."""
     known = _values(float_model)
@@ -80,20 +70,19 @@ def _values(model: ModelProto) -> set[str]:
 
 def activation_noise(
     float_path: Path, quantized_path: Path, samples: Iterable[Sample], scratch: Path
-) -> dict[str, ActivationNoise]:
-    """The noise of each quantised activation, by the original model's names. Raises `StageError`."""
-    plain, quantized = onnx.load(float_path), onnx.load(quantized_path)
-    matched = matched_tensors(plain, quantized)
-    clean, pairs = list(matched), [name for pair in matched.values() for name in pair]
-    one = _open(plain, clean, scratch / "noise-float.onnx")
-    other = _open(quantized, pairs, scratch / "noise-quantized.onnx")
-    found = {name: ActivationNoise(Noise(), Noise()) for name in clean}
+) -> dict[str, Noise]:
+    """The noise of the Q/DQ pair of each quantised activation (the reference's `qdq_err`), by the original model's
+    names. Raises `StageError`.
+    """
+    quantized = onnx.load(quantized_path)
+    matched = matched_tensors(read_structure(float_path), quantized)
+    names = [name for pair in matched.values() for name in pair]
+    session = _open(quantized, names, scratch / "noise-quantized.onnx")
+    found = {name: Noise() for name in matched}
     for sample in samples:
-        values = dict(zip(pairs, run_sample(other, sample, pairs), strict=True))
-        for name, value in zip(clean, run_sample(one, sample, clean), strict=True):
-            before, after = (values[key] for key in matched[name])
-            found[name].pair.add(before, after)
-            found[name].model.add(value, after)
+        values = dict(zip(names, run_sample(session, sample, names), strict=True))
+        for name, (before, after) in matched.items():
+            found[name].add(values[before], values[after])
     return found
 
 

@@ -64,8 +64,8 @@ class Trial:
         quantize(self.loaded, replace(self.recipe, format="qdq"), self.ranges, target)
         source = self.loaded.path
         found = activation_noise(source, target, self.samples.first(MAX_SAMPLES), self.scratch)
-        noise = {name: item.pair.decibels for name, item in found.items()}
-        noise |= {name: item.decibels for name, item in weight_noise(source, target).items()}
+        found |= weight_noise(source, target)
+        noise = {name: item.decibels for name, item in found.items()}
         scores = {
             node.name: min(noise[name] for name in (*node.input, *node.output) if name in noise)
             for node in self.loaded.read_structure().graph.node
