@@ -26,7 +26,8 @@ class Attempt:
     """One method of `bundler.profiles.methods` on one variant, the unchanged model (`none`) among them.
 
     `seconds` is the median latency of one call; `ratio` compares it with the unchanged model, timed in turns with it
-    (below 1 is faster); `low` and `high` are its 10th and 90th percentile over `rounds`, None where it was not timed.
+    (below 1 is faster); `low` and `high` are its 10th and 90th percentile over `rounds`, `processor_ratio` compares the
+    time of all processors together; None where it was not timed.
     `figures` are the worst over all outputs on held-out samples: `sqnr_db`, `cosine`,
     `max_absolute`, `top1_agreement`, and the user's own metric under its own name; None where it was not measurable.
     `reason` says why in a sentence without a trailing stop; it may hold names from the model.
@@ -41,6 +42,7 @@ class Attempt:
     low: float | None = None
     high: float | None = None
     rounds: int | None = None
+    processor_ratio: float | None = None
     figures: Mapping[str, float | None] = field(default_factory=dict)
     reason: str = ""
 
@@ -49,8 +51,9 @@ class Attempt:
 class Frontier:
     """All attempts for one variant, in order.
 
-    `chosen` is the method that ships. `how` is a sentence that says how latencies were measured, or what they were
-    estimated from. `held_out` samples judged the accuracy; none of the `calibration` samples is among them.
+    `chosen` is the method that ships, and `reason` a sentence without a trailing stop that says why. `how` is a
+    sentence that says how latencies were measured, or what they were estimated from. `held_out` samples judged the
+    accuracy; none of the `calibration` samples is among them.
     """
 
     variant: str
@@ -60,6 +63,7 @@ class Frontier:
     how: str
     held_out: int
     calibration: int
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

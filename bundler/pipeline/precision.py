@@ -7,13 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bundler.execution.sources import Source, source_of
-from bundler.model.attempts import STATE_TITLES, Attempt, AttemptState, Frontier, RecordedChoice, Timing
+from bundler.model.attempts import Attempt, AttemptState, Frontier, RecordedChoice, Timing
 from bundler.model.digests import digest_json
 from bundler.model.errors import BundlerError, GateError, UsageError
 from bundler.model.events import Event, Listener, Reporter, StepFinished
 from bundler.model.plan import BuildPlan, Step
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.pipeline.judging import METRIC_STAGE, Verdict, judge_plan
+from bundler.pipeline.precision_choice import (
+    MEGABYTE,
+    choose_method,
+    describe_attempt,
+    explain_choice,
+    explain_loss,
+    is_bound,
+    order_search,
+)
 from bundler.pipeline.prepare import Prepared, plan_bundle
 from bundler.pipeline.requests import decision_key
 from bundler.pipeline.workspace import Workspace
@@ -31,22 +40,18 @@ from bundler.stages.record_golden.spec import Facts as GoldenFacts
 from bundler.stages.time_model.spec import Facts as TimedFacts
 from bundler.support.platforms import SYSTEMS, python_machines
 
-SAME_LATENCY_RATIO = 1.03
-"""Two latencies within this ratio count as the same: then the smaller model is the better one."""
-
-MAX_SIZE_SHARE = 0.9
-"""A model that is no faster must be smaller than this share of the unchanged one to be taken instead of it."""
-
-MEGABYTE = 1_000_000
+_TIMED = ("seconds", "ratio", "low", "high", "processor_ratio", "rounds")
+"""Figures that an attempt takes over from `time_model`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trial:
-    """One attempt with its plan and outcomes, where there are any."""
+    """One attempt with its plan and outcomes, where there are any, and the latency of the unchanged model meanwhile."""
 
     attempt: Attempt
     plan: BuildPlan | None = None
     outcomes: Mapping[str, StepOutcome] = field(default_factory=dict)
+    baseline_seconds: float | None = None
 
 
 def settle_precision(prepared: Prepared, workspace: Workspace, reporter: Reporter) -> Prepared:
@@ -125,47 +130,59 @@ class _Search:
     def _try_all(self) -> Frontier:
         profile, variant = self.prepared.profile, self.variant
         methods = (NONE, *candidate_methods(profile, variant))
-        trials: list[_Trial] = []
-        for position in range(len(methods)):
-            trials.append(self._try_next(position, methods, trials))
+        known: dict[str, _Trial] = {}
+        for method in order_search(methods):
+            known[method] = self._try_next(method, methods, known)
+        trials = [known[method] for method in methods]
         timing, how = _describe_timing(profile, variant)
-        trials = [self._time(trial, trials[0]) for trial in trials]
-        chosen = _choose([trial.attempt for trial in trials])
+        attempts = _complete(trials)
+        chosen = choose_method(attempts)
         if chosen is None:
             raise _nothing_holds(self.prepared, variant, trials)
+        reason = explain_choice(attempts, chosen)
+        self.reporter.say(f"precision of {variant.name}: {chosen}: {reason}")
         return Frontier(
             variant=variant.name,
             chosen=chosen,
-            attempts=tuple(_mark(trial.attempt, chosen) for trial in trials),
+            attempts=tuple(_mark(attempt, chosen) for attempt in attempts),
             timing=timing,
             how=how,
             held_out=_count(trials, GoldenFacts, EVALUATION) or _count(trials, GoldenFacts, GOLDEN),
             calibration=_count(trials, DataFacts, CALIBRATED),
+            reason=reason,
         )
 
-    def _try_next(self, position: int, methods: Sequence[str], before: Sequence[_Trial]) -> _Trial:
-        method, total = methods[position], len(methods)
-        plain = METHODS[method].plain if method != NONE else ""
-        if any(trial.attempt.method == plain and trial.attempt.state == "passed" for trial in before):
-            reason = f"{plain} meets the gate without a search"
-            attempt = Attempt(method=method, title=METHODS[method].title, state="skipped", reason=reason)
-            return _Trial(attempt=attempt)
-        text = f"trying precision {method} for {self.variant.name} ({position + 1} of {total})"
-        self.reporter.say(text)
-        trial = self._try(method)
-        if trial.attempt.state != "passed":
-            self.reporter.say(f"{method}: {STATE_TITLES[trial.attempt.state]}: {trial.attempt.reason}")
+    def _try_next(self, method: str, methods: Sequence[str], known: Mapping[str, _Trial]) -> _Trial:
+        """The method's trial, timed where its latency decides anything, or without one where it cannot be chosen."""
+        reason = self._explain_skip(method, [trial.attempt for trial in known.values()])
+        if reason:
+            trial = _Trial(attempt=Attempt(method=method, title=METHODS[method].title, state="skipped", reason=reason))
+        else:
+            place = f"{len(known) + 1} of {len(methods)}"
+            self.reporter.say(f"trying precision {method} for {self.variant.name} ({place})")
+            trial = self._try(method)
+            if trial.attempt.state == "passed" or is_bound(method, methods):
+                trial = self._time(trial, known.get(NONE, trial))
+        self.reporter.say(describe_attempt(trial.attempt))
         return trial
+
+    def _explain_skip(self, method: str, before: Sequence[Attempt]) -> str:
+        """Why `method` is not tried; empty where it is."""
+        prepared = self.prepared
+        if method == NONE:
+            return ""
+        data = prepared.plan_request
+        if METHODS[method].needs_calibration and data.calibration is None and data.samples is None:
+            return "it needs calibration data (--calibration)"
+        if prepared.profile.precision.keep_float == "auto":
+            return ""  # Each method then keeps nodes of its own in floating point, so none bounds another.
+        return explain_loss(method, before, prepared.profile.budget.model_mb)
 
     def _try(self, method: str) -> _Trial:
         """One method, judged by the gate. A model that cannot be made is an attempt, too."""
         prepared = self.prepared
         title = METHODS[method].title if method != NONE else "as it is"
         attempt = Attempt(method=method, title=title, state="skipped")
-        data = prepared.plan_request
-        has_data = data.calibration is not None or data.samples is not None
-        if method != NONE and METHODS[method].needs_calibration and not has_data:
-            return _Trial(attempt=replace(attempt, reason="it needs calibration data (--calibration)"))
         request = replace(prepared.plan_request, methods={self.variant.name: method})
         try:
             plan = make_plan(prepared.settled.only(self.variant), request)
@@ -181,6 +198,8 @@ class _Search:
         """The attempt's latency beside that of the model as it is."""
         if trial.plan is None or first.plan is None:
             return trial
+        if trial is first:
+            return replace(trial, attempt=replace(trial.attempt, ratio=1.0))
         if _is_estimated(self.variant):
             sizes = (trial.attempt.model_bytes or 0, first.attempt.model_bytes or 1)
             return replace(trial, attempt=replace(trial.attempt, ratio=sizes[0] / sizes[1]))
@@ -198,10 +217,8 @@ class _Search:
             environment=trial.plan.step(one.model).environment,
         )
         found = self._execute((step,), sources, trial.attempt.method)[step.id].read_facts(TimedFacts)
-        attempt = replace(trial.attempt, seconds=found.seconds, ratio=1.0)
-        if trial is not first:
-            attempt = replace(attempt, ratio=found.ratio, low=found.low, high=found.high, rounds=found.rounds)
-        return replace(trial, attempt=attempt)
+        figures = {name: getattr(found, name) for name in _TIMED}
+        return replace(trial, attempt=replace(trial.attempt, **figures), baseline_seconds=found.baseline_seconds)
 
     def _execute(self, steps: Sequence[Step], sources: Mapping[str, Source], method: str) -> dict[str, StepOutcome]:
         reporter = Reporter(_only_new(self.reporter.listener), f"{self.prepared.title}, {method}")
@@ -216,6 +233,14 @@ def _only_new(listener: Listener) -> Listener:
             listener(event)
 
     return listen
+
+
+def _complete(trials: Sequence[_Trial]) -> list[Attempt]:
+    """The attempts; the unchanged model's latency is the one that another one was timed beside."""
+    seconds = next((trial.baseline_seconds for trial in trials if trial.baseline_seconds is not None), None)
+    return [
+        replace(trial.attempt, seconds=seconds) if trial.attempt.method == NONE else trial.attempt for trial in trials
+    ]
 
 
 def _mark(attempt: Attempt, chosen: str) -> Attempt:
@@ -252,19 +277,6 @@ def _worst(outputs: Sequence[OutputComparison]) -> dict[str, float | None]:
         for name in ("sqnr_db", "cosine", "top1_agreement")
     }
     return {**lowest, "max_absolute": max((output.max_absolute for output in outputs), default=None)}
-
-
-def _choose(attempts: Sequence[Attempt]) -> str | None:
-    """The fastest that passed. Among those that are as fast, within noise, the smallest, if it is worth a change."""
-    passed = [attempt for attempt in attempts if attempt.state == "passed" and attempt.ratio is not None]
-    if not passed:
-        return None
-    best = min(attempt.ratio or 0.0 for attempt in passed)
-    close = [attempt for attempt in passed if (attempt.ratio or 0.0) <= best * SAME_LATENCY_RATIO]
-    smallest = min(close, key=lambda attempt: attempt.model_bytes or 0)
-    original = next((attempt for attempt in close if attempt.method == NONE), smallest)
-    is_smaller = (smallest.model_bytes or 0) <= (original.model_bytes or 0) * MAX_SIZE_SHARE
-    return smallest.method if is_smaller else original.method
 
 
 def _describe_timing(profile: TargetProfile, variant: Variant) -> tuple[Timing, str]:

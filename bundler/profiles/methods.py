@@ -87,6 +87,7 @@ _ROWS = (
         "8-bit matrix products and convolutions, ranges by percentile",
         calibration="percentile",
         percentile=99.99,
+        plain="static-int8",
         **_FAST,
     ),
     _static(

@@ -15,9 +15,9 @@ Loss = Literal["none", "half", "bfloat16", "eight-bit", "four-bit"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
     """One method. `options` are its own for the stage; `takes` maps keys of a profile's `precision` to options of the
-    stage that they replace. A method that looks for the nodes to keep in floating point until the gate holds names the
-    `plain` one that does not: where that holds the gate, there is nothing to look for. One that `keeps_constants`
-    stores weights in another type than they are used in, which folding constants would undo.
+    stage that they replace. A method that only differs from a `plain` one in its ranges, or in the nodes that it keeps
+    in floating point, is at best as fast and as small: it is for models whose gate the plain one misses. One that
+    `keeps_constants` stores weights in another type than they are used in, which folding constants would undo.
     """
 
     name: str

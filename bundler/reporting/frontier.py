@@ -59,13 +59,15 @@ def _chart_precision(frontier: Frontier, *, alone: bool) -> Precision:
         summary=_summarize(frontier),
         timing=_describe_timing(frontier, unchanged),
         chart=_chart(frontier.attempts),
-        columns=("Size", "Latency", "Ratio", *(_FIGURES.get(name, name) for name in names)),
+        columns=("Size", "Latency", "Ratio", "CPU time", *(_FIGURES.get(name, name) for name in names)),
         rows=tuple(_row(number, attempt, names, unchanged) for number, attempt in enumerate(frontier.attempts, 1)),
     )
 
 
 def _describe_timing(frontier: Frontier, unchanged: float | None) -> str:
     timing = f"Latency {frontier.timing}: {frontier.how}."
+    if any(attempt.processor_ratio is not None for attempt in frontier.attempts):
+        timing += " CPU time is that of all processors together, by the unchanged model's."
     if any(doubt_ratio(attempt.low, attempt.high, attempt.rounds) for attempt in frontier.attempts):
         timing += " A ratio in brackets is no significant difference: too few rounds, or rounds on both sides of 1."
     return timing if unchanged is None else f"{timing} Milliseconds are the ratio times the unchanged model's latency."
@@ -77,7 +79,8 @@ def _summarize(frontier: Frontier) -> str:
     judged = f"judged on {count_things(frontier.held_out, 'held-out sample')}"
     if frontier.calibration:
         judged += f", none of them among the {frontier.calibration} for calibration"
-    return f"{count_things(tried, 'attempt')}, {passed} of them met the gate, {judged}."
+    text = f"{count_things(tried, 'attempt')}, {passed} of them met the gate, {judged}."
+    return f"{text} {frontier.chosen} is used: {frontier.reason}." if frontier.reason else text
 
 
 def _name_figures(attempts: Sequence[Attempt]) -> tuple[str, ...]:
@@ -101,6 +104,7 @@ def _row(number: int, attempt: Attempt, names: Sequence[str], unchanged: float |
             _show(attempt.model_bytes, lambda size: format_bytes(round(size))),
             _show(seconds, lambda value: format_milliseconds(1000 * value)),
             _show_measured_ratio(attempt),
+            _show(attempt.processor_ratio, _show_ratio),
             *(_show(attempt.figures.get(name), _SHOWN.get(name, _show_plain)) for name in names),
         ),
         reason=attempt.reason,

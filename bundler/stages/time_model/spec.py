@@ -12,7 +12,11 @@ from bundler.model.stage import StageSpec
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """`seconds` and `baseline_seconds` are medians of one call; `ratio` is the median over `rounds` of the model's time
-    to the baseline's in the same round, `low` and `high` its 10th and 90th percentile.
+    to the baseline's in the same round, `low` and `high` its 10th and 90th percentile. `processor_ratio` is the median
+    of the same for the time of all processors together.
+
+    From seven rounds on, `low` to `high` is also a confidence interval of the median: at least 97 % by order
+    statistics, as long as rounds are independent.
     """
 
     seconds: float
@@ -20,6 +24,7 @@ class Facts:
     ratio: float
     low: float
     high: float
+    processor_ratio: float
     rounds: int
 
 
@@ -36,7 +41,7 @@ SPEC = StageSpec(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How both sessions are created (as in `compare`), and for how many seconds they run alternately."""
+    """How both sessions are created (as in `compare`), and for how many seconds at most they run alternately."""
 
     session: Mapping[str, Any] = field(default_factory=dict)
     baseline_session: Mapping[str, Any] = field(default_factory=dict)

@@ -28,7 +28,7 @@ def make_frontier(variant: str = "cpu") -> Frontier:
         attempts=(
             make_attempt("none", "passed", 1.0, None, model_bytes=585_532, figures=unchanged),
             make_attempt("static-int8", "failed", 0.50, 11.2, reason=short),
-            make_attempt("static-int8-percentile", "chosen", 0.51, 27.4),
+            make_attempt("static-int8-percentile", "chosen", 0.51, 27.4, processor_ratio=0.55),
             make_attempt("dynamic-int8", "passed", 4.4, 22.0),
             make_attempt("fp16", "passed", 1.17, 71.0, model_bytes=295_000),
             make_attempt("weights-8bit", "broken", None, None, reason="it quantised nothing"),
@@ -38,4 +38,5 @@ def make_frontier(variant: str = "cpu") -> Frontier:
         how="on this machine, in turns with the unchanged model",
         held_out=60,
         calibration=240,
+        reason="the fastest that meets the gate",
     )

@@ -1,0 +1,118 @@
+"""The choice among attempts at a precision, what cannot win any more, and the sentences that say why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bundler.model.attempts import STATE_TITLES, Attempt
+from bundler.profiles.methods import METHODS, NONE
+from bundler.reporting.claims import doubt_ratio
+
+SAME_LATENCY_RATIO = 1.03
+"""Two latencies within this ratio count as the same: then the smaller model is the better one."""
+
+MAX_SIZE_SHARE = 0.9
+"""A model that is no faster must be smaller than this share of the unchanged one to be taken instead of it."""
+
+MEGABYTE = 1_000_000
+
+
+def choose_method(attempts: Sequence[Attempt]) -> str | None:
+    """The fastest that passed. Among those that are as fast, within noise, the smallest, if it is worth a change."""
+    passed = [attempt for attempt in attempts if attempt.state == "passed" and attempt.ratio is not None]
+    if not passed:
+        return None
+    close = _list_fastest(passed)
+    smallest = min(close, key=lambda attempt: attempt.model_bytes or 0)
+    original = next((attempt for attempt in close if attempt.method == NONE), smallest)
+    is_smaller = (smallest.model_bytes or 0) <= (original.model_bytes or 0) * MAX_SIZE_SHARE
+    return smallest.method if is_smaller else original.method
+
+
+def _list_fastest(passed: Sequence[Attempt]) -> list[Attempt]:
+    best = min(map(_counted_ratio, passed))
+    return [attempt for attempt in passed if _counted_ratio(attempt) <= best * SAME_LATENCY_RATIO]
+
+
+def _counted_ratio(attempt: Attempt) -> float:
+    """The ratio; 1 for a model that is faster by less than its interval."""
+    ratio = attempt.ratio or 0.0
+    return 1.0 if ratio < 1 and doubt_ratio(attempt.low, attempt.high, attempt.rounds) else ratio
+
+
+def explain_choice(attempts: Sequence[Attempt], chosen: str) -> str:
+    """Why `chosen` ships, as a sentence without a trailing stop."""
+    passed = [attempt for attempt in attempts if attempt.state == "passed" and attempt.ratio is not None]
+    if chosen == NONE:
+        others = any(attempt.method != NONE for attempt in passed)
+        return "no method that meets the gate makes it faster or much smaller" if others else "no method meets the gate"
+    close = [attempt.method for attempt in _list_fastest(passed) if attempt.method != chosen]
+    if close:
+        return f"the smallest of the fastest that meet the gate; as fast: {', '.join(close)}"
+    return "the fastest that meets the gate"
+
+
+def describe_attempt(attempt: Attempt) -> str:
+    """Result and figures of an attempt, as a line for the screen."""
+    parts = [f"{attempt.method}: {STATE_TITLES[attempt.state]}"]
+    if attempt.model_bytes is not None and attempt.state == "passed":
+        parts.append(f"{attempt.model_bytes / MEGABYTE:.1f} MB")
+    if attempt.ratio is not None and attempt.method != NONE:
+        parts.append(_describe_ratio(attempt))
+    text = ", ".join(parts)
+    return f"{text}: {attempt.reason}" if attempt.reason else text
+
+
+def _describe_ratio(attempt: Attempt) -> str:
+    if attempt.low is None or attempt.high is None:
+        return f"{attempt.ratio:.2f} of the latency, estimated"
+    text = f"{attempt.ratio:.2f} of the latency ({attempt.low:.2f} to {attempt.high:.2f})"
+    doubt = doubt_ratio(attempt.low, attempt.high, attempt.rounds)
+    text += f", {doubt}" if doubt else ""
+    return text if attempt.processor_ratio is None else f"{text}, {attempt.processor_ratio:.2f} of the CPU time"
+
+
+def order_search(methods: Sequence[str]) -> list[str]:
+    """The methods in the order of trying: those that another one bounds come last, when most is known."""
+    return sorted(methods, key=lambda method: bool(_plain(method)))
+
+
+def is_bound(method: str, methods: Sequence[str]) -> bool:
+    """Whether `method` bounds another one of `methods`, so that its figures decide even where it misses the gate."""
+    return any(_plain(other) == method for other in methods)
+
+
+def _plain(method: str) -> str:
+    return METHODS[method].plain if method != NONE else ""
+
+
+def explain_loss(method: str, before: Sequence[Attempt], limit: float | None) -> str:
+    """Why `method` cannot be chosen after the attempts `before`; empty where it can. `limit` is the size budget in MB.
+
+    A method with a `plain` one runs the same operators with other ranges, or some of them in floating point: it is at
+    best as fast and as small.
+    """
+    plain = next((attempt for attempt in before if attempt.method == _plain(method)), None)
+    if plain is None:
+        return ""
+    if plain.state == "passed":
+        return f"{plain.method} meets the gate, and this is at best as fast and as small"
+    if limit is not None and (plain.model_bytes or 0) > limit * MEGABYTE:
+        return f"{plain.method} is over the size budget, and this is at best as small"
+    best = next((attempt for attempt in before if attempt.method == choose_method(before)), None)
+    if plain.state != "failed" or plain.ratio is None or best is None or _may_replace(plain, best):
+        return ""
+    return f"at best like {plain.method} ({_describe_ratio(plain)}), which is not shown to be better than {best.method}"
+
+
+def _may_replace(found: Attempt, best: Attempt) -> bool:
+    """Whether `found` is faster than `best` by more than both intervals, or smaller and not shown to be slower."""
+    (low, high), (best_low, best_high) = _interval(found), _interval(best)
+    is_smaller = (found.model_bytes or 0) <= (best.model_bytes or 0) * MAX_SIZE_SHARE
+    return high < best_low or (is_smaller and low <= best_high * SAME_LATENCY_RATIO)
+
+
+def _interval(attempt: Attempt) -> tuple[float, float]:
+    """Of the ratio; a point where it was not timed."""
+    ratio = attempt.ratio or 0.0
+    return (ratio if attempt.low is None else attempt.low), (ratio if attempt.high is None else attempt.high)
