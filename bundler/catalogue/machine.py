@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.support.files import read_beginning
 from bundler.support.platforms import name_architecture, name_system
-
-_LARGEST = 100_000
-"""Bytes of a system file that are read; one CPU's entry has about 1,500."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +33,7 @@ def see_machine(root: Path = Path("/")) -> Machine:
 
 
 def _see_parts(root: Path) -> Iterator[str]:
-    yield from filter(None, [_read(root / "proc/device-tree/model").strip("\0\n ")])
+    yield from filter(None, [read_beginning(root / "proc/device-tree/model").strip("\0\n ")])
     for card in sorted((root / "proc/driver/nvidia/gpus").glob("*/information")):
-        yield from re.findall(r"^Model:\s*(\S.*?)\s*$", _read(card), re.MULTILINE)
-    yield from re.findall(r"^model name\s*:\s*(\S.*?)\s*$", _read(root / "proc/cpuinfo"), re.MULTILINE)[:1]
-
-
-def _read(path: Path) -> str:
-    """The beginning of a file; empty where it cannot be read."""
-    try:
-        with path.open("rb") as stream:
-            return stream.read(_LARGEST).decode("utf-8", "replace")
-    except OSError:
-        return ""
+        yield from re.findall(r"^Model:\s*(\S.*?)\s*$", read_beginning(card), re.MULTILINE)
+    yield from re.findall(r"^model name\s*:\s*(\S.*?)\s*$", read_beginning(root / "proc/cpuinfo"), re.MULTILINE)[:1]

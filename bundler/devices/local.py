@@ -16,10 +16,9 @@ from bundler.devices.registry import LOCAL
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.survey import ToolStatus
 from bundler.model.errors import UsageError
+from bundler.support.files import read_beginning
 
 _CPUINFO = Path("/proc/cpuinfo")
-_LARGEST = 100_000
-"""Bytes of a system file that are looked at; one CPU's entry has about 1,500."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,7 +76,7 @@ def see_facts() -> Facts:
 
 
 def _name_processor() -> str:
-    found = re.findall(r"^model name\s*:\s*(\S.*?)\s*$", _read(_CPUINFO), re.MULTILINE)
+    found = re.findall(r"^model name\s*:\s*(\S.*?)\s*$", read_beginning(_CPUINFO), re.MULTILINE)
     return found[0] if found else ""
 
 
@@ -93,15 +92,6 @@ def _list_drivers() -> Iterator[str]:
     if Path("/dev/nvidiactl").exists():
         yield "nvidia"
     yield from (path.name for path in sorted(Path("/dev/dri").glob("renderD*")))
-
-
-def _read(path: Path) -> str:
-    """The beginning of a file; empty where it cannot be read."""
-    try:
-        with path.open("rb") as stream:
-            return stream.read(_LARGEST).decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 KIND = LocalKind()

@@ -14,6 +14,8 @@ from typing import Final
 
 FILE_MODE: Final = 0o644
 """Mode of a bundle's files, independent of the umask."""
+_BEGINNING: Final = 100_000
+"""Bytes of a system file that are read; one CPU's entry in /proc/cpuinfo has about 1,500."""
 
 
 def name_draft(path: Path) -> Path:
@@ -68,6 +70,15 @@ def clone_content(source: Path, target: Path) -> bool:
 
 _FICLONE: Final = 0x40049409
 """Linux's request to share all blocks of a file (linux/fs.h); `fcntl` has a name for it from Python 3.12 on."""
+
+
+def read_beginning(path: Path) -> str:
+    """The beginning of a file as text; empty where it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_BEGINNING).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def remove_whole(place: Path) -> None:
