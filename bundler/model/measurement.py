@@ -9,12 +9,14 @@ from typing import Final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """How to time a bundle: `batch` rows per call (0: those of the golden sample), `threads` inside a call (0: the
-    bundle's own number), numbers of concurrent `callers` whose calls per second are counted, and the approximate
-    duration in `seconds` of each variant (0: a few) or `in_all` of the whole bundle (0: as long as its variants take).
+    bundle's own number), whether idle threads are `spinning` (None: the bundle's own choice), numbers of concurrent
+    `callers` whose calls per second are counted, and the approximate duration in `seconds` of each variant (0: a few)
+    or `in_all` of the whole bundle (0: as long as its variants take).
     """
 
     batch: int = 0
     threads: int = 0
+    spinning: bool | None = None
     callers: tuple[int, ...] = ()
     seconds: float = 0.0
     in_all: float = 0.0
@@ -22,7 +24,7 @@ class Timing:
     @property
     def is_usual(self) -> bool:
         """Whether the model is run as an application would by default; the duration does not matter."""
-        return not (self.batch or self.threads or self.callers)
+        return not (self.batch or self.threads or self.callers) and self.spinning is None
 
 
 USUAL = Timing()

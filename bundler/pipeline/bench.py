@@ -72,7 +72,7 @@ def _check_timing(bundles: Sequence[Path], timing: Timing) -> None:
         emitter = find_emitter(read_manifest(bundle).ecosystem)
         if isinstance(emitter, TimedAsUsual):
             raise UsageError(
-                f"{bundle} cannot be timed with --batch, --threads or --callers",
+                f"{bundle} cannot be timed with --batch, --threads, --spinning or --callers",
                 details=(emitter.timed_as_usual,),
                 hint="time it without them; they are for Python bundles",
             )
@@ -85,7 +85,7 @@ def _nothing_timed(bundles: Iterable[Path], timing: Timing = USUAL) -> Verificat
     if reasons:
         hint = "a Python or web bundle (--format dir) can be timed, if there is one; else time in your application"
     elif not timing.is_usual:
-        hint = f"time them without --batch, --threads and --callers; {hint}"
+        hint = f"time them without --batch, --threads, --spinning and --callers; {hint}"
     return VerificationError("no bundle could be timed on this machine", details=tuple(reasons), hint=hint)
 
 

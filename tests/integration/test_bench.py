@@ -25,13 +25,13 @@ def test_bundles_are_timed_beside_the_original_model(
     assert text.count("cnn-linux-x64") == 2
     assert "ratio: to" not in text
 
-    options = ("--threads", "1", "--batch", "4", "--callers", "1,2", "--seconds", "1")
+    options = ("--threads", "1", "--no-spinning", "--batch", "4", "--callers", "1,2", "--seconds", "1")
     document = bundler.run("bench", bundle, *options, "--json").expect(0).document
     assert list(document["variants"][0]["throughput"]) == ["1", "2"]
     assert document["variants"][0]["measurement"]["batch"] == 4
     assert all(spread["median"] > 0 for spread in document["variants"][0]["throughput"].values())
     text = bundler.run("bench", bundle, *options).expect(0).out
-    assert "with 4 rows a call and 1 thread inside a call" in text
+    assert "with 4 rows a call and 1 thread inside a call and no spinning" in text
     assert "rows/s" in text
     fixed = bundler.build(model, *here, "--dim=batch=2", "--name=fixed", "--no-prove", "--output", tmp_path / "out")
     reported = bundler.run("bench", fixed["bundle"], "--batch", "4").expect(2).err

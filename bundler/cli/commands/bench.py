@@ -50,6 +50,14 @@ def run(
             "--threads", metavar="N", min=1, help="Threads inside one call.", show_default="as set in the bundle"
         ),
     ] = None,
+    spinning: Annotated[
+        bool | None,
+        typer.Option(
+            "--spinning/--no-spinning",
+            help="Whether idle threads spin instead of sleeping.",
+            show_default="as set in the bundle",
+        ),
+    ] = None,
     callers: Annotated[
         str,
         typer.Option(
@@ -68,7 +76,13 @@ def run(
     """Time the bundles and print them side by side, with warnings on the figures."""
     if seconds is not None and math.isnan(seconds):  # it is neither below nor above a bound
         raise UsageError("--seconds nan: not a number from 0.1 to 600", hint="--seconds 30")
-    timing = Timing(batch=batch or 0, threads=threads or 0, callers=parse_callers(callers), seconds=seconds or 0.0)
+    timing = Timing(
+        batch=batch or 0,
+        threads=threads or 0,
+        spinning=spinning,
+        callers=parse_callers(callers),
+        seconds=seconds or 0.0,
+    )
     busy = doubt_machine()
     with open_console(progress, as_json=json) as listener:
         times = api.bench(bundles, baseline=baseline, timing=timing, on=on, settings=settings, listener=listener)
@@ -98,8 +112,9 @@ def _describe_timing(timing: Timing) -> Iterator[str]:
     """Settings that differ from the defaults."""
     rows = f"{timing.batch} rows a call" if timing.batch else ""
     threads = f"{timing.threads} thread{'' if timing.threads == 1 else 's'} inside a call" if timing.threads else ""
-    if rows or threads:
-        yield f"with {' and '.join(filter(None, (rows, threads)))}, in the bundle and in a plain session"
+    spinning = {None: "", True: "spinning threads", False: "no spinning"}[timing.spinning]
+    if rows or threads or spinning:
+        yield f"with {' and '.join(filter(None, (rows, threads, spinning)))}, in the bundle and in a plain session"
 
 
 def _list_doubts(times: Sequence[VariantTimes]) -> Iterator[str]:

@@ -154,7 +154,8 @@ def _bound(seconds: float) -> tuple[str, ...]:
 def _vary(timing: Timing) -> tuple[str, ...]:
     """What differs from the usual; a bundle of an older loader does not know these options."""
     named = {"--batch": timing.batch, "--threads": timing.threads, "--callers": ",".join(map(str, timing.callers))}
-    return tuple(text for name, value in named.items() if value for text in (name, str(value)))
+    spinning = {None: (), True: ("--spinning",), False: ("--no-spinning",)}[timing.spinning]
+    return (*(text for name, value in named.items() if value for text in (name, str(value))), *spinning)
 
 
 def _milliseconds(seconds: Sequence[float]) -> tuple[float, ...]:

@@ -153,7 +153,7 @@ def test_bench_ends_when_its_time_is_over(package: Package) -> None:
 
 
 def test_bench_counts_what_several_callers_get_done(package: Package) -> None:
-    options = ("--seconds", "0.5", "--batch", "4", "--threads", "1", "--callers", "1,3,1")
+    options = ("--seconds", "0.5", "--batch", "4", "--threads", "1", "--spinning", "--callers", "1,3,1")
     answer = package.ask("bench", "--json", *options, "--compare", str(package.model))
     assert answer["batch"] == 4
     assert [found["callers"] for found in answer["throughput"]] == [1, 3]
@@ -169,21 +169,6 @@ def test_a_batch_that_the_model_does_not_take_is_reported(bundle_of: Callable[..
     assert done.returncode == 2
     assert "no batch of 4 can be given to input image" in done.stderr
     assert "its first size is fixed to 1" in done.stderr
-
-
-def test_threads_reach_the_runtime_and_not_the_key_of_the_device_copy(module: ModuleType) -> None:
-    sessions = importlib.import_module(f"{module.__name__}._loader.sessions")
-    copies = importlib.import_module(f"{module.__name__}._loader.device_copy")
-    variant = module.Model.pins.read().variants[0]
-    key = copies._make_key(variant, "1")
-    sessions.THREADS = 3
-    model = module.Model()
-    assert model._runner._session.get_session_options().intra_op_num_threads == 3
-    assert copies._make_key(variant, "1") == key
-    assert sessions.with_threads({"num_of_threads": "8", "device_type": "CPU"}) == {
-        "num_of_threads": "3",
-        "device_type": "CPU",
-    }
 
 
 def test_a_caller_that_fails_fails_the_count(module: ModuleType) -> None:

@@ -98,7 +98,7 @@ def test_web_bundles_say_what_they_cannot_before_anything_runs(
 ) -> None:
     monkeypatch.setattr(benching, "_time_bundle", lambda *_: pytest.fail("it ran"))
     write_manifest(tmp_path, replace(make_manifest(tmp_path, make_request()), ecosystem="web"))
-    with pytest.raises(UsageError, match="cannot be timed with --batch, --threads or --callers") as caught:
+    with pytest.raises(UsageError, match="cannot be timed with --batch, --threads, --spinning or --callers") as caught:
         bench((tmp_path,), None, workspace, ignore, timing=timing)
     assert "one call at a time" in caught.value.details[0]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
-from . import integrity, sessions
+from . import integrity
 from .arrays import read_inputs, show_outputs, write_outputs
 from .checks import match_names
 from .command import name_command
@@ -28,6 +28,7 @@ from .runtime_errors import RUNTIME_ERRORS, first_line
 from .sessions import open_original
 from .throughput import count_calls, widen_inputs
 from .timing import Limits, Open, find_quantile, summarise, time_one_by_one, time_side_by_side
+from .tuning import resolve_tuning
 from .variants import find_reason
 
 ModelType = type[BundledModel]
@@ -132,6 +133,11 @@ def _add_bench(commands: Any) -> None:
     parser.add_argument("--seconds", type=float, default=60, help="approximate duration (default: %(default)s)")
     parser.add_argument("--batch", type=_positive, help="rows per call (default: those of the golden sample)")
     parser.add_argument("--threads", type=_positive, help="threads inside one call (default: the bundle's own number)")
+    parser.add_argument(
+        "--spinning",
+        action=argparse.BooleanOptionalAction,
+        help="whether idle threads spin instead of sleeping (default: the bundle's own choice)",
+    )
     parser.add_argument(
         "--callers",
         type=_counts,
@@ -251,8 +257,9 @@ def run_once(model: ModelType, options: Any) -> int:
 def run_bench(model: ModelType, options: Any) -> int:
     """`bench`."""
     config = model.pins.read()
-    sessions.THREADS = options.threads
+    tuning = resolve_tuning(options.threads, options.spinning)
     variant = _settle(model, options)
+    variant.tuning = tuning
     sample = next(iter(GoldenSet(config)))
     inputs = widen_inputs(config.inputs, sample.inputs, options.batch) if options.batch else sample.inputs
     opens = [_opener(model, variant, tuple(inputs.get(port.name) for port in config.inputs))]
@@ -306,7 +313,8 @@ def _is_large(variant: Variant) -> bool:
 
 def _opener(model: ModelType, variant: Variant, values: tuple[Any, ...]) -> Open:
     def open_bundle() -> Callable[[], object]:
-        run = model(variant.name)._run  # noqa: SLF001 (one package)
+        opened = model(variant.name, threads=variant.tuning.threads, spinning=variant.tuning.spinning)
+        run = opened._run  # noqa: SLF001 (one package)
         return lambda: run(values)
 
     return open_bundle

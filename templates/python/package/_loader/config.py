@@ -7,6 +7,7 @@ from typing import Any
 
 from .errors import IncompatibleError
 from .integrity import File, Memory, read_pinned
+from .tuning import Tuning
 
 SCHEMA = 3
 
@@ -38,7 +39,7 @@ class Port:
 
 
 class Variant:
-    """One way to run the model; the fields are those of `runtime.json`."""
+    """One way to run the model; the fields are those of `runtime.json`. `tuning` is what whoever opens it asks for."""
 
     __slots__ = (
         "device_cache",
@@ -53,6 +54,7 @@ class Variant:
         "requires",
         "session",
         "session_config",
+        "tuning",
     )
 
     def __init__(self, data: dict[str, Any]) -> None:
@@ -68,6 +70,7 @@ class Variant:
         self.device_cache: bool = data["device_cache"]
         self.least_share: float = data.get("least_share", 0.0)
         self.prepare: dict[str, Any] | None = data.get("prepare")
+        self.tuning = Tuning()
 
     @property
     def provider_names(self) -> list[str]:

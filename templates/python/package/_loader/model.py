@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from .checks import match_names
 from .config import Config, Port, read_config
 from .errors import FallbackWarning, InputError
 from .integrity import Memory, always_check_wanted
 from .opening import device_copy_wanted
-from .sessions import Runner
+from .sessions import Runner, explain_tuning
+from .tuning import resolve_tuning
 from .variants import LoadReport, open_first
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ class BundledModel:
     earlier checks. With `device_copy=False` the loader neither opens nor writes the device's own copy of a model whose
     memory layout depends on the processor (`BUNDLER_DEVICE_COPY=0` does the same).
 
+    `threads` is the number of threads inside one call, from 0 (one a physical core) to 1024, and `spinning=False` lets
+    idle ones sleep at once: better where several callers share a busy machine. Without them, `BUNDLER_THREADS` (a
+    number) and `BUNDLER_SPINNING` (0 or 1) decide, and without those the bundle. They do not reach providers that
+    compute on other devices; `report.remark` says so.
+
     Where a variant requires something generated on the device, `prewarm="wait"` generates it now, `"background"` lets
     another process generate it for a later start, and without either the next variant runs and the report says what to
     do.
@@ -60,7 +65,10 @@ class BundledModel:
         always_check: bool | None = None,
         device_copy: bool | None = None,
         prewarm: Literal["wait", "background"] | None = None,
+        threads: int | None = None,
+        spinning: bool | None = None,
     ) -> None:
+        tuning = resolve_tuning(threads, spinning)
         always = always_check_wanted() if always_check is None else always_check
         memory = Memory(self.pins.payload, always=always)
         config = self.pins.read(memory)
@@ -68,12 +76,15 @@ class BundledModel:
         copies = device_copy_wanted() if device_copy is None else device_copy
         chosen = choose_variants(config, variant)
         remark = "" if prewarm is None else _prewarm(config, chosen, memory, prewarm)
+        for one in chosen:  # Only now: what is generated on the device is generated as the bundle says.
+            one.tuning = tuning
         opened, report = open_first(chosen, memory, strict=strict, copies=copies)
         memory.save()
-        report.remark = " ".join(filter(None, (report.remark, memory.refusal, remark)))
+        remarks = (report.remark, memory.refusal, remark, explain_tuning(opened.variant))
+        report.remark = " ".join(filter(None, remarks))
         self._config = config
         self._runner = Runner(opened.session, config.inputs, config.outputs, opened.variant.device)
-        self._run = self._runner.run
+        self._run, self._run_named = self._runner.run, self._runner.run_named
         self._report = report
         if report.fell_back:
             warnings.warn(str(report), FallbackWarning, stacklevel=2)
@@ -126,8 +137,7 @@ class BundledModel:
 
         Raises `InputError` for an unknown or missing name, a wrong type or a wrong shape.
         """
-        results = self._run(tuple(match_names(self._config.inputs, values)))
-        return dict(zip([port.name for port in self._config.outputs], results, strict=True))
+        return self._run_named(values)
 
     def self_test(self) -> SelfTest:
         """Reproduce the bundle's golden set. Raises `SelfTestError` when an output is out of tolerance."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 
-from .checks import check_values
+from .checks import check_values, match_names
 from .config import Port, Variant
 from .runtime_errors import RUNTIME_ERRORS
 from .storage import STORAGE
-
-THREADS: int | None = None
-"""Threads inside one call, instead of the bundle's number: set by `bench` before anything is opened."""
-
-_THREADS_OF_PROVIDERS = ("intra_op_num_threads", "num_of_threads")
-"""The options for the number of threads of providers with their own threads."""
+from .tuning import Tuning, names_threads
 
 Adapt = Callable[[ort.SessionOptions], None]
 
@@ -42,13 +38,12 @@ def open_session(path: str, variant: Variant, adapt: Adapt | None = None) -> ort
 
 
 def open_original(path: str, variant: Variant) -> ort.InferenceSession:
-    """A plain session on any model, with the providers of `variant` only.
+    """A plain session on any model, with the providers and the tuning of `variant` only.
 
     Raises one of `RUNTIME_ERRORS`.
     """
     options = ort.SessionOptions()
-    if THREADS is not None:
-        options.intra_op_num_threads = THREADS
+    _tune(options, variant.tuning, {})
     if variant.uses_plugins:
         return _open(path, variant, options, [])
     return ort.InferenceSession(path, options, providers=variant.provider_names)
@@ -113,12 +108,14 @@ def _open(path: str, variant: Variant, options: ort.SessionOptions, disabled: li
     if variant.uses_plugins:
         from .plugins import add_providers
 
-        add_providers(options, variant, with_threads)
+        add_providers(options, variant, lambda given: _adjust_provider(variant, given))
         return ort.InferenceSession(path, options, disabled_optimizers=disabled or None, enable_fallback=0)
     return ort.InferenceSession(
         path,
         options,
-        providers=[(provider["name"], with_threads(provider["options"])) for provider in variant.providers],
+        providers=[
+            (provider["name"], _adjust_provider(variant, provider["options"])) for provider in variant.providers
+        ],
         disabled_optimizers=disabled or None,
         enable_fallback=0,
     )
@@ -128,26 +125,52 @@ def _make_options(variant: Variant) -> ort.SessionOptions:
     options = ort.SessionOptions()
     for name, value in variant.session.items():
         setattr(options, name, _native_value(getattr(options, name), value))
-    for key, entry in variant.session_config.items():
-        options.add_session_config_entry(key, entry)
-    if THREADS is not None:
-        options.intra_op_num_threads = THREADS
+    _tune(options, _choose_tuning(variant), variant.session_config)
     if variant.least_share:
         record_assignment(options)
     return options
 
 
-def with_threads(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a provider, with `THREADS` where they name a number of threads."""
-    if THREADS is None:
-        return options
-    return {**options, **{name: str(THREADS) for name in _THREADS_OF_PROVIDERS if name in options}}
+def _tune(options: ort.SessionOptions, tuning: Tuning, entries: dict[str, str]) -> None:
+    for key, entry in tuning.adjust_entries(entries).items():
+        options.add_session_config_entry(key, entry)
+    if tuning.threads is not None:
+        options.intra_op_num_threads = tuning.threads
+
+
+def _choose_tuning(variant: Variant) -> Tuning:
+    """For the runtime's threads: next to a provider with threads of its own, more of them would compete for cores."""
+    return Tuning(spinning=variant.tuning.spinning) if _has_own_threads(variant) else variant.tuning
+
+
+def _adjust_provider(variant: Variant, options: dict[str, Any]) -> dict[str, Any]:
+    """What was generated on the device was generated with the options of `runtime.json`, so it keeps them."""
+    return options if variant.prepare is not None else variant.tuning.adjust_provider(options)
+
+
+def _has_own_threads(variant: Variant) -> bool:
+    return any(names_threads(provider["options"]) for provider in variant.providers)
+
+
+def explain_tuning(variant: Variant) -> str:
+    """What of the tuning has no effect, and what it replaces beside its own option; empty where there is neither."""
+    if variant.tuning.is_empty:
+        return ""
+    first = variant.provider_names[0]
+    if first != find_last_provider() and not (_has_own_threads(variant) and variant.prepare is None):
+        return f"threads and spinning apply to nodes on the CPU only: {first} decides this itself"
+    if _choose_tuning(variant).drops_affinities(variant.session_config):
+        return "the bundle's affinities are for its own number of threads, and are not used"
+    return ""
 
 
 def _native_value(current: Any, value: Any) -> Any:
     """`value` for the option: enumerations are in `runtime.json` by the name of their member."""
     members = getattr(type(current), "__members__", None)
     return value if members is None else members[value]
+
+
+_LAYOUT = attrgetter("dtype", "shape")
 
 
 class Runner:
@@ -164,25 +187,52 @@ class Runner:
         self._outputs = outputs
         self._device = device
         self._plain = device is None and not any(port.element_type in STORAGE for port in (*inputs, *outputs))
-        self._seen: tuple[list[Any], list[Any]] | None = None
+        self._seen: list[Any] | None = None
 
-    def run(self, values: tuple[Any, ...]) -> list[Any]:
-        """All outputs in the model's order. Raises `InputError` when a value does not fit.
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """All outputs in the model's order. Raises `InputError` when a value does not fit."""
+        if self._check(values):
+            return self._call(self._output_names, dict(zip(self._names, values)), None)  # noqa: B905 (lengths are equal)
+        return self._run_with_care(values)
+
+    def run_named(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The same by name: outputs have the model's own, inputs those or the Python ones.
+
+        A dictionary with exactly the model's own names goes to the runtime as it is. Raises `InputError`.
+        """
+        values = self._take_all(given)
+        if values is None:
+            results = self.run(match_names(self._inputs, given))
+        elif self._check(values):
+            results = self._call(self._output_names, given, None)
+        else:
+            results = self._run_with_care(values)
+        return dict(zip(self._output_names, results))  # noqa: B905 (lengths are equal)
+
+    def _take_all(self, given: Mapping[str, Any]) -> list[Any] | None:
+        """The values, where the names are exactly the model's own; of a plain `dict` only: others may make some up."""
+        if type(given) is not dict or len(given) != len(self._names):
+            return None
+        try:
+            return [given[name] for name in self._names]
+        except KeyError:
+            return None
+
+    def _check(self, values: Sequence[Any]) -> bool:
+        """Whether the values can go to the runtime as they are. Raises `InputError` when one does not fit.
 
         Valid shapes and types are remembered, so that a steady loop costs one comparison per call.
         """
         try:
-            layout = ([value.dtype for value in values], [value.shape for value in values])
+            layout = [*map(_LAYOUT, values)]
         except AttributeError:
             layout = None
         if layout is None or layout != self._seen:
             check_values(self._inputs, values)
             self._seen = layout
-        if self._plain and layout is not None:
-            return self._call(self._output_names, dict(zip(self._names, values)), None)  # noqa: B905 (lengths are equal)
-        return self._run_with_care(values)
+        return self._plain and layout is not None
 
-    def _run_with_care(self, values: tuple[Any, ...]) -> list[Any]:
+    def _run_with_care(self, values: Sequence[Any]) -> list[Any]:
         given = {name: value for name, value in zip(self._names, values, strict=True) if value is not None}
         if self._device is not None:
             return self._run_bound(given)
