@@ -1,6 +1,7 @@
 /** Which variant runs, what is said of the others, and how the runtime is set up. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { afterEach, describe, it } from "node:test";
 
 import { makePackage } from "../../../templates/web/package/loader/index.js";
@@ -13,6 +14,8 @@ const GPU = {
     { name: "wasm", options: {}, device: null },
   ],
 };
+
+const COUNTS = JSON.parse(readFileSync(new URL("../../vectors/threads.json", import.meta.url), "utf8"));
 
 /** @param {unknown} navigator */
 const pretend = (navigator) => Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true });
@@ -160,6 +163,15 @@ describe("the settings of the runtime", () => {
       /Cross-Origin-Opener-Policy: same-origin.*Cross-Origin-Embedder-Policy: require-corp/,
     );
   });
+
+  for (const { threads, accepted } of COUNTS) {
+    it(`${accepted ? "have" : "refuse"} ${JSON.stringify(threads)} threads`, async () => {
+      const { platform, data } = platformOf(packageOf([variant("wasm")]));
+      const loading = makePackage(data, platform).load({ threads });
+      if (accepted) await loading;
+      else await assert.rejects(loading, { name: "InputError", message: /threads: .*number of threads/s });
+    });
+  }
 
   it("hold for every model of the same instance, and a later wish is answered with a note", async () => {
     const { platform, data } = platformOf(packageOf(), { settings: { isolated: true, threads: 2 } });

@@ -17,7 +17,7 @@ const integer = (value) => Number.isInteger(value);
 const one = (...values) => (value) => values.includes(/** @type {string} */ (value));
 
 /** @type {Rule} */
-const threads = (value) => integer(value) && Number(value) >= 0 && Number(value) <= 1024;
+export const threads = (value) => integer(value) && Number(value) >= 0 && Number(value) <= 1024;
 
 /** @type {Record<string, Rule>} attributes of a session's options */
 export const SESSION = {

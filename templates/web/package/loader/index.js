@@ -1,6 +1,6 @@
 /** @file What a package's `index.js` and `node.js` are made with: `load`, `probe` and `clearCache` of one bundle. */
 
-import { checkConfig } from "./config.js";
+import { checkConfig, threads as isCount } from "./config.js";
 import { Downloads } from "./download.js";
 import { IncompatibleError, InputError } from "./errors.js";
 import { BundledModel } from "./model.js";
@@ -32,6 +32,7 @@ export function makePackage(data, platform) {
  */
 async function load(data, platform, options) {
   check(data);
+  checkThreads(options.threads);
   options.signal?.throwIfAborted();
   const variants = chooseVariants(data.config, options.variant);
   const downloads = new Downloads({
@@ -69,6 +70,14 @@ async function finish(downloads, opened, signal) {
 function check(data) {
   checkSchema(data.config);
   checkConfig(data);
+}
+
+/** @param {unknown} threads */
+function checkThreads(threads) {
+  if (threads === undefined || threads === null || isCount(threads)) return;
+  throw new InputError(`threads: ${JSON.stringify(threads)} is not a number of threads`, {
+    hint: "give a whole number from 0 (by the device's processors) to 1024, or leave it out for the bundle's own",
+  });
 }
 
 /** @param {import("./types.js").Config} config */

@@ -34,7 +34,10 @@ export interface LoadOptions {
   variant?: string;
   /** Fail when the preferred variant cannot run, instead of using the next. */
   strict?: boolean;
-  /** CPU threads; more than one requires a cross-origin isolated page. */
+  /**
+   * CPU threads, from 0 (by the device's processors) to 1024; the bundle's own number without it. More than
+   * one requires a cross-origin isolated page. Whether idle threads spin cannot be chosen in a browser.
+   */
   threads?: number;
   /** Cache verified files for the next visit (default: true). */
   cache?: boolean;
