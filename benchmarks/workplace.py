@@ -13,8 +13,8 @@ from typing import Any
 from processes import BUNDLER, Ran, run_timed
 
 TARGET = "linux-x64"
-KEPT = ("wheels", "environments", "locked", "CACHEDIR.TAG")
-"""What stays in the cache when its steps are forgotten: wheels and tool environments come from the network."""
+KEPT = ("packages", "environments", "locked", "CACHEDIR.TAG")
+"""What stays in the cache when its steps are forgotten: packages and tool environments come from the network."""
 PROOFS = "proofs"
 """The environment in which a bundle is proven, made of its wheels once a machine: it stays, too."""
 

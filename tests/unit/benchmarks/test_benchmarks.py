@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from bundler.execution.cache import PARTS, TAG_NAME
+
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 
 
@@ -129,3 +131,15 @@ def test_one_subject_runs_and_prints_its_bars() -> None:
     assert "## start: " in done.stdout
     assert "`bundler targets list`" in done.stdout
     assert "load average" in done.stdout
+
+
+def test_a_cold_build_keeps_what_was_downloaded_under_the_names_that_the_cache_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    workplace = load("workplace", monkeypatch)
+    assert {*workplace.KEPT, workplace.PROOFS} <= {*PARTS, TAG_NAME}
+    place = workplace.Workplace(folder=tmp_path, quick=True)
+    for part in PARTS:
+        (place.cache / part).mkdir(parents=True)
+    place.forget_steps()
+    assert {path.name for path in place.cache.iterdir()} == {"packages", "environments", "locked", "proofs"}
