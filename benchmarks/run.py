@@ -28,7 +28,10 @@ from workplace import Workplace
 
 SUBJECTS = (
     "start", "build", "proof", "rebuild", "memory", "bundle", "web", "precision", "gates", "devices", "repeatability",
+    "rivals",
 )  # fmt: skip
+ON_DEMAND = ("rivals",)
+"""Subjects that run only when they are named: they install gigabytes."""
 
 
 def main() -> None:
@@ -36,7 +39,7 @@ def main() -> None:
     if options.draw:
         write_page(read_history())
         return
-    names = options.only or SUBJECTS
+    names = options.only or [name for name in SUBJECTS if name not in ON_DEMAND]
     with tempfile.TemporaryDirectory(prefix="bundler-benchmarks-") as passing:
         folder = options.work or Path(passing)
         folder.mkdir(parents=True, exist_ok=True)

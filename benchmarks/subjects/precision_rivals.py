@@ -13,13 +13,15 @@ from processes import CHILDREN, PYTHON, CommandError, run_timed
 from workplace import Workplace
 
 TORCH = "torch==2.13.0"
+LOCKS = Path(__file__).parents[1] / "locks"
+"""Environments whose every file is known by its digest."""
 ENVIRONMENTS: Mapping[str, tuple[str, ...]] = {
-    # Olive imports `requests` and ONNX Runtime, and its metadata names neither.
-    "olive": ("olive-ai==0.13.0", "requests", "onnxruntime==1.31.1", "onnx==1.23.2"),
     # The newest optimum excludes the newest optimum-onnx.
     "optimum": ("optimum-onnx==0.1.0", "optimum==2.1.0", "onnxruntime==1.31.1", "onnx==1.23.2"),
 }
-OFFLINE = {"HF_HUB_OFFLINE": "1", "OLIVE_DISABLE_TELEMETRY": "1"}
+# Whatever its switches say, Olive sends a first message home, and waits up to ten seconds for the answer where there
+# is no network; not if it takes itself for a job of continuous integration.
+OFFLINE = {"HF_HUB_OFFLINE": "1", "OLIVE_DISABLE_TELEMETRY": "1", "CI": "1"}
 READY = "ready"
 _BROKEN: dict[str, CommandError] = {}
 """Environments that could not be made: nobody waits for that twice."""
@@ -65,21 +67,29 @@ def find_program(workplace: Workplace, environment: str, program: str) -> Path:
         raise _BROKEN[environment]
     try:
         if not (folder / READY).exists():
-            _make_environment(folder, ENVIRONMENTS[environment])
+            _make_environment(folder, environment)
     except CommandError as error:
         _BROKEN[environment] = error
         raise
     return folder / "bin" / program
 
 
-def _make_environment(folder: Path, packages: tuple[str, ...]) -> None:
+def _make_environment(folder: Path, name: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     run_timed([PYTHON, "-m", "venv", str(folder)])
-    python = str(folder / "bin" / "python")
+    python, lock = str(folder / "bin" / "python"), LOCKS / f"{name}.txt"
+    install = [str(uv.find_uv_bin()), "pip", "install", "--quiet", "--python", python]
+    if lock.exists():
+        run_timed([*install, "--require-hashes", "--requirement", str(lock)])
+    else:
+        _install_unlocked(python, install, ENVIRONMENTS[name])
+    (folder / READY).touch()
+
+
+def _install_unlocked(python: str, install: list[str], packages: tuple[str, ...]) -> None:
     # pip, for it looks where its own settings say: there may be a build for CPUs, gigabytes smaller than the index's.
     run_timed([python, "-m", "pip", "install", "--quiet", TORCH])
-    run_timed([str(uv.find_uv_bin()), "pip", "install", "--quiet", "--python", python, TORCH, *packages])
-    (folder / READY).touch()
+    run_timed([*install, TORCH, *packages])
 
 
 def describe_versions(workplace: Workplace) -> str:
@@ -107,6 +117,11 @@ def _olive_auto(precision: str) -> Callable[[Job], list[str]]:
         return ["auto-opt", "-m", str(job.model), *where, "--precision", precision, "-o", str(job.output)]
 
     return arguments
+
+
+def _olive_optimize(job: Job) -> list[str]:
+    where = ("--device", "cpu", "--provider", "CPUExecutionProvider", "--disable_telemetry")
+    return ["optimize", "-m", str(job.model), "--precision", "fp32", *where, "-o", str(job.output)]
 
 
 def _olive_blocks(job: Job) -> list[str]:
@@ -167,6 +182,7 @@ def _olive(name: str, arguments: Callable[[Job], list[str]]) -> Rival:
 OLIVE_QUANTIZE = _olive("olive quantize", _olive_quantize)
 OLIVE_AUTO = _olive("olive auto-opt, int8", _olive_auto("int8"))
 OLIVE_FUSE = _olive("olive auto-opt, fp32", _olive_auto("fp32"))
+OLIVE_OPTIMIZE = _olive("olive optimize, fp32", _olive_optimize)
 OLIVE_BLOCKS = _olive("olive quantize, int4", _olive_blocks)
 OLIVE_STATIC = _olive("olive run, static", _olive_static("MinMax"))
 OPTIMUM_QUANTIZE = Rival(

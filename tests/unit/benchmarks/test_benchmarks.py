@@ -143,3 +143,28 @@ def test_a_cold_build_keeps_what_was_downloaded_under_the_names_that_the_cache_h
         (place.cache / part).mkdir(parents=True)
     place.forget_steps()
     assert {path.name for path in place.cache.iterdir()} == {"packages", "environments", "locked", "proofs"}
+
+
+def test_the_turns_of_a_rival_become_ratios_a_bar_and_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rivals = load("subjects.rivals", monkeypatch)
+    ran = sys.modules["processes"].Ran
+    turns = {
+        rivals.OLIVE: [ran(seconds=10.0, cpu_seconds=8.0, output=""), ran(seconds=8.0, cpu_seconds=8.0, output="")],
+        rivals.PROVEN: [ran(seconds=4.0, cpu_seconds=4.0, output=""), ran(seconds=4.0, cpu_seconds=4.0, output="")],
+        rivals.UNPROVEN: [ran(seconds=1.0, cpu_seconds=2.0, output=""), ran(seconds=2.0, cpu_seconds=2.0, output="")],
+    }
+    section = rivals.make_section([rivals.Taken(model="m", turns=turns)], ("by this command",))
+    (bar,) = section.bars
+    assert (bar.name, bar.median, bar.least, bar.greatest, bar.limit) == ("m", 0.45, 0.4, 0.5, 0.4)
+    text = section.render("*when*")
+    assert "| m | 9 s (8…10) | 4 s (4…4) | 0.45 (0.40…0.50) | **missed** | 1.5 s (1…2) | 0.17 (0.10…0.25) |" in text
+    assert "| m | 8 s (8…8) | 4 s (4…4) | 0.50 (0.50…0.50) | 2 s (2…2) | 0.25 (0.25…0.25) |" in text
+    assert "- by this command" in text
+
+
+def test_a_rival_is_installed_by_a_lock_of_what_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    locks = load("subjects.precision_rivals", monkeypatch).LOCKS
+    wanted = [line for line in (locks / "olive.in").read_text(encoding="utf-8").splitlines() if "==" in line]
+    locked = (locks / "olive.txt").read_text(encoding="utf-8").splitlines()
+    assert wanted
+    assert all(any(line.startswith(f"{name} \\") for line in locked) for name in wanted)
