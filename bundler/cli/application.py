@@ -13,7 +13,7 @@ from bundler.cli.commands import name_command
 from bundler.cli.ending import INTERRUPTED
 from bundler.cli.failures import report_defect, report_error
 from bundler.cli.group import CommandGroup
-from bundler.cli.printing import echo, echo_lines, find_output_error
+from bundler.cli.printing import echo, echo_lines, explain_output, find_output_error
 from bundler.model.errors import BundlerError, OutputError, UsageError
 
 # typer gives the errors of its parser no public name, but this public one derives from them: BadParameter, a usage
@@ -90,6 +90,11 @@ def _report_other(error: Exception) -> int:
     """The parser's library prints help and completion itself: an output that takes none is no defect."""
     unwritten = find_output_error(error)
     return report_error(unwritten) if unwritten else report_defect(error)
+
+
+def end_unprinted(error: OSError, *, err: bool) -> int:
+    """End after standard output or, with `err`, standard error took no more."""
+    return _end_unread() if isinstance(error, BrokenPipeError) else report_error(explain_output(error, err=err))
 
 
 def _end_unread() -> int:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bundler.cli.answers import forget_answer
 from bundler.cli.printing import echo_document, render_json
 from bundler.model.codec import encode
 from bundler.model.errors import UsageError
@@ -28,10 +29,12 @@ def open_console(style: str, *, as_json: bool = False) -> Iterator[Listener]:
     if chosen == "none":
         yield ignore
     elif chosen == "json":
+        forget_answer()  # it tells how long each build took
         yield _locked(_print_json)
     elif chosen == "rich":
         from bundler.cli.live import open_live  # noqa: PLC0415 - rich only where it is shown
 
+        forget_answer()  # it is drawn, not printed
         with open_live() as listener:
             yield listener
     else:

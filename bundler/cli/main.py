@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
+from bundler.cli.answers import Printed, find_answer
 from bundler.cli.ending import end_in_order, report_interrupt
 from bundler.cli.outputs import open_outputs
 
@@ -14,9 +15,27 @@ def main() -> NoReturn:
     open_outputs()
     try:
         end_in_order()
-        from bundler.cli.application import run  # noqa: PLC0415 - see above
-
-        code = run()
+        answer = find_answer()
+        code = _run() if answer is None else _print(answer)
     except KeyboardInterrupt:
         code = report_interrupt()
     sys.exit(code)
+
+
+def _run() -> int:
+    from bundler.cli.application import run  # noqa: PLC0415 - see above
+
+    return run()
+
+
+def _print(answer: Printed) -> int:
+    for err, text in answer:
+        stream = sys.stderr if err else sys.stdout
+        try:
+            stream.write(text)
+            stream.flush()
+        except OSError as error:
+            from bundler.cli.application import end_unprinted  # noqa: PLC0415 - see above
+
+            return end_unprinted(error, err=err)
+    return 0

@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from bundler.cli.answers import note_printed
 from bundler.model.codec import encode
 from bundler.model.errors import OutputError
 from bundler.support.text import visible
@@ -66,7 +67,7 @@ def find_output_error(error: Exception) -> OutputError | None:
     while place and place.tb_next:
         place = place.tb_next
     echoed = place is not None and place.tb_frame.f_code is typer.echo.__code__
-    return _explain(error, "standard output") if echoed and isinstance(error, OSError) else None
+    return explain_output(error, err=False) if echoed and isinstance(error, OSError) else None
 
 
 def _write(text: str, *, err: bool) -> None:
@@ -76,10 +77,13 @@ def _write(text: str, *, err: bool) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise _explain(error, "standard error" if err else "standard output") from error
+        raise explain_output(error, err=err) from error
+    note_printed(text, err=err)
 
 
-def _explain(error: OSError, stream: str) -> OutputError:
+def explain_output(error: OSError, *, err: bool) -> OutputError:
+    """The error for standard output or, with `err`, standard error that takes no more."""
+    stream = "standard error" if err else "standard output"
     return OutputError(
         f"cannot write to {stream}: {error.strerror}", hint="free space on the disk that it goes to, and try again"
     )

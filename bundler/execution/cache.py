@@ -48,6 +48,7 @@ PARTS = (
     "proofs",
     "images",
     "bundles",
+    "answers",
     "tmp",
 )
 """The folders that a cache has."""

@@ -16,6 +16,7 @@ from bundler.model.digests import digest_file
 from bundler.model.errors import StageError, UsageError
 from bundler.model.results import StepOutcome
 from bundler.support.files import replace_whole
+from bundler.support.reads import announce_look
 from bundler.support.remembered import kept_at, recall, seal
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def _memory(path: Path, cache: Cache) -> Path:
 
 
 def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
+    announce_look(path)
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{path} is not a regular file", hint="give a file, not a pipe or a device")

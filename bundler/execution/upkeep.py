@@ -19,7 +19,7 @@ _UNITS = (
     "packages/*/??/*",
     "packages/*/sets/*",
     "compressed/??/*",
-    *(f"{part}/*" for part in ("environments", "proofs", "images", "logs", "journal", "history", "sources")),
+    *(f"{part}/*" for part in ("environments", "proofs", "images", "logs", "journal", "history", "sources", "answers")),
 )
 """What can be removed on its own, besides artifacts and records: a wheel, a set of them, a whole environment, …"""
 

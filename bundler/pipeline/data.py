@@ -13,6 +13,7 @@ from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
 from bundler.model.errors import UsageError
 from bundler.model.plan import HOST
+from bundler.support.reads import announce_look
 from bundler.support.text import visible
 
 MEDIA: Final = "media"
@@ -144,6 +145,7 @@ def _local_module(name: str) -> Path | None:
 def _read_files(path: Path, preprocessing: Path | None, flag: str) -> DataArgument:
     plain = _is_plain(path)
     beside = path / DECLARATION if path.is_dir() else path.parent / DECLARATION
+    announce_look(beside)
     declared = preprocessing or (beside if beside.is_file() else None)
     if plain and not (path.is_dir() and beside.is_file()):
         return DataArgument(kind="samples", path=path, options={"kind": "samples"})

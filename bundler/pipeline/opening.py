@@ -19,6 +19,7 @@ from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.sources import export_model, is_reference, parse_reference
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import INSPECT_ID, inspect_step
+from bundler.support.reads import announce_look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,7 @@ def is_as_checked(model: Path, facts: ModelFacts) -> bool:
 def _size_of(folder: Path, name: str) -> int | None:
     """The size of a plain file with one name, no part of whose path is a link; None for anything else."""
     path = folder / name
+    announce_look(path)
     try:
         status = path.lstat()
         inside = is_safe_path(name) and path.resolve().is_relative_to(folder.resolve())

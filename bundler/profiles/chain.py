@@ -12,6 +12,7 @@ from typing import Any
 
 from bundler.model.errors import ProfileError
 from bundler.profiles.locations import describe_path, find_catalogue
+from bundler.support.reads import announce_look
 
 Key = tuple[str | int, ...]
 """A place in a profile: table keys and positions in arrays."""
@@ -138,6 +139,8 @@ def _named_parent(path: Path, name: str) -> Path:
     catalogue = find_catalogue()
     # A folder's own bases come first, so that a package's targets do not depend on what else is installed.
     beside = [folder / f"{name}.toml" for folder in (path.parent / "_base", path.parent) if _is_plain(name)]
+    for place in beside:
+        announce_look(place)
     for candidate in (*beside, catalogue.bases.get(name), catalogue.targets.get(name)):
         if candidate is not None and candidate.resolve() != path and candidate.is_file():
             return candidate

@@ -18,6 +18,7 @@ from bundler.project.globs import find_globs
 from bundler.project.ownership import check_owner
 from bundler.project.positions import Key
 from bundler.project.schema import Project
+from bundler.support.reads import announce_look
 
 FILE_NAME = "bundler.toml"
 PYPROJECT = "pyproject.toml"
@@ -57,6 +58,7 @@ def find_project(start: Path, *, instead: str = "") -> LoadedProject:
     for folder in (start, *start.parents):
         for name in (FILE_NAME, PYPROJECT):
             path = folder / name
+            announce_look(path)
             source = _read(path) if path.is_file() else None
             if source is not None:
                 check_owner(path)

@@ -16,6 +16,7 @@ from bundler.pipeline.sources import PREFIX
 from bundler.project.fitting import check_fit
 from bundler.project.load import LoadedProject, overrides_for
 from bundler.project.schema import ProjectModel
+from bundler.support.reads import announce_look
 
 _SAME = tuple({field.name for field in fields(BuildRequest)} & ProjectModel.model_fields.keys())
 """What a model of the file and a request say by the same name."""
@@ -80,6 +81,7 @@ def _refuse_options_of_one_model(given: Mapping[str, Any], file: str) -> None:
 def _locate_model(loaded: LoadedProject, path: str) -> Path:
     """A folder behind `hf:` is relative to the file, too; a name of a model is none."""
     place = path.removeprefix(PREFIX)
+    announce_look(loaded.root / place)
     if place == path or not (loaded.root / place).is_dir():
         return Path(path) if place != path else loaded.root / path
     return Path(f"{PREFIX}{loaded.root / place}")

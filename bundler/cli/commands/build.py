@@ -10,6 +10,7 @@ import typer
 
 from bundler import api
 from bundler.api import BuildRequest, Settings
+from bundler.cli.answers import keep_answer
 from bundler.cli.console import open_console
 from bundler.cli.options import Given, Json, Only, OptionsOf, Progress, Targets
 from bundler.cli.printing import echo_lines, print_json
@@ -84,3 +85,5 @@ def _print(finished: Sequence[BuildResult | Failure], *, as_json: bool) -> None:
         print_summary(results, failures)
     if failures:
         raise typer.Exit(failures[0].error.exit_code)
+    if all(result.up_to_date for result in results):
+        keep_answer([result.bundle.parent for result in results], [item.seconds for item in results if as_json])

@@ -11,6 +11,7 @@ import typer
 
 from bundler import api
 from bundler.api import BuildRequest, Settings
+from bundler.cli.answers import keep_answer
 from bundler.cli.options import Given, Json, Only, OptionsOf, Targets
 from bundler.cli.printing import echo, print_json, printable
 from bundler.cli.requests import make_requests
@@ -61,6 +62,8 @@ def run(
         _print_all(results, failures)
     if failures:
         raise typer.Exit(failures[0].error.exit_code)
+    if all(step.state == "cached" for result in results for step in result.steps):
+        keep_answer()
 
 
 def _document(results: Sequence[PlanResult], failures: Sequence[Failure]) -> dict[str, object]:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from bundler.catalogue.listing import Summary, filter_group, list_targets
+from bundler.cli.answers import keep_answer
 from bundler.cli.options import Json
 from bundler.cli.printing import echo_lines, print_json, printable
 
@@ -32,8 +33,10 @@ def run(
         print_json(targets)
     elif sys.stdout.isatty():
         _print_table(targets)
+        return
     else:
         echo_lines(_list_lines(targets))
+    keep_answer()
 
 
 def _list_lines(targets: Sequence[Summary]) -> Iterator[str]:
