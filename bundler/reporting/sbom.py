@@ -1,12 +1,12 @@
-"""The software bill of materials: deterministic CycloneDX, written by the standard's own library."""
+"""The software bill of materials: deterministic CycloneDX, as the standard's own library writes it."""
 
 from __future__ import annotations
 
 import json
-import threading
+import re
 import uuid
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bundler import __version__
 from bundler.model.digests import digest_json
@@ -14,16 +14,14 @@ from bundler.model.manifest import ModelRecord, RuntimeRecord
 from bundler.model.proof import Component
 from bundler.model.runtime import RuntimeConfig
 
-if TYPE_CHECKING:
-    from cyclonedx.model.bom import Bom
-    from cyclonedx.model.component import Component as Entry
-    from cyclonedx.model.license import License
-
 SBOM_NAME = "sbom.cdx.json"
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "sbom.bundler")
 """Namespace of the serial numbers, which are UUIDs of version 5: the same bundle always has the same number."""
-_IMPORTING = threading.Lock()
-"""The library registers its classes in one table while it is imported: two threads must not do that at once."""
+_PLAIN_EXPRESSION = re.compile(r"(?!.*(licenseref|exception|ecos))[a-z0-9.() -]{1,1000}", re.IGNORECASE)
+"""Licences on which `packaging` and the standard's library agree, whether identifier, expression or neither."""
+
+Entry = Mapping[str, Any]
+"""A JSON object of the standard."""
 
 
 def render_sbom(
@@ -37,30 +35,35 @@ def render_sbom(
 ) -> str:
     """CycloneDX 1.7 JSON for the bundle `name` with its third-party components.
 
-    Equal arguments give equal text: the serial number is derived from the content, and there is no timestamp.
+    Equal arguments give equal text: the serial number is derived from the content, and there is no timestamp. The text
+    is that of `cyclonedx-python-lib`, which takes longer to import than most steps of a build take.
     """
-    # The library takes a tenth of a second to import, and only a build that writes a bundle needs it.
-    preload()
-    from cyclonedx.model.bom import Bom  # noqa: PLC0415
-    from cyclonedx.output.json import JsonV1Dot7  # noqa: PLC0415
-
     vendored = _unique(components)
-    bom = Bom(serial_number=_serial_number(name, version, config, vendored))
-    root = _bundle_entry(name, version, runtime)
-    parts = [_model_entry(model, config), *(_vendored_entry(component) for component in vendored)]
-    _fill(bom, root, parts)
-    data: dict[str, Any] = json.loads(JsonV1Dot7(bom).output_as_string())
-    data["metadata"].pop("timestamp", None)
-    return json.dumps(data, sort_keys=True, indent=2) + "\n"
+    parts = [*map(_vendored_entry, vendored), _model_entry(model, config)]
+    needed = sorted(part["bom-ref"] for part in parts)
+    tool = {"bom-ref": "tool:bundler", "name": "bundler", "type": "application", "version": __version__}
+    bill = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.7.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.7",
+        "version": 1,
+        "serialNumber": _serial_number(name, version, config, vendored).urn,
+        "metadata": {"component": _bundle_entry(name, version, runtime), "tools": {"components": [tool]}},
+        "components": sorted(parts, key=_rank),
+        "dependencies": sorted(
+            [{"ref": "bundle", "dependsOn": needed}, *({"ref": reference} for reference in needed)],
+            key=lambda entry: str(entry["ref"]),
+        ),
+    }
+    return json.dumps(bill, sort_keys=True, indent=2) + "\n"
 
 
 def preload() -> None:
-    """Import the library early, while the build waits for something else."""
-    with _IMPORTING:
-        from cyclonedx.contrib.license.factories import LicenseFactory  # noqa: PLC0415
-        from cyclonedx.output.json import JsonV1Dot7  # noqa: PLC0415
+    """Import early, while the build waits for something else, what nearly every bill needs."""
+    import packageurl  # noqa: PLC0415 - only a build that writes a bundle needs it
+    from packaging import licenses  # noqa: PLC0415 - as above
 
-    del LicenseFactory, JsonV1Dot7
+    del packageurl, licenses
 
 
 def _serial_number(name: str, version: str, config: RuntimeConfig, components: Sequence[Component]) -> uuid.UUID:
@@ -78,73 +81,83 @@ def _reference(component: Component) -> str:
     return f"{component.purl}#{component.sha256 or component.file or ''}"
 
 
-def _fill(bom: Bom, root: Entry, parts: Sequence[Entry]) -> None:
-    from cyclonedx.model.component import Component as Entry  # noqa: PLC0415
-    from cyclonedx.model.component import ComponentType  # noqa: PLC0415
-    from cyclonedx.model.tool import ToolRepository  # noqa: PLC0415
-
-    tool = Entry(name="bundler", version=__version__, type=ComponentType.APPLICATION, bom_ref="tool:bundler")
-    bom.metadata.tools = ToolRepository(components=[tool])
-    bom.metadata.component = root
-    for part in parts:
-        bom.components.add(part)
-    bom.register_dependency(root, parts)
+def _rank(entry: Entry) -> tuple[str, ...]:
+    """The library's order of components."""
+    return entry["type"], entry["name"], entry.get("version", ""), entry["bom-ref"]
 
 
 def _bundle_entry(name: str, version: str, runtime: RuntimeRecord) -> Entry:
-    from cyclonedx.model import Property  # noqa: PLC0415
-    from cyclonedx.model.component import Component as Entry  # noqa: PLC0415
-    from cyclonedx.model.component import ComponentType  # noqa: PLC0415
+    return {
+        "bom-ref": "bundle",
+        "type": "application",
+        "name": name,
+        "version": version,
+        "properties": [_property("runtime", f"{runtime.package}=={runtime.version}")],
+    }
 
-    return Entry(
-        name=name,
-        version=version,
-        type=ComponentType.APPLICATION,
-        bom_ref="bundle",
-        properties=[Property(name="bundler:runtime", value=f"{runtime.package}=={runtime.version}")],
-    )
+
+def _property(name: str, value: str) -> Entry:
+    return {"name": f"bundler:{name}", "value": value}
+
+
+def _hashes(digest: str) -> list[Entry]:
+    return [{"alg": "SHA-256", "content": digest}]
 
 
 def _model_entry(model: ModelRecord, config: RuntimeConfig) -> Entry:
-    from cyclonedx.model import HashAlgorithm, HashType, Property  # noqa: PLC0415
-    from cyclonedx.model.component import Component as Entry  # noqa: PLC0415
-    from cyclonedx.model.component import ComponentType  # noqa: PLC0415
-
-    variants = [
-        Property(name=f"bundler:variant:{variant.name}:{record.path}", value=f"sha256:{record.sha256}")
+    files = {
+        (f"variant:{variant.name}:{record.path}", f"sha256:{record.sha256}")
         for variant in config.variants
         for record in variant.files
-    ]
-    return Entry(
-        name=model.name,
-        type=ComponentType.MACHINE_LEARNING_MODEL,
-        bom_ref="model",
-        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=model.digest)],
-        properties=[Property(name="bundler:bytes", value=str(model.size)), *variants],
-    )
+    }
+    return {
+        "bom-ref": "model",
+        "type": "machine-learning-model",
+        "name": model.name,
+        "hashes": _hashes(model.digest),
+        "properties": [_property(*pair) for pair in sorted({("bytes", str(model.size)), *files})],
+    }
 
 
 def _vendored_entry(component: Component) -> Entry:
-    from cyclonedx.model import HashAlgorithm, HashType, Property  # noqa: PLC0415
-    from cyclonedx.model.component import Component as Entry  # noqa: PLC0415
-    from cyclonedx.model.component import ComponentType  # noqa: PLC0415
-    from packageurl import PackageURL  # noqa: PLC0415
+    from packageurl import PackageURL  # noqa: PLC0415 - only a build that writes a bundle needs it
 
-    digest = component.sha256
-    return Entry(
-        name=component.name,
-        version=component.version,
-        type=ComponentType.LIBRARY,
-        bom_ref=_reference(component),
-        purl=PackageURL.from_string(component.purl) if component.purl else None,
-        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)] if digest else [],
-        licenses=_licences(component.licence),
-        properties=[Property(name="bundler:file", value=component.file)] if component.file else [],
-    )
+    entry: dict[str, Any] = {
+        "bom-ref": _reference(component),
+        "type": "library",
+        "name": component.name,
+        "version": component.version,
+    }
+    if component.purl:
+        entry["purl"] = PackageURL.from_string(component.purl).to_string()
+    if component.sha256:
+        entry["hashes"] = _hashes(component.sha256)
+    if component.licence.strip():
+        entry["licenses"] = [_licence(component.licence)]
+    if component.file:
+        entry["properties"] = [_property("file", component.file)]
+    return entry
 
 
-def _licences(text: str) -> list[License]:
+def _licence(text: str) -> Entry:
     """The licence in `text`: an SPDX identifier, an SPDX expression, or a plain name."""
-    from cyclonedx.contrib.license.factories import LicenseFactory  # noqa: PLC0415
+    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression  # noqa: PLC0415 - as above
 
-    return [LicenseFactory().make_from_string(text)] if text.strip() else []
+    if not _PLAIN_EXPRESSION.fullmatch(text):
+        return _look_up_licence(text)
+    try:
+        known = canonicalize_license_expression(text)
+    except InvalidLicenseExpression:
+        return _look_up_licence(text)
+    is_identifier = known.lower() == text.lower() and not re.search("[() ]", known)
+    return {"license": {"id": known}} if is_identifier else {"expression": text}
+
+
+def _look_up_licence(text: str) -> Entry:
+    """The same, by the standard's library."""
+    from cyclonedx.spdx import fixup_id, is_expression  # noqa: PLC0415 - 50 ms, for unusual licences only
+
+    known = fixup_id(text)
+    if known is not None:
+        return {"license": {"id": known}}
+    return {"expression": text} if is_expression(text) else {"license": {"name": text}}

@@ -45,4 +45,4 @@ class Options:
 
     session: Mapping[str, Any] = field(default_factory=dict)
     baseline_session: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float = 4.0
+    seconds: float = 2.0

@@ -1,6 +1,8 @@
 """The bill of materials is valid CycloneDX, complete, and the same on any day."""
 
 import json
+import subprocess
+import sys
 import uuid
 
 import pytest
@@ -9,11 +11,13 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packaging.licenses import _spdx
 
 from bundler.model.manifest import ModelRecord, RuntimeRecord
 from bundler.reporting.notices import render_notices
 from bundler.reporting.sbom import render_sbom
 from tests.unit.reporting.builds import make_component, make_config, make_facts, sha
+from tests.unit.reporting.library_bill import reference_of, render_by_library
 
 NUMPY = make_component(
     name="numpy",
@@ -38,6 +42,51 @@ def render(components=VENDORED, name="orientation-linux-x64", model="orientation
         model=ModelRecord(name=model, digest=sha("the model"), size=585_532),
         runtime=RuntimeRecord(package="onnxruntime", version="1.31.1"),
         components=components,
+    )
+
+
+SPDX_IDS = sorted({item["id"] for item in (*_spdx.LICENSES.values(), *_spdx.EXCEPTIONS.values())})
+WORDS = st.sampled_from(
+    [*SPDX_IDS, "MIT", "mit", "Apache-2.0", "BSD", "LicenseRef-own", "MIT+", "", "(", ")", "and", "é"]
+)
+JOINTS = st.sampled_from([" AND ", " or ", " WITH ", " ", "  ", "(", ")", " AND (", ") OR "])
+LICENCES = st.lists(st.tuples(WORDS, JOINTS), max_size=3).map(lambda parts: "".join(map("".join, parts)))
+COMPONENTS = st.builds(
+    make_component,
+    name=st.text(),
+    version=st.sampled_from(["1.0", "2", "10"]),
+    licence=LICENCES | WORDS | st.builds("{}{}{}".format, WORDS, JOINTS, WORDS) | st.text(max_size=9),
+    purl=st.sampled_from(["pkg:pypi/a@1", "pkg:pypi/B_c@2?x=%C3%A9", "pkg:generic/d", "pkg:maven/g/a@1#sub/path"]),
+    sha256=st.sampled_from([None, sha("a"), sha("b")]),
+    file=st.sampled_from([None, "wheels/a.whl", "b"]),
+)
+
+
+def check_against_library(components):
+    """Whether the text is to the byte what the standard's own library writes."""
+    ours = render(components)
+    given = {
+        "serial_number": uuid.UUID(json.loads(ours)["serialNumber"]),
+        "name": "orientation-linux-x64",
+        "version": "1.0.0",
+        "config": make_config(make_facts("orientation")),
+        "model": ModelRecord(name="orientation", digest=sha("the model"), size=585_532),
+        "runtime": RuntimeRecord(package="onnxruntime", version="1.31.1"),
+    }
+    last_of_each = {reference_of(component): component for component in components}
+    assert ours == render_by_library(**given, components=last_of_each.values())
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(COMPONENTS, max_size=4))
+def test_the_text_is_that_of_the_library(components):
+    check_against_library(components)
+
+
+@pytest.mark.parametrize("form", ["{}", "{} AND MIT", "mit or ({})", "GPL-2.0-only WITH {}"])
+def test_every_known_licence_is_written_as_the_library_writes_it(form):
+    check_against_library(
+        [make_component(licence=form.format(name), purl=f"pkg:generic/{place}") for place, name in enumerate(SPDX_IDS)]
     )
 
 
@@ -114,3 +163,12 @@ def test_notices_hold_each_licence_once(snapshot):
 
 def test_notices_of_a_bundle_that_vendors_nothing():
     assert "This bundle contains no third-party software" in render_notices("net", ())
+
+
+def test_usual_licences_are_written_without_the_library():
+    program = (
+        "import sys; from bundler.reporting.sbom import _licence, preload; preload(); "
+        "found = [_licence(text) for text in ('MIT', 'BSD-3-Clause AND 0BSD AND MIT AND Zlib', 'Apache-2.0')]; "
+        "print(len(found), *(name for name in sys.modules if name.startswith(('cyclonedx', 'license_expression'))))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "3\n"
