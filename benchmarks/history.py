@@ -80,7 +80,8 @@ def add_entry(section: Section, taken: Circumstances, path: Path = HISTORY) -> N
 
 def encode_entry(entry: Entry) -> str:
     """A line; figures have four significant digits."""
-    taken = asdict(entry.taken) | {"seconds": round(entry.taken.seconds)}
+    loads = [round(load, 1) for load in entry.taken.loads]
+    taken = asdict(entry.taken) | {"seconds": round(entry.taken.seconds), "loads": loads}
     content = {"section": entry.section, **taken, "bars": [_encode_bar(bar) for bar in entry.bars]}
     return json.dumps(content, ensure_ascii=False) + "\n"
 
