@@ -246,7 +246,7 @@ def _check_budget(request: FinishRequest, manifest: Manifest, downloads: tuple[D
             f"{prepared.title}: over the size budget",
             details=tuple(over),
             hint="raise it with --set budget.model_mb=…, budget.bundle_mb=… or budget.download_mb=…; "
-            "for Python, fewer python.versions make a bundle smaller",
+            "for Python, --python 3.12 makes a bundle of one version alone",
         )
 
 

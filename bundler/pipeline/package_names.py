@@ -8,7 +8,7 @@ from bundler.emitters.contract import Identity, Indexed
 from bundler.emitters.registry import find_writer
 from bundler.model.errors import BundlerError
 from bundler.model.stage import Note
-from bundler.pipeline.requests import BuildRequest, bundle_name, decision_key
+from bundler.pipeline.requests import BuildRequest, bundle_name, decision_key, profile_overrides
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import TargetProfile
 
@@ -27,7 +27,7 @@ def warn_of_same_packages(requests: Sequence[BuildRequest]) -> Iterator[Note]:
     found: dict[str, list[str]] = {}
     for request in requests if len(requests) > 1 else ():
         try:
-            profile = resolve_target(request.target, request.overrides)
+            profile = resolve_target(request.target, profile_overrides(request))
             package = _describe_package(request, profile)
         except BundlerError:  # its own build says so
             continue

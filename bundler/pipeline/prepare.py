@@ -20,7 +20,7 @@ from bundler.model.results import StepOutcome
 from bundler.pipeline.given import GivenData, read_given
 from bundler.pipeline.opening import name_model, open_model
 from bundler.pipeline.package_names import identify_package
-from bundler.pipeline.requests import BuildRequest, repeat_command
+from bundler.pipeline.requests import BuildRequest, profile_overrides, repeat_command
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import make_plan
 from bundler.planning.request import PlanRequest
@@ -82,6 +82,8 @@ def prepare(request: BuildRequest, workspace: Workspace, listener: Listener) -> 
 def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
     """The target, checked; variants that the bundle will not have are reported before anything takes time."""
     resolved = resolve_layers(request.target, request.overrides)
+    if request.python:
+        resolved = _choose_pythons(request, resolved, listener)
     if not request.trust_target:
         check_commands(resolved)
     profile = resolved.profile
@@ -90,6 +92,18 @@ def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
     check_format(profile.id, profile.bundle.ecosystem, chosen, project=request.project)
     for text in describe_left_out(left_out):
         Reporter(listener, profile.id).warn(text)
+    return resolved
+
+
+def _choose_pythons(request: BuildRequest, resolved: Resolved, listener: Listener) -> Resolved:
+    """The target with the given Pythons. Where its bundle is no Python package they change nothing, which is reported
+    unless a project file says them for all targets of a model.
+    """
+    profile = resolved.profile
+    if find_writer(profile.bundle.ecosystem, request.format or profile.bundle.format).name == "python":
+        return resolve_layers(request.target, profile_overrides(request))
+    if not request.project:
+        Reporter(listener, profile.id).warn("--python changes nothing here: this bundle is no Python package")
     return resolved
 
 

@@ -17,6 +17,7 @@ from bundler.model.options import (
     Overrides,
     find_options,
     parse_dimensions,
+    parse_pythons,
     parse_shapes,
     show_pairs,
     show_shapes,
@@ -113,6 +114,17 @@ class BuildRequest:
         str | None,
         Option("--format", "-f", help="Python: dir, wheel, pex; web: dir, tgz; any target: files, ortpackage."),
     ] = None
+    python: Annotated[
+        tuple[str, ...],
+        Option(
+            "--python",
+            metavar="VERSION",
+            help="Python that a Python bundle is for, like 3.12; may be given several times.",
+            default="those that the target's systems have",
+            read=parse_pythons,
+            show=lambda versions: versions,
+        ),
+    ] = ()
     name: Annotated[str | None, Option("--name", help="Name of the bundle [the file's].", of_one_model=True)] = None
     version: Annotated[str, Option("--version", help="Version of the emitted package.", of_one_model=True)] = "1.0.0"
     package_name: Annotated[
@@ -150,6 +162,12 @@ class BuildRequest:
     def where(self) -> str:
         """Where it was asked for, before a message about it: `bundler.toml:7: `, or nothing."""
         return f"{self.origin}: " if self.origin else ""
+
+
+def profile_overrides(request: BuildRequest) -> tuple[str, ...]:
+    """All that the request changes in a profile for Python packages."""
+    listed = ", ".join(f'"{version}"' for version in request.python)
+    return (*request.overrides, *((f"python.versions=[{listed}]",) if request.python else ()))
 
 
 def decision_key(name: str, target: str) -> str:

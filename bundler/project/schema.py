@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from bundler.model.golden_inputs import GoldenKind
 from bundler.profiles.schema import Accuracy, Budget, GivenShape
 
+PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]{1,2}$")]
+
 
 class Section(BaseModel):
     """A part of the project file: frozen, and unknown keys are refused."""
@@ -43,6 +45,8 @@ class ProjectModel(Section):
     """Shapes to fix, by the name of the input: `{ x = [1, 3, 48, 192] }`; see `--shape` of `bundler build`."""
     targets: tuple[str, ...] = ()
     """Targets of this model alone; without it, those of the project."""
+    python: tuple[PythonVersion, ...] = ()
+    """Pythons that its Python bundles are for, like `["3.12"]`; without it, the target's."""
     format: str | None = None
     """Format of its bundles; without it, the target's."""
     measure: bool = False

@@ -9,6 +9,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.python.layout import LOCK, WHEELS
 from bundler.emitters.python.licences import describe_wheel
+from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.project import write_python_project
 from bundler.emitters.python.sharing import place_wheel
 from bundler.emitters.python.wheelhouse import fetch_runtime
@@ -26,6 +27,7 @@ def write_dir(request: EmitRequest, folder: Path) -> Emitted:
             pass
     write_text(folder / LOCK, house.lock)
     return Emitted(
+        notes=(PythonSettings.of(request.profile).describe_pythons(),),
         payload=f"{context.package}/{PAYLOAD}",
         package=context.package,
         components=tuple(describe_wheel(wheel, WHEELS) for wheel in house.wheels),

@@ -48,6 +48,7 @@ def write_wheel(request: EmitRequest, folder: Path) -> Emitted:
     context, house = pack_wheel(request, folder)
     write_text(folder / LOCK, house.lock)
     return Emitted(
+        notes=(PythonSettings.of(request.profile).describe_pythons(),),
         payload=None,
         package=context.package,
         components=tuple(describe_wheel(wheel, "") for wheel in house.wheels),

@@ -86,8 +86,8 @@ def _fetch(request: EmitRequest, lock: Lock, version: str) -> tuple[Wheel, ...]:
         shipped = ", ".join(list_runtime_requirements(request.profile.runtime))
         raise EnvironmentMissingError(
             f"the wheels of {shipped} for Python {version} on {settings.wheel_platforms[0]} are not available",
-            hint="if the index has none for this Python or platform, remove it from the profile's `python.versions`"
-            " or choose another `runtime`; otherwise " + (error.hint or "try again with a network"),
+            hint="if the index has none for this Python or platform, choose another with --python (a profile's"
+            " `python.versions`) or another `runtime`; otherwise " + (error.hint or "try again with a network"),
             details=(error.message, *error.details),
         ) from error
 
