@@ -30,7 +30,7 @@ from bundler.pipeline.results import BuildSummary, FirstVisit, MetricResult, Ver
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import CALIBRATED
 from bundler.reporting.data import ReportData
-from bundler.reporting.manifest import ManifestRequest, make_manifest, weigh_bundle, write_manifest
+from bundler.reporting.manifest import ManifestRequest, make_manifest, write_manifest
 from bundler.reporting.notices import NOTICES_NAME, render_notices
 from bundler.reporting.report import write_report as write_report_files
 from bundler.reporting.sbom import SBOM_NAME, render_sbom
@@ -74,16 +74,16 @@ def finish_bundle(request: FinishRequest) -> Finished:
         _write_notices(request, emitted)
     for text in emitted.notes:
         request.reporter.say(text)
-    manifest = _write_manifest(request, emitted)
-    _check_budget(request, manifest, emitted.downloads)
+    manifest, size = _write_manifest(request, emitted)
+    _check_budget(request, size, emitted.downloads)
     proofs: tuple[VariantProof, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     if request.prepared.request.prove:
         with _timed(request, phases, "prove"):
             proofs = _prove(request)
         manifest = replace(manifest, proof=combine_proofs(proofs, unjudged_of(manifest)))
-    manifest = _describe_verification(request, manifest)
-    _check_budget(request, manifest, emitted.downloads)  # Again: what was verified makes the manifest longer.
+    manifest, size = _describe_verification(request, manifest)
+    _check_budget(request, size, emitted.downloads)  # Again: what was verified makes the manifest longer.
     if request.prepared.request.prove and not isinstance(find_emitter(request.prepared.plan.emitter), Untimed):
         with _timed(request, phases, "measure"):
             measurements = _measure(request, proofs)
@@ -95,20 +95,21 @@ def finish_bundle(request: FinishRequest) -> Finished:
         measurements=measurements,
         phases=phases,
         downloads=emitted.downloads,
-        summary=_summarize(request, manifest, emitted, proofs),
+        summary=_summarize(request, manifest, size, emitted, proofs),
     )
 
 
-def _describe_verification(request: FinishRequest, manifest: Manifest) -> Manifest:
-    """Put what was verified into the README, which was written before, and both into the manifest."""
+def _describe_verification(request: FinishRequest, manifest: Manifest) -> tuple[Manifest, int]:
+    """Put what was verified into the README, which was written before, and both into the manifest. Returns it with the
+    bytes of the bundle.
+    """
     golden = (describe_golden(manifest.golden),) if manifest.golden else ()
     lines = (*describe_verification(manifest.proof, BUILDING_HOST), *manifest.shortfalls, *golden)
     changed = write_verification(request.staged, lines)
     if changed is not None:
         files = tuple(changed if record.path == changed.path else record for record in manifest.files)
         manifest = replace(manifest, files=files)
-    write_manifest(request.staged, manifest)
-    return manifest
+    return manifest, write_manifest(request.staged, manifest)
 
 
 _PHASES = {"emit": "Write the bundle", "prove": "Verify the bundle", "measure": "Time the bundle"}
@@ -171,7 +172,8 @@ def _write_notices(request: FinishRequest, emitted: Emitted) -> None:
     write_text(staged / NOTICES_NAME, render_notices(name, emitted.components))
 
 
-def _write_manifest(request: FinishRequest, emitted: Emitted) -> Manifest:
+def _write_manifest(request: FinishRequest, emitted: Emitted) -> tuple[Manifest, int]:
+    """The manifest before anything is verified, and the bytes of the bundle with it."""
     prepared, outcomes = request.prepared, request.outcomes
     budget = prepared.profile.budget
     limits = {"model": budget.model_mb, "bundle": budget.bundle_mb, "download": budget.download_mb}
@@ -195,8 +197,7 @@ def _write_manifest(request: FinishRequest, emitted: Emitted) -> Manifest:
         shortfalls=describe_shortfalls(prepared.plan, outcomes),
     )
     manifest = make_manifest(request.staged, described)
-    write_manifest(request.staged, manifest)
-    return manifest
+    return manifest, write_manifest(request.staged, manifest)
 
 
 def _reservations(prepared: Prepared) -> tuple[str, ...]:
@@ -223,7 +224,7 @@ def _weigh_models(request: FinishRequest) -> dict[str, int]:
     return {name: artifact.size if artifact else 0 for name, artifact in artifacts.items()}
 
 
-def _check_budget(request: FinishRequest, manifest: Manifest, downloads: tuple[Download, ...]) -> None:
+def _check_budget(request: FinishRequest, size: int, downloads: tuple[Download, ...]) -> None:
     prepared = request.prepared
     budget = prepared.profile.budget
     models = _weigh_models(request)
@@ -232,7 +233,6 @@ def _check_budget(request: FinishRequest, manifest: Manifest, downloads: tuple[D
         for name, size in models.items()
         if budget.model_mb is not None and size > budget.model_mb * MEGABYTE
     ]
-    size = weigh_bundle(manifest)
     if budget.bundle_mb is not None and size > budget.bundle_mb * MEGABYTE:
         over.append(f"bundle: {size / MEGABYTE:.2f} MB, budget {budget.bundle_mb:g} MB")
     over += [
@@ -297,7 +297,7 @@ def list_notes(prepared: Prepared, outcomes: Mapping[str, StepOutcome], emitted:
 
 
 def _summarize(
-    request: FinishRequest, manifest: Manifest, emitted: Emitted, proofs: Sequence[VariantProof]
+    request: FinishRequest, manifest: Manifest, size: int, emitted: Emitted, proofs: Sequence[VariantProof]
 ) -> BuildSummary:
     records = manifest.proof.variants
     return BuildSummary(
@@ -306,7 +306,7 @@ def _summarize(
         proofs={record.variant: record.level for record in records},
         unproven={record.variant: record.reason for record in records if not record.passed},
         verified=tuple(describe_verification(manifest.proof)),
-        bundle_bytes=weigh_bundle(manifest),
+        bundle_bytes=size,
         model_bytes=next(iter(_weigh_models(request).values())),
         notes=tuple(list_notes(request.prepared, request.outcomes, emitted.notes)),
         golden=manifest.golden,
@@ -339,6 +339,7 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
         facts=prepared.settled.facts,
         asker=prepared.plan_request.asker,
         manifest=finished.manifest,
+        bundle_bytes=finished.summary.bundle_bytes,
         proofs=finished.proofs,
         measurements=finished.measurements,
         unmeasured=explain_too_slow(prepared.request, finished.proofs)

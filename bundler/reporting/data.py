@@ -18,7 +18,8 @@ from bundler.model.results import StepOutcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportData:
-    """The whole input of a report. `outcomes` are in the order of the plan, the inspection first.
+    """The whole input of a report. `outcomes` are in the order of the plan, the inspection first. `bundle_bytes` are
+    those of all files of the bundle.
 
     `unmeasured` says why there are no measurements, `is_brief` that they took no longer than a build spends on them
     unless it is asked for more; `unassigned` why the assignment of nodes is not known;
@@ -31,6 +32,7 @@ class ReportData:
     outcomes: Sequence[StepOutcome]
     facts: ModelFacts
     manifest: Manifest
+    bundle_bytes: int
     proofs: Sequence[VariantProof] = ()
     measurements: Sequence[Measurement] = ()
     unmeasured: str = "nothing was run"

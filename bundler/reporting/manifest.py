@@ -106,21 +106,14 @@ def render_manifest(manifest: Manifest) -> str:
     return json.dumps(encode(manifest), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def weigh_bundle(manifest: Manifest) -> int:
-    """Bytes of all files of the bundle, `bundle.json` itself included."""
-    return manifest.size + len(_to_bytes(manifest))
-
-
-def _to_bytes(manifest: Manifest) -> bytes:
+def write_manifest(bundle: Path, manifest: Manifest) -> int:
+    """Write `bundle.json` atomically, with the mode of the bundle's other files. Returns the bytes of
+    all files of the bundle, `bundle.json` itself included.
+    """
     # A lone surrogate is not valid text, and strict JSON readers refuse even its escape, so it is written as `?`.
-    return render_manifest(manifest).encode("utf-8", "replace")
-
-
-def write_manifest(bundle: Path, manifest: Manifest) -> Path:
-    """Write `bundle.json` atomically, with the mode of the bundle's other files."""
-    path = bundle / MANIFEST_NAME
-    replace_whole(path, _to_bytes(manifest), mode=FILE_MODE)
-    return path
+    content = render_manifest(manifest).encode("utf-8", "replace")
+    replace_whole(bundle / MANIFEST_NAME, content, mode=FILE_MODE)
+    return manifest.size + len(content)
 
 
 def read_manifest(bundle: Path, content: bytes | None = None) -> Manifest:

@@ -18,7 +18,6 @@ from bundler.reporting.data import ReportData, summarize_series
 from bundler.reporting.downloads import chart_downloads, render_downloads
 from bundler.reporting.figures import word_figures
 from bundler.reporting.frontier import chart_precisions
-from bundler.reporting.manifest import weigh_bundle
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
 from bundler.reporting.page import Page
 from bundler.reporting.placement import chart_placements, describe_unassigned, stack_providers
@@ -118,7 +117,7 @@ def make_page(data: ReportData) -> Page:
         notes=collect_notes(data),
         steps=list_steps(data),
         files=chart_files(data.manifest.files),
-        file_count=f"{len(data.manifest.files)} files and bundle.json, {format_bytes(weigh_bundle(data.manifest))}",
+        file_count=f"{len(data.manifest.files)} files and bundle.json, {format_bytes(data.bundle_bytes)}",
     )
 
 

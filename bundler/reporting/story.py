@@ -17,7 +17,7 @@ from bundler.reporting.claims import compare_medians
 from bundler.reporting.data import ReportData, Spread, summarize_series
 from bundler.reporting.downloads import make_download_card
 from bundler.reporting.figures import show_error, show_percent
-from bundler.reporting.manifest import order_outcomes, weigh_bundle
+from bundler.reporting.manifest import order_outcomes
 from bundler.reporting.models import show_tag, title_stage, title_step
 from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
 from bundler.reporting.placement import describe_shortfalls
@@ -168,7 +168,7 @@ def _size_card(data: ReportData) -> Card:
         label="Model size",
         value=format_bytes(after),
         change=show_percent(after, before),
-        detail=f"original {format_bytes(before)}; whole bundle {format_bytes(weigh_bundle(data.manifest))}",
+        detail=f"original {format_bytes(before)}; whole bundle {format_bytes(data.bundle_bytes)}",
         tone="good" if after < before * 0.995 else "plain",
     )
 

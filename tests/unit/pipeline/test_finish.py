@@ -23,7 +23,7 @@ from bundler.planning.plan import make_plan
 from bundler.planning.request import PlanRequest
 from bundler.planning.settle import settle_profile
 from bundler.profiles.resolve import resolve_target
-from bundler.reporting.manifest import make_manifest, weigh_bundle, write_manifest
+from bundler.reporting.manifest import make_manifest, write_manifest
 from tests.support.facts import make_facts
 from tests.unit.reporting.builds import make_request
 
@@ -101,5 +101,4 @@ def test_verify_names_the_variants_that_a_bundle_has_not(tmp_path: Path) -> None
 def test_a_bundle_weighs_all_its_files_and_the_manifest(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"12345")
     manifest = make_manifest(tmp_path, make_request(name="\ud800"))
-    write_manifest(tmp_path, manifest)
-    assert weigh_bundle(manifest) == sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert write_manifest(tmp_path, manifest) == sum(path.stat().st_size for path in tmp_path.iterdir())

@@ -37,7 +37,7 @@ from bundler.model.stage import Note
 from bundler.profiles.schema import Platform, Provider, Runtime, TargetProfile, Variant
 from bundler.profiles.sections import profile_model
 from bundler.reporting.data import ReportData
-from bundler.reporting.manifest import ManifestRequest, make_manifest
+from bundler.reporting.manifest import ManifestRequest, make_manifest, render_manifest
 
 OPERATORS = {"Conv": 63, "Mul": 58, "Sigmoid": 40, "Add": 31, "HardSwish": 14, "GlobalAveragePool": 9, "Identity": 7}
 SIMPLIFIED = {"Conv": 63, "Mul": 40, "Sigmoid": 40, "Add": 31, "HardSwish": 14, "GlobalAveragePool": 9}
@@ -278,6 +278,7 @@ def make_report(manifest: Manifest, request: ManifestRequest, **changes: object)
         outcomes=request.outcomes,
         facts=request.facts,
         manifest=manifest,
+        bundle_bytes=manifest.size + len(render_manifest(manifest).encode()),
         measurements=(make_measurement(),),
         assignments={"cpu": {"ExampleProvider": 121, "OtherProvider": 7}},
         phases={"emit": 1.4, "prove": 6.3},
