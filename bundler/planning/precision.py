@@ -119,5 +119,5 @@ def _decision(profile: TargetProfile, variant: Variant, decided: Mapping[str, st
     if variant.name in decided:
         reason = f"the fastest that met the accuracy gate, of: {names}"
         return Decision(subject=subject, choice=decided[variant.name], reason=reason)
-    reason = f"each is tried, and the fastest that meets the accuracy gate is used: {names}"
+    reason = f"what can win is tried, and the fastest that meets the accuracy gate is used: {names}"
     return Decision(subject=subject, choice=AUTO, reason=reason)

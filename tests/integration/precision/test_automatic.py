@@ -67,6 +67,41 @@ def test_the_fastest_that_holds_the_gate_ships_and_all_that_was_tried_is_reporte
     assert again["decisions"] == built["decisions"]
 
 
+@pytest.mark.quick
+def test_what_cannot_win_is_not_tried_and_the_screen_says_why(
+    bundler: CommandLine, workplace: Path, tmp_path: Path
+) -> None:
+    answer = bundler.run(
+        "build",
+        workplace / "digits-perceptron.onnx",
+        "--target=linux-x64",
+        f"--set={ONE_PYTHON}",
+        "--set=precision.method=auto",
+        '--set=precision.order=["static-int8-mixed", "static-int8-percentile", "static-int8"]',
+        f"--calibration={workplace / 'calibration'}",
+        f"--samples={workplace / 'samples'}",
+        f"--output={tmp_path}",
+        "--no-prove",
+        "--json",
+    ).expect(0)
+    built = answer.document["bundles"][0]
+    frontier = built["decisions"]["cpu"]["answer"]
+    attempts = {attempt["method"]: attempt for attempt in frontier["attempts"]}
+    assert list(attempts) == ["none", "static-int8-mixed", "static-int8-percentile", "static-int8"]
+    reason = "static-int8 meets the gate, and this is at best as fast and as small"
+    for method in ("static-int8-mixed", "static-int8-percentile"):
+        assert (attempts[method]["state"], attempts[method]["reason"]) == ("skipped", reason)
+        assert f"{method}: not tried: {reason}" in answer.err
+    timed = attempts["static-int8"]
+    assert timed["rounds"] >= 7
+    assert timed["processor_ratio"] > 0
+    assert (
+        f"static-int8: gate met, {timed['model_bytes'] / 1e6:.1f} MB, {timed['ratio']:.2f} of the latency" in answer.err
+    )
+    assert f"precision of cpu: {frontier['chosen']}: {frontier['reason']}" in answer.err
+    assert frontier["reason"] in Path(built["report"]).read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_a_gate_that_nothing_rounded_holds_leaves_the_model_as_it_is(
     bundler: CommandLine, workplace: Path, tmp_path: Path

@@ -141,6 +141,15 @@ def test_defaults_of_inputs_stay_open_to_the_caller(tmp_path: Path) -> None:
     assert [tensor.name for tensor in optimized.graph.initializer] == ["scale"]
 
 
+@pytest.mark.parametrize("kind", [models.mlp, models.token_encoder, models.if_model, models.contrib])
+def test_without_convolutions_the_full_level_gives_the_same_bytes(tmp_path: Path, kind) -> None:
+    model = models.save(kind(), tmp_path)
+    saved = [call_stage("optimize", tmp_path / level, {"model": model}, level=level) for level in ("extended", "all")]
+    one, other = ((tmp_path / level / "model.onnx").read_bytes() for level in ("extended", "all"))
+    assert one == other
+    assert saved[0].facts["operators"] == saved[1].facts["operators"]
+
+
 def test_layouts_of_one_cpu_class_are_refused() -> None:
     model = models.identity()
     optimized = models.identity()
