@@ -139,7 +139,11 @@ def test_the_models_own_names_are_accepted_where_they_are_python_names_of_others
 ) -> None:
     nodes = [models.helper.make_node("Sub", ["x.1", "x_1"], ["y"])]
     ports = [models.value("x.1", [2]), models.value("x_1", [2])]
-    model = models.make_model(nodes, ports, [models.value("y", [2])])
-    with imported(bundle_of(model)) as found:
+    difference = models.make_model(nodes, ports, [models.value("y", [2])])
+    with imported(bundle_of(difference)) as found:
         values = {"x.1": np.full(2, 5, np.float32), "x_1": np.full(2, 3, np.float32)}
-        assert found.Model().run_named(values)["y"].tolist() == [2, 2]
+        model = found.Model()
+        for given in (values, dict(reversed(values.items())), values):
+            assert model.run_named(given)["y"].tolist() == [2, 2]
+        python_names = [port.python_name for port in model.inputs]
+        assert model.run_named(dict(zip(python_names, values.values(), strict=True)))["y"].tolist() == [2, 2]

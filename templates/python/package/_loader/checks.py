@@ -16,8 +16,11 @@ from .storage import STORAGE
 def match_names(ports: list[Port], values: Mapping[str, object]) -> list[object]:
     """`values` in the order of `ports`, by Python name or by the model's own; None for an optional one left out.
 
-    Raises `InputError` for a name that is unknown, missing or given twice.
+    Exactly the model's own names are taken as such: one may be the Python name of another. Raises `InputError` for a
+    name that is unknown, missing or given twice.
     """
+    if values.keys() == {port.name for port in ports}:
+        return [values[port.name] for port in ports]
     by_name = {name: port for port in reversed(ports) for name in (port.name, port.python_name)}
     found: dict[str, object] = {}
     for name, value in values.items():

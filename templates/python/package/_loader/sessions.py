@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -189,7 +189,7 @@ class Runner:
         self._plain = device is None and not any(port.element_type in STORAGE for port in (*inputs, *outputs))
         self._seen: list[Any] | None = None
 
-    def run(self, values: Sequence[Any]) -> list[Any]:
+    def run(self, values: Collection[Any]) -> list[Any]:
         """All outputs in the model's order. Raises `InputError` when a value does not fit."""
         if self._check(values):
             return self._call(self._output_names, dict(zip(self._names, values)), None)  # noqa: B905 (lengths are equal)
@@ -198,27 +198,17 @@ class Runner:
     def run_named(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The same by name: outputs have the model's own, inputs those or the Python ones.
 
-        A dictionary with exactly the model's own names goes to the runtime as it is. Raises `InputError`.
+        A plain `dict` of the model's own names in its order goes to the runtime as it is. Raises `InputError`.
         """
-        values = self._take_all(given)
-        if values is None:
+        if type(given) is not dict or [*given] != self._names:
             results = self.run(match_names(self._inputs, given))
-        elif self._check(values):
+        elif self._check(given.values()):
             results = self._call(self._output_names, given, None)
         else:
-            results = self._run_with_care(values)
+            results = self._run_with_care(given.values())
         return dict(zip(self._output_names, results))  # noqa: B905 (lengths are equal)
 
-    def _take_all(self, given: Mapping[str, Any]) -> list[Any] | None:
-        """The values, where the names are exactly the model's own; of a plain `dict` only: others may make some up."""
-        if type(given) is not dict or len(given) != len(self._names):
-            return None
-        try:
-            return [given[name] for name in self._names]
-        except KeyError:
-            return None
-
-    def _check(self, values: Sequence[Any]) -> bool:
+    def _check(self, values: Collection[Any]) -> bool:
         """Whether the values can go to the runtime as they are. Raises `InputError` when one does not fit.
 
         Valid shapes and types are remembered, so that a steady loop costs one comparison per call.
@@ -232,7 +222,7 @@ class Runner:
             self._seen = layout
         return self._plain and layout is not None
 
-    def _run_with_care(self, values: Sequence[Any]) -> list[Any]:
+    def _run_with_care(self, values: Collection[Any]) -> list[Any]:
         given = {name: value for name, value in zip(self._names, values, strict=True) if value is not None}
         if self._device is not None:
             return self._run_bound(given)
