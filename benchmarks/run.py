@@ -27,8 +27,8 @@ from history_page import write_page
 from workplace import Workplace
 
 SUBJECTS = (
-    "start", "build", "proof", "rebuild", "memory", "bundle", "web", "precision", "automatic", "gates", "devices",
-    "repeatability", "rivals",
+    "start", "build", "proof", "rebuild", "memory", "bundle", "calls", "web", "precision", "automatic", "gates",
+    "devices", "repeatability", "rivals",
 )  # fmt: skip
 ON_DEMAND = ("rivals",)
 """Subjects that run only when they are named: they install gigabytes."""
