@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import stat
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from bundler import __version__
 from bundler.model.digests import digest_json
@@ -38,6 +39,8 @@ _KEPT: Final = 50
 _SETTLE_NS: Final = 100_000_000
 """As `bundler.execution.identity.SETTLE_NS`, without loading that room."""
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_DONE: Final = re.compile(r"(?<=: done after )[^(]*(?= \(\d+ of \d+)")
+"""How long a build among several took."""
 _SECONDS: Final = "\0"
 """In kept text, which has no control characters: where the time that the command took is printed."""
 
@@ -100,9 +103,10 @@ def keep_answer(outputs: Sequence[Path] = (), seconds: Sequence[float] = ()) -> 
     """
     for call in _calls:
         root = call.root
-        passing = tuple(f"{root / part}{os.sep}" for part in ("tmp", "journal"))
+        places = (root / "tmp", root / "journal", *filter(None, [sys.pycache_prefix]))
+        passing = tuple(f"{place}{os.sep}" for place in places)
         found = call.reads.find(f"{root / 'records'}{os.sep}", passing, _SETTLE_NS)
-        printed = [(err, _blank_seconds(text, seconds)) for err, text in call.printed]
+        printed = [(err, _DONE.sub("0 s", _blank_seconds(text, seconds))) for err, text in call.printed]
         whole = sum(text.count(_SECONDS) for _, text in printed) == len(seconds)
         if found is None or not whole or not (root / "CACHEDIR.TAG").is_file() or _has_plugins():
             return
@@ -159,8 +163,14 @@ def _describe_process() -> Mapping[str, Any]:
         "python": [sys.executable, sys.version, sys.path, list(sys.flags)],
         "machine": list(os.uname()),
         "user": [os.getuid(), os.geteuid(), os.getgid(), os.getegid(), *os.getgroups()],
-        "outputs": [[stream.isatty(), stream.encoding, stream.errors] for stream in (sys.stdout, sys.stderr)],
+        "outputs": [_describe_output(stream) for stream in (sys.stdout, sys.stderr)],
     }
+
+
+def _describe_output(stream: TextIO) -> list[Any]:
+    """Its encoding and, of a terminal, its size."""
+    size = os.get_terminal_size(stream.fileno()) if stream.isatty() else None
+    return [stream.encoding, stream.errors, size]
 
 
 def _is_private(path: Path) -> bool:

@@ -34,7 +34,6 @@ def open_console(style: str, *, as_json: bool = False) -> Iterator[Listener]:
     elif chosen == "rich":
         from bundler.cli.live import open_live  # noqa: PLC0415 - rich only where it is shown
 
-        forget_answer()  # it is drawn, not printed
         with open_live() as listener:
             yield listener
     else:

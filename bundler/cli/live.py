@@ -23,6 +23,7 @@ from rich.table import Column
 from rich.text import Text
 
 from bundler.cli.activity import Activities, Activity
+from bundler.cli.answers import note_printed
 from bundler.cli.plain import plain_lines
 from bundler.cli.printing import LONGEST_LINE, printable
 from bundler.model.events import BuildFinished, Event, Listener, Message, StepFinished
@@ -64,6 +65,7 @@ class LiveListener:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
+        self._lines = _copy_console(progress.console)
         self._activities = Activities()
         self._tasks: dict[tuple[str, str], TaskID] = {}
         self._lock = threading.Lock()
@@ -120,7 +122,22 @@ class LiveListener:
         self._write(*(("!", "yellow") if note.level == "warning" else ("·", "dim")), f"{build} {note.text}".lstrip())
 
     def _write(self, mark: str, style: str, line: str, *rest: tuple[str, str]) -> None:
-        self._progress.print(Text.assemble((mark, style), " ", printable(line, LONGEST_LINE), *rest))
+        text = Text.assemble((mark, style), " ", printable(line, LONGEST_LINE), *rest)
+        self._progress.print(text)
+        with self._lines.capture() as printed:  # without the display, which leaves nothing
+            self._lines.print(text)
+        note_printed(printed.get(), err=True)
+
+
+def _copy_console(console: Console) -> Console:
+    """One that renders as `console` does, and shows nothing of a display."""
+    return Console(
+        stderr=True,
+        highlight=False,
+        force_terminal=console.is_terminal,
+        width=console.width,
+        no_color=console.no_color,
+    )
 
 
 class _LabelColumn(ProgressColumn):

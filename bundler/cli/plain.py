@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bundler.cli.activity import Activities, Activity, place_step, show_duration
+from bundler.cli.answers import forget_answer
 from bundler.cli.printing import echo_lines
 from bundler.model.events import BuildFinished, BuildsStarted, Event, Listener, Message, StepFinished, StepStarted
 from bundler.model.stage import Note
@@ -62,6 +63,7 @@ class PlainLog:
             left = self._last + SILENCE - self._clock()
             if left > 0:
                 return left
+            forget_answer()
             self._say(list(self._describe()))
             self._last = self._clock()
             return SILENCE

@@ -26,7 +26,12 @@ _LEFT = frozenset(
     | {"socket.connect", "socket.getaddrinfo"}
 )
 """A process or a connection: what comes of it depends on more than files."""
+_CHANGES = frozenset(
+    {"os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink"}
+)
+"""A run that changes something is none to repeat."""
 _WRITES = os.O_WRONLY | os.O_RDWR
+_PATHS = (str, bytes, os.PathLike)
 _PASSING = ("/proc/", "/sys/", "/dev/")
 
 
@@ -86,6 +91,7 @@ class Reads:
         self._seen: dict[str, State] = {}
         self._walked: dict[str, None] = {}
         self._looked: dict[str, None] = {}
+        self._written: dict[str, None] = {}
         self._left = self._ended = False
         sys.addaudithook(self._note)
 
@@ -93,12 +99,13 @@ class Reads:
         """The states of all that was read, of what was walked, and of all loaded modules; those below `contents` by
         content, and none of those below `passing`, which every run writes.
 
-        None where the answer cannot be given again: a process was started, a connection opened, a copy below `passing`
-        was looked at, or a file changed since we began, or so few ns (`settle`) before that its next change may bear
-        the same time.
+        None where the answer cannot be given again: a process was started, a connection opened, something written
+        elsewhere, a copy below `passing` looked at, or a file changed since we began, or so few ns (`settle`) before
+        that its next change may bear the same time.
         """
         self._ended = True
-        if self._left or any(_is_passing(name, passing) for name in self._looked):
+        looks_at_copies = any(_is_passing(name, passing) for name in self._looked)
+        if self._left or looks_at_copies or not all(_is_passing(name, passing) for name in self._written):
             return None
         seen = {name: state for name, state in self._seen.items() if not _is_passing(name, passing)}
         by_content = {name for name in seen if name.startswith(contents)}
@@ -117,12 +124,15 @@ class Reads:
             return
         if event in _LEFT:
             self._left = True
-        elif event in {_LOOK, "os.listdir", "os.scandir"} or (event == "open" and not (arguments[2] or 0) & _WRITES):
+        elif event in _CHANGES or (event == "open" and (arguments[2] or 0) & _WRITES):
+            paths = arguments[:1] if event == "open" else arguments[:2]
+            self._written |= {os.fsdecode(path): None for path in paths if isinstance(path, _PATHS)}
+        elif event in {_LOOK, "open", "os.listdir", "os.scandir"}:
             self._see("." if arguments[0] is None else arguments[0], event)
 
     def _see(self, path: Any, event: str) -> None:
         """Keep its state before it is read."""
-        if not isinstance(path, (str, bytes, os.PathLike)):
+        if not isinstance(path, _PATHS):
             return
         name = os.fsdecode(path)
         if name not in self._seen:
@@ -140,7 +150,8 @@ class Reads:
 
 
 def _is_passing(name: str, passing: tuple[str, ...]) -> bool:
-    return f"{name}{os.sep}".startswith((*_PASSING, *passing)) or name.endswith((".pyc", "__pycache__"))
+    """Byte code is written by whoever compiles it first, and is that of a module whose file is noted."""
+    return f"{name}{os.sep}".startswith((*_PASSING, *passing)) or "__pycache__" in name or ".pyc" in name
 
 
 def _list_modules() -> Iterator[str]:

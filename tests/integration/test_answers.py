@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
+import re
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -331,6 +337,81 @@ def test_a_reader_that_went_away_is_no_error(world: World) -> None:
     )
     os.close(theirs)
     assert (done.returncode, b"error" in done.stderr) == (0, False)
+
+
+def call_on_terminal(world: World, *arguments: str, columns: int = 100) -> tuple[bool, list[str]]:
+    """Whether the command ran, and what the terminal shows in the end, with colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    line = CommandLine(cache=world.cache, env={"PYTHONPATH": str(world.folder / "site"), "TERM": "xterm-256color"})
+    dropped = {"NO_COLOR", "COLUMNS"}
+    env = {name: value for name, value in line.environment().items() if name not in dropped}
+    mark = world.folder / "ran"
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=world.folder / "work",
+        env={**env, "RAN": str(mark)},
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal is an error
+            while part := os.read(ours, 1 << 16):
+                shown += part
+    os.close(ours)
+    assert process.returncode == 0, shown
+    return mark.read_text() == "True", draw(shown.decode())
+
+
+def draw(text: str) -> list[str]:
+    """The lines that a terminal shows after `text`: lines are cleared, and the cursor goes up."""
+    lines, row = [""], 0
+    for part in re.findall(r"\x1b\[[\d;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]+|\x1b", text):
+        if part == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif part == "\x1b[2K":
+            lines[row] = ""
+        elif part == "\x1b[1A":
+            row -= 1
+        elif part not in {"\r", "\x1b[?25l", "\x1b[?25h"}:
+            lines[row] += part
+    while lines and not re.sub(r"\x1b\[[\d;]*m", "", lines[-1]).strip():
+        lines.pop()
+    return lines
+
+
+@pytest.mark.parametrize("arguments", [BUILD, ("targets", "list")], ids=" ".join)
+def test_a_terminal_shows_the_same(world: World, arguments: tuple[str, ...]) -> None:
+    world.settle(*BUILD)
+    for _ in range(8):
+        ran, shown = call_on_terminal(world, *arguments)
+        if not ran:
+            break
+        full = shown
+        time.sleep(0.15)
+    assert not ran
+    assert shown == full
+    assert any("\x1b[" in line for line in shown)
+    assert call_on_terminal(world, *arguments, columns=60)[0], "another width is another call"
+
+
+def test_what_a_run_does_once_is_not_repeated(tmp_path: Path) -> None:
+    """Making the cache private is said, and done, once."""
+    world = World(folder=tmp_path, env={"XDG_CACHE_HOME": str(tmp_path / "home"), "BUNDLER_CACHE": ""})
+    for name in ("site", "work"):
+        (tmp_path / name).mkdir()
+    models.save(models.mlp(), tmp_path / "work")
+    build = ("build", "model.onnx", "--target", "linux-x64", "--no-prove", "--format", "files")
+    world.settle(*build)
+    for path in (tmp_path / "home/bundler/answers").iterdir():
+        path.unlink()
+    (tmp_path / "home/bundler").chmod(0o777)
+    assert "it is now private to you" in world.call(*build).err
+    assert "private" not in world.call(*build).err
+    assert "private" not in world.settle(*build).err
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from bundler.catalogue.listing import Summary, filter_group, list_targets
-from bundler.cli.answers import keep_answer
+from bundler.cli.answers import keep_answer, note_printed
 from bundler.cli.options import Json
 from bundler.cli.printing import echo_lines, print_json, printable
 
@@ -33,7 +33,6 @@ def run(
         print_json(targets)
     elif sys.stdout.isatty():
         _print_table(targets)
-        return
     else:
         echo_lines(_list_lines(targets))
     keep_answer()
@@ -62,4 +61,8 @@ def _print_table(targets: Sequence[Summary]) -> None:
             cells = (f"  {target.id}", target.problem or target.title, system, " → ".join(target.providers))
             # As Text, because a profile's words are no markup.
             table.add_row(*(Text(printable(cell)) for cell in cells))
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    with console.capture() as printed:
+        console.print(table)
+    note_printed(printed.get(), err=False)
