@@ -10,7 +10,7 @@ from document import Section, Table
 from processes import BUNDLER, PYTHON, watch_memory
 from workplace import TARGET, Workplace
 
-BAR = 2.5
+BAR = 1.3
 GIGABYTE = 1e9
 
 

@@ -28,6 +28,11 @@ time of a network with many small tensors."""
 PARALLEL_PREPACKING = 8_000_000
 """From this many bytes of weights on, packing them on all threads shortens the load time."""
 
+SEQUENTIAL_PREPACKING = 250_000_000
+"""From this many bytes of weights on they are packed one after another, and each is released once it is packed. On all
+threads the runtime releases none before the last: with 604 MB on two cores the peak was 1.98 instead of 1.11 times the
+weights, at 1.08 times the load time; with 201 MB the load time was 0.94 times."""
+
 TINY_NODES = 64
 TINY_WEIGHTS = 65_536
 TINY_MEMORY = 1_000_000
@@ -187,6 +192,9 @@ def choose_threads(facts: ModelFacts, *, layout: bool) -> Choice:
 def _choose_packing(facts: ModelFacts, *, layout: bool) -> Choice:
     if layout or facts.weight_bytes < PARALLEL_PREPACKING:
         return Choice()
+    if facts.weight_bytes >= SEQUENTIAL_PREPACKING:
+        reason = "packing on all threads would hold all weights in memory twice while the model loads"
+        return Choice(decision=Decision(subject="weight packing", choice="sequential", reason=reason))
     reason = "packing large weights dominates the load time"
     decision = Decision(subject="weight packing", choice="parallel", reason=reason)
     return Choice(config={"session.prepack.enable_parallel": "1"}, decision=decision)

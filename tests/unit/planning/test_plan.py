@@ -120,6 +120,17 @@ def test_weights_that_are_large_go_into_a_file_of_their_own() -> None:
     assert ort["external_threshold"] is None
 
 
+@pytest.mark.parametrize(
+    ("weight_bytes", "choice"), [(1_000_000, None), (200_000_000, "parallel"), (1_500_000_000, "sequential")]
+)
+def test_only_weights_that_memory_holds_twice_are_packed_on_all_threads(weight_bytes: int, choice: str | None) -> None:
+    facts = make_facts(operators={"MatMul": 4}, weight_bytes=weight_bytes)
+    rule = choose_optimization(facts, resolve_target("linux-x64"))
+    decided = {decision.subject: decision.choice for decision in rule.decisions}
+    assert decided.get("weight packing") == choice
+    assert ("session.prepack.enable_parallel" in rule.session_config) is (choice == "parallel")
+
+
 def test_the_target_and_not_this_machine_decides_about_signed_integers() -> None:
     x64 = choose_optimization(make_facts(), resolve_target("linux-x64")).stages[0].options["int8_allowed"]
     arm = choose_optimization(make_facts(), resolve_target("raspberry-pi-5")).stages[0].options["int8_allowed"]
