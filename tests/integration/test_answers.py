@@ -221,6 +221,17 @@ def test_whatever_changed_the_command_is_run(world: World, change: str) -> None:
     assert world.call(*BUILD).ran
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("pattern", ["answers/*", "answers"])
+def test_the_answer_of_another_user_is_none(world: World, pattern: str) -> None:
+    world.settle(*BUILD)
+    places = tuple(world.cache.glob(pattern))
+    in_cache(pattern, lambda path: os.chown(path, 65534, -1))(world)
+    assert world.call(*BUILD).ran
+    for path in places:
+        os.chown(path, 0, -1)
+
+
 @pytest.mark.parametrize("variable", ["BUNDLER_STEP_SECONDS", "CI", "PATH", "ANY_OTHER"])
 def test_another_environment_is_another_call(world: World, variable: str) -> None:
     world.settle(*BUILD)
