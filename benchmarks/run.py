@@ -27,7 +27,7 @@ from history_page import write_page
 from workplace import Workplace
 
 SUBJECTS = (
-    "start", "build", "proof", "rebuild", "memory", "bundle", "calls", "web", "precision", "automatic", "gates",
+    "start", "build", "proof", "rebuild", "memory", "bundle", "calls", "disk", "web", "precision", "automatic", "gates",
     "devices", "repeatability", "rivals",
 )  # fmt: skip
 ON_DEMAND = ("rivals",)
