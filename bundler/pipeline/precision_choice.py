@@ -44,11 +44,13 @@ def explain_choice(attempts: Sequence[Attempt], chosen: str) -> str:
     """Why `chosen` ships, as a sentence without a trailing stop."""
     passed = [attempt for attempt in attempts if attempt.state == "passed" and attempt.ratio is not None]
     if chosen == NONE:
-        others = any(attempt.method != NONE for attempt in passed)
-        return "no method that meets the gate makes it faster or much smaller" if others else "no method meets the gate"
-    close = [attempt.method for attempt in _list_fastest(passed) if attempt.method != chosen]
-    if close:
-        return f"the smallest of the fastest that meet the gate; as fast: {', '.join(close)}"
+        if all(attempt.method == NONE for attempt in passed):
+            return "no method meets the gate"
+        return "no method that meets the gate makes it faster or much smaller"
+    others = [attempt.method for attempt in _list_fastest(passed) if attempt.method != chosen]
+    if others:
+        names = ", ".join("the original model" if method == NONE else method for method in others)
+        return f"the smallest of the fastest that meet the gate; no difference in latency shown to {names}"
     return "the fastest that meets the gate"
 
 

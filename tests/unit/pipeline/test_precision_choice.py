@@ -55,11 +55,13 @@ def test_of_those_that_are_as_fast_the_smallest_is_chosen() -> None:
     attempts = [ORIGINAL, timed("dynamic-int8", 0.95, 0.2, megabytes=23), timed("weights-8bit", 0.97, 0.2)]
     assert choose_method(attempts) == "dynamic-int8"
     assert explain_choice(attempts, "dynamic-int8") == (
-        "the smallest of the fastest that meet the gate; as fast: none, weights-8bit"
+        "the smallest of the fastest that meet the gate; no difference in latency shown to the original model, "
+        "weights-8bit"
     )
 
 
 def test_a_slower_model_is_not_as_fast_however_wide_its_interval() -> None:
+    assert explain_choice([ORIGINAL], "none") == "no method meets the gate"
     assert choose_method([ORIGINAL, timed("weights-4bit", 1.3, 0.5, megabytes=12)]) == "none"
 
 
