@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,6 +170,13 @@ class Failure:
 
     request: BuildRequest
     error: BundlerError
+
+    @property
+    def located_error(self) -> BundlerError:
+        """The error, with the line of the project file that asks for this build."""
+        located = copy.copy(self.error)
+        located.message = f"{self.request.where}{self.error.message}"
+        return located
 
     def to_json(self) -> dict[str, object]:
         """The entry of `--json`."""

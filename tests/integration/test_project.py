@@ -69,7 +69,9 @@ def test_what_is_missing_is_reported_by_its_line(project: CommandLine) -> None:
     assert "eyes → linux-x64" in planned.out
     assert f"error: bundler.toml:14: {no_data}" in project.run("build").expect(2).err, "no lock can be written"
     (project.cwd / "bundler.toml").write_text(PROJECT)
-    assert no_model in project.run("build", "--only", "mlp").expect(2).err
+    for command in ("build", "plan"):
+        alone = project.run(command, "--only", "mlp").expect(3).err
+        assert f"error: bundler.toml:3: there is no file {project.cwd}/mlp.onnx" in alone
 
 
 @pytest.mark.parametrize(("name", "says"), [(".", "bundler.toml:11: '.' cannot be"), ("eyes", "and bundler.toml:11: ")])

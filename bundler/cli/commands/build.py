@@ -77,7 +77,7 @@ def run(
 def _print(finished: Sequence[BuildResult | Failure], *, as_json: bool) -> None:
     failures = [item for item in finished if isinstance(item, api.Failure)]
     if len(finished) == 1 and failures:
-        raise failures[0].error
+        raise failures[0].located_error
     results = [item for item in finished if not isinstance(item, api.Failure)]
     if as_json:
         print_json({"bundles": results, "failures": [item.to_json() for item in failures]})

@@ -54,7 +54,7 @@ def run(
         planned = api.plan_project(targets=names, only=picked, given=given, settings=settings)
     failures = [item for item in planned if isinstance(item, api.Failure)]
     if len(planned) == 1 and failures:
-        raise failures[0].error
+        raise failures[0].located_error
     results = [item for item in planned if not isinstance(item, api.Failure)]
     if json:
         print_json(results[0] if model and len(planned) == 1 else _document(results, failures))
