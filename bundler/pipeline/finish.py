@@ -84,9 +84,9 @@ def finish_bundle(request: FinishRequest) -> Finished:
         manifest = replace(manifest, proof=combine_proofs(proofs, unjudged_of(manifest)))
     manifest, size = _describe_verification(request, manifest)
     _check_budget(request, size, emitted.downloads)  # Again: what was verified makes the manifest longer.
-    if request.prepared.request.prove and not isinstance(find_emitter(request.prepared.plan.emitter), Untimed):
+    if _is_timed(request, proofs):
         with _timed(request, phases, "measure"):
-            measurements = _measure(request, proofs)
+            measurements = _measure(request)
     if not measurements:
         phases.pop("measure", None)
     return Finished(
@@ -267,12 +267,18 @@ def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
     return proofs
 
 
-def _measure(request: FinishRequest, proofs: Sequence[VariantProof]) -> tuple[Measurement, ...]:
-    """Load time and latency beside the original model's, where this machine can run the bundle."""
+def _is_timed(request: FinishRequest, proofs: Sequence[VariantProof]) -> bool:
+    """Whether the bundle is timed; where only the time is missing, a line says so."""
+    if not request.prepared.request.prove or isinstance(find_emitter(request.prepared.plan.emitter), Untimed):
+        return False
     too_slow = explain_too_slow(request.prepared.request, proofs)
     if too_slow:
         request.reporter.say(f"not timed: {too_slow}")
-        return ()
+    return not too_slow
+
+
+def _measure(request: FinishRequest) -> tuple[Measurement, ...]:
+    """Load time and latency beside the original model's, where this machine can run the bundle."""
     timing = choose_timing(request.prepared.request)
     return find_emitter(request.prepared.plan.emitter).measure(_proof_request(request, timing))
 

@@ -143,7 +143,7 @@ class BuildRequest:
         Option(
             "--measure",
             help="Time every variant of the bundle for some seconds beside the original model; without it, the build "
-            "spends about 0.5 s on the first that runs.",
+            "spends about 0.5 s on the first that runs, if its loads and calls fit.",
         ),
     ] = False
     on: On = None
