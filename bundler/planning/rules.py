@@ -30,7 +30,7 @@ PARALLEL_PREPACKING = 8_000_000
 
 SEQUENTIAL_PREPACKING = 250_000_000
 """From this many bytes of weights on they are packed one after another, and each is released once it is packed. On all
-threads the runtime releases none before the last: with 604 MB on two cores the peak was 1.98 instead of 1.11 times the
+threads the runtime releases none before the last: with 604 MB on two cores the peak was 2.06 instead of 1.17 times the
 weights, at 1.08 times the load time; with 201 MB the load time was 0.94 times."""
 
 TINY_NODES = 64

@@ -19,6 +19,8 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "sbom.bundler")
 """Namespace of the serial numbers, which are UUIDs of version 5: the same bundle always has the same number."""
 _PLAIN_EXPRESSION = re.compile(r"(?!.*(licenseref|exception|ecos))[a-z0-9.() -]{1,1000}", re.IGNORECASE)
 """Licences on which `packaging` and the standard's library agree, whether identifier, expression or neither."""
+_NAME = re.compile(r"(?!.*\b(and|or|with)\b)[a-z0-9.-]+( [a-z0-9.-]+)+", re.IGNORECASE)
+"""Words without an operator (`MIT License`): no identifier has a space."""
 
 Entry = Mapping[str, Any]
 """A JSON object of the standard."""
@@ -148,7 +150,7 @@ def _licence(text: str) -> Entry:
     try:
         known = canonicalize_license_expression(text)
     except InvalidLicenseExpression:
-        return _look_up_licence(text)
+        return {"license": {"name": text}} if _NAME.fullmatch(text) else _look_up_licence(text)
     is_identifier = known.lower() == text.lower() and not re.search("[() ]", known)
     return {"license": {"id": known}} if is_identifier else {"expression": text}
 

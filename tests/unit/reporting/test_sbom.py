@@ -47,7 +47,22 @@ def render(components=VENDORED, name="orientation-linux-x64", model="orientation
 
 SPDX_IDS = sorted({item["id"] for item in (*_spdx.LICENSES.values(), *_spdx.EXCEPTIONS.values())})
 WORDS = st.sampled_from(
-    [*SPDX_IDS, "MIT", "mit", "Apache-2.0", "BSD", "LicenseRef-own", "MIT+", "", "(", ")", "and", "é"]
+    [
+        *SPDX_IDS,
+        "MIT",
+        "mit",
+        "Apache-2.0",
+        "BSD",
+        "3-Clause",
+        "License",
+        "LicenseRef-own",
+        "MIT+",
+        "",
+        "(",
+        ")",
+        "and",
+        "é",
+    ]
 )
 JOINTS = st.sampled_from([" AND ", " or ", " WITH ", " ", "  ", "(", ")", " AND (", ") OR "])
 LICENCES = st.lists(st.tuples(WORDS, JOINTS), max_size=3).map(lambda parts: "".join(map("".join, parts)))
@@ -168,7 +183,8 @@ def test_notices_of_a_bundle_that_vendors_nothing():
 def test_usual_licences_are_written_without_the_library():
     program = (
         "import sys; from bundler.reporting.sbom import _licence, preload; preload(); "
-        "found = [_licence(text) for text in ('MIT', 'BSD-3-Clause AND 0BSD AND MIT AND Zlib', 'Apache-2.0')]; "
+        "texts = ('MIT', 'BSD-3-Clause AND 0BSD AND MIT AND Zlib', 'Apache-2.0', 'MIT License', '3-Clause BSD'); "
+        "found = [_licence(text) for text in texts]; "
         "print(len(found), *(name for name in sys.modules if name.startswith(('cyclonedx', 'license_expression'))))"
     )
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "3\n"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "5\n"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,7 +23,7 @@ WHY = "it differs from run to run"
 @pytest.fixture
 def loader(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
     monkeypatch.syspath_prepend(str(data_root("templates") / "python" / "package"))
-    yield {name: importlib.import_module(f"_loader.{name}") for name in ("metrics", "proving")}
+    yield {name: importlib.import_module(f"_loader.{name}") for name in ("integrity", "metrics", "proving")}
     for module in [module for module in sys.modules if module.startswith("_loader")]:
         del sys.modules[module]
 
@@ -50,6 +52,18 @@ def test_it_finds_the_expected_figures(loader: dict[str, ModuleType], case: dict
         assert (figures.mismatch is not None) == case["mismatch"]
         assert case["mismatch"] or find_differences(figures.to_json(), case["figures"]) == {}
         assert (figures.find_fault(gate["tolerance"]) is None) == gate["within"], gate["name"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2 * 65_536, 2 * 65_536 + 1])
+def test_a_file_is_hashed_part_by_part(
+    loader: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: int
+) -> None:
+    """So that a model of many gigabytes is not mapped as a whole while the runtime loads it."""
+    integrity = loader["integrity"]
+    monkeypatch.setattr(integrity, "_WINDOW", 65_536)
+    content = np.random.default_rng(0).bytes(size)
+    (tmp_path / "weights").write_bytes(content)
+    assert integrity.hash_file(str(tmp_path / "weights")) == hashlib.sha256(content).hexdigest()
 
 
 def test_of_two_runs_of_it_none_is_the_worse(loader: dict[str, ModuleType]) -> None:

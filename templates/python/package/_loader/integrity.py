@@ -127,7 +127,7 @@ class Check:
         size = os.stat(path).st_size
         if size != file.size:
             raise _altered(path, f"it has {size} bytes, not {file.size}")
-        found = hash_file(path, file.size)
+        found = hash_file(path)
         if found != file.sha256:
             raise _altered(path, f"SHA-256 is {found}, not {file.sha256}")
         self._memory.note(file.path, file.sha256, before)
@@ -172,22 +172,29 @@ def _identify(path: str, sha256: str) -> tuple[str, int]:
     return identity, max(found.st_mtime_ns, found.st_ctime_ns)
 
 
-def hash_file(path: str, size: int) -> str:
+_WINDOW = 64 << 20
+"""Bytes of a file that are mapped at a time; a multiple of every system's granularity."""
+
+
+def hash_file(path: str) -> str:
     """SHA-256 in hexadecimal. Raises `IntegrityError` when the file cannot be read.
 
-    One call over the mapped file: it runs without the interpreter's lock while the session is created.
+    A part of the file is mapped and hashed in one call, without the interpreter's lock, while the session is created.
     """
     import hashlib
     import mmap
 
+    digest = hashlib.sha256()
     try:
         with open(path, "rb", buffering=0) as stream:
-            if size == 0:
-                return hashlib.sha256(b"").hexdigest()
-            with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
-                return hashlib.sha256(mapping).hexdigest()
-    except OSError as error:
+            size = os.fstat(stream.fileno()).st_size
+            for start in range(0, size, _WINDOW):
+                length = min(_WINDOW, size - start)
+                with mmap.mmap(stream.fileno(), length, access=mmap.ACCESS_READ, offset=start) as mapping:
+                    digest.update(mapping)
+    except (OSError, ValueError) as error:  # the latter where the file became shorter meanwhile
         raise IntegrityError(f"cannot read {path}", why=str(error), hint=REBUILD) from error
+    return digest.hexdigest()
 
 
 def find_cache() -> str | None:

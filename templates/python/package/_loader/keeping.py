@@ -180,7 +180,7 @@ def list_files(folder: str) -> Iterator[str]:
 def _describe_file(folder: str, name: str) -> dict[str, Any]:
     path = os.path.join(folder, name)
     size = os.stat(path).st_size
-    return {"path": name, "size": size, "sha256": hash_file(path, size)}
+    return {"path": name, "size": size, "sha256": hash_file(path)}
 
 
 def _measure_room(folder: str) -> int:
