@@ -66,6 +66,7 @@ _calls: list[_Call] = []
 def find_answer() -> Printed | None:
     """The kept answer; None where the command must be run, which is then noted."""
     began = time.perf_counter()
+    _calls.clear()  # of a program that calls us twice, the second call is not noted
     if not _is_fresh():
         return None
     try:
@@ -73,11 +74,10 @@ def find_answer() -> Printed | None:
         if root is None:
             return None
         about = digest_json(_describe_process())
-    except (OSError, RuntimeError):  # a folder that is gone, or a user without a home
+        answer = _recall(root, about)
+    except (OSError, RuntimeError):  # a folder that is gone, a user without a home, a link to itself
         return None
-    path = _place(root, about)
-    answer = recall(path, about) if all(map(_is_private, (root.resolve(), path.parent, path))) else None
-    if not isinstance(answer, dict) or not _holds(answer):
+    if answer is None:
         _calls.append(_Call(root=root, about=about, reads=Reads()))
         return None
     for name in answer["contents"]:
@@ -102,22 +102,27 @@ def keep_answer(outputs: Sequence[Path] = (), seconds: Sequence[float] = ()) -> 
     are folders that they would have written to, and `seconds` times in their JSON: another call takes its own.
     """
     for call in _calls:
-        root = call.root
-        places = (root / "tmp", root / "journal", *filter(None, [sys.pycache_prefix]))
-        passing = tuple(f"{place}{os.sep}" for place in places)
-        found = call.reads.find(f"{root / 'records'}{os.sep}", passing, _SETTLE_NS)
-        printed = [(err, _DONE.sub("0 s", _blank_seconds(text, seconds))) for err, text in call.printed]
-        whole = sum(text.count(_SECONDS) for _, text in printed) == len(seconds)
-        if found is None or not whole or not (root / "CACHEDIR.TAG").is_file() or _has_plugins():
-            return
-        answer = {
-            "files": found.files,
-            "contents": found.contents,
-            "outputs": {str(path): _rights_of(path) for path in (root, root / "tmp", *outputs) if path.exists()},
-            "printed": printed,
-        }
-        with contextlib.suppress(OSError):  # a full or read-only disk
-            _keep(_place(root, call.about), seal(answer, call.about))
+        with contextlib.suppress(OSError, RuntimeError):  # a full or read-only disk, a folder that we may not look into
+            _keep(call, outputs, seconds)
+    _calls.clear()
+
+
+def _keep(call: _Call, outputs: Sequence[Path], seconds: Sequence[float]) -> None:
+    root = call.root
+    places = (root / "tmp", root / "journal", *filter(None, [sys.pycache_prefix]))
+    passing = tuple(f"{place}{os.sep}" for place in places)
+    found = call.reads.find(f"{root / 'records'}{os.sep}", passing, _SETTLE_NS)
+    printed = [(err, _DONE.sub("0 s", _blank_seconds(text, seconds))) for err, text in call.printed]
+    whole = sum(text.count(_SECONDS) for _, text in printed) == len(seconds)
+    if found is None or not whole or not (root / "CACHEDIR.TAG").is_file() or _has_plugins():
+        return
+    answer = {
+        "files": found.files,
+        "contents": found.contents,
+        "outputs": {str(path): _rights_of(path) for path in (root, root / "tmp", *outputs) if path.exists()},
+        "printed": printed,
+    }
+    _write(root, _place(root, call.about), seal(answer, call.about))
 
 
 def _is_fresh() -> bool:
@@ -182,6 +187,18 @@ def _is_private(path: Path) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE and not stat.S_ISLNK(status.st_mode)
 
 
+def _recall(root: Path, about: str) -> Mapping[str, Any] | None:
+    """The kept answer, if it holds."""
+    path = _place(root, about)
+    if not all(map(_is_private, (root.resolve(), path.parent, path))):
+        return None
+    answer = recall(path, about)
+    try:
+        return answer if _holds(answer) else None
+    except (LookupError, TypeError, ValueError, AttributeError):  # of other code with this version
+        return None
+
+
 def _holds(answer: Mapping[str, Any]) -> bool:
     """Whether nothing changed since, and what would be written to takes it."""
     return (
@@ -197,8 +214,13 @@ def _rights_of(path: Path) -> State:
     return state and [*state[:3], *state[6:8], os.access(path, os.W_OK | os.X_OK)]
 
 
-def _keep(path: Path, data: bytes) -> None:
+def _write(root: Path, path: Path, data: bytes) -> None:
+    """Write it, and remove the oldest: only where nobody else can have put a link to another folder."""
+    if not _is_private(root.resolve()):
+        return
     path.parent.mkdir(mode=0o700, exist_ok=True)
+    if not _is_private(path.parent):
+        return
     for older in sorted(path.parent.glob("*.json"), key=lambda older: older.stat().st_mtime)[: -_KEPT + 1]:
         older.unlink(missing_ok=True)
     replace_whole(path, data, mode=0o600)

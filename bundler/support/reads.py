@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import stat
 import sys
 import time
@@ -32,7 +33,10 @@ _CHANGES = frozenset(
 """A run that changes something is none to repeat."""
 _WRITES = os.O_WRONLY | os.O_RDWR
 _PATHS = (str, bytes, os.PathLike)
-_PASSING = ("/proc/", "/sys/", "/dev/")
+_PASSING = frozenset({"/dev/null", "/dev/urandom", "/dev/tty"})
+_KERNEL = ("/proc/", "/sys/")
+"""What is read there changes without a change of times, or leads elsewhere (`/proc/self/cwd`)."""
+_BYTE_CODE = re.compile(r"(?:^|/)__pycache__/[^/]+\.pyc(?:\.\d+)?$")
 
 
 def announce_look(path: str | os.PathLike[str]) -> None:
@@ -105,7 +109,7 @@ class Reads:
         """
         self._ended = True
         looks_at_copies = any(_is_passing(name, passing) for name in self._looked)
-        if self._left or looks_at_copies or not all(_is_passing(name, passing) for name in self._written):
+        if self._left or looks_at_copies or not all(_may_write(name, passing) for name in self._written):
             return None
         seen = {name: state for name, state in self._seen.items() if not _is_passing(name, passing)}
         by_content = {name for name in seen if name.startswith(contents)}
@@ -135,6 +139,8 @@ class Reads:
         if not isinstance(path, _PATHS):
             return
         name = os.fsdecode(path)
+        if name.startswith(_KERNEL):
+            self._left = True
         if name not in self._seen:
             self._seen[name] = state_of(name)
         if event == "os.scandir":
@@ -151,7 +157,11 @@ class Reads:
 
 def _is_passing(name: str, passing: tuple[str, ...]) -> bool:
     """Byte code is written by whoever compiles it first, and is that of a module whose file is noted."""
-    return f"{name}{os.sep}".startswith((*_PASSING, *passing)) or "__pycache__" in name or ".pyc" in name
+    return name in _PASSING or f"{name}{os.sep}".startswith(passing) or _BYTE_CODE.search(name) is not None
+
+
+def _may_write(name: str, passing: tuple[str, ...]) -> bool:
+    return _is_passing(name, passing) or name.endswith(f"{os.sep}__pycache__")
 
 
 def _list_modules() -> Iterator[str]:

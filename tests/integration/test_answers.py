@@ -22,7 +22,8 @@ import numpy as np
 import pytest
 
 from bundler.cli import answers
-from bundler.execution.cache import TAG_NAME
+from bundler.execution.cache import TAG, TAG_NAME
+from bundler.support.remembered import seal
 from tests.support import models
 from tests.support.command_line import ROOT, CommandLine
 
@@ -219,6 +220,16 @@ def test_whatever_changed_the_command_is_run(world: World, change: str) -> None:
     world.settle(*BUILD)
     CHANGES[change](world)
     assert world.call(*BUILD).ran
+
+
+def test_a_bundle_is_looked_at_wherever_it_stands(world: World) -> None:
+    build = (*BUILD, "--output", "my.pycharm")
+    world.settle(*build)
+    flip(world.folder / "work/my.pycharm/model-own/bundle.json")
+    assert world.call(*build).ran
+    world.settle(*build)
+    shutil.rmtree(world.folder / "work/my.pycharm/model-own")
+    assert world.call(*build).ran
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
@@ -432,6 +443,57 @@ def test_another_interpreter_is_another_call(monkeypatch: pytest.MonkeyPatch, na
     before = answers._describe_process()
     monkeypatch.setattr(sys, name, value)
     assert answers._describe_process() != before
+
+
+def test_other_folders_are_not_written_through_a_link(world: World) -> None:
+    """Whoever may write to the cache could else have us remove the oldest JSON files of a folder of ours."""
+    cache, ours = world.folder / "shared", world.folder / "ours"
+    ours.mkdir()
+    for number in range(60):
+        (ours / f"{number}.json").write_text("{}")
+    cache.mkdir()
+    (cache / TAG_NAME).write_text(TAG)
+    (cache / "answers").symlink_to(ours)
+    for mode in (0o777, 0o700):
+        cache.chmod(mode)
+        assert replace(world, env={"BUNDLER_CACHE": str(cache)}).call("targets", "list").code == 0
+        assert len(tuple(ours.iterdir())) == 60
+
+
+@pytest.mark.parametrize("place", ["loop/cache", "n" * 300])
+def test_a_cache_that_cannot_be_looked_into_keeps_no_answer(world: World, place: str) -> None:
+    if not (world.folder / "loop").is_symlink():
+        (world.folder / "loop").symlink_to("loop")
+    said = replace(world, env={"BUNDLER_CACHE": str(world.folder / place)}).call("targets", "list")
+    assert (said.code, said.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "content", [None, [], {}, {"outputs": []}, {"outputs": {}, "files": {}, "contents": {}, "printed": [1]}]
+)
+def test_an_answer_of_another_form_is_none(world: World, content: object) -> None:
+    world.settle(*BUILD)  # a list alone makes no cache
+    expected = world.settle("targets", "list")
+    for path in (world.cache / "answers").iterdir():
+        path.write_bytes(seal(content, path.stem))
+    said = world.call("targets", "list")
+    assert said == replace(expected, ran=True)
+
+
+def test_a_program_that_calls_twice_keeps_nothing_of_the_second_call(world: World) -> None:
+    world.settle(*BUILD)
+    program = """
+import contextlib, sys
+from bundler.cli import main
+for group in ("no such group", "single"):
+    sys.argv[1:] = ["targets", "list", "--group", group]
+    with contextlib.suppress(SystemExit):
+        main()
+"""
+    line = CommandLine(cache=world.cache, env={"PYTHONPATH": str(world.folder / "site")})
+    kept = set((world.cache / "answers").iterdir())
+    subprocess.run([sys.executable, "-c", program], check=True, env=line.environment(), capture_output=True)
+    assert set((world.cache / "answers").iterdir()) == kept
 
 
 def test_another_version_is_another_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from bundler.support import reads
 from bundler.support.reads import Found, Reads, announce_look
 
+IN_MEMORY = "/dev/shm"  # noqa: S108 - the folder itself is the subject
 LONG = 3_600_000_000_000
 
 
@@ -81,6 +83,48 @@ def test_a_link_is_what_it_leads_to_as_well(place: Path) -> None:
     assert not found.is_same()
 
 
+@pytest.mark.parametrize("name", ["a.pycharm/deep/file", "a.pyc", "__pycache__/sample.npz", "a__pycache__/mod.pyc"])
+def test_a_name_that_resembles_byte_code_is_noted(place: Path, name: str) -> None:
+    path = place / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("one")
+    found = find(place, lambda _: [path.read_text(), *path.parent.rglob("*")])
+    assert found is not None
+    (path.parent / "more").write_text("")
+    assert not found.is_same()
+    found = find(place, lambda _: path.read_text())
+    assert found is not None
+    path.write_text("other")
+    assert not found.is_same()
+
+
+@pytest.mark.skipif(not os.access(IN_MEMORY, os.W_OK), reason="this system has no files in memory below /dev")
+def test_a_file_in_memory_is_noted() -> None:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+        path = Path(folder, "file")
+        path.write_text("one")
+        found = find(Path(folder), lambda _: path.read_text())
+        assert found is not None
+        path.write_text("other")
+        assert not found.is_same()
+
+
+def test_byte_code_is_not_noted(place: Path) -> None:
+    path = place / "__pycache__/module.cpython-311.pyc"
+
+    def compile_and_read(_: Path) -> None:
+        path.parent.mkdir()
+        draft = path.with_name(f"{path.name}.140")
+        draft.write_text("")
+        draft.replace(path)
+        path.read_text()
+
+    found = find(place, compile_and_read)
+    assert found is not None
+    path.unlink()
+    assert found.is_same()
+
+
 UNKNOWN: dict[str, Callable[[Path], object]] = {
     "a process is started": lambda _: subprocess.run([sys.executable, "-c", ""], check=True),
     "a file is written": lambda place: (place / "new").write_text("new"),
@@ -102,6 +146,11 @@ UNKNOWN: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("act", UNKNOWN.values(), ids=UNKNOWN)
 def test_what_cannot_be_repeated_is_not_known(place: Path, act: Callable[[Path], object]) -> None:
     assert find(place, act) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+def test_what_the_kernel_says_is_not_known(place: Path) -> None:
+    assert find(place, lambda _: Path("/proc/self/cgroup").read_bytes()) is None
 
 
 def test_what_changed_a_moment_before_is_not_known(place: Path) -> None:
