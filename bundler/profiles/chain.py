@@ -112,6 +112,7 @@ def _walk(path: Path) -> Iterator[Path]:
     seen: list[Path] = []
     current: Path | None = path
     while current is not None:
+        announce_look(current)  # a link on the way to it may lead elsewhere tomorrow
         real = current.resolve()
         if real in seen:
             circle = " → ".join(describe_path(file) for file in (*seen[seen.index(real) :], real))

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from bundler.model.errors import UsageError
 from bundler.model.preprocessing import Declaration, read_declaration
 from bundler.profiles.preprocessing_schema import KINDS, Declared
+from bundler.support.reads import announce_look
 
 FILE_NAME: Final = "preprocessing.toml"
 LARGEST: Final = 1_000_000
@@ -183,6 +184,7 @@ def _find_tokenizer(path: Path, name: str) -> Path:
 
 def _resolve(folder: Path, name: str) -> Path | None:
     try:
+        announce_look(folder / name)  # it may be a link
         return (folder / name).resolve()
     except (OSError, ValueError, RuntimeError):  # a NUL in the name, a circle of links
         return None

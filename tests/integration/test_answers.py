@@ -232,6 +232,22 @@ def test_a_bundle_is_looked_at_wherever_it_stands(world: World) -> None:
     assert world.call(*build).ran
 
 
+def test_a_link_on_the_way_to_a_profile_is_seen(world: World) -> None:
+    there = replace(world, env={"PYTHONSAFEPATH": "1"})  # else the current folder counts as one of packages
+    links = world.folder / "links"
+    for name in ("one", "two"):
+        (links / name).mkdir(parents=True)
+        (links / name / "own.toml").write_text(PROFILE.replace("Own", name))
+    (links / "way").symlink_to("one")
+    (links / "child.toml").write_text('extends = "way/own.toml"\nid = "child"\ntitle = "Child"\n')
+    for target, leads_to in (("way/own.toml", "two"), ("child.toml", "one")):
+        plan = ("build", "model.onnx", "--target", f"../links/{target}", "--no-prove", "--format", "files")
+        there.settle(*plan)
+        (links / "way").unlink()
+        (links / "way").symlink_to(leads_to)
+        assert there.call(*plan).ran
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 @pytest.mark.parametrize("pattern", ["answers/*", "answers"])
 def test_the_answer_of_another_user_is_none(world: World, pattern: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bundler.profiles.preprocessing import read_preprocessing
 from bundler.support import reads
 from bundler.support.reads import Found, Reads, announce_look
 
@@ -155,3 +156,17 @@ def test_what_the_kernel_says_is_not_known(place: Path) -> None:
 
 def test_what_changed_a_moment_before_is_not_known(place: Path) -> None:
     assert find(place, read_all, settle=LONG) is None
+
+
+def test_a_link_to_a_tokenizer_is_looked_at(place: Path) -> None:
+    """The file that it leads to is what is opened."""
+    for name in ("one.json", "two.json"):
+        (place / name).write_text("{}")
+    (place / "tokenizer.json").symlink_to("one.json")
+    (place / "text.toml").write_text('kind = "text"\ntokenizer = "tokenizer.json"\n')
+    read_preprocessing(place / "text.toml")  # what it imports is no part of this
+    found = find(place, lambda place: read_preprocessing(place / "text.toml"))
+    assert found is not None
+    (place / "tokenizer.json").unlink()
+    (place / "tokenizer.json").symlink_to("two.json")
+    assert not found.is_same()
