@@ -124,17 +124,31 @@ def _let_write(home: Path) -> None:
 
 
 def _link_folder(source: Path, target: Path) -> None:
-    """The same folders with one more name for each file, where the file system has that: an environment has thousands,
-    and none is changed. `shutil.copytree` takes five times as long, for it copies what is known of each folder, too.
+    """A copy to install into: its packages are links to those of `source`, which nothing alters, and each other file
+    has one more name, where the file system has that. To copy an environment's hundreds of folders takes longer than
+    to install the bundle.
     """
     target.mkdir()
     with os.scandir(source) as entries:
         for entry in entries:
             place = target / entry.name
-            if entry.is_dir(follow_symlinks=False):
-                _link_folder(Path(entry.path), place)
-            else:
+            if not entry.is_dir(follow_symlinks=False):
                 _link(entry.path, place)
+            elif not _is_package(source, entry.name) or not _point(entry.path, place):
+                _link_folder(Path(entry.path), place)
+
+
+def _is_package(folder: Path, name: str) -> bool:
+    """Whether it is code: uv takes a package for installed by a folder of metadata that is no link."""
+    return folder.name == "site-packages" and not name.endswith(".dist-info")
+
+
+def _point(source: str, target: Path) -> bool:
+    try:
+        target.symlink_to(source, target_is_directory=True)
+    except OSError:  # Windows, without the right to
+        return False
+    return True
 
 
 def _link(source: str, target: Path) -> None:
