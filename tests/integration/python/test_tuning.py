@@ -123,6 +123,8 @@ def test_named_values_are_checked_on_every_way_to_the_runtime(module: ModuleType
             model.run_named({})
         with pytest.raises(module.InputError, match="no input is named 'more'"):
             model.run_named({"image": image, "more": image})
+        with pytest.raises(module.InputError, match="no input is named 1"):
+            model.run_named({1: image})
 
 
 def test_a_mapping_that_makes_values_is_not_asked_for_any(module: ModuleType) -> None:

@@ -48,7 +48,7 @@ def _unknown(name: str, ports: list[Port]) -> InputError:
     from difflib import get_close_matches
 
     names = [port.python_name for port in ports]
-    close = get_close_matches(name, names + [port.name for port in ports], n=1)
+    close = get_close_matches(str(name), names + [port.name for port in ports], n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"the inputs are {', '.join(names) or '(none)'}"
     return InputError(f"no input is named {name!r}", hint=hint)
 
