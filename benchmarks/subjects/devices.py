@@ -18,7 +18,7 @@ from bundler.environments.registry import Environments
 from bundler.profiles.resolve import resolve_target
 
 COMPILE_BAR = 1.3
-TARGETS_BAR = 3.0
+TARGETS_BAR = 2.5
 MODELS = ("squeezenet", "resnet50", "encoder_5mb")
 MANY = ("encoder_5mb",)
 """Chips without half precision refuse int8 pooling, so few picture networks go everywhere."""
