@@ -63,6 +63,19 @@ def test_of_a_long_error_the_end_is_reported(module: ModuleType) -> None:
     assert len(text) <= runtime_errors.LONGEST + 3
 
 
+def test_where_a_linked_package_is_installed_is_left_out(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "real" / "linked_plugin").mkdir(parents=True)
+    (tmp_path / "real" / "linked_plugin" / "__init__.py").touch()
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "linked_plugin").symlink_to(tmp_path / "real" / "linked_plugin")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    library = Path(str(importlib.import_module("linked_plugin").__file__)).resolve().with_name("lib.so")
+    runtime_errors = importlib.import_module(f"{module.__name__}._loader.runtime_errors")
+    assert runtime_errors.first_line(RuntimeError(f"cannot load {library}")) == "cannot load linked_plugin/lib.so"
+
+
 def test_info_shows_the_signature_and_what_runs(package: Package) -> None:
     text = package.call("info").stdout
     assert "image: float32[batch, 3, 16, 16]" in text

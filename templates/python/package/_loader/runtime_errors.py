@@ -29,6 +29,11 @@ def first_line(error: Exception) -> str:
 
 
 def _import_folders() -> list[str]:
-    """Where Python finds packages, the longest first, each with a separator at its end."""
+    """Where Python finds packages, and where links to those that it loaded lead, the longest first, each with a
+    separator at its end.
+    """
     found = {path.rstrip(os.sep) for entry in sys.path if entry for path in (entry, os.path.realpath(entry))}
+    packages = [module for name, module in tuple(sys.modules.items()) if "." not in name]
+    places = [path for module in packages for path in getattr(module, "__path__", ()) if isinstance(path, str)]
+    found |= {os.path.dirname(os.path.realpath(path)) for path in places}
     return sorted((path + os.sep for path in found if path), key=len, reverse=True)
