@@ -23,8 +23,10 @@ _VARYING = (
     (r"\b[0-9a-f]{64}\b", "# SHA-256"),
 )
 
-_WAITING = re.compile(r"(, running| no step has run) for (\d|#)")
-"""What a log says of a step that is silent for half a minute, as only slow machines have them."""
+_BY_SPEED = re.compile(
+    r"(, running| no step has run) for (\d|#)|: Time the bundle|: not timed: its loads and calls take longer"
+)
+"""What depends on how fast the machine is: a step that is silent for half a minute, a bundle that is timed or not."""
 
 
 def list_pages() -> list[Path]:
@@ -45,7 +47,7 @@ def normalise(transcript: str) -> list[tuple[str, list[str]]]:
     for pattern, replacement in _VARYING:
         transcript = re.sub(pattern, replacement, transcript)
     return [
-        (command, sorted(line for line in lines if not _WAITING.search(line))) for command, lines in split(transcript)
+        (command, sorted(line for line in lines if not _BY_SPEED.search(line))) for command, lines in split(transcript)
     ]
 
 
