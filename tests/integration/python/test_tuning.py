@@ -127,6 +127,31 @@ def test_named_values_are_checked_on_every_way_to_the_runtime(module: ModuleType
             model.run_named({1: image})
 
 
+def test_what_goes_to_the_runtime_is_what_was_checked(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = module.Model()
+    given = {"image": np.ones((1, 3, 16, 16), np.float32)}
+    runner = model._run_named.__self__
+    call = runner._call
+
+    def swap(names: Any, values: Any, options: Any) -> Any:
+        given["image"] = np.ones((1, 3, 16, 8), np.float32)  # as another thread does
+        return call(names, values, options)
+
+    monkeypatch.setattr(runner, "_call", swap)
+    assert model.run_named(given)["scores"].shape == model.run(image=np.ones((1, 3, 16, 16), np.float32)).scores.shape
+
+
+def test_what_only_resembles_an_array_is_refused_after_a_valid_call_too(module: ModuleType) -> None:
+    class Duck:
+        dtype, shape = np.dtype(np.float32), (1, 3, 16, 16)
+
+    model = module.Model()
+    model.run(image=np.ones((1, 3, 16, 16), np.float32))
+    for call in (lambda: model.run(image=Duck()), lambda: model.run_named({"image": Duck()})):
+        with pytest.raises(module.InputError, match="not a NumPy array"):
+            call()
+
+
 def test_a_mapping_that_makes_values_is_not_asked_for_any(module: ModuleType) -> None:
     class Maker(dict[str, Any]):
         def __missing__(self, key: str) -> Any:

@@ -170,7 +170,7 @@ def _native_value(current: Any, value: Any) -> Any:
     return value if members is None else members[value]
 
 
-_LAYOUT = attrgetter("dtype", "shape")
+_LAYOUT = attrgetter("__class__", "dtype", "shape")
 
 
 class Runner:
@@ -198,8 +198,10 @@ class Runner:
     def run_named(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The same by name: outputs have the model's own, inputs those or the Python ones.
 
-        A plain `dict` of the model's own names in its order goes to the runtime as it is. Raises `InputError`.
+        A copy of a plain `dict` of the model's own names in its order goes to the runtime. Raises `InputError`.
         """
+        if type(given) is dict:
+            given = given.copy()  # another thread may alter it between the check and the call
         if type(given) is not dict or [*given] != self._names:
             results = self.run(match_names(self._inputs, given))
         elif self._check(given.values()):
