@@ -78,7 +78,7 @@ def _make_environment(workplace: Workplace, built: Built) -> str:
     place = workplace.empty("environment")
     subprocess.run([PYTHON, "-m", "venv", "--without-pip", str(place)], check=True)
     python = str(place / "bin" / "python")
-    source = ["--no-index", "--offline", "--find-links", str(built.folder / "wheels"), "--quiet"]
+    source = ["--no-cache", "--no-index", "--offline", "--find-links", str(built.folder / "wheels"), "--quiet"]
     command = [PYTHON, "-m", "uv", "pip", "install", *source, "--python", python, str(built.folder)]
     subprocess.run(command, check=True, env={**os.environ, "UV_NO_CONFIG": "1"})
     return python

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from bundler.emitters.python.wheels import WHEELS_ALONE, fresh_environment
+from bundler.emitters.python.wheels import WHEELS_ALONE, fresh_environment, unpacked_beside
 from bundler.environments.interpreters import find_interpreter
 from bundler.environments.lockfiles import Lock, render_pins
 from bundler.environments.making import interpreter_in
@@ -167,7 +167,8 @@ def prepare_site(platform: str, version: str, lock: Lock, provide: Provide, cach
 
     def make(draft: Path, wheels: Path, requirements: Path) -> None:
         target = ("--target", str(draft), "--python-platform", platform, "--python-version", version)
-        install(wheels, *WHEELS_ALONE, *target, "--require-hashes", "-r", str(requirements))
+        with unpacked_beside(draft) as memory:
+            install(wheels, *WHEELS_ALONE, *memory, *target, "--require-hashes", "-r", str(requirements))
 
     return _make_once(home, lock, provide, make)
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,12 +89,24 @@ def fresh_environment(python: Path, wheels: Path, requirements: Sequence[str], w
     run_uv(("venv", "--quiet", "--no-project", "--python", str(python), str(where)), f"make an environment in {where}")
     interpreter = interpreter_in(where)
     source = (*WHEELS_ALONE, "--no-index", "--offline", "--no-config", "--find-links", str(wheels))
-    run_uv(
-        ("pip", "install", "--quiet", *source, "--python", str(interpreter), *requirements),
-        f"install {', '.join(Path(item).name for item in requirements)} from {wheels} alone",
-    )
+    with unpacked_beside(where) as memory:
+        run_uv(
+            ("pip", "install", "--quiet", *source, *memory, "--python", str(interpreter), *requirements),
+            f"install {', '.join(Path(item).name for item in requirements)} from {wheels} alone",
+        )
     _compile(python, where)
     return interpreter
+
+
+@contextlib.contextmanager
+def unpacked_beside(where: Path) -> Iterator[tuple[str, str]]:
+    """Options of uv: it unpacks wheels into a folder beside `where`, links from there, and the folder goes.
+
+    uv's own cache takes what comes from each folder for something else, and keeps it: every set of wheels would stay
+    there, unpacked once more.
+    """
+    with tempfile.TemporaryDirectory(prefix=".", dir=where.parent, ignore_cleanup_errors=True) as memory:
+        yield "--cache-dir", memory
 
 
 def _compile(python: Path, environment: Path) -> None:

@@ -50,7 +50,7 @@ def install(folder: Path, bundle: Path) -> None:
     tool = uv.find_uv_bin()
     env = folder / "env"
     subprocess.run([tool, "venv", "--quiet", "--python", HERE, str(env)], check=True, cwd=folder)
-    offline = ("--offline", "--no-index", "--find-links", str(bundle / "wheels"))
+    offline = ("--no-cache", "--offline", "--no-index", "--find-links", str(bundle / "wheels"))
     python = ("--python", str(env / "bin" / "python"))
     locked = ("--require-hashes", "-r", str(bundle / "requirements.lock"))
     subprocess.run([tool, "pip", "install", "--quiet", *python, *offline, *locked], check=True, cwd=folder)

@@ -233,6 +233,19 @@ def test_a_fresh_environment_comes_from_the_folder_alone(tmp_path: Path) -> None
         fresh_environment(Path(sys.executable), wheels, ["numpy"], tmp_path / "other")
 
 
+def test_what_a_folder_of_wheels_holds_stays_out_of_the_cache_of_uv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be kept there for good, unpacked once more for each set of wheels."""
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    write_wheel(wheels, "1.0")
+    fresh_environment(Path(sys.executable), wheels, ["tinytool"], tmp_path / "fresh")
+    assert not list((tmp_path / "cache").rglob("tinytool*"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "fresh", "wheels"]
+
+
 def test_nothing_of_the_wheels_runs_while_they_are_installed(tmp_path: Path) -> None:
     """They may be a stranger's: what a `.pth` file of theirs says counts when the environment is used, not before."""
     wheels, ran = tmp_path / "wheels", tmp_path / "ran"
