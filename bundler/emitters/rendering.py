@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,10 +55,18 @@ def load_template(name: str) -> Template:
     return Template(folder=folder, static=data["static"], rendered=data["rendered"])
 
 
-def write_project(template: Template, context: Mapping[str, Any], names: Mapping[str, str], folder: Path) -> None:
-    """Copy the static folders and render the templates into `folder`; `names` fills the places in target paths."""
+def write_project(
+    template: Template,
+    context: Mapping[str, Any],
+    names: Mapping[str, str],
+    folder: Path,
+    without: Collection[str] = (),
+) -> None:
+    """Copy the static folders, but for the paths `without` in them, and render the templates into `folder`; `names`
+    fills the places in target paths.
+    """
     for source, target in template.static.items():
-        copy_tree(template.folder / source, folder / target.format_map(names))
+        copy_tree(template.folder / source, folder / target.format_map(names), without)
     environment = make_environment(template.folder)
     for source, target in template.rendered.items():
         write_text(folder / target.format_map(names), environment.get_template(source).render(context))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from bundler.model.errors import StageError
@@ -34,13 +35,16 @@ def copy_file(source: Path, target: Path, mode: int = FILE_MODE) -> None:
         raise _cannot_write(target, error) from error
 
 
-def copy_tree(source: Path, target: Path) -> None:
-    """Copy every file below `source` but hidden ones and byte code, which tools leave in a source tree.
+def copy_tree(source: Path, target: Path, without: Collection[str] = ()) -> None:
+    """Copy every file below `source` but hidden ones, byte code, which tools leave in a source tree, and the paths
+    `without`, which are relative to `source`.
 
     Raises `StageError`.
     """
     for path in sorted(source.rglob("*")):
         relative = path.relative_to(source)
+        if relative.as_posix() in without:
+            continue
         if path.is_file() and not any(part.startswith(".") or part == _CACHE for part in relative.parts):
             copy_file(path, target / relative)
 

@@ -9,6 +9,7 @@ import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.payload import describe_recorded_preprocessing
+from bundler.emitters.python.modules import find_batch
 from bundler.emitters.python.names import (
     RESERVED_INPUTS,
     RESERVED_OUTPUTS,
@@ -69,6 +70,7 @@ class Context:
     config_sha256: str
     inputs: tuple[PortContext, ...]
     outputs: tuple[PortContext, ...]
+    batch: int | None
     example: tuple[str, ...]
     uses_numpy: bool
     uses_any: bool
@@ -109,6 +111,7 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
         config_sha256=config_sha256,
         inputs=inputs,
         outputs=outputs,
+        batch=find_batch(config.signature),
         example=tuple(f"{port.python_name}=…" for port in inputs if not port.optional),
         uses_numpy=any("np." in annotation for annotation in annotations),
         uses_any=any("Any" in annotation for annotation in annotations),

@@ -9,9 +9,10 @@ from types import ModuleType
 import pytest
 
 from bundler.emitters.contract import EmitRequest
+from bundler.model.runtime import Preparation
 from tests.integration.python.packages import Package, imported, write_package
 from tests.support import models
-from tests.support.bundles import make_request
+from tests.support.bundles import make_request, make_variant, model_artifact, with_variants
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +47,12 @@ def bundle_of(tmp_path: Path) -> Callable[..., Package]:
 
     (tmp_path / "made").mkdir()
     return write
+
+
+@pytest.fixture
+def prepared(cnn_request: EmitRequest, tmp_path: Path) -> Iterator[ModuleType]:
+    """A package that has every module of the loader: something is generated on the device for it."""
+    prepare = Preparation(kind="context", thing="context")
+    variant = make_variant("cpu", model_artifact(cnn_request), prepare=prepare, device_cache=True)
+    with imported(write_package(with_variants(cnn_request, variant), tmp_path)) as found:
+        yield found

@@ -332,8 +332,8 @@ class TestProof:
 
 class TestDrivers:
     @pytest.fixture
-    def drivers(self, module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-        found = part(module, "drivers")
+    def drivers(self, prepared: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+        found = part(prepared, "drivers")
         monkeypatch.setattr(found, "_NVIDIA", str(tmp_path / "nvidia"))
         monkeypatch.setattr(found, "_SYSFS", str(tmp_path / "module"))
         return found
@@ -356,7 +356,7 @@ class TestDrivers:
     def test_a_device_is_its_plugins_word_without_its_place(
         self, bundle: Bundle, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with bundle() as module:
+        with bundle(prepare=Preparation(kind="context", thing="context")) as module:
             drivers, variant = part(module, "drivers"), module.Model.pins.read().variants[0]
             first = drivers.identify_device(variant)
             runtime.devices[0].ep_metadata["library_path"] = "elsewhere"
@@ -371,8 +371,8 @@ class TestDrivers:
             assert drivers.identify_device(variant) == alone, "a CPU has no driver"
 
 
-def test_a_lock_is_held_by_one_and_the_other_is_reported(module: ModuleType, tmp_path: Path) -> None:
-    hold, path = part(module, "locking").hold, str(tmp_path / "folder" / "lock")
+def test_a_lock_is_held_by_one_and_the_other_is_reported(prepared: ModuleType, tmp_path: Path) -> None:
+    hold, path = part(prepared, "locking").hold, str(tmp_path / "folder" / "lock")
     notified, entered = threading.Event(), threading.Event()
 
     def work() -> None:

@@ -46,15 +46,13 @@ def test_a_wrong_value_ends_a_command_with_what_to_do(package: Package) -> None:
     assert "set it to a whole number from 0" in done.stderr
 
 
-def test_what_is_kept_on_the_device_is_the_same_with_any_of_them(bundle_of: Callable[..., Package]) -> None:
-    package = bundle_of(models.cnn())
-    with imported(package) as module:
-        names = ("device_copy", "prepared", "tuning")
-        loader = {name: importlib.import_module(f"{package.name}._loader.{name}") for name in names}
-        plain, tuned = (module.Model.pins.read().variants[0] for _ in range(2))
-        tuned.tuning = loader["tuning"].Tuning(3, spinning=True)
-        assert loader["device_copy"]._make_key(plain, "1") == loader["device_copy"]._make_key(tuned, "1")
-        assert loader["prepared"]._make_key(plain) == loader["prepared"]._make_key(tuned)
+def test_what_is_kept_on_the_device_is_the_same_with_any_of_them(prepared: ModuleType) -> None:
+    names = ("device_copy", "prepared", "tuning")
+    loader = {name: importlib.import_module(f"{prepared.__name__}._loader.{name}") for name in names}
+    plain, tuned = (prepared.Model.pins.read().variants[0] for _ in range(2))
+    tuned.tuning = loader["tuning"].Tuning(3, spinning=True)
+    assert loader["device_copy"]._make_key(plain, "1") == loader["device_copy"]._make_key(tuned, "1")
+    assert loader["prepared"]._make_key(plain) == loader["prepared"]._make_key(tuned)
 
 
 @pytest.fixture

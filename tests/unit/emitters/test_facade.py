@@ -44,6 +44,11 @@ MIXED = Signature(
     ),
 )
 
+FIXED = Signature(
+    inputs=tuple(Port(name=name, type=ValueType(element_type="float32", shape=(8, 3))) for name in ("left", "right")),
+    outputs=(Port(name="scores", type=ValueType(element_type="float32", shape=(8,))),),
+)
+
 
 @pytest.fixture(scope="module")
 def request_(tmp_path_factory: pytest.TempPathFactory) -> EmitRequest:
@@ -67,6 +72,10 @@ def test_facade_of_a_plain_model(request_: EmitRequest, snapshot: SnapshotAssert
 
 def test_facade_of_a_model_with_every_kind_of_value(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
     assert render(with_signature(request_, MIXED)) == snapshot
+
+
+def test_facade_of_a_model_with_a_fixed_batch(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
+    assert render(with_signature(request_, FIXED)) == snapshot
 
 
 @pytest.mark.parametrize("format_", ["dir", "wheel", "pex"])
@@ -104,7 +113,7 @@ def test_no_name_breaks_the_facade(request_: EmitRequest, inputs: list[str], out
 def rendered(request_: EmitRequest, tmp_path: Path) -> Path:
     """Packages as they are emitted: a plain one, one with every kind of value, one with hostile names."""
     hostile = Signature(inputs=many_ports(list(HOSTILE), "i"), outputs=many_ports(list(HOSTILE), "o"))
-    signatures = {"plain": request_.config.signature, "mixed": MIXED, "hostile": hostile}
+    signatures = {"plain": request_.config.signature, "mixed": MIXED, "fixed": FIXED, "hostile": hostile}
     for name, signature in signatures.items():
         package = tmp_path / name
         package.mkdir()
@@ -121,13 +130,13 @@ def check(*command: str, folder: Path) -> None:
 def test_rendered_code_passes_the_linter(rendered: Path) -> None:
     rules = "E,F,W,I,UP,B,C4,D,SIM,PL,ANN,PYI"
     ignored = "D203,D213,D205,D301,D413,D400,D401,D415,D105,D107,D212,PLR0913,E501"
-    for name in ("plain", "mixed", "hostile"):
+    for name in ("plain", "mixed", "fixed", "hostile"):
         options = ("--isolated", "--no-cache", "--target-version", "py311", "--select", rules, "--ignore", ignored)
         check("ruff", "check", *options, f"{name}/__init__.py", folder=rendered)
 
 
 def test_rendered_code_is_formatted(rendered: Path) -> None:
-    for name in ("plain", "mixed"):
+    for name in ("plain", "mixed", "fixed"):
         options = ("--isolated", "--no-cache", "--line-length", "120", "--check", "--diff")
         check("ruff", "format", *options, f"{name}/__init__.py", folder=rendered)
 
@@ -144,4 +153,4 @@ def test_rendered_code_passes_the_type_checker(rendered: Path) -> None:
         "--cache-dir",
         str(rendered / "cache"),
     )
-    check("mypy", *options, "-p", "plain", "-p", "mixed", "-p", "hostile", "-m", "use", folder=rendered)
+    check("mypy", *options, "-p", "plain", "-p", "mixed", "-p", "fixed", "-p", "hostile", "-m", "use", folder=rendered)

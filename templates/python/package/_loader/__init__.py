@@ -1,14 +1,14 @@
-"""The loader: checks and opens the bundle's model, and reports what it did. It is the same in every bundle.
+"""The loader: checks and opens the bundle's model, and reports what it did.
 
 Modules: `config` reads `runtime.json` and `permissions` holds it to what a bundle may ask for, `integrity` checks
 files, `variants` chooses how to run, `opening` opens it from the shipped file or from the device's own copy
 (`device_copy`, `keeping`, `device`), `sessions` makes and calls the runtime's sessions, `checks` looks at inputs,
-`golden`, `metrics` and `proving` serve the self-test, `timing` and `throughput` the benchmark, `cli` (with
-`heartbeat`) the command line, and `model` is what the package's own `Model` stands on.
+`lifetime` ends models, `golden`, `metrics` and `proving` serve the self-test, `timing` and `throughput` the benchmark,
+`cli` (with `heartbeat`) the command line, and `model` is what the package's own `Model` stands on.
 
-Only bundles that need them import `plugins`, for providers from plugins, and `prepared`, for what must be generated on
-the device before a variant runs; `prewarming`, with `locking` and `drivers`, generates it. `needs` is imported only
-when a variant could not be opened, to find missing software of the device.
+Only bundles that need them have `batches`, for a model whose batch has one size, `plugins`, for providers from plugins,
+`prepared`, for what must be generated on the device before a variant runs (`prewarming`, with `locking` and `drivers`,
+generates it), and `needs`, which finds missing software of the device when a variant could not be opened.
 """
 
 import os

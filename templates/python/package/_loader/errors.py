@@ -46,6 +46,10 @@ class InputError(BundleError, ValueError):
     exit_code = 2
 
 
+class ClosedError(BundleError):
+    """The model was closed, or belongs to the process that this one was forked from."""
+
+
 class SelfTestError(BundleError):
     """The model does not reproduce its golden set here."""
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from .config import Config, Port, read_config
 from .errors import FallbackWarning, InputError
 from .integrity import Memory, always_check_wanted
+from .lifetime import refuse_closed, stop_in_children
 from .opening import device_copy_wanted
 from .sessions import Runner, explain_tuning
 from .tuning import resolve_tuning
 from .variants import LoadReport, open_first
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from .golden import SelfTest
 
 
@@ -38,7 +42,10 @@ class Pins:
 
 
 class BundledModel:
-    """A model that is open and ready to run; safe to use from several threads.
+    """A model that is open and ready to run; safe to use from several threads, until `close` or the end of a `with`.
+
+    A process that is forked from this one must open its own. The logger named like the package says at level INFO what
+    was opened.
 
     `variant` selects a variant by name; without it the first that can run here is used. `strict` raises when that
     is not the preferred one (the default is in the bundle). `always_check` hashes all files again, regardless of
@@ -46,8 +53,8 @@ class BundledModel:
     memory layout depends on the processor (`BUNDLER_DEVICE_COPY=0` does the same).
 
     `threads` is the number of threads inside one call, from 0 (one a physical core) to 1024, and `spinning=False` lets
-    idle ones sleep at once: better where several callers share a busy machine. Without them, `BUNDLER_THREADS` (a
-    number) and `BUNDLER_SPINNING` (0 or 1) decide, and without those the bundle. They do not reach providers that
+    idle ones sleep at once, which can be better where several callers share a machine. Without them, `BUNDLER_THREADS`
+    (a number) and `BUNDLER_SPINNING` (0 or 1) decide, and without those the bundle. They do not reach providers that
     compute on other devices; `report.remark` says so.
 
     Where a variant requires something generated on the device, `prewarm="wait"` generates it now, `"background"` lets
@@ -83,11 +90,34 @@ class BundledModel:
         remarks = (report.remark, memory.refusal, remark, explain_tuning(opened.variant))
         report.remark = " ".join(filter(None, remarks))
         self._config = config
-        self._runner = Runner(opened.session, config.inputs, config.outputs, opened.variant.device)
-        self._run, self._run_named = self._runner.run, self._runner.run_named
+        runner = Runner(opened.session, config.inputs, config.outputs, opened.variant.device)
+        self._runner: Runner | None = runner
+        self._run, self._run_named = runner.run, runner.run_named
         self._report = report
+        stop_in_children(self)
+        _log(report)
         if report.fell_back:
             warnings.warn(str(report), FallbackWarning, stacklevel=2)
+
+    def close(self) -> None:
+        """Free the session as soon as no thread computes with it. Every later call raises `ClosedError`."""
+        self._stop(refuse_closed)
+
+    def _stop(self, refuse: Callable[..., NoReturn]) -> Any:
+        """Let `refuse` answer every later call; returns what computed."""
+        runner, self._runner = self._runner, None
+        self._run = self._run_named = refuse
+        return runner
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = f"{self._report.variant} on {', '.join(self._report.providers)}" if self._runner else "closed"
+        return f"<{type(self).__module__}.{type(self).__name__}: {state}>"
 
     @classmethod
     def prewarm(
@@ -101,11 +131,14 @@ class BundledModel:
         run here, `failed`: the result does not reproduce the golden set, or cannot be kept), the `reason` and seconds.
         Raises `IntegrityError`, and `InputError` for an unknown variant.
         """
-        from .prewarming import prewarm_all
-
         memory = Memory(cls.pins.payload, always=always_check_wanted())
         config = cls.pins.read(memory)
-        outcomes = prewarm_all(config, choose_variants(config, variant), memory, progress or _keep_quiet, force=force)
+        wanted = [one for one in choose_variants(config, variant) if one.prepare is not None]
+        if not wanted:
+            return []
+        from .prewarming import prewarm_all
+
+        outcomes = prewarm_all(config, wanted, memory, progress or _keep_quiet, force=force)
         memory.save()
         return outcomes
 
@@ -139,6 +172,18 @@ class BundledModel:
         """
         return self._run_named(values)
 
+    async def _run_in_thread(self, values: Collection[Any]) -> list[Any]:
+        """As `run`, while the event loop goes on."""
+        import asyncio
+
+        return await asyncio.to_thread(self._run, values)
+
+    def _run_batches(self, values: tuple[Any, ...], size: int) -> list[Any]:
+        """The outputs for any number of rows, of a model that takes `size` at a time."""
+        from .batches import run_batches
+
+        return run_batches(self._run, self._config.inputs, values, size)
+
     def self_test(self) -> SelfTest:
         """Reproduce the bundle's golden set. Raises `SelfTestError` when an output is out of tolerance."""
         from .golden import test_model
@@ -161,6 +206,14 @@ def _prewarm(config: Config, variants: list[Any], memory: Memory, how: str) -> s
         return prewarm_in_background(variants, memory)
     prewarm_first(config, variants, memory, _keep_quiet)
     return ""
+
+
+def _log(report: LoadReport) -> None:
+    """Whoever listens to loggers has loaded them; nobody else needs to."""
+    if "logging" in sys.modules:
+        import logging
+
+        logging.getLogger(__name__.rpartition("._loader.")[0]).info("%s", report)
 
 
 def _keep_quiet(share: float, text: str) -> None:

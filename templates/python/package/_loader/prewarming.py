@@ -51,14 +51,13 @@ class _PrewarmError(Exception):
 def prewarm_all(
     config: Config, variants: list[Variant], memory: Memory, progress: Progress, *, force: bool
 ) -> list[dict[str, Any]]:
-    """The outcome for each variant that requires something generated: its name, `status` (`made`, `ready`,
+    """The outcome for each of `variants`, which require something generated: its name, `status` (`made`, `ready`,
     `unavailable` where it cannot run here at all, `failed` where the result failed verification or cannot be stored),
     the reason, and seconds.
 
     Raises `IntegrityError` when the bundle was altered.
     """
-    wanted = [variant for variant in variants if variant.prepare is not None]
-    return [prewarm_variant(config, variant, memory, progress, force=force) for variant in wanted]
+    return [prewarm_variant(config, variant, memory, progress, force=force) for variant in variants]
 
 
 def prewarm_first(config: Config, variants: list[Variant], memory: Memory, progress: Progress) -> None:

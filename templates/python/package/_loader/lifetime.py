@@ -1,0 +1,45 @@
+"""Models that may no longer be used: closed ones, and in a forked process those that its parent opened."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Any, NoReturn
+
+from .errors import ClosedError
+
+_models: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def refuse_closed(*_: object) -> NoReturn:
+    """Raises `ClosedError`."""
+    raise ClosedError("this model is closed", hint="open another with Model()")
+
+
+def _refuse_forked(*_: object) -> NoReturn:
+    raise ClosedError(
+        "this model was opened before the process was forked",
+        why="the threads of its session are in the parent alone, and a call would wait for them forever",
+        hint="call Model() in each worker process: with gunicorn, without --preload or in post_fork",
+    )
+
+
+def stop_in_children(model: Any) -> None:
+    """A process that is forked from this one cannot use `model`."""
+    _models.add(model)
+
+
+def _stop_all() -> None:
+    for model in list(_models):
+        _keep_forever(model._stop(_refuse_forked))  # noqa: SLF001 (one package)
+
+
+def _keep_forever(runner: Any) -> None:
+    """Its session would wait for its threads when it is destroyed, so that the process would never end."""
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(runner))
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_stop_all)
