@@ -53,8 +53,9 @@ class ExampleContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartContext:
-    """One stored file; `reference` is what `new URL` takes."""
+    """One stored file: its address in the package as `new URL` takes it, and `reference`, the same for build tools."""
 
+    path: str
     reference: str
     size: int
     sha256: str
@@ -176,7 +177,8 @@ def _make_port(port: Port, annotation: str) -> PortContext:
 
 def _make_asset(asset: Asset) -> AssetContext:
     parts = tuple(
-        PartContext(reference=_refer(part.path, part.size), size=part.size, sha256=part.sha256) for part in asset.parts
+        PartContext(path=quote(part.path), reference=_refer(part.path, part.size), size=part.size, sha256=part.sha256)
+        for part in asset.parts
     )
     return AssetContext(path=asset.path, size=asset.size, sha256=asset.sha256, parts=parts)
 

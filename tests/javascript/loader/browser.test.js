@@ -18,7 +18,7 @@ afterEach(() => {
  */
 function read(answer, target = {}, url = "https://page.test/model.onnx") {
   globalThis.fetch = async (...given) => answer(...given);
-  const part = { url, size: 5, sha256: digest("model") };
+  const part = { path: "model.onnx", url, size: 5, sha256: digest("model") };
   return browser.read(part, {
     name: "model.onnx",
     into: null,

@@ -17,7 +17,12 @@ export const bytesOf = (text) => new TextEncoder().encode(text);
  * @param {string[]} texts one for each part
  */
 export function asset(path, texts) {
-  const parts = texts.map((text, index) => ({ url: `${path}#${index}`, size: text.length, sha256: digest(text) }));
+  const parts = texts.map((text, index) => ({
+    path: `${path}.00${index}`,
+    url: `${path}#${index}`,
+    size: text.length,
+    sha256: digest(text),
+  }));
   return { size: texts.join("").length, sha256: digest(texts.join("")), parts };
 }
 

@@ -26,12 +26,13 @@ export function makePackage(data, platform) {
 }
 
 /**
- * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").PackageData} packaged
  * @param {import("./types.js").Platform} platform
  * @param {import("./types.js").LoadOptions} options
  */
-async function load(data, platform, options) {
-  check(data);
+async function load(packaged, platform, options) {
+  check(packaged);
+  const data = options.base === undefined ? packaged : moveAssets(packaged, resolveBase(options.base, platform));
   checkThreads(options.threads);
   options.signal?.throwIfAborted();
   const variants = chooseVariants(data.config, options.variant);
@@ -70,6 +71,39 @@ async function finish(downloads, opened, signal) {
 function check(data) {
   checkSchema(data.config);
   checkConfig(data);
+}
+
+const SCHEMES = { browser: ["https:", "http:"], node: ["file:"] };
+
+/**
+ * @param {string | URL} base
+ * @param {import("./types.js").Platform} platform
+ */
+function resolveBase(base, platform) {
+  const known = SCHEMES[platform.name];
+  const page = globalThis.location?.href;
+  const url = base && URL.canParse(base, page) ? new URL(base, page) : null;
+  if (!url || !known.includes(url.protocol)) {
+    throw new InputError(`base: ${JSON.stringify(String(base))} is not the address of a folder`, {
+      hint: `give an address that begins with ${known.join(" or ")}`,
+    });
+  }
+  url.search = url.hash = "";
+  if (!url.pathname.endsWith("/")) url.pathname += "/";
+  return url;
+}
+
+/**
+ * The package's files below another address. Their digests stay those of the package, whoever serves them.
+ *
+ * @param {import("./types.js").PackageData} data
+ * @param {URL} base
+ * @returns {import("./types.js").PackageData}
+ */
+function moveAssets(data, base) {
+  const move = (/** @type {import("./types.js").Part} */ part) => ({ ...part, url: new URL(part.path, base).href });
+  const moved = Object.entries(data.assets).map(([name, asset]) => [name, { ...asset, parts: asset.parts.map(move) }]);
+  return { ...data, assets: Object.fromEntries(moved) };
 }
 
 /** @param {unknown} threads */

@@ -43,6 +43,11 @@ export interface LoadOptions {
   cache?: boolean;
   onProgress?: (event: ProgressEvent) => void;
   signal?: AbortSignal;
+  /**
+   * The folder with this package's files where they are not beside its code: on another host, for one. Every file must
+   * match its checksum there, too.
+   */
+  base?: string | URL;
   /** Leave outputs in the device's memory (true), or bring them back (false); the bundle's own choice without it. */
   keepOnDevice?: boolean;
 }
@@ -231,6 +236,8 @@ export interface FixedSize {
 }
 
 export interface Part {
+  /** Its address in the package. */
+  path: string;
   url: string;
   size: number;
   sha256: string;

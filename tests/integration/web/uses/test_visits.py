@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -240,3 +241,50 @@ def test_plain_http_works_checks_and_says_what_is_lost(guest: Visitor, wasm_host
     error = guest.visit(wasm_host).error(LOAD)
     assert error["name"] in ("DownloadError", "IntegrityError")
     assert "model.onnx" in error["message"]
+
+
+ELSEWHERE = "const model = await load({ base: given }); return { test: await model.selfTest(), report: model.report };"
+
+
+class TestFilesOnAnotherHost:
+    """The page's code comes from one host, the model and the runtime from another."""
+
+    @pytest.fixture
+    def files(self, wasm_bundle: Path, tmp_path: Path) -> Iterator[Host]:
+        """A host that has the data alone, and lets any page have it."""
+        for name in ("payload", "vendor"):
+            shutil.copytree(wasm_bundle / name, tmp_path / "deep folder" / name)
+        with host(tmp_path) as site:
+            site.headers = {"Access-Control-Allow-Origin": "*"}
+            yield site
+
+    @pytest.fixture
+    def page(self, wasm_bundle: Path, files: Host) -> Iterator[Host]:
+        """A host that has the code alone, and whose policy names the other."""
+        with host(wasm_bundle) as site:
+            policy = site.headers["Content-Security-Policy"].replace("connect-src", f"connect-src {files.url}")
+            site.headers = {**site.headers, "Content-Security-Policy": policy}
+            yield site
+
+    def test_they_are_taken_from_there_alone(self, guest: Visitor, page: Host, files: Host) -> None:
+        found = guest.visit(page).value(ELSEWHERE, f"{files.url}/deep folder")
+        assert found["test"]["passed"], found["test"]
+        assert page.data_asked == {}
+        assert set(files.data_asked.values()) == {1}
+        assert all(path.startswith("/deep folder/") for path in files.asked)
+        files.asked.clear()
+        assert guest.visit(page).value(LOAD)["fromCache"] is True  # the same bytes, wherever they are
+
+    def test_what_differs_there_is_refused(self, guest: Visitor, page: Host, files: Host) -> None:
+        (model,) = (path for path in (files.folder / "deep folder" / "payload").rglob("*.000"))
+        path = f"/{model.relative_to(files.folder).as_posix()}"
+        files.faults[path] = flipped
+        error = guest.visit(page).error(ELSEWHERE, f"{files.url}/deep folder/")
+        assert error["name"] == "IntegrityError"
+        assert path in files.asked
+
+    @pytest.mark.parametrize("base", ["", "data:text/plain,", "ftp://files.example/", "http://", "javascript:alert(1)"])
+    def test_what_is_no_folder_of_a_host_is_refused(self, guest: Visitor, page: Host, base: str) -> None:
+        error = guest.visit(page).error(ELSEWHERE, base)
+        assert error["name"] == "InputError"
+        assert "begins with https: or http:" in error["hint"]
