@@ -121,6 +121,9 @@ def test_named_values_are_checked_on_every_way_to_the_runtime(module: ModuleType
             model.run_named({})
         with pytest.raises(module.InputError, match="no input is named 'more'"):
             model.run_named({"image": image, "more": image})
+        for unnamed in (None, 3, "x", [1], image):
+            with pytest.raises(module.InputError, match="inputs are given by name"):
+                model.run_named(unnamed)
         with pytest.raises(module.InputError, match="no input is named 1"):
             model.run_named({1: image})
 

@@ -164,6 +164,20 @@ describe("the settings of the runtime", () => {
     );
   });
 
+  it("say what is no number of threads, whatever it is", async () => {
+    /** @type {[unknown, RegExp][]} */
+    const cases = [
+      [2n, /threads: a value of type bigint/],
+      [NaN, /threads: NaN/],
+      ["2", /threads: "2"/],
+    ];
+    for (const [threads, message] of cases) {
+      const { platform, data } = platformOf(packageOf([variant("wasm")]));
+      const loading = makePackage(data, platform).load({ threads: /** @type {any} */ (threads) });
+      await assert.rejects(loading, { name: "InputError", message });
+    }
+  });
+
   for (const { threads, accepted } of COUNTS) {
     it(`${accepted ? "have" : "refuse"} ${JSON.stringify(threads)} threads`, async () => {
       const { platform, data } = platformOf(packageOf([variant("wasm")]));

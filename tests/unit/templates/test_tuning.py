@@ -42,6 +42,14 @@ def test_numbers_of_threads_are_those_of_the_vectors(tuning: ModuleType, case: d
         tuning.resolve_tuning(case["threads"], None)
 
 
+@pytest.mark.parametrize("value", [10**5000, -(10**5000), "9" * 5000], ids=["great", "small", "text"])
+def test_a_value_of_thousands_of_digits_is_refused_in_a_short_message(tuning: ModuleType, value: Any) -> None:
+    for arguments in ((value, None), (None, value)):
+        with raises("InputError", "give ") as found:
+            tuning.resolve_tuning(*arguments)
+        assert len(str(found.value)) < 200
+
+
 def test_an_argument_comes_before_the_environment(tuning: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tuning.resolve_tuning(None, None).is_empty
     monkeypatch.setenv("BUNDLER_THREADS", "3")

@@ -17,8 +17,10 @@ def match_names(ports: list[Port], values: Mapping[str, object]) -> list[object]
     """`values` in the order of `ports`, by Python name or by the model's own; None for an optional one left out.
 
     Exactly the model's own names are taken as such: one may be the Python name of another. Raises `InputError` for a
-    name that is unknown, missing or given twice.
+    name that is unknown, missing or given twice, and for values without names.
     """
+    if not hasattr(values, "keys"):
+        raise InputError("inputs are given by name", hint=f"give a dictionary of {_list_names(ports)}")
     if values.keys() == {port.name for port in ports}:
         return [values[port.name] for port in ports]
     by_name = {name: port for port in reversed(ports) for name in (port.name, port.python_name)}
@@ -49,8 +51,12 @@ def _unknown(name: str, ports: list[Port]) -> InputError:
 
     names = [port.python_name for port in ports]
     close = get_close_matches(str(name), names + [port.name for port in ports], n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"the inputs are {', '.join(names) or '(none)'}"
+    hint = f"did you mean {close[0]!r}?" if close else f"the inputs are {_list_names(ports)}"
     return InputError(f"no input is named {name!r}", hint=hint)
+
+
+def _list_names(ports: list[Port]) -> str:
+    return ", ".join(port.python_name for port in ports) or "(none)"
 
 
 def _check_tensor(port: Port, value: object, symbols: dict[str, tuple[int, str]]) -> None:

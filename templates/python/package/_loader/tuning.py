@@ -70,8 +70,16 @@ def resolve_tuning(threads: int | None, spinning: bool | None) -> Tuning:  # noq
 def _check_threads(threads: object) -> int:
     if type(threads) is not int or not 0 <= threads <= MOST_THREADS:
         hint = f"give {_COUNTS}, or None for the bundle's own number"
-        raise InputError(f"threads={threads!r} is not a number of threads", hint=hint)
+        raise InputError(f"threads={_show(threads)} is not a number of threads", hint=hint)
     return threads
+
+
+def _show(value: object) -> str:
+    """The start of its `repr`; Python writes no number of more than 4300 digits."""
+    try:
+        return repr(value)[:40]
+    except ValueError:
+        return "a number of thousands of digits"
 
 
 def _read_threads() -> int | None:
@@ -89,7 +97,7 @@ def _resolve_spinning(spinning: object) -> bool | None:
         return _read_spinning()
     if not isinstance(spinning, bool):
         hint = "give True or False, or None for the bundle's own choice"
-        raise InputError(f"spinning={spinning!r} is neither True nor False", hint=hint)
+        raise InputError(f"spinning={_show(spinning)} is neither True nor False", hint=hint)
     return spinning
 
 

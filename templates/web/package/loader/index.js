@@ -109,9 +109,15 @@ function moveAssets(data, base) {
 /** @param {unknown} threads */
 function checkThreads(threads) {
   if (threads === undefined || threads === null || isCount(threads)) return;
-  throw new InputError(`threads: ${JSON.stringify(threads)} is not a number of threads`, {
+  throw new InputError(`threads: ${show(threads)} is not a number of threads`, {
     hint: "give a whole number from 0 (by the device's processors) to 1024, or leave it out for the bundle's own",
   });
+}
+
+/** @param {unknown} value JSON has no NaN, and refuses a bigint */
+function show(value) {
+  if (typeof value === "number") return value;
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : `a value of type ${typeof value}`;
 }
 
 /** @param {import("./types.js").Config} config */
