@@ -131,7 +131,8 @@ class Executor:
         build = reporter.build
         journal = Journal(self._cache.root, build, self._cache.scratch.id)
         sandbox = self._sandbox.showing(_list_visible(sources)) if self._sandbox else None
-        run = Run(reporter=Reporter(_one_at_a_time(reporter.listener), build), journal=journal, sandbox=sandbox)
+        in_turn = Reporter(_one_at_a_time(reporter.listener), build)
+        run = Run(reporter=in_turn, journal=journal, sandbox=sandbox, sources=tuple(sources.values()))
         large = sum(source.size for source in sources.values()) > LARGE_BYTES
         self._cache.say_notes(run.reporter.warn)
         walk = _Walk(plan_steps, sources, run, self, 1 if large else self._jobs)

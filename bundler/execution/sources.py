@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """A file (or a folder) that no step makes. `digest` is over the names and contents of `files`, whose paths are
-    relative to the folder that holds `path` (or to `path` itself, when it is a folder).
+    relative to the folder that holds `path` (or to `path` itself, when it is a folder). `identities` are those of the
+    user's own files when they were hashed: steps read them in place, so they must not change until the steps end.
     """
 
     path: Path
     digest: str
     files: tuple[FileRecord, ...] = ()
+    identities: tuple[tuple[Path, Identity], ...] = ()
 
     @property
     def artifact(self) -> Artifact:
@@ -60,13 +62,29 @@ def digest_source(path: Path, extra_files: Iterable[Path], cache: Cache) -> Sour
     base = path if path.is_dir() else path.parent
     paths = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path, *extra_files]
     try:
-        records = tuple(_record(item.absolute(), base, cache) for item in dict.fromkeys(paths))
+        found = [(item, *_record(item, base, cache)) for item in dict.fromkeys(item.absolute() for item in paths)]
     except OSError as error:
         raise UsageError(
             f"cannot read {error.filename or path}: {error.strerror}", hint="check the path and its permissions"
         ) from error
-    artifact = make_artifact(records)
-    return Source(path=path, digest=artifact.digest, files=artifact.files)
+    artifact = make_artifact(tuple(record for _, record, _ in found))
+    identities = tuple((item, identity) for item, _, identity in found)
+    return Source(path=path, digest=artifact.digest, files=artifact.files, identities=identities)
+
+
+def check_unchanged(sources: Iterable[Source]) -> None:
+    """Raises `UsageError` when a file changed after it was hashed: what a step made of it belongs to other bytes."""
+    for path, before in (pair for source in sources for pair in source.identities):
+        try:
+            same = identify(path) == before
+        except OSError:  # it is gone
+            same = False
+        if not same:
+            raise _changed(path)
+
+
+def _changed(path: Path) -> UsageError:
+    return UsageError(f"{path} changed while it was read", hint="wait until its writer has finished, then build again")
 
 
 def is_known(path: Path, cache: Cache) -> bool:
@@ -83,7 +101,7 @@ def _memory(path: Path, cache: Cache) -> Path:
     return cache.root / "sources" / f"{name}.json"
 
 
-def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
+def _record(path: Path, base: Path, cache: Cache) -> tuple[FileRecord, Identity]:
     announce_look(path)
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -94,12 +112,10 @@ def _record(path: Path, base: Path, cache: Cache) -> FileRecord:
     if digest is None:
         digest = digest_file(path)
         if identify(path) != before:
-            raise UsageError(
-                f"{path} changed while it was read", hint="wait until its writer has finished, then build again"
-            )
+            raise _changed(path)
         if is_settled(before):
             _remember(path, before, digest, cache)
-    return FileRecord(path=name, size=before[0], sha256=digest)
+    return FileRecord(path=name, size=before[0], sha256=digest), before
 
 
 def _recall(path: Path, identity: Identity, cache: Cache) -> str | None:

@@ -21,7 +21,7 @@ from bundler.execution.limits import limit_seconds
 from bundler.execution.locks import hold
 from bundler.execution.pool import PATIENCE, Worker, WorkerPool
 from bundler.execution.records import ActionRecord, is_safe_path, parse_record
-from bundler.execution.sources import Source
+from bundler.execution.sources import Source, check_unchanged
 from bundler.execution.stage_sources import stage_packages
 from bundler.model.artifacts import Artifact
 from bundler.model.codec import conforms
@@ -114,11 +114,12 @@ class ReadyStep:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Run:
-    """One call of `Executor.execute`: its reporter, its active workers, and whether it was cancelled."""
+    """One call of `Executor.execute`: its reporter, sources and active workers, and whether it was cancelled."""
 
     reporter: Reporter
     journal: Journal
     sandbox: Sandbox | None = None
+    sources: tuple[Source, ...] = ()
     cancelled: threading.Event = field(default_factory=threading.Event)
     active: set[Worker] = field(default_factory=set)
 
@@ -314,6 +315,7 @@ class StepRunner:
             notes=result.notes,
             seconds=seconds,
         )
+        check_unchanged(run.sources)
         data = cache.records.put(ready.key, record, cache.scratch)
         if cache.remote is not None and not ready.volatile:
             cache.remote.push(ready.key, data, record.artifact, cache.artifacts, run.reporter.warn)

@@ -14,7 +14,7 @@ import pytest
 from bundler.execution.cache import Cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import Source, digest_source
-from bundler.model.errors import DefectError, StageError
+from bundler.model.errors import DefectError, StageError, UsageError
 from bundler.model.events import Event, Reporter, StepFinished, StepProgress, StepsEnded, StepStarted, ignore
 from tests.unit.execution.conftest import Execute, step
 
@@ -93,6 +93,22 @@ def test_a_changed_model_is_seen(execute: Execute, executor: Executor, model: Pa
     outcome = executor.execute((step("count"),), changed, Reporter(ignore, "x"))["count"]
     assert not outcome.cached
     assert outcome.facts["bytes"] == 14
+
+
+@pytest.mark.parametrize("passed_on", [False, True])
+def test_a_model_that_changes_while_a_step_reads_it_leaves_nothing_in_the_cache(
+    executor: Executor, sources: Mapping[str, Source], model: Path, cache: Cache, *, passed_on: bool
+) -> None:
+    def change(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.step == "count":
+            model.write_bytes(b"another")
+
+    steps = (step("keep"), step("count", "keep")) if passed_on else (step("count"),)
+    with pytest.raises(UsageError, match="changed while it was read"):
+        executor.execute(steps, sources, Reporter(change, "x"))
+    model.write_bytes(b"a model")
+    again = {"model": digest_source(model, (), cache)}
+    assert not executor.execute(steps, again, Reporter(ignore, "x"))["count"].cached
 
 
 def test_a_stage_that_has_nothing_to_do_passes_the_model_itself_on(execute: Execute, model: Path) -> None:
