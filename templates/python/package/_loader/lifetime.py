@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 from .errors import ClosedError
 
-_models: weakref.WeakSet[Any] = weakref.WeakSet()
+_models: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""By identity: a subclass may say what is equal, and then has no hash."""
 
 
 def refuse_closed(*_: object) -> NoReturn:
@@ -26,11 +27,11 @@ def _refuse_forked(*_: object) -> NoReturn:
 
 def stop_in_children(model: Any) -> None:
     """A process that is forked from this one cannot use `model`."""
-    _models.add(model)
+    _models[id(model)] = model
 
 
 def _stop_all() -> None:
-    for model in list(_models):
+    for model in list(_models.values()):
         _keep_forever(model._stop(_refuse_forked))  # noqa: SLF001 (one package)
 
 
