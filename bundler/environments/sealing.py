@@ -1,6 +1,8 @@
 """Checks an installed folder for changes: each file by size and time, and by digest where these changed.
 
-Byte code does not count: interpreters write it at any time, and check it against its source themselves.
+Where tools work, byte code and new files do not count: interpreters write them at any time. A folder that bundles are
+linked to is `closed`: there every file counts, because byte code may run without a look at its source, and a new module
+may be found before another.
 """
 
 from __future__ import annotations
@@ -22,23 +24,26 @@ Seen = tuple[int, int]
 """Size in bytes and modification time in ns. The change time changes with every hard link, which verifications make."""
 
 
-def seal_folder(folder: Path) -> None:
+def seal_folder(folder: Path, *, closed: bool = False) -> None:
     """Record every file of a folder that was just installed. Raises `OSError`."""
-    seen = dict(_scan(folder))
+    seen = dict(_scan(folder, byte_code=closed))
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:  # hashing releases the interpreter's lock
         digests = pool.map(lambda name: _digest(folder / name), seen)
     listing = {name: [*seen[name], digest] for name, digest in zip(seen, digests, strict=True)}
     remember(folder / LISTING, listing, _ABOUT)
 
 
-def find_altered(folder: Path) -> str | None:
-    """A file that is missing or has other contents than `seal_folder` saw, by its path in the folder; None when there
-    is none. In a folder that was never sealed, or whose list was altered, it is the list.
+def find_altered(folder: Path, *, closed: bool = False) -> str | None:
+    """A file that is missing or has other contents than `seal_folder` saw, or, in a `closed` folder, is new, by its
+    path in the folder; None when there is none. In a folder that was never sealed, or whose list was altered, it is
+    the list.
     """
     listing = recall(folder / LISTING, _ABOUT)
     if not isinstance(listing, dict):
         return LISTING
-    seen = dict(_scan(folder))
+    seen = dict(_scan(folder, byte_code=closed))
+    if closed and (added := seen.keys() - listing.keys()):
+        return min(added)
     moved = False
     for name, (size, time, digest) in listing.items():
         if seen.get(name) == (size, time):
@@ -53,14 +58,14 @@ def find_altered(folder: Path) -> str | None:
     return None
 
 
-def _scan(folder: Path) -> Iterator[tuple[str, Seen]]:
+def _scan(folder: Path, *, byte_code: bool) -> Iterator[tuple[str, Seen]]:
     pending = [("", str(folder))]
     while pending:
         prefix, place = pending.pop()
         with os.scandir(place) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name != _BYTE_CODE:
+                    if byte_code or entry.name != _BYTE_CODE:
                         pending.append((f"{prefix}{entry.name}/", entry.path))
                 elif prefix or entry.name != LISTING:
                     status = entry.stat(follow_symlinks=False)

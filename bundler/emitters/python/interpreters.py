@@ -124,9 +124,9 @@ def _let_write(home: Path) -> None:
 
 
 def _link_folder(source: Path, target: Path) -> None:
-    """A copy to install into: its packages are links to those of `source`, which nothing alters, and each other file
-    has one more name, where the file system has that. To copy an environment's hundreds of folders takes longer than
-    to install the bundle.
+    """A copy to install into: its packages are links to those of `source`, and each other file has one more name, where
+    the file system has that. To copy an environment's hundreds of folders takes longer than to install the bundle. What
+    a bundle writes behind the links is found before `source` is used again.
     """
     target.mkdir()
     with os.scandir(source) as entries:
@@ -191,13 +191,13 @@ def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, P
         with provide() as wheels:
             make(draft, wheels, requirements)
         (draft / _MARK).touch()
-        seal_folder(draft)
+        seal_folder(draft, closed=True)
         publish_folder(draft, home, _is_intact)
     return home
 
 
 def _is_intact(home: Path) -> bool:
-    return (home / _MARK).is_file() and find_altered(home) is None
+    return (home / _MARK).is_file() and find_altered(home, closed=True) is None
 
 
 def _stamp(python: Path) -> list[int]:
