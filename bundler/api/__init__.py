@@ -128,12 +128,13 @@ def build_all(
 
     Shapes that all were given go to the models that have such inputs. Raises `UsageError` for two of one bundle.
     """
+    from bundler.pipeline.early import start_early
     from bundler.pipeline.requests import check_clashes
-    from bundler.pipeline.workspace import open_workspace, start_early
+    from bundler.pipeline.workspace import open_workspace
 
     check_clashes(requests)
     with open_workspace(settings.cache_choice, settings.jobs, sandbox=settings.sandbox) as workspace:
-        start_early(workspace, [request.model for request in requests])  # a worker loads its tools while we load ours
+        start_early(workspace, requests)  # a worker begins while we load our tools
         from bundler.pipeline import batch
         from bundler.pipeline.shapes import assign_shapes
 

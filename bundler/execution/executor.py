@@ -36,7 +36,7 @@ from bundler.execution.steps import (
 )
 from bundler.execution.temporary import offer_scratch
 from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
-from bundler.model.events import Event, Listener, Reporter, StepFinished, StepsEnded, StepStarted
+from bundler.model.events import SILENT, Event, Listener, Reporter, StepFinished, StepsEnded, StepStarted
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.results import StepOutcome
 from bundler.stages.registry import find_stage
@@ -48,6 +48,15 @@ State = Literal["cached", "stale", "new", "unknown"]
 
 EARLIER_SECONDS = 5.0
 """How long after a failure to wait for earlier steps of the plan, which may fail too: a bad model fails soon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Early:
+    """A step that was begun before the plan that it belongs to was known."""
+
+    future: futures.Future[StepOutcome]
+    run: Run
+    turn: Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +95,7 @@ class Executor:
         self._runner = StepRunner(cache, self.environments, self._workers)
         self._resources = contextlib.ExitStack()
         self._runs: set[Run] = set()
+        self._early: dict[str, _Early] = {}
         self._interrupted = threading.Event()
 
     def __enter__(self) -> Self:
@@ -121,6 +131,27 @@ class Executor:
             alone = {MODEL: Source(path=model.absolute(), digest="")}
             sandbox = self._sandbox.showing(_list_visible(alone)) if self._sandbox else None
             self._workers.warm(found, imports, show_packages(sandbox, INSPECT))
+
+    def begin(self, step: Step, sources: Mapping[str, Source]) -> None:
+        """Begin a step before its plan is known; a plan that has it takes it up, and else nobody hears of it.
+
+        Does nothing in a sandbox, which a plan decides, and with a shared cache, which may have something to report.
+        """
+        if self._sandbox is not None or self._cache.remote is not None:
+            return
+        journal = Journal(self._cache.root, "", self._cache.scratch.id)
+        run = Run(reporter=SILENT, journal=journal, sources=tuple(sources.values()))
+        ready, turn = make_ready(step, sources, {}, self.environments, run), Turn()
+        self._runs.add(run)
+        if self.interrupted:
+            return
+        early = _Early(future=self.submit(ready, run, turn), run=run, turn=turn)
+        early.future.add_done_callback(lambda _: turn.end())
+        self._early[ready.key] = early
+
+    def take_early(self, key: str) -> _Early | None:
+        """The step with this key, if it was begun already; to whoever asks first."""
+        return self._early.pop(key, None)
 
     def execute(
         self, plan_steps: Sequence[Step], sources: Mapping[str, Source], reporter: Reporter
@@ -195,6 +226,7 @@ class _Walk:
         self._position = {step.id: number for number, step in enumerate(steps, 1)}
         self._sources, self._run, self._executor, self._width = sources, run, executor, width
         self._running: dict[futures.Future[StepOutcome], tuple[Step, Turn]] = {}
+        self._taken: list[Run] = []
         self._outcomes: dict[str, StepOutcome] = {}
         self._failed: tuple[Step, BundlerError] | None = None
         self._failed_at = 0.0
@@ -225,11 +257,15 @@ class _Walk:
 
     def cancel(self) -> None:
         """End the workers of this plan, and wait until its tasks have ended."""
-        self._run.cancel()
+        self._cancel_runs()
         for future in self._running:
             future.cancel()
         while futures.wait(self._running, timeout=0.2).not_done:
-            self._run.cancel()  # a task may have leased a worker meanwhile
+            self._cancel_runs()  # a task may have leased a worker meanwhile
+
+    def _cancel_runs(self) -> None:
+        for run in (self._run, *self._taken):
+            run.cancel()
 
     def _advance(self) -> None:
         """Recall or start every step whose inputs are available. In the order of the plan one pass is enough."""
@@ -250,6 +286,12 @@ class _Walk:
         self._run.check()
         started = time.perf_counter()
         ready = make_ready(step, self._sources, self._outcomes, self._executor.environments, self._run)
+        early = None if ready.volatile else self._executor.take_early(ready.key)
+        if early is not None:
+            self._taken.append(early.run)
+            self._running[early.future] = (step, early.turn)
+            early.turn.claim(lambda: self._announce(step, ready))
+            return
         outcome = self._executor.recall(ready)
         if outcome is not None:
             self._done(step, outcome, time.perf_counter() - started)

@@ -18,7 +18,7 @@ from bundler.pipeline.packages import find_model, is_package_argument, join_mode
 from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.sources import export_model, is_reference, parse_reference
 from bundler.pipeline.workspace import Workspace
-from bundler.planning.plan import INSPECT_ID, inspect_step
+from bundler.planning.inspection import INSPECT_ID, inspect_step
 from bundler.support.reads import announce_look
 
 

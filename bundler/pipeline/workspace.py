@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,6 @@ from bundler.environments.registry import Environments
 from bundler.environments.sandbox import Sandbox, find_sandbox
 from bundler.execution.cache import Cache, open_cache
 from bundler.execution.executor import Executor
-from bundler.execution.sources import is_known
 from bundler.model.cache import CacheChoice
 from bundler.model.events import Listener
 from bundler.model.measurement import USUAL, Timing
@@ -51,17 +50,6 @@ class Workspace:
             environments=self.environments,
             sandbox=self.sandbox,
         )
-
-
-TOOLS = ("bundler.stages.inspect.run", "bundler.stages.record_golden.run")
-"""What the first steps of every build import; the rest of the stages need little more."""
-
-
-def start_early(workspace: Workspace, models: Iterable[Path]) -> None:
-    """Start a worker for models that this cache has not seen, so that it loads its tools while we load ours."""
-    unknown = next((model for model in models if not is_known(model, workspace.cache)), None)
-    if unknown is not None:
-        workspace.executor.warm(unknown, imports=TOOLS)
 
 
 @contextmanager

@@ -35,15 +35,8 @@ from bundler.planning.variants import Draft, checked, make_step, optimizer_of, p
 from bundler.profiles.methods import AUTO, METHODS, NONE, Loss
 from bundler.profiles.schema import TargetProfile, Variant
 
-INSPECT_ID = "inspect"
-
 FUSION_ENVIRONMENTS = {"onnxruntime": HOST, "onnxruntime-tools": "onnxruntime-tools"}
 """The environment of each fusion backend."""
-
-
-def inspect_step(name: str) -> Step:
-    """The step before any plan: facts from the model's structure."""
-    return Step(id=INSPECT_ID, stage="inspect", inputs={"model": MODEL}, options={"name": name}, reason="always")
 
 
 def make_plan(settled: SettledProfile, request: PlanRequest) -> BuildPlan:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from bundler.model.events import Listener
+from bundler.pipeline.early import start_early
 from bundler.pipeline.requests import BuildRequest, bundle_name, check_clashes, decision_key
 from bundler.pipeline.results import BuildResult, Failure, PlanResult
 from bundler.pipeline.settings import Settings
-from bundler.pipeline.workspace import open_workspace, start_early
+from bundler.pipeline.workspace import open_workspace
 from bundler.profiles.resolve import resolve_target
 from bundler.project.load import LoadedProject, find_project
 from bundler.project.lock import LockFile, read_lock, write_lock
@@ -48,7 +49,7 @@ def build_picked(found: Picked, settings: Settings, listener: Listener, *, locke
     check_clashes(found.requests)
     loaded, pins = found.loaded, found.lock.environments if found.lock else None
     with open_workspace(settings.cache_choice, settings.jobs, pins, sandbox=settings.sandbox) as workspace:
-        start_early(workspace, [request.model for request in found.picked])
+        start_early(workspace, found.picked)
         from bundler.pipeline.batch import build_all  # noqa: PLC0415 - a worker starts while we load the rest
 
         wanted = (*_whole_project(loaded), *found.requests)

@@ -14,9 +14,11 @@ import pytest
 from bundler.execution.cache import Cache
 from bundler.execution.executor import Executor
 from bundler.execution.sources import Source, digest_source
+from bundler.execution.steps import Cancelled
 from bundler.model.errors import DefectError, StageError, UsageError
 from bundler.model.events import Event, Reporter, StepFinished, StepProgress, StepsEnded, StepStarted, ignore
 from tests.unit.execution.conftest import Execute, step
+from tests.unit.execution.test_interruption import is_gone
 
 
 def test_a_chain_of_steps_gives_files_facts_and_notes(execute: Execute) -> None:
@@ -223,6 +225,67 @@ def test_a_worker_that_was_warmed_up_serves_the_first_step(executor: Executor, e
     executor.warm(model, imports=("json", "no_such_module"))
     (warmed,) = executor._workers._all
     assert execute(step("count"))["count"].facts["pid"] == warmed.pid
+
+
+class TestBegun:
+    """A step that was begun before the plan that has it was known."""
+
+    @staticmethod
+    def wait(path: Path) -> None:
+        deadline = time.monotonic() + 60
+        while not path.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def test_a_plan_takes_it_up(
+        self,
+        executor: Executor,
+        execute: Execute,
+        sources: Mapping[str, Source],
+        events: list[Event],
+        tmp_path: Path,
+    ) -> None:
+        grow = step("grow", log=str(tmp_path / "log"))
+        executor.begin(grow, sources)
+        self.wait(tmp_path / "log")
+        assert events == []
+        outcomes = execute(grow, step("count", "grow"))
+        assert [outcome.cached for outcome in outcomes.values()] == [False, False]
+        assert (tmp_path / "log").read_text() == "run\n"
+        told = [(type(event), event.step) for event in events if isinstance(event, StepStarted | StepFinished)]
+        assert told[:2] == [(StepStarted, "grow"), (StepFinished, "grow")]
+        assert execute(grow)["grow"].cached  # and the next one recalls it
+
+    def test_a_plan_without_it_hears_nothing_of_it(
+        self, executor: Executor, execute: Execute, sources: Mapping[str, Source], events: list[Event]
+    ) -> None:
+        executor.begin(step("raises"), sources)
+        assert set(execute(step("count"))) == {"count"}
+        assert {event.step for event in events if isinstance(event, StepStarted)} == {"count"}
+
+    def test_its_failure_is_the_plans(
+        self, executor: Executor, execute: Execute, sources: Mapping[str, Source]
+    ) -> None:
+        executor.begin(step("raises"), sources)
+        with pytest.raises(StageError, match="stage raises failed"):
+            execute(step("raises"))
+
+    @pytest.mark.parametrize("taken", [False, True])
+    def test_it_ends_with_the_executor(
+        self, cache: Cache, sources: Mapping[str, Source], tmp_path: Path, *, taken: bool
+    ) -> None:
+        mark = tmp_path / "mark"
+        slow = step("patient", mark=str(mark))
+        began = time.monotonic()
+        with Executor(cache=cache) as executor:
+            executor.begin(slow, sources)
+            self.wait(mark)
+            if taken:
+                threading.Timer(0.3, executor.interrupt).start()
+                with pytest.raises(Cancelled):
+                    executor.execute((slow,), sources, Reporter(ignore, "x"))
+        assert time.monotonic() - began < 200  # it never ends by itself
+        assert is_gone(int(mark.read_text()))
+        assert not list((cache.root / "records").rglob("*.json"))
 
 
 def test_a_recalled_result_is_the_same_in_every_detail(execute: Execute) -> None:
