@@ -73,7 +73,7 @@ def _describe_placement(placed: PlacementResult) -> str:
 def _describe_choice(choice: ChosenPrecision) -> str:
     """`static-int8 for cpu, 0.43 of the latency (measured)`."""
     if choice.method == "none" and choice.ratio is not None:
-        why = f"no other method that meets the gate is faster or much smaller ({choice.timing})"
+        why = f"no other method that meets the gate is faster, or much smaller and no slower ({choice.timing})"
         return f"none for {choice.variant}: {why}"
     if choice.ratio is None:
         return f"{choice.method} for {choice.variant}"

@@ -46,7 +46,7 @@ def explain_choice(attempts: Sequence[Attempt], chosen: str) -> str:
     if chosen == NONE:
         if all(attempt.method == NONE for attempt in passed):
             return "no method meets the gate"
-        return "no method that meets the gate makes it faster or much smaller"
+        return "no method that meets the gate makes it faster, or much smaller and no slower"
     others = [attempt.method for attempt in _list_fastest(passed) if attempt.method != chosen]
     if others:
         names = ", ".join("the original model" if method == NONE else method for method in others)
@@ -92,19 +92,24 @@ def explain_loss(method: str, before: Sequence[Attempt], limit: float | None) ->
     """Why `method` cannot be chosen after the attempts `before`; empty where it can. `limit` is the size budget in MB.
 
     A method with a `plain` one runs the same operators with other ranges, or some of them in floating point: it is at
-    best as fast and as small.
+    best as small, and as fast, unless floating point is faster here.
     """
     plain = next((attempt for attempt in before if attempt.method == _plain(method)), None)
     if plain is None:
         return ""
-    if plain.state == "passed":
+    may_be_faster = _keeps_float(method) and plain.low is not None and plain.low > 1
+    if plain.state == "passed" and not may_be_faster:
         return f"{plain.method} meets the gate, and this is at best as fast and as small"
     if limit is not None and (plain.model_bytes or 0) > limit * MEGABYTE:
         return f"{plain.method} is over the size budget, and this is at best as small"
     best = next((attempt for attempt in before if attempt.method == choose_method(before)), None)
-    if plain.state != "failed" or plain.ratio is None or best is None or _may_replace(plain, best):
+    if may_be_faster or plain.state != "failed" or plain.ratio is None or best is None or _may_replace(plain, best):
         return ""
     return f"at best like {plain.method} ({_describe_ratio(plain)}), which is not shown to be better than {best.method}"
+
+
+def _keeps_float(method: str) -> bool:
+    return bool(METHODS[method].options.get("keep_float"))
 
 
 def _may_replace(found: Attempt, best: Attempt) -> bool:

@@ -16,8 +16,9 @@ Loss = Literal["none", "half", "bfloat16", "eight-bit", "four-bit"]
 class Method:
     """One method. `options` are its own for the stage; `takes` maps keys of a profile's `precision` to options of the
     stage that they replace. A method that only differs from a `plain` one in its ranges, or in the nodes that it keeps
-    in floating point, is at best as fast and as small: it is for models whose gate the plain one misses. One that
-    `keeps_constants` stores weights in another type than they are used in, which folding constants would undo.
+    in floating point, is at best as small, and as fast unless floating point is faster: it is for models whose gate the
+    plain one misses. One that `keeps_constants` stores weights in another type than they are used in, which folding
+    constants would undo.
     """
 
     name: str

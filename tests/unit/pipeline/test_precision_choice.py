@@ -44,7 +44,10 @@ def test_the_fastest_is_chosen() -> None:
 def test_a_difference_within_its_interval_counts_as_none(spread: float, rounds: int) -> None:
     attempts = [ORIGINAL, timed("dynamic-int8", 0.89, spread, megabytes=85, rounds=rounds)]
     assert choose_method(attempts) == "none"
-    assert explain_choice(attempts, "none") == "no method that meets the gate makes it faster or much smaller"
+    assert (
+        explain_choice(attempts, "none")
+        == "no method that meets the gate makes it faster, or much smaller and no slower"
+    )
 
 
 def test_a_difference_outside_its_interval_counts() -> None:
@@ -101,6 +104,18 @@ def test_a_search_that_would_be_better_by_less_than_the_intervals_is_not_tried()
 def test_a_search_that_may_be_better_is_tried(plain: Attempt) -> None:
     before = [ORIGINAL, timed("dynamic-int8", 0.4, megabytes=23), plain]
     assert explain_loss("static-int8-mixed", before, None) == ""
+
+
+@pytest.mark.parametrize("state", ["passed", "failed"])
+def test_where_int8_is_slower_more_nodes_in_floating_point_may_be_faster(state: str) -> None:
+    slow = replace(timed("static-int8", 1.35, megabytes=20), state=state)
+    assert explain_loss("static-int8-mixed", [ORIGINAL, slow], None) == ""
+    assert "static-int8" in explain_loss("static-int8-percentile", [ORIGINAL, slow], None)
+
+
+def test_a_plain_method_that_is_not_shown_to_be_slower_bounds_its_variations() -> None:
+    doubtful = timed("static-int8", 1.1, 0.2)
+    assert "at best as fast" in explain_loss("static-int8-mixed", [ORIGINAL, doubtful], None)
 
 
 def test_a_search_is_not_tried_where_even_the_plain_method_is_over_the_budget() -> None:
