@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import glob
 import os
+import shlex
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -43,19 +44,25 @@ def place_wheel(wheel: Wheel, folder: Path, warn: Callable[[str], None]) -> None
 def _find_shared(wheel: Wheel, target: Path, warn: Callable[[str], None]) -> Iterator[_Found]:
     """The same wheel in the bundles beside ours, each file once; its content was just read."""
     bundle = target.parents[1]
-    known: set[int] = set()
+    known: dict[tuple[int, ...], list[Path]] = {}
     for path in sorted(bundle.parent.glob(f"*/{target.parent.name}/{glob.escape(target.name)}")):
         status = path.lstat()
-        if status.st_ino in known or not _is_protected(status):
-            continue
-        known.add(status.st_ino)
-        if status.st_size == wheel.size and digest_file(path) == wheel.sha256:
-            yield _Found(path, _identify(status))
+        if _is_protected(status):
+            known.setdefault(_identify(status), []).append(path)
+    for identity, paths in known.items():
+        if paths[0].lstat().st_size == wheel.size and digest_file(paths[0]) == wheel.sha256:
+            yield _Found(paths[0], identity)
         else:
-            warn(
-                f"{path} is not the wheel of this name that was fetched, so it is not shared: "
-                f"`bundler verify {path.parents[1]} --digests-only` says whether it was altered since"
-            )
+            warn(_describe_altered(paths))
+
+
+def _describe_altered(paths: Sequence[Path]) -> str:
+    """All bundles that have the file: it is wrong in each of them."""
+    commands = ", ".join(f"`bundler verify {shlex.quote(str(path.parents[1]))} --digests-only`" for path in paths)
+    return (
+        f"{' and '.join(map(str, paths))} {'is' if len(paths) == 1 else 'are'} not the wheel of this name that was "
+        f"fetched, so it is not shared: {commands} {'says' if len(paths) == 1 else 'say'} whether it was altered since"
+    )
 
 
 def _is_protected(status: os.stat_result) -> bool:

@@ -144,7 +144,8 @@ def test_an_altered_wheel_is_found_in_each_bundle_and_goes_no_further(asked: Emi
     assert third[name].stat().st_ino != first[name].stat().st_ino
     assert third[name].stat().st_nlink == 1
     (line,) = [text for text in said if name in text]
-    assert f"bundler verify {dist / 'first'} --digests-only" in line
+    for bundle in (dist / "first", dist / "second"):
+        assert f"`bundler verify {bundle} --digests-only`" in line
     assert prove(asked, dist / "third")
 
 
