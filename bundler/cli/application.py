@@ -87,9 +87,23 @@ def _run() -> int:
 
 
 def _report_other(error: Exception) -> int:
-    """The parser's library prints help and completion itself: an output that takes none is no defect."""
-    unwritten = find_output_error(error)
-    return report_error(unwritten) if unwritten else report_defect(error)
+    """The parser's library prints help and completion itself: an output that takes none is no defect. Nor is a shell
+    that stands in a folder that was removed.
+    """
+    cause = find_output_error(error) or _find_lost_folder(error)
+    return report_error(cause) if cause else report_defect(error)
+
+
+def _find_lost_folder(error: Exception) -> UsageError | None:
+    if not isinstance(error, FileNotFoundError):
+        return None
+    try:
+        os.getcwd()  # noqa: PTH109 - whether there is one
+    except OSError:
+        return UsageError(
+            "the folder that the command was started in was removed", hint="change to one that exists, and try again"
+        )
+    return None
 
 
 def end_unprinted(error: OSError, *, err: bool) -> int:

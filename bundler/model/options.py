@@ -8,6 +8,7 @@ The command line makes its option of it, and a hint the words that give the fiel
 from __future__ import annotations
 
 import re
+import shlex
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -110,7 +111,8 @@ def parse_pythons(versions: Sequence[str]) -> tuple[str, ...]:
     """Versions like `3.12`, each once and in order. Raises `UsageError` for the first that is none."""
     for version in versions:
         if not re.fullmatch(r"3\.[0-9]{1,2}", version):
-            raise UsageError(f"--python {version}: not a version of Python like 3.12", hint="for example --python 3.12")
+            given = shlex.quote(version)
+            raise UsageError(f"--python {given}: not a version of Python like 3.12", hint="for example --python 3.12")
     return tuple(sorted(set(versions), key=lambda version: int(version.partition(".")[2])))
 
 

@@ -147,7 +147,9 @@ class BuildRequest:
         ),
     ] = False
     on: On = None
-    seed: Annotated[int, Option("--seed", least=0, help="Seed of synthetic inputs.", of_one_model=True)] = 0
+    seed: Annotated[
+        int, Option("--seed", least=0, most=2**64 - 1, help="Seed of synthetic inputs.", of_one_model=True)
+    ] = 0
     trust_target: Annotated[
         bool,
         Option("--trust-target", help="Let the target's own file name programs that run (accuracy.metric)."),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import platform
+import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import tomllib
@@ -165,6 +167,28 @@ def test_a_new_project_is_for_this_machine_and_no_device(warm: CommandLine, mode
     locked = inside.run("lock").expect(0).out
     assert "there is no bundler.lock" not in locked
     assert "written for the first time" in locked
+
+
+def test_a_working_folder_that_was_removed_is_said(warm: CommandLine, model: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = shlex.join(warm.command(("plan", model, "--target", "linux-x64")))
+    script = f'rmdir "$PWD"; exec {command}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script], cwd=gone, env=warm.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "error: the folder that the command was started in was removed" in done.stderr
+
+
+def test_a_seed_that_no_generator_takes_is_refused_before_anything_runs(warm: CommandLine, model: Path) -> None:
+    answer = warm.run("build", model, "--target=linux-x64", f"--seed={2**64}").expect(2)
+    assert "--seed" in answer.err
+    assert "step" not in answer.err
+
+
+def test_an_empty_value_is_seen(warm: CommandLine, model: Path) -> None:
+    assert "--python '': not a version" in warm.run("build", model, "--target=linux-x64", "--python=").expect(2).err
 
 
 @pytest.mark.quick
