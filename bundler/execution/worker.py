@@ -179,10 +179,10 @@ def _describe(error: BaseException, request: Mapping[str, Any]) -> dict[str, Any
             "free memory, run fewer steps at once (`--jobs 1`), or build on a machine with more memory; a step may "
             "use nine tenths of the memory here, or BUNDLER_MEMORY_LIMIT"
         )
-        return dict(StageError(f"stage {stage} ran out of memory", hint=hint, details=details).to_json())
+        return dict(StageError(f"stage {stage} ran out of memory", hint=hint).to_json())
     full = storage_error(error, f"stage {stage}", output)
     if full is not None:
-        return dict(StageError(full.message, hint=full.hint, details=details).to_json())
+        return dict(StageError(full.message, hint=full.hint, details=full.details).to_json())
     message = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {message[0][:300]}" if message else type(error).__name__
     hint = "a defect of the stage or of a tool that it uses: report it with the lines above and the model, if you may"
