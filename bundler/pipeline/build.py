@@ -53,12 +53,16 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
     check_gates(prepared, outcomes, workspace, reporter)
     digest = prepared.sources[MODEL].digest
     config = make_runtime_config(prepared.plan, prepared.profile, prepared.facts, outcomes, digest)
+    root = workspace.cache.root
     key = bundle_key(prepared, config, outcomes)
-    summary = recall_bundle(workspace.cache.root, final, key)
+    summary = recall_bundle(root, final, key)
+    if summary is None and request.prove and not request.measure:  # brief figures do not replace those of --measure
+        measured = replace(prepared, request=replace(prepared.request, measure=True))
+        summary = recall_bundle(root, final, bundle_key(measured, config, outcomes))
     fresh = summary is None
     if summary is None:
         summary = _write(prepared, config, outcomes, final=final, workspace=workspace, reporter=reporter)
-        remember_bundle(workspace.cache.root, final, key, summary)
+        remember_bundle(root, final, key, summary)
     return BuildResult(
         **{item.name: getattr(summary, item.name) for item in fields(WrittenBundle)},
         name=prepared.plan.model_name,

@@ -68,6 +68,8 @@ def test_a_build_times_its_bundle_briefly_and_at_length_when_it_is_asked_to(
     assert 0 < calls[0] <= calls[1]  # A small model reaches the greatest number of calls in either time.
     assert (tmp_path / "out" / "cnn-linux-x64" / "bundle.json").read_bytes() == manifest
     assert bundler.build(*asked, "--measure")["up_to_date"]
+    assert bundler.build(*asked)["up_to_date"], "what took longer is not thrown away for brief figures"
+    assert json.loads((report / "timings.json").read_text("utf-8")) == full
 
     refused = bundler.run("build", *asked, "--measure", "--no-prove").expect(2).err
     assert "--measure times the bundle, and --no-prove does not run it" in refused
