@@ -21,7 +21,7 @@ from playwright.sync_api import Playwright, expect
 
 from tests.support.command_line import CommandLine
 from tests.support.real_models import EXAMPLES
-from tests.support.web_host import host
+from tests.support.web_host import allow_own_workers, host
 from tests.support.web_pages import launch
 
 Example = Callable[[str], Path]
@@ -96,15 +96,20 @@ def test_a_release_engineer_has_a_set_and_its_digests(run_example: Example) -> N
     ]
 
 
+def draw_line(folder: Path) -> None:
+    """A line of text as it is, `upright.png`, and upside down, `turned.png`."""
+    picture = Image.new("RGB", (240, 60), "white")
+    ImageDraw.Draw(picture).text((20, 8), "Platform 7b", "navy", ImageFont.load_default(36))
+    picture.save(folder / "upright.png")
+    picture.rotate(180).save(folder / "turned.png")
+
+
 @pytest.mark.slow
 def test_a_web_developer_has_a_page_that_tells_which_way_up(
     run_example: Example, playwright: Playwright, tmp_path: Path
 ) -> None:
     site = run_example("web_page") / "site"
-    picture = Image.new("RGB", (240, 60), "white")
-    ImageDraw.Draw(picture).text((20, 8), "Platform 7b", "navy", ImageFont.load_default(36))
-    picture.save(tmp_path / "upright.png")
-    picture.rotate(180).save(tmp_path / "turned.png")
+    draw_line(tmp_path)
     with host(site) as server, launch(playwright) as browser:
         page = browser.new_page()
         page.goto(f"{server.url}/index.html")
@@ -112,6 +117,24 @@ def test_a_web_developer_has_a_page_that_tells_which_way_up(
         for name, words in (("upright", "Upright ("), ("turned", "Upside down (")):
             page.get_by_label("A picture").set_input_files(tmp_path / f"{name}.png")
             expect(page.get_by_role("status")).to_contain_text(words, timeout=60_000)
+
+
+@pytest.mark.slow
+def test_a_page_asks_a_worker_that_has_the_model(run_example: Example, playwright: Playwright, tmp_path: Path) -> None:
+    site = run_example("web_worker") / "site"
+    draw_line(tmp_path)
+    (tmp_path / "none.png").write_bytes(b"no picture")
+    with host(site) as server, launch(playwright) as browser:
+        allow_own_workers(server)
+        page = browser.new_page()
+        page.goto(f"{server.url}/index.html")
+        expect(page.get_by_role("status")).to_have_text("Ready, on wasm.", timeout=60_000)
+        names = [tmp_path / f"{name}.png" for name in ("upright", "turned", "none", "upright")]
+        page.get_by_label("Pictures").set_input_files(names)
+        words = ("upright.png: upright (", "turned.png: upside down (", "none.png: ", "upright.png: upright (")
+        for line, text in enumerate(words):
+            expect(page.get_by_role("listitem").nth(line)).to_contain_text(text, timeout=60_000)
+        expect(page.get_by_role("listitem").nth(2)).to_contain_text("could not be decoded")
 
 
 @pytest.mark.slow
