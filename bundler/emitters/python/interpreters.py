@@ -25,6 +25,7 @@ from bundler.support.files import publish_folder
 from bundler.support.remembered import BEHIND, kept_at, recall, remember
 
 Provide = Callable[[], AbstractContextManager[Path]]
+Say = Callable[[str], None]
 """Provides the folder of wheels, when an environment has to be made."""
 
 _MARK = "complete"
@@ -63,18 +64,19 @@ def _search(versions: Sequence[str]) -> tuple[str, Path] | None:
     return None
 
 
-def prepare_environment(python: Path, lock: Lock, provide: Provide, cache_root: Path) -> Path:
+def prepare_environment(python: Path, lock: Lock, provide: Provide, cache_root: Path, *, say: Say) -> Path:
     """The interpreter of an environment that holds exactly what `lock` names, installed with no index.
 
     It never changes once it is there, so it is kept by the digest of the lock and the interpreter: only the first
-    verification of a set of wheels installs it. Raises `EnvironmentMissingError` when the wheels do not install.
+    verification of a set of wheels installs it. One that was altered is made anew, which `say` reports. Raises
+    `EnvironmentMissingError` when the wheels do not install.
     """
     home = cache_root / "proofs" / digest_json([lock.digest, str(python), _stamp(python)])[:32]
 
     def make(draft: Path, wheels: Path, requirements: Path) -> None:
         fresh_environment(python, wheels, ("--require-hashes", "-r", str(requirements)), draft)
 
-    return interpreter_in(_make_once(home, lock, provide, make))
+    return interpreter_in(_make_once(home, lock, provide, make, say))
 
 
 @contextmanager
@@ -158,7 +160,7 @@ def _link(source: str, target: Path) -> None:
         shutil.copy2(source, target, follow_symlinks=False)
 
 
-def prepare_site(platform: str, version: str, lock: Lock, provide: Provide, cache_root: Path) -> Path:
+def prepare_site(platform: str, version: str, lock: Lock, provide: Provide, cache_root: Path, *, say: Say) -> Path:
     """A folder with what `lock` names for another `platform` (uv's name) and Python `version`; kept in the same way.
 
     Raises `EnvironmentMissingError` when the wheels do not install.
@@ -170,7 +172,7 @@ def prepare_site(platform: str, version: str, lock: Lock, provide: Provide, cach
         with unpacked_beside(draft) as memory:
             install(wheels, *WHEELS_ALONE, *memory, *target, "--require-hashes", "-r", str(requirements))
 
-    return _make_once(home, lock, provide, make)
+    return _make_once(home, lock, provide, make, say)
 
 
 def install(wheels: Path, *what: str, shut_in: ShutIn | None = None) -> None:
@@ -179,11 +181,13 @@ def install(wheels: Path, *what: str, shut_in: ShutIn | None = None) -> None:
     run_uv(("pip", "install", *source, *what), f"install from {wheels} alone", shut_in)
 
 
-def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, Path, Path], None]) -> Path:
+def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, Path, Path], None], say: Say) -> Path:
     """Make it aside, mark it, rename it: another build may be doing the same. Returns where it is."""
     for place in (home, home.parents[1] / BEHIND / "proofs" / home.name):
         if _is_intact(place):
             return place
+    if home.exists():
+        say(f"{find_altered(home, closed=True) or _MARK} in {home} was altered: the environment is made anew")
     home.parent.mkdir(parents=True, exist_ok=True)
     with temporary_folder("draft", otherwise=home.parent) as name:
         draft, requirements = Path(name) / "environment", Path(name) / "requirements.lock"

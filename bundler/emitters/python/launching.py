@@ -78,7 +78,7 @@ def open_launch(layout: Layout, device: Device, opening: Opening, *, in_place: b
         if version not in versions:
             yield f"the device has Python {version or '(none)'}, the bundle is for {', '.join(versions)}"
             return
-        started = _start_beside(layout, device, opening.cache_root)
+        started = _start_beside(layout, device, opening)
         how = f"{device.facts.place}, with".strip()
     else:
         found = find_python(versions, opening.cache_root)
@@ -175,7 +175,7 @@ def _start_installed(
     def provide() -> AbstractContextManager[Path]:
         return _wheels(layout, version, _host_tags(), cache_root)
 
-    locked = prepare_environment(python, layout.lock, provide, cache_root)
+    locked = prepare_environment(python, layout.lock, provide, cache_root, say=opening.say)
     if in_place:
         yield (str(locked), "-m", layout.package), {"PYTHONPATH": str(layout.root)}, ()
         return
@@ -185,9 +185,9 @@ def _start_installed(
 
 
 @contextmanager
-def _start_beside(layout: Layout, device: Device, cache_root: Path) -> Iterator[Started]:
+def _start_beside(layout: Layout, device: Device, opening: Opening) -> Iterator[Started]:
     """The device's own interpreter, with the wheels and the package put where it finds them."""
-    facts = device.facts
+    facts, cache_root = device.facts, opening.cache_root
     newest = facts.wheel_platform.rpartition("-")[2]
     tags = expand_tags((f"{newest}_{facts.machine}",))
     site = prepare_site(
@@ -196,6 +196,7 @@ def _start_beside(layout: Layout, device: Device, cache_root: Path) -> Iterator[
         layout.lock,
         lambda: _wheels(layout, facts.python, tags, cache_root),
         cache_root,
+        say=opening.say,
     )
     with temporary_folder("site") as name:
         place = _place_package(layout, Path(name), device)

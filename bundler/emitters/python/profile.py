@@ -14,6 +14,9 @@ from bundler.profiles.sections import EcosystemSection
 
 ECOSYSTEM = "python"
 
+OLDEST_MINOR = 11
+"""Of Python 3: the oldest that a bundle's loader runs on, as its `__init__.py` says."""
+
 PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]+$", max_length=6)]
 PlatformTag = Annotated[str, Field(pattern=r"^[a-z]+[0-9]{0,4}(_[0-9]{1,4})*(_[a-z][a-z0-9_]*)?$", max_length=64)]
 """Versions in it have at most four digits: a tag stands for all older ones too, each of which is listed."""
@@ -43,6 +46,9 @@ class PythonSettings(EcosystemSection):
             yield ("bundle", "ecosystem"), f"there are no Python wheels for {system} on {architecture}"
 
     def _check_wheels(self, system: str, architecture: str) -> Iterator[tuple[Key, str]]:
+        for position, version in enumerate(self.versions):
+            if int(version.partition(".")[2]) < OLDEST_MINOR:
+                yield ("python", "versions", position), f"a bundle requires Python 3.{OLDEST_MINOR} or newer"
         for name in ("versions", "wheel_platforms"):
             if not getattr(self, name):
                 yield ("python", name), "is empty, so a Python bundle would carry no runtime"

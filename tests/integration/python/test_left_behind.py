@@ -14,7 +14,7 @@ import pytest
 
 from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.python.emitter import EMITTER
-from bundler.model.events import ignore
+from bundler.model.events import Event, Listener, ignore
 from tests.support import models
 from tests.support.bundles import make_request
 from tests.support.command_line import ONE_PYTHON
@@ -37,8 +37,8 @@ def emit(request: EmitRequest, bundle: Path) -> Path:
     return bundle
 
 
-def prove(bundle: Path, cache: Path) -> bool | None:
-    return EMITTER.prove(ProofRequest(bundle=bundle, cache_root=cache, listener=ignore))[0].passed
+def prove(bundle: Path, cache: Path, listener: Listener = ignore) -> bool | None:
+    return EMITTER.prove(ProofRequest(bundle=bundle, cache_root=cache, listener=listener))[0].passed
 
 
 def add_to_wheel(bundle: Path, name: str, content: bytes) -> None:
@@ -71,8 +71,11 @@ def test_a_file_that_a_bundle_adds_to_a_shared_package_does_not_run_in_the_next(
         add_to_wheel(stranger, "numpy/version/__init__.py", code.encode())
     prove(stranger, cache)
     trace.unlink(missing_ok=True)
-    assert prove(own, cache)
+    said: list[Event] = []
+    assert prove(own, cache, said.append)
     assert not trace.exists()
+    (told,) = [event for event in said if "the environment is made anew" in str(event)]
+    assert "numpy" in str(told)
 
 
 def test_nothing_is_made_anew_after_a_bundle_that_adds_nothing(asked: EmitRequest, tmp_path: Path) -> None:

@@ -80,9 +80,17 @@ def test_the_command_line_chooses_one_or_several(bundler: CommandLine, tmp_path:
     assert f"Python, one of {OTHER}. No other can install this bundle" in (bundle / "README.md").read_text("utf-8")
     bundler.run(*given, tmp_path / "two", "--python", OTHER, "--python", HERE).expect(0)
     assert wheels_of(tmp_path / "two" / "mlp-linux-x64") == parse_pythons([HERE, OTHER])
-    error = bundler.run(*given, tmp_path / "none", "--python", "3.6").expect(5).err
-    assert "for Python 3.6 on manylinux_2_28_x86_64 are not available" in error
+    error = bundler.run(*given, tmp_path / "none", "--python", "3.99").expect(5).err
+    assert "for Python 3.99 on manylinux_2_28_x86_64 are not available" in error
     assert "choose another with --python" in error
+
+
+def test_a_python_that_no_bundle_runs_on_is_refused_before_anything_is_fetched(
+    warm: CommandLine, tmp_path: Path
+) -> None:
+    model = models.save(models.cnn(), tmp_path)
+    error = warm.run("plan", model, "-t", "linux-x64", "--python", "3.9").expect(4).err
+    assert "a bundle requires Python 3.11 or newer" in error
 
 
 def test_a_bundle_that_is_no_python_package_says_that_nothing_changes(warm: CommandLine, tmp_path: Path) -> None:
