@@ -1,9 +1,6 @@
-// Has the model. What it takes is what it was trained with: 48 by 192 pixels, blue first, values from -1 to 1, the line's own
-// ratio kept and zeros to its right.
+// Has the model: the page gives it pictures, and gets its scores.
 import { load } from "./orientation/index.js";
-
-const HEIGHT = 48;
-const WIDTH = 192;
+import { prepare } from "./prepare.js";
 
 const loading = load({ onProgress: ({ loaded, total }) => postMessage({ kind: "progress", loaded, total }) });
 loading.then(
@@ -14,28 +11,10 @@ loading.then(
 onmessage = async ({ data: { id, image } }) => {
   try {
     const model = await loading;
-    const outputs = await model.run({ x: { data: prepare(image), dims: [1, 3, HEIGHT, WIDTH] } });
+    const outputs = await model.run({ x: prepare(image) });
     const [upright, turned] = outputs[Object.keys(outputs)[0]].data;
     postMessage({ kind: "answer", id, upright, turned });
   } catch (error) {
     postMessage({ kind: "answer", id, message: error.message });
   }
 };
-
-function prepare(image) {
-  const width = Math.min(WIDTH, Math.ceil((HEIGHT * image.width) / image.height));
-  const context = new OffscreenCanvas(width, HEIGHT).getContext("2d");
-  context.drawImage(image, 0, 0, width, HEIGHT);
-  image.close();
-  const pixels = context.getImageData(0, 0, width, HEIGHT).data;
-  const data = new Float32Array(3 * HEIGHT * WIDTH);
-  for (let row = 0; row < HEIGHT; row++) {
-    for (let column = 0; column < width; column++) {
-      for (let channel = 0; channel < 3; channel++) {
-        const value = pixels[4 * (row * width + column) + 2 - channel];
-        data[(channel * HEIGHT + row) * WIDTH + column] = (value / 255 - 0.5) / 0.5;
-      }
-    }
-  }
-  return data;
-}
