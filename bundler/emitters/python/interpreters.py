@@ -25,8 +25,9 @@ from bundler.support.files import publish_folder
 from bundler.support.remembered import BEHIND, kept_at, recall, remember
 
 Provide = Callable[[], AbstractContextManager[Path]]
-Say = Callable[[str], None]
 """Provides the folder of wheels, when an environment has to be made."""
+Say = Callable[[str], None]
+"""Shows a message to the user."""
 
 _MARK = "complete"
 
