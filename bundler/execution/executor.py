@@ -29,12 +29,12 @@ from bundler.execution.steps import (
     ReadyStep,
     Run,
     StepRunner,
-    Turn,
     make_ready,
     recall,
     show_packages,
 )
 from bundler.execution.temporary import offer_scratch
+from bundler.execution.turn import Turn
 from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
 from bundler.model.events import SILENT, Event, Listener, Reporter, StepFinished, StepsEnded, StepStarted
 from bundler.model.plan import HOST, MODEL, Step

@@ -23,6 +23,7 @@ from bundler.execution.pool import PATIENCE, Worker, WorkerPool
 from bundler.execution.records import ActionRecord, is_safe_path, parse_record
 from bundler.execution.sources import Source, check_unchanged
 from bundler.execution.stage_sources import stage_packages
+from bundler.execution.turn import Turn
 from bundler.model.artifacts import Artifact
 from bundler.model.codec import conforms
 from bundler.model.errors import BundlerError, DefectError, StageError
@@ -133,43 +134,6 @@ class Run:
         self.cancelled.set()
         for worker in tuple(self.active):
             worker.kill()
-
-
-@dataclass(slots=True, kw_only=True)
-class Turn:
-    """Measures the run time of a step, from when it has a worker: waiting for a core, for another process with the same
-    key, or for its environment does not count. Calls `announce` when the step begins; a step that nobody has asked for
-    yet has none, until `claim`.
-    """
-
-    announce: Callable[[], None] | None = None
-    _began: float | None = None
-    _ended: float | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def begin(self) -> None:
-        """Start the measurement."""
-        with self._lock:
-            self._began = time.perf_counter()
-            announce = self.announce
-        if announce is not None:
-            announce()
-
-    def claim(self, announce: Callable[[], None]) -> None:
-        """Announce the step now if it has begun, else when it does."""
-        with self._lock:
-            self.announce, begun = announce, self._began is not None
-        if begun:
-            announce()
-
-    def end(self) -> None:
-        """End the measurement."""
-        self._ended = time.perf_counter()
-
-    @property
-    def seconds(self) -> float | None:
-        """The run time so far; None if the step did not run."""
-        return None if self._began is None else (self._ended or time.perf_counter()) - self._began
 
 
 def make_ready(
