@@ -14,13 +14,13 @@ from bundler.environments.sandbox import Sandbox
 from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
 from bundler.model.measurement import USUAL, Measurement, Timing
-from bundler.model.proof import Component, Download, DownloadFile, Emitted, Proof, VariantProof
+from bundler.model.proof import Dependency, Download, DownloadFile, Emitted, Proof, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.profiles.schema import TargetProfile
 
 __all__ = [
-    "Component",
+    "Dependency",
     "Download",
     "DownloadFile",
     "EmitRequest",

@@ -22,7 +22,7 @@ PROOF_MEANINGS: Final[Mapping[Proof, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
+class Dependency:
     """A third-party file set inside the bundle, for the bill of materials. `licence` is an SPDX expression or a name,
     `licence_text` what NOTICES repeats; `sha256` is that of the vendored file.
     """
@@ -82,13 +82,13 @@ class Download:
 class Emitted:
     """What was written. `payload` is the folder (relative, forward slashes, `.` for the root) holding `runtime.json`,
     `golden/` and the models, or None when a packed format hides it; `package` is the name that users import;
-    `components` are what was vendored. `downloads` are for ecosystems whose users fetch a bundle piece by piece.
+    `dependencies` are what was vendored. `downloads` are for ecosystems whose users fetch a bundle piece by piece.
     `notes` are what the user of the bundle must do, a sentence each.
     """
 
     payload: str | None
     package: str
-    components: tuple[Component, ...]
+    dependencies: tuple[Dependency, ...]
     downloads: tuple[Download, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -166,10 +166,10 @@ def _write_notices(request: FinishRequest, emitted: Emitted) -> None:
         config=config,
         model=model,
         runtime=runtime,
-        components=emitted.components,
+        components=emitted.dependencies,
     )
     write_text(staged / SBOM_NAME, bill)
-    write_text(staged / NOTICES_NAME, render_notices(name, emitted.components))
+    write_text(staged / NOTICES_NAME, render_notices(name, emitted.dependencies))
 
 
 def _write_manifest(request: FinishRequest, emitted: Emitted) -> tuple[Manifest, int]:
@@ -211,7 +211,7 @@ def _reservations(prepared: Prepared) -> tuple[str, ...]:
 
 def _known_digests(request: FinishRequest, emitted: Emitted) -> dict[str, str]:
     """Digests of what was copied from where it is kept by digest: vendored files and, in the open, the models."""
-    known = {part.file: part.sha256 for part in emitted.components if part.file and part.sha256}
+    known = {part.file: part.sha256 for part in emitted.dependencies if part.file and part.sha256}
     if emitted.payload is not None:
         files = [record for variant in request.config.variants for record in variant.files]
         known |= {f"{emitted.payload}/{record.path}": record.sha256 for record in files}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bundler.model.proof import Component
+from bundler.model.proof import Dependency
 
 NOTICES_NAME = "NOTICES"
 _RULE = "=" * 78
 
 
-def render_notices(name: str, components: Sequence[Component]) -> str:
+def render_notices(name: str, components: Sequence[Dependency]) -> str:
     """The text of NOTICES for the bundle `name`: the components with their licences, then each licence text once.
 
     The model keeps the user's own licence; the text says so.
@@ -21,7 +21,7 @@ def render_notices(name: str, components: Sequence[Component]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _introduction(name: str, entries: Sequence[Component]) -> str:
+def _introduction(name: str, entries: Sequence[Dependency]) -> str:
     lines = [
         f"Third-party software in {_one_line(name)}",
         "",
@@ -33,15 +33,15 @@ def _introduction(name: str, entries: Sequence[Component]) -> str:
     return "\n".join([*lines, *(f"  {_title(entry)}: {_one_line(entry.licence) or 'not stated'}" for entry in entries)])
 
 
-def _texts(entries: Sequence[Component]) -> list[tuple[str, list[Component]]]:
+def _texts(entries: Sequence[Dependency]) -> list[tuple[str, list[Dependency]]]:
     """Each licence text with the components that it covers, in the order of the first of them."""
-    covered: dict[str, list[Component]] = {}
+    covered: dict[str, list[Dependency]] = {}
     for entry in entries:
         covered.setdefault(_tidy(entry.licence_text), []).append(entry)
     return list(covered.items())
 
 
-def _licence_section(text: str, owners: Sequence[Component]) -> str:
+def _licence_section(text: str, owners: Sequence[Dependency]) -> str:
     heading = "\n".join([_RULE, *(_title(owner) for owner in owners), _RULE])
     return f"{heading}\n\n{text or 'The package contains no licence text; its licence is named above.'}"
 
@@ -50,7 +50,7 @@ def _tidy(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
 
 
-def _title(component: Component) -> str:
+def _title(component: Dependency) -> str:
     return _one_line(f"{component.name} {component.version}")
 
 

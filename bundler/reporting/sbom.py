@@ -11,7 +11,7 @@ from typing import Any
 from bundler import __version__
 from bundler.model.digests import digest_json
 from bundler.model.manifest import ModelRecord, RuntimeRecord
-from bundler.model.proof import Component
+from bundler.model.proof import Dependency
 from bundler.model.runtime import RuntimeConfig
 
 SBOM_NAME = "sbom.cdx.json"
@@ -33,7 +33,7 @@ def render_sbom(
     config: RuntimeConfig,
     model: ModelRecord,
     runtime: RuntimeRecord,
-    components: Sequence[Component],
+    components: Sequence[Dependency],
 ) -> str:
     """CycloneDX 1.7 JSON for the bundle `name` with its third-party components.
 
@@ -68,18 +68,18 @@ def preload() -> None:
     del packageurl, licenses
 
 
-def _serial_number(name: str, version: str, config: RuntimeConfig, components: Sequence[Component]) -> uuid.UUID:
+def _serial_number(name: str, version: str, config: RuntimeConfig, components: Sequence[Dependency]) -> uuid.UUID:
     content = digest_json([name, version, __version__, config, [digest_json(component) for component in components]])
     return uuid.uuid5(_NAMESPACE, content)
 
 
-def _unique(components: Sequence[Component]) -> list[Component]:
+def _unique(components: Sequence[Dependency]) -> list[Dependency]:
     """Each component once, sorted."""
     known = {_reference(component): component for component in components}
     return [known[reference] for reference in sorted(known)]
 
 
-def _reference(component: Component) -> str:
+def _reference(component: Dependency) -> str:
     return f"{component.purl}#{component.sha256 or component.file or ''}"
 
 
@@ -121,7 +121,7 @@ def _model_entry(model: ModelRecord, config: RuntimeConfig) -> Entry:
     }
 
 
-def _vendored_entry(component: Component) -> Entry:
+def _vendored_entry(component: Dependency) -> Entry:
     from packageurl import PackageURL  # noqa: PLC0415 - only a build that writes a bundle needs it
 
     entry: dict[str, Any] = {

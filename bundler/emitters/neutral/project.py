@@ -35,4 +35,4 @@ def write_folder(request: EmitRequest, folder: Path, unsaid: Sequence[str]) -> E
     fields = {field.name: getattr(context, field.name) for field in dataclasses.fields(context)}
     write_project(load_template(TEMPLATE), fields, {}, folder)
     notes = (SILENCING,) if context.silenced else ()
-    return Emitted(payload=PAYLOAD, package=context.name, components=(), notes=notes)
+    return Emitted(payload=PAYLOAD, package=context.name, dependencies=(), notes=notes)

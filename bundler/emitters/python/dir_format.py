@@ -30,5 +30,5 @@ def write_dir(request: EmitRequest, folder: Path) -> Emitted:
         notes=(PythonSettings.of(request.profile).describe_pythons(),),
         payload=f"{context.package}/{PAYLOAD}",
         package=context.package,
-        components=tuple(describe_wheel(wheel, WHEELS) for wheel in house.wheels),
+        dependencies=tuple(describe_wheel(wheel, WHEELS) for wheel in house.wheels),
     )

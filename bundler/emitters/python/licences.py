@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from bundler.emitters.python.wheels import Wheel
 from bundler.model.codec import decode
 from bundler.model.errors import EnvironmentMissingError
-from bundler.model.proof import Component
+from bundler.model.proof import Dependency
 from bundler.support.remembered import recall, remember
 
 FORMAT = 1
@@ -22,7 +22,7 @@ _FILE_NAMES = ("licen", "notice", "copying", "thirdparty", "authors")
 """How the names of files with licence texts begin, where the metadata do not list them."""
 
 
-def describe_wheel(wheel: Wheel, folder: str) -> Component:
+def describe_wheel(wheel: Wheel, folder: str) -> Dependency:
     """The wheel as a component; `folder` is its place in the bundle, empty when it is not kept there.
 
     Raises `EnvironmentMissingError` when the file is no wheel. Its place in the cache is named by its digest, so what
@@ -37,14 +37,14 @@ def describe_wheel(wheel: Wheel, folder: str) -> Component:
     return replace(component, file=f"{folder}/{wheel.path.name}" if folder else None)
 
 
-def _recall(kept: Path, about: str) -> Component | None:
+def _recall(kept: Path, about: str) -> Dependency | None:
     try:
-        return decode(Component, recall(kept, about))
+        return decode(Dependency, recall(kept, about))
     except (KeyError, TypeError, AttributeError):
         return None
 
 
-def _read_component(wheel: Wheel) -> Component:
+def _read_component(wheel: Wheel) -> Dependency:
     try:
         with zipfile.ZipFile(wheel.path) as archive:
             metadata = _read_metadata(archive)
@@ -54,7 +54,7 @@ def _read_component(wheel: Wheel) -> Component:
             f"{wheel.path.name} is no wheel", hint="clear the cache and build again"
         ) from error
     name, version = str(metadata["Name"]), str(metadata["Version"])
-    return Component(
+    return Dependency(
         name=name,
         version=version,
         licence=_find_licence(metadata),

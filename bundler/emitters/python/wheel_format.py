@@ -51,7 +51,7 @@ def write_wheel(request: EmitRequest, folder: Path) -> Emitted:
         notes=(PythonSettings.of(request.profile).describe_pythons(),),
         payload=None,
         package=context.package,
-        components=tuple(describe_wheel(wheel, "") for wheel in house.wheels),
+        dependencies=tuple(describe_wheel(wheel, "") for wheel in house.wheels),
     )
 
 

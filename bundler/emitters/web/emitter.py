@@ -33,7 +33,7 @@ def write_dir(request: EmitRequest, folder: Path) -> Emitted:
     return Emitted(
         payload=PAYLOAD,
         package=written.context.package,
-        components=(describe_runtime(request, written.licences, VENDOR),),
+        dependencies=(describe_runtime(request, written.licences, VENDOR),),
         downloads=written.downloads,
     )
 

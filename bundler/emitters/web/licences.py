@@ -11,7 +11,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.web.vendor import VENDOR, find_lock
 from bundler.environments.packages import find_package
 from bundler.model.errors import EnvironmentMissingError
-from bundler.model.proof import Component
+from bundler.model.proof import Dependency
 
 LICENCE = "MIT"
 _TEXTS = ("LICENSE", "ThirdPartyNotices.txt")
@@ -46,11 +46,11 @@ def find_licences(request: EmitRequest) -> tuple[LicenceFile, ...]:
     return tuple(LicenceFile(path=f"{VENDOR}/{name}", source=folder / name) for name in _TEXTS)
 
 
-def describe_runtime(request: EmitRequest, licences: tuple[LicenceFile, ...], folder: str | None) -> Component:
+def describe_runtime(request: EmitRequest, licences: tuple[LicenceFile, ...], folder: str | None) -> Dependency:
     """The runtime as a component; `folder` is its place in the bundle, None in a packed format."""
     pin = find_lock(request).pins[0]
     texts = (f"{licence.path}:\n\n{licence.source.read_text('utf-8', 'replace').strip()}" for licence in licences)
-    return Component(
+    return Dependency(
         name=pin.name,
         version=pin.version,
         licence=LICENCE,

@@ -34,7 +34,7 @@ def write_tgz(request: EmitRequest, folder: Path) -> Emitted:
     return Emitted(
         payload=None,
         package=written.context.package,
-        components=(describe_runtime(request, written.licences, None),),
+        dependencies=(describe_runtime(request, written.licences, None),),
         downloads=written.downloads,
     )
 

@@ -340,7 +340,7 @@ def test_a_whole_bundle_carries_the_plugin_and_is_proven(plain: EmitRequest, tmp
     bundle = tmp_path / "bundle"
     bundle.mkdir()
     emitted = EMITTER.emit(dataclasses.replace(request, profile=profile, format=format_), bundle)
-    assert DISTRIBUTION in {component.name for component in emitted.components}
+    assert DISTRIBUTION in {component.name for component in emitted.dependencies}
     assert "prewarm" in (bundle / "README.md").read_text("utf-8")
     assert DISTRIBUTION in (bundle / "requirements.lock").read_text("utf-8")
     proofs = EMITTER.prove(ProofRequest(bundle=bundle, cache_root=request.environments.root, listener=ignore))

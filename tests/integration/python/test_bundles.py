@@ -62,7 +62,7 @@ def test_a_bundle_is_proven_in_its_own_runtime_and_is_the_same_each_time(
     assert (found["level"], found["passed"]) == ("executed", True)
     assert found["comparison"].samples >= 1  # type: ignore[attr-defined]
     assert record_folder(bundle) == record_folder(again), "a proof leaves nothing behind"
-    assert {component.name for component in emitted.components} >= {"onnxruntime", "numpy"}
+    assert {component.name for component in emitted.dependencies} >= {"onnxruntime", "numpy"}
 
 
 def test_the_folder_installs_with_no_index_and_runs(request_: EmitRequest, tmp_path: Path) -> None:
@@ -84,12 +84,12 @@ def test_the_folder_installs_with_no_index_and_runs(request_: EmitRequest, tmp_p
 
 def test_components_carry_their_licences(request_: EmitRequest, tmp_path: Path) -> None:
     bundle, emitted = emit(request_, "dir", tmp_path)
-    for component in emitted.components:
+    for component in emitted.dependencies:
         assert component.licence != "unknown"
         assert component.file is not None
         assert (bundle / component.file).is_file()
         assert component.purl == f"pkg:pypi/{component.name.lower().replace('_', '-')}@{component.version}"
-    texts = {component.name: component.licence_text for component in emitted.components}
+    texts = {component.name: component.licence_text for component in emitted.dependencies}
     assert "MIT License" in texts["onnxruntime"]
     assert "Permission is hereby granted" in texts["onnxruntime"]
 

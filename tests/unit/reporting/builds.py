@@ -20,7 +20,7 @@ from bundler.model.manifest import (
 )
 from bundler.model.measurement import Measurement
 from bundler.model.plan import BuildPlan, Decision, Step, VariantPlan
-from bundler.model.proof import Component, Download, DownloadFile, DownloadRole, Emitted, RanOn
+from bundler.model.proof import Dependency, Download, DownloadFile, DownloadRole, Emitted, RanOn
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import (
@@ -196,8 +196,8 @@ def make_config(facts: ModelFacts) -> RuntimeConfig:
     )
 
 
-def make_component(**changes: object) -> Component:
-    runtime = Component(
+def make_component(**changes: object) -> Dependency:
+    runtime = Dependency(
         name="onnxruntime",
         version="1.31.1",
         licence="MIT",
@@ -228,7 +228,7 @@ def make_request(name: str = "orientation", output: str = "scores", note: str = 
         profile=make_profile(),
         facts=facts,
         config=make_config(facts),
-        emitted=Emitted(payload="orientation/payload", package="orientation", components=()),
+        emitted=Emitted(payload="orientation/payload", package="orientation", dependencies=()),
         outcomes=make_outcomes(plan, output, note),
         gate=GateRecord(gates={step: Gate(default=TOLERANCE) for step in plan.variants[0].comparisons}, passed=True),
         proof=ProofRecord(

@@ -106,7 +106,7 @@ def test_what_is_reported_of_it(request_: EmitRequest, tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     emitted = EMITTER.emit(request_, tmp_path / "bundle")
     assert (emitted.payload, emitted.package) == ("payload", "tiny-cnn")
-    (component,) = emitted.components
+    (component,) = emitted.dependencies
     assert component.purl == "pkg:npm/onnxruntime-web@1.30.0"
     assert (component.licence, component.file) == ("MIT", "vendor")
     assert "MIT License" in component.licence_text

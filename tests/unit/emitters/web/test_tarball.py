@@ -23,7 +23,7 @@ def packed(request_: EmitRequest, tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("packed")
     emitted = EMITTER.emit(dataclasses.replace(request_, format="tgz"), folder)
     assert (emitted.payload, emitted.package) == (None, "tiny-cnn")
-    assert emitted.components[0].file is None
+    assert emitted.dependencies[0].file is None
     assert emitted.downloads
     return folder
 
