@@ -23,6 +23,7 @@ __all__ = [
     "Dependency",
     "Download",
     "DownloadFile",
+    "BuiltComponent",
     "EmitRequest",
     "Emitted",
     "Emitter",
@@ -40,25 +41,43 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltComponent:
+    """What was built for one component. `artifacts` maps each variant to the steps that made its files: its model and
+    what it ships beside that. `golden` is the folder of the golden set; `left_out` says which variants of the target
+    it has not, and why.
+    """
+
+    facts: ModelFacts
+    artifacts: Mapping[str, tuple[StepOutcome, ...]]
+    golden: Path
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EmitRequest:
-    """All that an emitter needs. `artifacts` maps each variant to the steps that made its files: its model and what it
-    ships beside that. `golden` is the folder of the golden set; `config` is the finished `runtime.json`, whose paths
-    are relative to the payload folder. `version` is the version of the emitted package, `package_name` its name where
-    the user gave one (None: it is made from the model's); `environments` give locks, tools and downloads. `left_out`
-    says which variants of the target are not built, and why.
+    """All that an emitter needs. `config` is the finished `runtime.json`, whose paths are relative to the payload
+    folder; `components` has what was built for each of its components, by name. `version` is the version of the emitted
+    package, `package_name` its name where the user gave one (None: it is made from the bundle's); `environments` give
+    locks, tools and downloads.
     """
 
     config: RuntimeConfig
-    facts: ModelFacts
+    components: Mapping[str, BuiltComponent]
     profile: TargetProfile
     format: str
     version: str
-    artifacts: Mapping[str, tuple[StepOutcome, ...]]
-    golden: Path
     environments: Environments
     reporter: Reporter
-    left_out: tuple[str, ...] = ()
     package_name: str | None = None
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The variants of the target that are not built, and why: with the component where there are several."""
+        return tuple(
+            text if self.config.sole else f"{name}: {text}"
+            for name, built in self.components.items()
+            for text in built.left_out
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +184,7 @@ class Emitter(Protocol):
         ...
 
     def identify(self, model: str, package_name: str | None, version: str) -> Identity:
-        """What the package of a bundle of `model` is called; `package_name` is the user's, None where there is none.
+        """What the package of a bundle called `model` is called; `package_name` is the user's, None where there is none.
 
         Raises `UsageError` for a name or a version that the ecosystem does not take: before anything is built.
         """

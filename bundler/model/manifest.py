@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +14,11 @@ from bundler.model.errors import UsageError, VerificationError
 from bundler.model.golden_inputs import Weakness
 from bundler.model.plan import Decision
 from bundler.model.proof import Proof, RanOn
-from bundler.model.runtime import Gate, ProviderEntry
+from bundler.model.runtime import SOLE, Gate, ProviderEntry
 from bundler.model.stage import Note
 
 MANIFEST_NAME = "bundle.json"
-MANIFEST_SCHEMA = 3
+MANIFEST_SCHEMA = 4
 MANIFEST_BYTES = 64_000_000
 """No manifest of ours comes near this; a larger file is refused before it fills the memory."""
 
@@ -166,12 +166,11 @@ class GoldenRecord:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRecord:
     """What had to be met: `gates` by the comparison's step, where a variant's last is the one that its loader obeys.
-    `passed` is None when nothing was compared; `budget_mb` holds limits in 1,000,000 bytes.
+    `passed` is None when nothing was compared.
     """
 
     passed: bool | None
     gates: Mapping[str, Gate] = field(default_factory=dict)
-    budget_mb: Mapping[str, float] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
 
 
@@ -186,6 +185,7 @@ class VariantProofRecord:
     level: Proof
     passed: bool | None
     reason: str
+    component: str = SOLE
     place: str = ""
     stand_in: bool = False
     means: str = ""
@@ -205,36 +205,81 @@ class ProofRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentRecord:
+    """One model of the bundle. `shortfalls` are sentences on variants whose accelerator takes fewer nodes than the
+    profile asks for. `golden` counts what was judged (None in bundles of schema 2); `stages` are in the order of the
+    plan.
+    """
+
+    name: str
+    model: ModelRecord
+    synthetic_inputs: bool
+    unstable_outputs: tuple[str, ...]
+    variants: tuple[VariantRecord, ...]
+    stages: tuple[StageRecord, ...]
+    decisions: tuple[Decision, ...]
+    checks: tuple[CheckRecord, ...]
+    gate: GateRecord
+    reservations: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
+    golden: GoldenRecord | None = None
+    artifacts: tuple[ArtifactRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The whole of `bundle.json`. `reservations` say why the bundle must not be shipped; there are none where it may.
-    `shortfalls` are sentences on variants whose accelerator takes fewer nodes than the profile asks for.
-    `golden` counts what was judged (None in bundles of schema 2). `files` lists every file of the bundle but the
-    manifest itself, by path; `payload` is the folder of `runtime.json` (None where a packed format hides it); `stages`
-    are in the order of the plan.
+    """The whole of `bundle.json`. `name` is the bundle's, which `target` is not part of. `files` lists every file of
+    the bundle but the manifest itself, by path; `payload` is the folder of `runtime.json` (None where a packed format
+    hides it); `budget_mb` holds limits in 1,000,000 bytes.
     """
 
     schema: int
     bundler: str
+    name: str
     runtime: RuntimeRecord
-    model: ModelRecord
     target: TargetRecord
     ecosystem: str
     format: str
     package: str
     payload: str | None
-    synthetic_inputs: bool
-    unstable_outputs: tuple[str, ...]
-    variants: tuple[VariantRecord, ...]
+    components: tuple[ComponentRecord, ...]
     files: tuple[FileRecord, ...]
-    stages: tuple[StageRecord, ...]
-    decisions: tuple[Decision, ...]
-    checks: tuple[CheckRecord, ...]
-    gate: GateRecord
     proof: ProofRecord
-    reservations: tuple[str, ...] = ()
-    shortfalls: tuple[str, ...] = ()
-    golden: GoldenRecord | None = None
-    artifacts: tuple[ArtifactRecord, ...] = ()
+    budget_mb: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def sole(self) -> ComponentRecord | None:
+        """The component of a bundle of one model; None where there are several."""
+        return self.components[0] if len(self.components) == 1 else None
+
+    def label(self, component: str, name: str) -> str:
+        """The name of a variant or a step as people read it: with its component where there are several."""
+        return name if self.sole else f"{component}/{name}"
+
+    def component(self, name: str) -> ComponentRecord:
+        """The component with this name. Raises `KeyError`."""
+        for component in self.components:
+            if component.name == name:
+                return component
+        raise KeyError(name)
+
+    @property
+    def reservations(self) -> tuple[str, ...]:
+        """Why the bundle must not be shipped; there are none where it may."""
+        return self._gather(lambda component: component.reservations)
+
+    @property
+    def shortfalls(self) -> tuple[str, ...]:
+        """Sentences on variants whose accelerator takes fewer nodes than the profile asks for."""
+        return self._gather(lambda component: component.shortfalls)
+
+    def _gather(self, read: Callable[[ComponentRecord], tuple[str, ...]]) -> tuple[str, ...]:
+        """What is said of the components, with their names where there are several."""
+        return tuple(
+            text if self.sole else f"{component.name}: {text}"
+            for component in self.components
+            for text in read(component)
+        )
 
     @property
     def size(self) -> int:

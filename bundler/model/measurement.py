@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from bundler.model.runtime import SOLE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
@@ -62,3 +64,4 @@ class Measurement:
     others: float | None = None
     throughput: tuple[Throughput, ...] = ()
     batch: int = 0
+    component: str = SOLE

@@ -1,4 +1,4 @@
-"""A plan: the ordered steps for one model and one target. Data only; `bundler plan` prints it."""
+"""A plan: the ordered steps for one bundle and one target. Data only; `bundler plan` prints it."""
 
 from __future__ import annotations
 
@@ -102,22 +102,20 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildPlan:
-    """All that a build will do, made without touching a file.
+class ComponentPlan:
+    """The steps of one component of a bundle, under the `name` that applications use.
 
     `steps` are in an order in which every input comes before its use; `golden` is the id of the step that records
     the golden set; `gates` are what the comparisons must meet, by their step's id. `fixed_sizes` are the dynamic
     dimensions that have one size in the bundle; `notes` are what a person should know before the first step.
     """
 
+    name: str
     model_name: str
-    target: str
     steps: tuple[Step, ...]
     golden: str
     variants: tuple[VariantPlan, ...]
     decisions: tuple[Decision, ...]
-    emitter: str
-    format: str
     gates: Mapping[str, Gate] = field(default_factory=dict)
     fixed_sizes: tuple[FixedSize, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -134,6 +132,29 @@ class BuildPlan:
             if step.id == step_id:
                 return step
         raise KeyError(step_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildPlan:
+    """All that a build will do, made without touching a file. The components `together` run on the variant of one
+    name, all or none.
+    """
+
+    name: str
+    target: str
+    emitter: str
+    format: str
+    components: tuple[ComponentPlan, ...]
+    together: tuple[str, ...] = ()
+
+    @property
+    def sole(self) -> ComponentPlan | None:
+        """The plan of a bundle of one model; None where there are several."""
+        return self.components[0] if len(self.components) == 1 else None
+
+    def label(self, component: str, name: str) -> str:
+        """The name of a variant or a step as people read it: with its component where there are several."""
+        return name if self.sole else f"{component}/{name}"
 
 
 def variant_artifacts(variant: VariantPlan) -> tuple[PlannedArtifact, ...]:

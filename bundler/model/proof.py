@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from bundler.model.results import Comparison
+from bundler.model.runtime import SOLE
 
 Proof = Literal["executed", "emulated", "stand-in", "ran-unchecked", "resolved"]
 """The level of proof; the README says what each level promises."""
@@ -61,6 +62,7 @@ class Download:
     build: str
     browsers: str
     files: tuple[DownloadFile, ...]
+    component: str = SOLE
 
     @property
     def size(self) -> int:
@@ -127,3 +129,4 @@ class VariantProof:
     unrun: tuple[str, ...] = ()
     ran_on: RanOn | None = None
     host: str = ""
+    component: str = SOLE

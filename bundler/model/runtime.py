@@ -10,8 +10,11 @@ from typing import Any, Literal
 from bundler.model.artifacts import FileRecord
 from bundler.model.requirements import FixedSize, Need
 from bundler.model.signature import Signature
+from bundler.model.state import StateLink
 
-RUNTIME_SCHEMA = 3
+RUNTIME_SCHEMA = 4
+SOLE = "model"
+"""The component of a bundle of one model that nobody named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,25 +155,70 @@ class RuntimeVariant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeConfig:
-    """The whole of `runtime.json`. Variants are in order of preference.
+class RuntimeComponent:
+    """One model of the bundle, under the `name` that applications use. Variants are in order of preference.
 
-    `fallback`: `report` uses the next variant and says why, `strict` raises. `golden_digest` is the digest of the
-    golden set's artifact; `unstable_outputs` are outputs that a random operator makes different on each run: for
+    `golden` is the folder of its golden set, relative to the payload folder, and `golden_digest` the digest of that
+    set's artifact; `unstable_outputs` are outputs that a random operator makes different on each run: for
     them only names, types and shapes are promised. `preprocessing` is what became of pictures, sound or text
     before the model saw them when it was judged (`bundler.model.preprocessing`): an application must do the same.
     `fixed_sizes` are the dynamic dimensions of the model that have one size in `signature`, and who fixed them.
+    `state` links outputs to inputs of the next call.
+    """
+
+    name: str
+    model: str
+    model_digest: str
+    signature: Signature
+    variants: tuple[RuntimeVariant, ...]
+    golden: str
+    golden_digest: str
+    unstable_outputs: tuple[str, ...] = ()
+    preprocessing: Mapping[str, Any] | None = None
+    fixed_sizes: tuple[FixedSize, ...] = ()
+    state: tuple[StateLink, ...] = ()
+
+    def variant(self, name: str) -> RuntimeVariant:
+        """The variant with this name. Raises `KeyError`."""
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeConfig:
+    """The whole of `runtime.json`. `name` is the bundle's; `components` are in the order in which they were given.
+
+    `fallback`: `report` uses the next variant and says why, `strict` raises. The components `together` (none, or at
+    least two) run on the variant of one name, all or none: they share memory or weights.
     """
 
     schema: int
-    model: str
-    model_digest: str
+    name: str
     target: str
-    signature: Signature
-    variants: tuple[RuntimeVariant, ...]
+    components: tuple[RuntimeComponent, ...]
     fallback: Literal["report", "strict"]
-    golden_digest: str
-    unstable_outputs: tuple[str, ...] = ()
     telemetry: bool = False
-    preprocessing: Mapping[str, Any] | None = None
-    fixed_sizes: tuple[FixedSize, ...] = ()
+    together: tuple[str, ...] = ()
+
+    @property
+    def sole(self) -> RuntimeComponent | None:
+        """The component of a bundle of one model; None where there are several."""
+        return self.components[0] if len(self.components) == 1 else None
+
+    def component(self, name: str) -> RuntimeComponent:
+        """The component with this name. Raises `KeyError`."""
+        for component in self.components:
+            if component.name == name:
+                return component
+        raise KeyError(name)
+
+    @property
+    def pairs(self) -> tuple[tuple[RuntimeComponent, RuntimeVariant], ...]:
+        """Every variant with its component, in order."""
+        return tuple((component, variant) for component in self.components for variant in component.variants)
+
+    def label(self, component: str, variant: str) -> str:
+        """A variant's name as people read it: with its component where there are several."""
+        return variant if self.sole else f"{component}/{variant}"
